@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the CUDA libraries ask of a driver beyond the public API: the tables behind
+ * cuGetExportTable, and the lookup rules of cuGetProcAddress.
+ *
+ * Both of our drivers, the client and the software GPU, answer from here. They differ only in
+ * struct cudart_ops, which each fills once before its first answer.
+ */
+#ifndef FUNNEL_CUDART_H
+#define FUNNEL_CUDART_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_abi.h"
+
+/*
+ * What the tables need to know of the driver that they belong to. All of these may be called from
+ * any thread, and are called without any lock of this module held.
+ */
+struct cudart_ops {
+    int driver_version;
+    CUresult (*device_count)(int *ret_count);
+    CUresult (*device_uuid)(CUuuid *ret_uuid, CUdevice device);
+    CUresult (*device_attribute)(int *ret_value, CUdevice_attribute attribute, CUdevice device);
+
+    /* The handle of the primary context, whether or not it is active; takes no reference. */
+    CUresult (*primary_context)(CUcontext *ret_context, CUdevice device);
+    /* The calling thread's current context, or NULL. */
+    CUcontext (*current_context)(void);
+    /* 0 while the context can be used; CUDA_ERROR_DEINITIALIZED when the driver is shut down. */
+    CUresult (*context_state)(CUcontext context);
+    CUresult (*context_device)(CUcontext context, CUdevice *ret_device);
+    CUresult (*context_id)(CUcontext context, unsigned long long *ret_id);
+    /* As cuStreamGetId; stream may be CU_STREAM_LEGACY or CU_STREAM_PER_THREAD, never NULL. */
+    CUresult (*stream_id)(CUcontext context, CUstream stream, unsigned long long *ret_id);
+
+    /* Calls visit for each kernel of the module, and returns how many there are. */
+    int (*for_each_function)(CUcontext context, CUmodule module,
+                             void (*visit)(void *user, CUfunction function), void *user);
+    /* image: a fat binary wrapper or container. Loads into the current context. */
+    CUresult (*module_load)(CUmodule *ret_module, const void *image);
+};
+
+/* ops must stay valid for the life of the process. Called before anything else here. */
+void cudart_init(const struct cudart_ops *ops);
+
+/* The whole of cuGetExportTable. An unknown table gives CUDA_ERROR_INVALID_VALUE and NULL. */
+CUresult cudart_get_export_table(const void **ret_table, const CUuuid *id);
+
+/*
+ * To be called when a context is destroyed or reset: hands everything that libraries attached to
+ * it back to their destructors. The caller must hold no lock that a driver call may take.
+ */
+void cudart_context_gone(CUcontext context);
+
+/*
+ * One row of the generated cuGetProcAddress table: for callers of at least `version`, `name` means
+ * `function`. flag 0 is the default, 2 the per-thread default stream. Rows are sorted by name
+ * (strcmp), then flag, then version, all ascending. Rows of flag 1 (legacy stream) are never
+ * looked at, for they would repeat flag 0; a name with no rows of flag 2 answers from flag 0.
+ */
+struct entry_point {
+    const char *name;
+    uint8_t flag;
+    int version;
+    void *function;
+};
+
+/*
+ * The whole of cuGetProcAddress_v2. A name that cannot be had is not an error: the result is
+ * CUDA_SUCCESS with a NULL function and the reason in ret_status (which may be NULL).
+ */
+CUresult cudart_get_proc_address(const struct entry_point *table, size_t count, const char *symbol,
+                                 void **ret_function, int version, cuuint64_t flags,
+                                 CUdriverProcAddressQueryResult *ret_status, int driver_version);
+
+#endif
