@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// One client of the benchmark: an ordinary CUDA runtime program that does one kind of work for a
+// while and says how it went. It knows nothing of Funnel, MPS or its neighbours; bench/run.py
+// starts as many as a row asks for, in every mode.
+//
+//   client ROW SECONDS
+//
+// prints "ready" when its context stands, waits for a line on standard input, works for SECONDS,
+// checks what it computed and prints one line of JSON. bench/README.md explains each row.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        cudaError_t error_ = (call);                                                               \
+        if (error_ != cudaSuccess) {                                                               \
+            fprintf(stderr, "bench client: %s: %s\n", #call, cudaGetErrorString(error_));          \
+            exit(2);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+double seconds_since(clock_type::time_point start)
+{
+    return std::chrono::duration<double>(clock_type::now() - start).count();
+}
+
+double thread_cpu_seconds()
+{
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+__global__ void empty_kernel() {}
+
+__global__ void count_kernel(unsigned *counter)
+{
+    if (threadIdx.x == 0)
+        atomicAdd(counter, 1u);
+}
+
+// A chain of dependent fma: on an H100 20 000 steps take about 52 us whatever the grid.
+__global__ void fma_kernel(float *out, int steps)
+{
+    float a = 0.0f;
+    for (int i = 0; i < steps; i++)
+        a = fmaf(a, 0.5f, 1.0f);
+    out[blockIdx.x * blockDim.x + threadIdx.x] = a;
+}
+
+__global__ void nbody_kernel(const float4 *bodies, float4 *force, int n)
+{
+    __shared__ float4 tile[256];
+    float4 me = bodies[blockIdx.x * blockDim.x + threadIdx.x];
+    float x = 0, y = 0, z = 0;
+    for (int start = 0; start < n; start += 256) {
+        tile[threadIdx.x] = bodies[start + threadIdx.x];
+        __syncthreads();
+#pragma unroll 16
+        for (int j = 0; j < 256; j++) {
+            float dx = tile[j].x - me.x, dy = tile[j].y - me.y, dz = tile[j].z - me.z;
+            float inverse = rsqrtf(dx * dx + dy * dy + dz * dz + 1e-4f);
+            float s = tile[j].w * inverse * inverse * inverse;
+            x += dx * s, y += dy * s, z += dz * s;
+        }
+        __syncthreads();
+    }
+    force[blockIdx.x * blockDim.x + threadIdx.x] = make_float4(x, y, z, 0);
+}
+
+// What a row reports. A unit of work is one launch, copy, allocation or step.
+struct Result {
+    long units = 0;
+    double seconds = 0;
+    double cpu_seconds = 0;         // of this thread, inside the calls that the row is about
+    double bytes_per_unit = 0;
+    std::vector<float> latencies;   // seconds
+    bool correct = true;
+};
+
+void timed_loop(double limit, Result &result, const std::function<void()> &unit)
+{
+    auto start = clock_type::now();
+    while (seconds_since(start) < limit) {
+        auto begin = clock_type::now();
+        unit();
+        result.latencies.push_back((float)seconds_since(begin));
+        result.units++;
+    }
+    result.seconds = seconds_since(start);
+}
+
+struct Row {
+    cudaStream_t stream;
+    unsigned *counter;
+
+    Row()
+    {
+        CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        CHECK(cudaMalloc(&counter, sizeof *counter));
+        CHECK(cudaMemset(counter, 0, sizeof *counter));
+        CHECK(cudaDeviceSynchronize());
+    }
+
+    unsigned counted()
+    {
+        unsigned value;
+        CHECK(cudaMemcpy(&value, counter, sizeof value, cudaMemcpyDeviceToHost));
+        return value;
+    }
+
+    Result launch_sync(double limit)
+    {
+        Result result;
+        timed_loop(limit, result, [&] {
+            empty_kernel<<<1, 32, 0, stream>>>();
+            CHECK(cudaStreamSynchronize(stream));
+        });
+        count_kernel<<<1, 32, 0, stream>>>(counter);
+        CHECK(cudaStreamSynchronize(stream));
+        result.correct = counted() == 1;
+        return result;
+    }
+
+    Result queued(double limit)
+    {
+        const int batch = 1000;
+        Result result;
+        auto start = clock_type::now();
+        while (seconds_since(start) < limit) {
+            double cpu = thread_cpu_seconds();
+            for (int i = 0; i < batch; i++)
+                count_kernel<<<1, 32, 0, stream>>>(counter);
+            result.cpu_seconds += thread_cpu_seconds() - cpu;
+            CHECK(cudaStreamSynchronize(stream));
+            result.units += batch;
+        }
+        result.seconds = seconds_since(start);
+        result.correct = counted() == (unsigned)result.units;
+        return result;
+    }
+
+    Result small(double limit)
+    {
+        const int blocks = 16, threads = 256;
+        float *out;
+        std::vector<float> host(blocks * threads);
+        CHECK(cudaMalloc(&out, host.size() * sizeof(float)));
+        Result result;
+        timed_loop(limit, result, [&] {
+            fma_kernel<<<blocks, threads, 0, stream>>>(out, 20000);
+            CHECK(cudaStreamSynchronize(stream));
+        });
+        CHECK(cudaMemcpy(host.data(), out, host.size() * sizeof(float), cudaMemcpyDeviceToHost));
+        for (float value : host)
+            result.correct &= value == 2.0f;
+        return result;
+    }
+
+    Result nbody(double limit)
+    {
+        const int n = 131072;
+        float4 *bodies, *force;
+        CHECK(cudaMalloc(&bodies, n * sizeof *bodies));
+        CHECK(cudaMalloc(&force, n * sizeof *force));
+        std::vector<float4> host(n);
+        for (int i = 0; i < n; i++)
+            host[i] = make_float4(i % 64, i / 64 % 64, i / 4096, 1.0f);
+        CHECK(cudaMemcpy(bodies, host.data(), n * sizeof *bodies, cudaMemcpyHostToDevice));
+        Result result;
+        timed_loop(limit, result, [&] {
+            nbody_kernel<<<n / 256, 256, 0, stream>>>(bodies, force, n);
+            CHECK(cudaStreamSynchronize(stream));
+        });
+        CHECK(cudaMemcpy(host.data(), force, n * sizeof *force, cudaMemcpyDeviceToHost));
+        double sum = 0, size = 0;   // the forces of a closed system add up to nothing
+        for (const float4 &f : host)
+            sum += f.x, size += std::fabs(f.x);
+        result.correct = size > 0 && std::fabs(sum) < 1e-3 * size;
+        return result;
+    }
+
+    Result copy(double limit, bool to_device, bool pinned, size_t bytes)
+    {
+        char *device, *host, *back;
+        CHECK(cudaMalloc(&device, bytes));
+        if (pinned)
+            CHECK(cudaMallocHost(&host, bytes));
+        else
+            host = (char *)malloc(bytes);
+        back = (char *)malloc(bytes);
+        for (size_t i = 0; i < bytes; i++)
+            host[i] = (char)(i * 31 + i / 4096);
+        memcpy(back, host, bytes);
+        CHECK(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
+        auto kind = to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+        Result result;
+        result.bytes_per_unit = bytes;
+        timed_loop(limit, result, [&] {
+            CHECK(cudaMemcpyAsync(to_device ? device : host, to_device ? host : device, bytes, kind,
+                                  stream));
+            CHECK(cudaStreamSynchronize(stream));
+        });
+        memset(host, 0, bytes);
+        CHECK(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
+        result.correct = memcmp(host, back, bytes) == 0;
+        return result;
+    }
+
+    Result allocate(double limit, bool in_stream_order)
+    {
+        Result result;
+        timed_loop(limit, result, [&] {
+            void *p;
+            if (in_stream_order) {
+                CHECK(cudaMallocAsync(&p, 4 << 20, stream));
+                CHECK(cudaFreeAsync(p, stream));
+            } else {
+                CHECK(cudaMalloc(&p, 4 << 20));
+                CHECK(cudaFree(p));
+            }
+        });
+        CHECK(cudaDeviceSynchronize());
+        return result;
+    }
+
+    Result idle(double limit)
+    {
+        Result result;
+        double cpu = clock();
+        timespec t = {(time_t)limit, (long)((limit - (long)limit) * 1e9)};
+        nanosleep(&t, nullptr);
+        result.cpu_seconds = (clock() - cpu) / CLOCKS_PER_SEC;
+        result.units = 1;
+        result.seconds = limit;
+        return result;
+    }
+};
+
+const std::map<std::string, std::function<Result(Row &, double)>> rows = {
+    {"launch_sync", [](Row &r, double t) { return r.launch_sync(t); }},
+    {"queued", [](Row &r, double t) { return r.queued(t); }},
+    {"small", [](Row &r, double t) { return r.small(t); }},
+    {"nbody", [](Row &r, double t) { return r.nbody(t); }},
+    {"h2d_pageable", [](Row &r, double t) { return r.copy(t, true, false, 1 << 20); }},
+    {"d2h_pageable", [](Row &r, double t) { return r.copy(t, false, false, 1 << 20); }},
+    {"h2d_pageable_64m", [](Row &r, double t) { return r.copy(t, true, false, 64 << 20); }},
+    {"d2h_pageable_64m", [](Row &r, double t) { return r.copy(t, false, false, 64 << 20); }},
+    {"h2d_pinned", [](Row &r, double t) { return r.copy(t, true, true, 16 << 20); }},
+    {"d2h_pinned", [](Row &r, double t) { return r.copy(t, false, true, 16 << 20); }},
+    {"malloc", [](Row &r, double t) { return r.allocate(t, false); }},
+    {"malloc_async", [](Row &r, double t) { return r.allocate(t, true); }},
+    {"idle", [](Row &r, double t) { return r.idle(t); }},
+};
+
+double percentile_us(std::vector<float> &sorted, double p)
+{
+    return sorted.empty() ? 0 : sorted[std::min(sorted.size() - 1, (size_t)(sorted.size() * p))] * 1e6;
+}
+
+void report(Result &r, double init_ms)
+{
+    std::sort(r.latencies.begin(), r.latencies.end());
+    printf("{\"units\": %ld, \"seconds\": %.6f, \"rate\": %.3f, \"p50_us\": %.3f, \"p99_us\": %.3f, "
+           "\"cpu_us\": %.4f, \"gb_per_s\": %.4f, \"first_call_ms\": %.2f, \"correct\": %s}\n",
+           r.units, r.seconds, r.units / r.seconds, percentile_us(r.latencies, 0.5),
+           percentile_us(r.latencies, 0.99), r.cpu_seconds / r.units * 1e6,
+           r.bytes_per_unit * r.units / r.seconds * 1e-9, init_ms, r.correct ? "true" : "false");
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    auto row = argc == 3 ? rows.find(argv[1]) : rows.end();
+    if (row == rows.end()) {
+        fprintf(stderr, "usage: client ROW SECONDS, ROW one of:");
+        for (auto &known : rows)
+            fprintf(stderr, " %s", known.first.c_str());
+        fprintf(stderr, "\n");
+        return 2;
+    }
+    auto start = clock_type::now();
+    CHECK(cudaFree(nullptr));
+    double init_ms = seconds_since(start) * 1e3;
+    Row work;
+    empty_kernel<<<1, 32, 0, work.stream>>>();  // loads the module before the clock runs
+    CHECK(cudaStreamSynchronize(work.stream));
+    printf("ready\n");
+    fflush(stdout);
+    if (getchar() == EOF)
+        return 2;
+    Result result = row->second(work, atof(argv[2]));
+    report(result, init_ms);
+    return result.correct ? 0 : 1;
+}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bench/run.py writes: results.json, table.md and plot.svg."""
+
+import json
+from xml.sax.saxutils import escape
+
+TITLES = {
+    "launch_sync": "launch + synchronise an empty kernel",
+    "queued": "queued launches",
+    "small": "52 us kernels of 16 blocks, synchronised",
+    "nbody": "all-pairs n-body, 131072 bodies",
+    "h2d_pageable": "pageable copy to the device, 1 MiB",
+    "d2h_pageable": "pageable copy from the device, 1 MiB",
+    "h2d_pageable_64m": "pageable copy to the device, 64 MiB",
+    "d2h_pageable_64m": "pageable copy from the device, 64 MiB",
+    "h2d_pinned": "pinned copy to the device, 16 MiB",
+    "d2h_pinned": "pinned copy from the device, 16 MiB",
+    "malloc": "cudaMalloc + cudaFree",
+    "malloc_async": "cudaMallocAsync + cudaFreeAsync",
+    "idle": "idle clients",
+}
+UNITS = {
+    "rate": "a second, all clients",
+    "p50_us": "us, median",
+    "p99_us": "us, 99th percentile",
+    "cpu_us": "us of CPU time each",
+    "gb_per_s": "GB/s, all clients",
+    "first_call_ms": "ms, first CUDA call",
+    "gpu_mib": "MiB of GPU memory in use",
+}
+MODES = ("native", "mps", "funnel")
+
+
+def write(folder, about, table):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.json").write_text(json.dumps({"about": about, "rows": table}, indent=1) + "\n")
+    (folder / "table.md").write_text(markdown(about, table))
+    (folder / "plot.svg").write_text(plot(about, table))
+
+
+def advantage(row, over):
+    """How many times better Funnel is than the mode `over`; None when either is missing."""
+    modes = row["modes"]
+    if "funnel" not in modes or over not in modes:
+        return None
+    ours, theirs = modes["funnel"]["median"], modes[over]["median"]
+    if not ours or not theirs:
+        return None
+    return ours / theirs if row["higher_is_better"] else theirs / ours
+
+
+def number(value):
+    if value >= 1000:
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+
+
+def cell(row, mode):
+    figure = row["modes"].get(mode)
+    if not figure:
+        return "-"
+    spread = (figure["max"] - figure["min"]) / 2 / figure["median"] * 100 if figure["median"] else 0
+    return f"{number(figure['median'])} ±{spread:.0f}%"
+
+
+def markdown(about, table):
+    lines = [f"{about['device']}; {about['host']}; {about['date']}; `{about['command']}`; medians of "
+             f"{about['repeat']} interleaved runs of {about['seconds']:g} s, ± half the spread. "
+             "The last two columns say how many times better Funnel is (above 1 is better).", "",
+             "| row | clients | figure | native | NVIDIA MPS | Funnel | beside native | beside MPS |",
+             "|---|---|---|---|---|---|---|---|"]
+    for row in table:
+        ratios = [f"{r:.2f}" if (r := advantage(row, over)) else "-" for over in ("native", "mps")]
+        cells = [TITLES[row["row"]], str(row["clients"]), UNITS[row["figure"]]]
+        cells += [cell(row, mode) for mode in MODES] + ratios
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def plot(about, table):
+    """Bars of Funnel's advantage over MPS (else over native), on a scale of powers of two."""
+    bars = [(row, over, ratio) for row in table for over in ("mps", "native") if (ratio := advantage(row, over))]
+    height, middle, step = 18 * len(bars) + 60, 560, 90
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="900" height="{height}" font-family="sans-serif" '
+             f'font-size="11"><rect width="900" height="{height}" fill="white"/>',
+             f'<text x="10" y="20" font-size="14">Funnel beside MPS (dark) and native (light): '
+             f'{escape(about["device"])}, {about["date"]}</text>']
+    for power in range(-2, 4):
+        x = middle + power * step
+        parts.append(f'<line x1="{x}" y1="32" x2="{x}" y2="{height - 20}" stroke="#ccc"/>'
+                     f'<text x="{x}" y="{height - 6}" text-anchor="middle">{2.0 ** power:g}x</text>')
+    for i, (row, over, ratio) in enumerate(bars):
+        parts.append(bar(row, over, ratio, 40 + 18 * i, middle, step))
+    return "\n".join(parts) + "\n</svg>\n"
+
+
+def bar(row, over, ratio, y, middle, step):
+    from math import log2
+    length = max(-3.0, min(3.6, log2(ratio))) * step
+    x, width = (middle, length) if length >= 0 else (middle + length, -length)
+    colour = "#1b5e8c" if over == "mps" else "#8fbfdd"
+    label = f'{TITLES[row["row"]]}, {row["clients"]} clients, {UNITS[row["figure"]]}'
+    return (f'<text x="10" y="{y + 11}">{escape(label)}</text>'
+            f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="13" fill="{colour}"/>'
+            f'<text x="880" y="{y + 11}" text-anchor="end">{ratio:.2f}</text>')
