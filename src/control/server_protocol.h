@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What funneld and its servers say to each other, over one private SOCK_SEQPACKET socketpair a
+ * server: each message is one fixed structure that begins with a server_header.
+ *
+ * The daemon starts a server as `funnel-server --device auto|cuda|soft` with
+ *     fd SERVER_CONTROL_FD   the server's end of the socketpair,
+ *     fd SERVER_LOG_FD       server.log, opened for appending (stdout and stderr are the same
+ * file), already under the uid it serves. The server answers READY, or FAILED and exits. From then
+ * on the daemon sends a CLIENT message for every program, with the program's own socket attached,
+ * and the server welcomes it there. The server is told everything about a client once and hands it
+ * back in status rows, so the daemon keeps no client state.
+ *
+ * The daemon's end never blocks (it queues), so the server's may. When the daemon's end closes, the
+ * server takes nobody new and exits after its last client.
+ */
+#ifndef FUNNEL_SERVER_PROTOCOL_H
+#define FUNNEL_SERVER_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "hello.h"
+
+#define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
+#define SERVER_PROTOCOL_VERSION 1
+
+#define SERVER_CONTROL_FD 3
+#define SERVER_LOG_FD 4
+
+#define SERVER_MAX_DEVICES HELLO_MAX_DEVICES
+
+enum server_message {
+    /* daemon to server */
+    SERVER_CLIENT = 1,       /* + one fd: the client's socket */
+    SERVER_STATUS,           /* answered by STATUS_ROW for every client, then STATUS_END */
+    SERVER_SHUTDOWN,         /* stop taking clients; leave when the last has gone, or now */
+    SERVER_TERMINATE_CLIENT, /* answered by RESULT */
+    SERVER_SET_LIMITS,       /* answered by RESULT */
+    SERVER_REOPEN_LOG,       /* + one fd: the new server.log */
+
+    /* server to daemon */
+    SERVER_READY = 64,
+    SERVER_FAILED,
+    SERVER_STATE_CHANGED,
+    SERVER_CLIENT_ATTACHED,
+    SERVER_CLIENT_GONE,
+    SERVER_STATUS_ROW,
+    SERVER_STATUS_END,
+    SERVER_RESULT,
+    SERVER_FAULT,
+};
+
+struct server_header {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t kind;    /* enum server_message */
+    uint32_t size;    /* of the whole message */
+    uint32_t request; /* chosen by the asker and echoed in the answer; 0 where there is none */
+};
+
+enum server_state {
+    SERVER_INITIALIZING = 0,
+    SERVER_ACTIVE = 1,
+    SERVER_FAULTED = 2, /* recovering from a fault: newcomers are refused with 807 */
+};
+
+/* Who a client is: filled by the daemon from the kernel's credentials and /proc. */
+struct server_identity {
+    int32_t pid; /* in the daemon's pid namespace; 0 = in one that it cannot see */
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t reserved;
+    uint64_t pid_namespace; /* inode number */
+    int64_t since;          /* wall clock, seconds */
+    char command[256];      /* command line, for people; not trusted */
+};
+
+/* The limits in force for a client: the daemon has already combined defaults and hello. */
+struct server_limits {
+    uint32_t sm_centipercent;                  /* 1..10000; 10000 = no limit */
+    uint32_t priority;                         /* 0 normal, 1 below normal */
+    uint64_t memory_limit[SERVER_MAX_DEVICES]; /* bytes a device; 0 = no limit */
+};
+
+/* ---- daemon to server ---- */
+
+struct server_client {
+    struct server_header header;
+    struct server_identity identity;
+    struct server_limits limits;
+    struct hello hello; /* as the client said it; api_hash is for the server to compare */
+};
+
+struct server_status {
+    struct server_header header;
+};
+
+struct server_shutdown {
+    struct server_header header;
+    uint32_t force; /* 1 = do not wait for clients: each gets a sticky 806, then exit */
+    uint32_t reserved;
+};
+
+struct server_terminate_client {
+    struct server_header header;
+    int32_t pid;
+    uint32_t id; /* 0 = every client of that pid */
+};
+
+struct server_set_limits {
+    struct server_header header;
+    int32_t pid;
+    uint32_t id; /* 0 = every client of that pid */
+    struct server_limits limits;
+};
+
+struct server_reopen_log {
+    struct server_header header;
+};
+
+/* ---- server to daemon ---- */
+
+enum server_driver {
+    SERVER_DRIVER_CUDA = 1, /* NVIDIA's library */
+    SERVER_DRIVER_SOFT = 2, /* the software GPU */
+};
+
+struct server_device {
+    char name[128];
+    uint8_t uuid[16];
+    char pci_bus_id[16];
+    uint64_t memory_total;
+    uint32_t sm_count;
+    uint32_t compute_major;
+    uint32_t compute_minor;
+    uint32_t reserved;
+};
+
+struct server_ready {
+    struct server_header header;
+    uint32_t driver; /* enum server_driver */
+    uint32_t driver_version;
+    uint32_t device_count;
+    uint32_t max_clients;
+    struct server_device devices[SERVER_MAX_DEVICES];
+};
+
+/* The server could not start and exits now. The clients that wait for it are told so. */
+struct server_failed {
+    struct server_header header;
+    int32_t status; /* CUresult */
+    char text[468]; /* one sentence: the cause and the remedy */
+};
+
+struct server_state_changed {
+    struct server_header header;
+    uint32_t state; /* enum server_state */
+    uint32_t reserved;
+};
+
+struct server_client_attached {
+    struct server_header header;
+    int32_t pid;
+    uint32_t id; /* never 0, unique in this server's life */
+};
+
+struct server_client_gone {
+    struct server_header header;
+    int32_t pid;
+    uint32_t id;    /* 0 = it was refused and never attached */
+    int32_t status; /* 0 = left by itself, else why the server ended it (CUresult) */
+    char text[212]; /* "" or a sentence */
+};
+
+enum server_client_state {
+    SERVER_CLIENT_ACTIVE = 1,
+    SERVER_CLIENT_INACTIVE = 2, /* terminated or lost to a fault, but its process is still there */
+};
+
+struct server_status_row {
+    struct server_header header;
+    struct server_identity identity; /* as it came in CLIENT */
+    struct server_limits limits;     /* in force */
+    uint32_t id;
+    uint32_t state;       /* enum server_client_state */
+    uint64_t device_mask; /* devices on which it has a context, bit = ordinal */
+    uint64_t memory_used[SERVER_MAX_DEVICES];
+    uint64_t launches;
+    uint64_t copies;
+    uint64_t copied_bytes;
+};
+
+struct server_status_end {
+    struct server_header header;
+    uint32_t state; /* enum server_state */
+    uint32_t client_count;
+    uint64_t memory_free[SERVER_MAX_DEVICES];
+};
+
+/* Answer to TERMINATE_CLIENT and SET_LIMITS: CUresult; 201 = there is no such client. */
+struct server_result {
+    struct server_header header;
+    int32_t status;
+    uint32_t reserved;
+};
+
+struct server_fault {
+    struct server_header header;
+    int32_t status; /* CUresult of the lost context */
+    uint32_t device;
+    int32_t pid; /* the culprit, 0 = not known */
+    uint32_t id;
+    char text[232];
+};
+
+static inline size_t server_message_size(unsigned kind)
+{
+    switch (kind) {
+    case SERVER_CLIENT:
+        return sizeof(struct server_client);
+    case SERVER_STATUS:
+        return sizeof(struct server_status);
+    case SERVER_SHUTDOWN:
+        return sizeof(struct server_shutdown);
+    case SERVER_TERMINATE_CLIENT:
+        return sizeof(struct server_terminate_client);
+    case SERVER_SET_LIMITS:
+        return sizeof(struct server_set_limits);
+    case SERVER_REOPEN_LOG:
+        return sizeof(struct server_reopen_log);
+    case SERVER_READY:
+        return sizeof(struct server_ready);
+    case SERVER_FAILED:
+        return sizeof(struct server_failed);
+    case SERVER_STATE_CHANGED:
+        return sizeof(struct server_state_changed);
+    case SERVER_CLIENT_ATTACHED:
+        return sizeof(struct server_client_attached);
+    case SERVER_CLIENT_GONE:
+        return sizeof(struct server_client_gone);
+    case SERVER_STATUS_ROW:
+        return sizeof(struct server_status_row);
+    case SERVER_STATUS_END:
+        return sizeof(struct server_status_end);
+    case SERVER_RESULT:
+        return sizeof(struct server_result);
+    case SERVER_FAULT:
+        return sizeof(struct server_fault);
+    }
+    return 0;
+}
+
+/* Room for any message, suitably aligned: what a receiver reads into. */
+union server_any {
+    struct server_header header;
+    struct server_client client;
+    struct server_status status;
+    struct server_shutdown shutdown;
+    struct server_terminate_client terminate_client;
+    struct server_set_limits set_limits;
+    struct server_reopen_log reopen_log;
+    struct server_ready ready;
+    struct server_failed failed;
+    struct server_state_changed state_changed;
+    struct server_client_attached client_attached;
+    struct server_client_gone client_gone;
+    struct server_status_row status_row;
+    struct server_status_end status_end;
+    struct server_result result;
+    struct server_fault fault;
+};
+
+/* Zero a message of this kind and fill its header. `request` is the one being asked or answered. */
+static inline void *server_message_init(void *message, unsigned kind, uint32_t request)
+{
+    struct server_header *header = memset(message, 0, server_message_size(kind));
+
+    header->magic = SERVER_PROTOCOL_MAGIC;
+    header->version = SERVER_PROTOCOL_VERSION;
+    header->kind = (uint16_t)kind;
+    header->size = (uint32_t)server_message_size(kind);
+    header->request = request;
+    return message;
+}
+
+/* Is what came in a whole message of a kind that we know? Text fields are not checked. */
+static inline bool server_message_valid(const void *message, size_t bytes)
+{
+    const struct server_header *header = message;
+
+    return bytes >= sizeof(*header) && header->magic == SERVER_PROTOCOL_MAGIC &&
+           header->version == SERVER_PROTOCOL_VERSION && header->size == bytes &&
+           server_message_size(header->kind) == bytes;
+}
+
+#endif
