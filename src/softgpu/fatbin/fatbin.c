@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From an image, whatever its form, to PTX text. The pointers inside a wrapper and the extent of what
+ * they point at can only be believed: they are the calling program's own.
+ */
+#include "fatbin.h"
+#include "fatbin_format.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+__attribute__((format(printf, 3, 4))) static int refuse(struct fatbin_reason *reason, int error,
+                                                        const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(reason->text, sizeof(reason->text), format, arguments);
+    va_end(arguments);
+    return error;
+}
+
+void fatbin_code_fini(struct fatbin_code *code)
+{
+    for (unsigned i = 0; i < code->count; i++)
+        free(code->parts[i].text);
+    free(code->parts);
+    *code = (struct fatbin_code){0};
+}
+
+/* Takes the part over, also when it fails. */
+static int code_add(struct fatbin_code *code, struct fatbin_part part)
+{
+    struct fatbin_part *parts = NULL;
+
+    if (code->count < FATBIN_PARTS_LIMIT)
+        parts = reallocarray(code->parts, code->count + 1, sizeof(*parts));
+    if (!parts) {
+        free(part.text);
+        return -ENOMEM;
+    }
+    parts[code->count++] = part;
+    code->parts = parts;
+    return 0;
+}
+
+static int add_container(struct fatbin_code *code, const void *bytes, size_t size, unsigned sm,
+                         struct fatbin_reason *reason)
+{
+    struct fatbin_entry entry;
+    struct fatbin_part part;
+    int error = fatbin_select(bytes, size, sm, &entry, reason);
+
+    if (error)
+        return error;
+    error = fatbin_expand(&entry, &part);
+    if (error)
+        return refuse(reason, error, "the PTX for sm_%u in the program's fat binary %s", entry.sm,
+                      error == -ENOMEM ? "does not fit into memory" : "does not decompress");
+    error = code_add(code, part);
+    return error ? refuse(reason, error, "out of memory") : 0;
+}
+
+int fatbin_read_container(const void *bytes, size_t size, unsigned sm, struct fatbin_code *ret_code,
+                          struct fatbin_reason *reason)
+{
+    struct fatbin_code code = {0};
+    int error = add_container(&code, bytes, size, sm, reason);
+
+    if (error)
+        fatbin_code_fini(&code);
+    else
+        *ret_code = code;
+    return error;
+}
+
+int fatbin_read_text(const char *text, size_t size, struct fatbin_code *ret_code,
+                     struct fatbin_reason *reason)
+{
+    struct fatbin_entry entry = {.payload = (const uint8_t *)text, .stored_size = size};
+    struct fatbin_part part;
+    struct fatbin_code code = {0};
+    int error = fatbin_expand(&entry, &part);
+
+    if (!error)
+        error = code_add(&code, part);
+    if (error)
+        return refuse(reason, error, "PTX text of %zu bytes is too long", size);
+    *ret_code = code;
+    return 0;
+}
+
+static uint32_t magic_of(const void *image)
+{
+    uint32_t magic;
+
+    memcpy(&magic, image, sizeof(magic));
+    return magic;
+}
+
+/* Inputs without PTX are tolerated as long as one has some: the compiler adds empty ones of its own. */
+static int read_relocatable(const void *const *containers, unsigned sm, struct fatbin_code *ret_code,
+                            struct fatbin_reason *reason)
+{
+    struct fatbin_code code = {0};
+
+    for (; *containers; containers++) {
+        int error = add_container(&code, *containers, SIZE_MAX / 2, sm, reason);
+
+        if (error && error != -ENOEXEC) {
+            fatbin_code_fini(&code);
+            return error;
+        }
+    }
+    if (code.count == 0)
+        return reason->text[0] ? -ENOEXEC : refuse(reason, -ENOEXEC, "the fat binary is empty");
+    *ret_code = code;
+    return 0;
+}
+
+static int read_wrapper(const struct fatbin_wrapper *wrapper, unsigned sm,
+                        struct fatbin_code *ret_code, struct fatbin_reason *reason)
+{
+    if (wrapper->version != 1 && wrapper->version != 2)
+        return refuse(reason, -EINVAL, "a fat binary of the unknown version %u", wrapper->version);
+
+    int error = wrapper->container ? fatbin_read_container(wrapper->container, SIZE_MAX / 2, sm,
+                                                           ret_code, reason)
+                                   : -ENOEXEC;
+
+    if (error != -ENOEXEC || wrapper->version == 1 || !wrapper->containers)
+        return error;
+    reason->text[0] = '\0';
+    return read_relocatable(wrapper->containers, sm, ret_code, reason);
+}
+
+/* A container begins with a letter too. */
+static bool looks_like_text(const char *image)
+{
+    unsigned char first = image[0];
+
+    if (strncmp(image, "P\xedU\xba", 4) == 0 || first == '\0' || first >= 0x7f)
+        return false;
+    return first >= ' ' || strchr("\t\r\n", first);
+}
+
+int fatbin_read(const void *image, unsigned sm, struct fatbin_code *ret_code,
+                struct fatbin_reason *reason)
+{
+    if (looks_like_text(image))
+        return fatbin_read_text(image, strnlen(image, FATBIN_PTX_LIMIT + 1ul), ret_code, reason);
+    if (magic_of(image) == WRAPPER_MAGIC)
+        return read_wrapper(image, sm, ret_code, reason);
+    if (magic_of(image) == CONTAINER_MAGIC)
+        return fatbin_read_container(image, SIZE_MAX / 2, sm, ret_code, reason);
+    if (memcmp(image, "\177ELF", 4) == 0)
+        return refuse(reason, -ENOEXEC,
+                      "the image is machine code (a cubin); the software GPU runs PTX only");
+    return refuse(reason, -EINVAL, "the image is neither a fat binary nor PTX");
+}
