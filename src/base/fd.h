@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* File descriptors: closing them, and reading and writing all of something. */
+#ifndef FUNNEL_FD_H
+#define FUNNEL_FD_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Closes *fd if it is not -1 and makes it -1. errno is preserved. */
+void fd_close(int *fd);
+
+/* `_cleanup_fd_ int fd = -1;` closes at the end of the scope; fd_steal() keeps it open. */
+#define _cleanup_fd_ __attribute__((cleanup(fd_close)))
+
+/* Gives the descriptor away: returns *fd and leaves -1 behind. */
+static inline int fd_steal(int *fd)
+{
+    int taken = *fd;
+    *fd = -1;
+    return taken;
+}
+
+/* 0 or -errno. */
+int fd_set_cloexec(int fd);
+
+/* Writes all of `data`, however many calls it takes: 0 or -errno. */
+int write_all(int fd, const void *data, size_t size);
+
+/* Reads exactly `size` bytes: 0, -ENODATA when the file ends before that, or -errno. */
+int read_all(int fd, void *data, size_t size);
+
+/* read_all() at `offset`, which leaves the file position alone. */
+int pread_all(int fd, void *data, size_t size, off_t offset);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Typed, generation-tagged handles for objects: a freed or forged handle is found out.
+ *
+ *     bits 63..56   55..48   47..24       23..0
+ *          0        type     generation   index
+ *
+ * A type is never 0, so no handle is ever 0, 1 or 2 (CUDA's NULL, legacy and per-thread stream) and
+ * a handle may stand in a pointer-sized opaque CUDA type.
+ *
+ * One side mints handles (handles_add), the other side enters the minted ones in a table of its own
+ * (handles_put); one table does only one of the two. Adding and removing lock the table; getting
+ * does not: an entry is published by its handle word, which is written last and cleared first, and
+ * entries never move because storage grows in chunks. What handles_get() returns is not protected
+ * against its owner freeing it: that order is the caller's. */
+#ifndef FUNNEL_HANDLES_H
+#define FUNNEL_HANDLES_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#define HANDLE_TYPE_MAX 255u
+#define HANDLE_INDEX_MAX 0xffffffu
+
+struct handle_chunk;
+
+struct handles {
+    pthread_mutex_t lock;
+    struct handle_chunk **chunks; /* each written once, with release order, under the lock */
+    uint32_t limit;               /* indices are below it */
+    uint32_t used;                /* indices from here on were never minted */
+    uint32_t oldest_free;         /* queue of freed indices, linked through the entries */
+    uint32_t newest_free;
+    uint32_t count;
+};
+
+static inline unsigned handle_type(uint64_t handle)
+{
+    return (unsigned)(handle >> 48);
+}
+
+static inline uint32_t handle_generation(uint64_t handle)
+{
+    return (uint32_t)(handle >> 24) & 0xffffffu;
+}
+
+static inline uint32_t handle_index(uint64_t handle)
+{
+    return (uint32_t)handle & HANDLE_INDEX_MAX;
+}
+
+/* A table of at most `limit` live handles (1 .. HANDLE_INDEX_MAX + 1): 0, -EINVAL or -ENOMEM. */
+int handles_init(struct handles *handles, uint32_t limit);
+
+/* Frees the table, not the objects. Nobody may use it any more. */
+void handles_fini(struct handles *handles);
+
+/* Mints a handle for `object` (not NULL). The index freed longest ago is used first, so a stale
+ * handle stays recognisable for as long as possible. 0 = full or out of memory. */
+uint64_t handles_add(struct handles *handles, unsigned type, void *object);
+
+/* Enters a handle minted elsewhere, perhaps by a liar: 0; -EINVAL = not a handle; -ENOSPC = index
+ * at or above the limit; -EEXIST = index in use; -ENOMEM. */
+int handles_put(struct handles *handles, uint64_t handle, void *object);
+
+/* The object, or NULL unless type, generation and index all match. Lock-free. */
+void *handles_get(const struct handles *handles, unsigned type, uint64_t handle);
+
+/* Ends the handle and returns its object; NULL as for handles_get(). Of two threads that remove the
+ * same handle, one gets the object. */
+void *handles_remove(struct handles *handles, unsigned type, uint64_t handle);
+
+/* How many handles are live. */
+uint32_t handles_count(struct handles *handles);
+
+/* Calls `visit` for each live handle, without the lock: it may add and remove. */
+void handles_for_each(struct handles *handles,
+                      void (*visit)(void *context, uint64_t handle, void *object), void *context);
+
+#endif

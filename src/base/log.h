@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The log of a process: one line is one write(2), so lines of several processes never mix.
+ *
+ * A process that never calls log_open() is silent; this is how the library inside a user's program
+ * behaves by default. Logging never blocks and never kills: a line that cannot be written (disk
+ * full, pipe full) is dropped and counted. */
+#ifndef FUNNEL_LOG_H
+#define FUNNEL_LOG_H
+
+#include <stdint.h>
+
+/* Sends later lines to `fd`, marked with `role` ("Control", "Server", ...). The caller keeps the
+ * descriptor, which must stay open; -1 turns the log off again. `role` must outlive the log. */
+void log_open(int fd, const char *role);
+
+/* Writes "[YYYY-MM-DD HH:MM:SS.mmm Role   pid] text\n". errno is preserved. */
+void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same, only when FUNNEL_DEBUG is set in the environment. */
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* How many lines were lost so far. */
+uint64_t log_dropped(void);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Short strings in fixed arrays, and numbers in text. (Not strings.h: libc has that name.) */
+#ifndef FUNNEL_TEXT_H
+#define FUNNEL_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Copies `source` into `target`, cut to `capacity` - 1 bytes and always ended by NUL.
+ * False when it had to be cut. */
+bool text_copy(char *target, size_t capacity, const char *source);
+
+/* snprintf that returns false when the text had to be cut. */
+bool text_format(char *target, size_t capacity, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Whether a NUL lies within the first `size` bytes: text from a peer may have none. */
+bool text_ended(const char *text, size_t size);
+
+/* Whether `text` begins with `prefix`. */
+bool text_starts_with(const char *text, const char *prefix);
+
+/* The whole of `text` as a decimal or 0x number: 0, -EINVAL (empty, sign, other characters) or
+ * -ERANGE. */
+int text_to_u64(const char *text, uint64_t *ret_value);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A ring of messages in shared memory, from one producer process to one consumer process.
+ *
+ * Message: struct ring_message, then payload; 16-byte aligned, size a multiple of 16, contiguous
+ * (the data is mapped twice, back to back). The reasoning is at the top of ring.c. */
+#ifndef FUNNEL_RING_H
+#define FUNNEL_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RING_ALIGNMENT 16u
+#define RING_LINE 64u
+
+/* Every message begins with this. */
+struct ring_message {
+    uint32_t size; /* of the whole message, header included */
+    uint32_t kind; /* the user's own; the ring never looks at it */
+};
+
+/* The shared words, one cache line for each writer. Written only through ring.c. */
+struct ring_shared {
+    _Alignas(RING_LINE) uint32_t tail;     /* producer: bytes ever published, modulo 2^32 */
+    uint32_t want_space;                   /* producer sets: it sleeps on `head`; consumer clears */
+    _Alignas(RING_LINE) uint32_t head;     /* consumer: bytes ever released, modulo 2^32 */
+    _Alignas(RING_LINE) uint32_t sleeping; /* consumer sets: it sleeps here; either side clears */
+};
+
+_Static_assert(sizeof(struct ring_shared) == 3 * RING_LINE, "one line for each writer");
+
+/* One end. Private to its process: a peer can not change what is kept here. */
+struct ring {
+    struct ring_shared *shared;
+    unsigned char *data; /* `size` bytes, readable a second time right behind */
+    uint32_t size;       /* power of two */
+    uint32_t cursor;     /* our own cursor: tail at the producer, head at the consumer */
+    uint32_t peer;       /* the other cursor as last seen */
+    uint32_t pending;    /* consumer: size of the message that ring_next() gave out */
+    uint32_t kicked;     /* consumer: ring_kick() was called */
+};
+
+/* Maps `size` bytes (power of two, whole pages) at `offset` of `fd` twice, back to back:
+ * 0 or -errno. ring_unmap() undoes it; NULL is allowed. */
+int ring_map(int fd, uint64_t offset, uint32_t size, void **ret_data);
+void ring_unmap(void *data, uint32_t size);
+
+/* Makes the shared words those of an empty ring, before anybody attaches. The cursors start shortly
+ * below their wrap, so that every run crosses it. */
+void ring_format(struct ring_shared *shared);
+
+/* Attaches one end: `data` from ring_map(). Reads our own cursor once; from then on it is ours.
+ * The consumer attaches before the producer gets the memory. */
+void ring_init(struct ring *ring, struct ring_shared *shared, void *data, uint32_t size,
+               bool producer);
+
+/* ---- producer; callers take turns by a lock of their own ---- */
+
+/* Room for a message of `size` bytes (multiple of 16, at most half of the ring), or NULL: no room
+ * now, or the shared words make no sense. Reserving again without a commit gives the same place. */
+void *ring_reserve(struct ring *ring, uint32_t size);
+
+/* Publishes `size` bytes that were reserved: one message, or several side by side. Wakes the
+ * consumer if it sleeps. */
+void ring_commit(struct ring *ring, uint32_t size);
+
+/* Waits until ring_reserve(ring, size) succeeds: true; false once `alive` says so, which is asked
+ * at least every 100 ms. Spins for the usual budget, then sleeps. */
+bool ring_wait_space(struct ring *ring, uint32_t size, bool (*alive)(void *context), void *context);
+
+/* ---- consumer; one thread ---- */
+
+/* Copies the next message into `buffer`: its size; 0 = none there; -EPROTO = the producer broke the
+ * rules (and the ring stays where it is). In `buffer` the size word is the checked one. */
+int ring_next(struct ring *ring, void *buffer, uint32_t capacity);
+
+/* Gives the place of the message back to the producer. */
+void ring_release(struct ring *ring);
+
+/* Sleeps until there is a message, ring_kick(), or `timeout_ns` (0 = no limit) is over. May return
+ * early; the caller looks again. */
+void ring_sleep(struct ring *ring, uint64_t timeout_ns);
+
+/* From any thread of the consumer's process: makes the current or the next ring_sleep() return. */
+void ring_kick(struct ring *ring);
+
+/* Whether a message seems to be there: for spinning before ring_sleep(). */
+bool ring_ready(const struct ring *ring);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory shared by descriptor (memfd), sealed so that no peer can shrink it under a reader. */
+#ifndef FUNNEL_SHM_H
+#define FUNNEL_SHM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHM_REPLACE (1u << 0)   /* map over what is at the fixed address; default: refuse */
+#define SHM_READ_ONLY (1u << 1) /* map for reading */
+
+/* `size` zero bytes that can never shrink, grow or get other seals: 0 or -errno. */
+int shm_create(const char *name, size_t size, int *ret_fd);
+
+/* A copy of `data` that nobody can write any more. */
+int shm_create_read_only(const char *name, const void *data, size_t size, int *ret_fd);
+
+/* Maps the first `size` bytes, shared, at `fixed_address` if not NULL: 0; -EEXIST when something is
+ * mapped there already and SHM_REPLACE is not set; -errno. Check a peer's descriptor with
+ * shm_check() first. */
+int shm_map(int fd, size_t size, void *fixed_address, unsigned flags, void **ret_address);
+
+/* Undoes shm_map(). NULL is allowed. */
+void shm_unmap(void *address, size_t size);
+
+/* Whether a descriptor from a peer is safe to map: 0 when it is a memory file of at least `size`
+ * bytes, sealed against shrinking, so that reading it can not raise SIGBUS; else -EINVAL (not a
+ * memory file), -EPERM (not sealed) or -EMSGSIZE (too small). */
+int shm_check(int fd, size_t size);
+
+#endif

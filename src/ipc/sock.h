@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unix sockets of whole messages (SOCK_SEQPACKET) that carry file descriptors.
+ *
+ * Everything is close-on-exec. Nothing received is trusted: a message that was cut, in its data or
+ * in its descriptors, is an error, and every descriptor that came with it is closed. */
+#ifndef FUNNEL_SOCK_H
+#define FUNNEL_SOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define SOCK_FDS_MAX 16u          /* descriptors in one message */
+#define SOCK_SEND_TIMEOUT_MS 2000 /* how long sock_send() waits for a peer that does not read */
+
+/* Listens at `path` with file mode `mode`. A socket file left there is replaced.
+ * 0; -ENAMETOOLONG when the path does not fit a socket address; -errno. */
+int sock_listen(const char *path, mode_t mode, int *ret_fd);
+
+/* The next caller of a listening socket: 0 or -errno. */
+int sock_accept(int listen_fd, int *ret_fd);
+
+/* Connects to a listener: 0; -ENOENT or -ECONNREFUSED when nobody listens; -ENAMETOOLONG; ... */
+int sock_connect(const char *path, int *ret_fd);
+
+/* Two connected ends. */
+int sock_pair(int ret_fds[2]);
+
+/* Sends one message of 1 or more bytes with `fd_count` descriptors, which stay open here.
+ * 0; -EPIPE or -ECONNRESET when the peer is gone (no signal is raised); -ETIMEDOUT when it did not
+ * read for SOCK_SEND_TIMEOUT_MS; -errno. */
+int sock_send(int fd, const void *data, size_t size, const int *fds, size_t fd_count);
+
+/* Receives one message: its bytes; 0 = the peer closed (an empty message counts as that).
+ * timeout_ms: -1 = no limit (-ETIMEDOUT can not happen), 0 = do not wait (-EAGAIN when none is
+ * there), else -ETIMEDOUT. -EMSGSIZE = longer than `capacity`, -EPROTO = more descriptors than
+ * `fd_capacity`; either way the message is gone. The first *ret_fd_count of ret_fds are the
+ * caller's to close; it is 0 on every error. */
+ssize_t sock_recv(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_capacity,
+                  size_t *ret_fd_count, int timeout_ms);
+
+/* Who is at the other end, as the kernel saw it when the connection was made: 0 or -errno. */
+int sock_peer(int fd, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid);
+
+/* Whether the peer has closed, without waiting; true also for a broken descriptor. */
+bool sock_hung_up(int fd);
+
+#endif

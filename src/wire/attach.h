@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a client and its server begin, and what else they say on the socket.
+ *
+ *     client                                server (the daemon passed the socket on)
+ *       hello                       ──>
+ *                                   <──     attach_offer, with three descriptors
+ *       attach_reply TAKEN          ──>     (something is mapped there: the next window, at most
+ *                                   <──     attach_offer      ATTACH_TRIES offers)
+ *       attach_reply OK             ──>
+ *
+ * Refused: a bare struct welcome (hello.h) with a status and a sentence, then the socket closes.
+ * Each offer carries the descriptors anew, and the client closes those of an offer it turns down.
+ * From then on commands go through the control region (region.h), and the socket carries only
+ * descriptors, as struct socket_message, and the news that an end has closed. */
+#ifndef FUNNEL_ATTACH_H
+#define FUNNEL_ATTACH_H
+
+#include <stdint.h>
+
+#include "hello.h"
+
+#define ATTACH_TRIES 16
+#define ATTACH_DEVICES_MAX HELLO_MAX_DEVICES
+
+/* Windows: ranges of virtual addresses, the same in client, server and on the GPU. The first one,
+ * and the part of each that is host memory (behind the devices' part). */
+#define WINDOW_FIRST 0x200000000000ull
+#define WINDOW_HOST_SPAN (64ull << 30)
+
+/* The descriptors of an offer, in this order. */
+enum attach_fd {
+    ATTACH_FD_CONTROL = 0, /* struct region */
+    ATTACH_FD_GPU = 1,     /* fence words, gate words and staging: region.h, GPU_REGION_... */
+    ATTACH_FD_DEVICES = 2, /* struct device_record[device_count], read-only */
+    ATTACH_FDS = 3,
+};
+
+/* Success: where everything is. window = [base, base + device_span + host_span). */
+struct attach_offer {
+    struct welcome welcome; /* status 0 */
+    uint64_t client_id;
+    uint64_t window_base;
+    uint64_t device_span;   /* of all devices, side by side from window_base */
+    uint64_t device_stride; /* device i owns [window_base + i * device_stride, + device_stride) */
+    uint64_t host_span;     /* pinned host memory, from window_base + device_span */
+    uint64_t region_size;   /* bytes of the control region */
+    uint64_t gpu_address;   /* where both sides map the GPU-visible region: start of host part */
+    uint64_t gpu_size;
+    uint64_t fence_address; /* uint32_t[fence_count] */
+    uint64_t gate_address;  /* uint32_t[gate_count] */
+    uint64_t staging_address;
+    uint64_t staging_size;
+    uint32_t ring_bytes; /* of ring data in the control region */
+    uint32_t fence_count;
+    uint32_t gate_count;
+    uint32_t device_count;
+    int32_t driver_version;   /* as cuDriverGetVersion: 13000 */
+    uint32_t sm_centipercent; /* in force for this client, 10000 = no limit */
+};
+
+enum attach_verdict {
+    ATTACH_OK = 1,
+    ATTACH_TAKEN = 2,
+};
+
+struct attach_reply {
+    uint32_t magic;   /* ATTACH_REPLY_MAGIC */
+    uint32_t verdict; /* enum attach_verdict */
+};
+
+#define ATTACH_REPLY_MAGIC 0x31524e46u /* "FNR1" */
+
+/* Messages on the socket once attached. Each has exactly one descriptor. */
+enum socket_message_kind {
+    SOCKET_BLOB = 1,         /* client: memfd of `value` bytes, named `id` by a later command */
+    SOCKET_GRANULE = 2,      /* server: device memory at window address `value` */
+    SOCKET_HOST_GRANULE = 3, /* server: memfd to map at window address `value` */
+};
+
+struct socket_message {
+    uint32_t kind;
+    uint32_t id;
+    uint64_t value;
+};
+
+#define DEVICE_ATTRIBUTES_MAX 192
+#define DEVICE_LIMITS_MAX 16
+
+/* What a client may ask of a device without asking the server. */
+struct device_record {
+    char name[256];
+    uint8_t uuid[16];
+    char pci_bus_id[16];
+    uint64_t total_memory;
+    uint64_t granularity;               /* of device memory granules, bytes */
+    uint64_t limits[DEVICE_LIMITS_MAX]; /* by CUlimit, at the time of the attach */
+    uint64_t limits_known;              /* bit l: limits[l] is there */
+    uint32_t peers;                     /* bit d: can reach device d's memory */
+    int32_t priority_least, priority_greatest;
+    uint32_t reserved;
+    int32_t attributes[DEVICE_ATTRIBUTES_MAX]; /* by CUdevice_attribute */
+    uint8_t attributes_known[DEVICE_ATTRIBUTES_MAX];
+};
+
+#endif

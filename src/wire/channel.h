@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two ends of the control region: commands one way through the ring, answers the other way
+ * through reply slots, errors through two words.
+ *
+ * A command is a struct ring_message whose kind is channel_kind(): its number in the wire ledger,
+ * and for a synchronous one the slot in which the answer shall be. */
+#ifndef FUNNEL_CHANNEL_H
+#define FUNNEL_CHANNEL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_result.h"
+#include "region.h"
+#include "ring.h"
+
+/* The longest command, header included. */
+#define CHANNEL_MESSAGE_MAX 65536u
+
+#define CHANNEL_NO_SLOT (-1)
+
+/* ring_message.kind: bits 0..15 the call, 16..23 the slot, 31 whether a slot is named. */
+static inline uint32_t channel_kind(uint32_t op, int slot)
+{
+    return slot < 0 ? op : op | (uint32_t)slot << 16 | 1u << 31;
+}
+
+static inline uint32_t channel_kind_op(uint32_t kind)
+{
+    return kind & 0xffffu;
+}
+
+/* The slot, perhaps a nonsensical one, or CHANNEL_NO_SLOT. */
+static inline int channel_kind_slot(uint32_t kind)
+{
+    return kind >> 31 ? (int)(kind >> 16 & 0x7fffu) : CHANNEL_NO_SLOT;
+}
+
+/* ---- the client's end ---- */
+
+struct channel {
+    struct region *region;
+    size_t region_bytes; /* of the mapping: struct region, without the ring data */
+    void *ring_data;
+    struct ring ring;
+    pthread_mutex_t lock; /* turns of the producers */
+    int socket;           /* not ours to close */
+    uint32_t busy_slots;  /* bit s: slot s is somebody's; also the futex of those who wait */
+    uint32_t gone;        /* 1 = the server's end has closed */
+};
+
+/* Maps the server's region: 0, -EPROTO when it is not one, -errno. Both descriptors stay the
+ * caller's; `socket` must stay open until channel_close(). */
+int channel_open(struct channel *channel, int region_fd, size_t region_size, uint32_t ring_bytes,
+                 int socket);
+
+/* Unmaps. No thread may be inside. Accepts an all-zero struct. */
+void channel_close(struct channel *channel);
+
+/* Turns of the producers: reserve, fill, commit, and whatever must stay in order with them. */
+void channel_lock(struct channel *channel);
+void channel_unlock(struct channel *channel);
+
+/* Room for a command of `size` bytes, header included (8 .. CHANNEL_MESSAGE_MAX): waits while the
+ * ring is full; NULL once the server is gone or the size is out of bounds. The caller holds the
+ * lock, writes `kind` and what follows the 8 bytes of header. `size` is rounded up to 16 in the
+ * header, and the rounding bytes are 0. */
+struct ring_message *channel_reserve(struct channel *channel, uint32_t size);
+
+/* Sends what channel_reserve() gave out last. */
+void channel_commit(struct channel *channel);
+
+/* A reply slot for one synchronous command, to be put into its kind: 0 .. REPLY_SLOTS - 1. Waits
+ * while all are taken; CHANNEL_NO_SLOT once the server is gone. Without the lock. */
+int channel_reply_begin(struct channel *channel);
+
+/* Waits for the answer in `slot`: its status, with the data in place until channel_reply_end().
+ * When the server is gone: channel_error(). Without the lock. */
+CUresult channel_reply_wait(struct channel *channel, int slot, const void **ret_data,
+                            uint32_t *ret_size);
+
+/* Gives the slot back, answered or never used. CHANNEL_NO_SLOT is allowed. */
+void channel_reply_end(struct channel *channel, int slot);
+
+/* The error that every call reports from now on, or CUDA_SUCCESS: what the server has set, else
+ * CUDA_ERROR_MPS_RPC_FAILURE if it is known to be gone. Two loads; no system call. */
+CUresult channel_error(const struct channel *channel);
+
+/* Takes the error of an earlier asynchronous command out, or CUDA_SUCCESS. */
+CUresult channel_take_deferred_error(struct channel *channel);
+
+/* Asks the kernel whether the server is still there; once gone, gone for good. For those who sleep
+ * on something else, such as a fence word: ask at least every 100 ms. */
+bool channel_alive(struct channel *channel);
+
+/* ---- the server's end; everything in the region is hostile ---- */
+
+struct channel_server {
+    struct region *region;
+    size_t region_bytes;
+    void *ring_data;
+    struct ring ring;
+    int region_fd; /* for the client; close it with channel_server_close_fd() when handed over */
+    _Alignas(16) unsigned char message[CHANNEL_MESSAGE_MAX];
+};
+
+/* A new region and its server's end (about 64 KiB, hence on the heap): 0 or -errno. */
+int channel_server_create(struct channel_server **ret_server);
+void channel_server_destroy(struct channel_server *server);
+
+/* The memfd to send to the client; -1 after channel_server_close_fd(). */
+int channel_server_fd(const struct channel_server *server);
+void channel_server_close_fd(struct channel_server *server);
+
+/* The next command, copied into private memory: its size, 0 = none, -EPROTO = the client broke the
+ * protocol. Valid until the next call. Its place in the ring is already the client's again. */
+int channel_server_next(struct channel_server *server, const struct ring_message **ret_message);
+
+/* Spins a little, then sleeps, until there seems to be a command, channel_server_kick(), or
+ * `timeout_ns` (0 = no limit) is over. */
+void channel_server_wait(struct channel_server *server, uint64_t timeout_ns);
+
+/* From any thread: ends the current or next channel_server_wait(). */
+void channel_server_kick(struct channel_server *server);
+
+/* Answers in `slot`: 0; -EPROTO when the client named a slot that does not exist; -EMSGSIZE when
+ * the answer does not fit (REPLY_DATA_MAX). Wakes the caller only if it sleeps. */
+int channel_server_reply(struct channel_server *server, int slot, CUresult status, const void *data,
+                         uint32_t size);
+
+/* The context is lost or the client is terminated: every later call of the client reports `status`.
+ * The first one stays. Everyone asleep in the client wakes. From any thread. */
+void channel_server_fail(struct channel_server *server, CUresult status);
+
+/* An asynchronous command failed on its own: kept for the client's next synchronising call, unless
+ * one is kept already. From any thread. */
+void channel_server_defer(struct channel_server *server, CUresult status);
+
+#endif

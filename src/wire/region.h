@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that a client and its server share: every word, who writes it and who reads it.
+ *
+ * 1. The control region (a sealed memfd made by the server, mapped anywhere; the GPU never sees
+ * it):
+ *
+ *     struct region   words | 32 reply slots of 8 KiB | ring words | ring data (mapped twice)
+ *
+ * 2. The GPU-visible region (a memfd mapped at the same window address by both, and registered with
+ *    the driver by the server):
+ *
+ *     fence words u32[4096] | gate words u32[4096] | 16 staging slots of 1 MiB
+ *
+ * The client is hostile to the server and can write every byte of both; the server reads a word
+ * once, into its own memory, and checks it there. channel.c is the only file that touches the
+ * control region. */
+#ifndef FUNNEL_REGION_H
+#define FUNNEL_REGION_H
+
+#include <stdint.h>
+
+#include "ring.h"
+
+#define REGION_MAGIC 0x314e5246u /* "FRN1" */
+#define REGION_PAGE 4096u
+
+#define REPLY_SLOTS 32u
+#define REPLY_SLOT_SIZE 8192u
+#define REPLY_HEADER_SIZE 16u
+#define REPLY_DATA_MAX (REPLY_SLOT_SIZE - REPLY_HEADER_SIZE)
+
+/* State of a slot. FREE -> WAITING: client, before it sends. WAITING -> SLEEPING: client, before it
+ * sleeps on the word. Any -> DONE: server, after the answer is written. DONE -> FREE: client. */
+enum reply_state {
+    REPLY_FREE = 0,
+    REPLY_WAITING = 1,
+    REPLY_SLEEPING = 2,
+    REPLY_DONE = 3,
+};
+
+/* One answer. `status`, `size` and `data` are the server's until the state is DONE, then the
+ * client's to read. */
+struct reply_slot {
+    uint32_t state; /* futex word */
+    int32_t status; /* a CUresult */
+    uint32_t size;  /* bytes of data */
+    uint32_t reserved;
+    unsigned char data[REPLY_DATA_MAX];
+};
+
+_Static_assert(sizeof(struct reply_slot) == REPLY_SLOT_SIZE, "slots are packed");
+
+struct region {
+    uint32_t magic;          /* server, once; the client checks it */
+    uint32_t ring_bytes;     /* server, once */
+    uint32_t sticky_error;   /* server: CUresult that every later call reports; 0 = all is well */
+    uint32_t deferred_error; /* server puts one in if it is 0; the client takes it out, once */
+    unsigned char pad1[REGION_PAGE - 16];
+    struct reply_slot slots[REPLY_SLOTS];
+    struct ring_shared ring; /* see ring.h */
+    unsigned char pad2[REGION_PAGE - sizeof(struct ring_shared)];
+    /* ring_bytes of ring data follow */
+};
+
+_Static_assert(sizeof(struct region) % REGION_PAGE == 0, "ring data begins on a page");
+
+#define REGION_RING_BYTES (1u << 20)
+#define REGION_SIZE (sizeof(struct region) + REGION_RING_BYTES)
+
+/* The GPU-visible region. Fence words are written by the GPU (or by the server for it) and read by
+ * the client; they only grow. Gate words are written by the client's callback thread and waited for
+ * by the GPU. Staging is written by the one who copies, in turns that the commands order. */
+#define GPU_REGION_FENCES 4096u
+#define GPU_REGION_GATES 4096u
+#define GPU_REGION_STAGING_SLOTS 16u
+#define GPU_REGION_STAGING_SLOT_SIZE (1u << 20)
+
+#define GPU_REGION_FENCE_OFFSET 0u
+#define GPU_REGION_GATE_OFFSET (GPU_REGION_FENCES * 4u)
+#define GPU_REGION_STAGING_OFFSET (GPU_REGION_GATE_OFFSET + GPU_REGION_GATES * 4u)
+#define GPU_REGION_STAGING_SIZE (GPU_REGION_STAGING_SLOTS * GPU_REGION_STAGING_SLOT_SIZE)
+
+/* Rounded up to 2 MiB, so that it may lie on large pages. */
+#define GPU_REGION_SIZE \
+    ((GPU_REGION_STAGING_OFFSET + GPU_REGION_STAGING_SIZE + (2u << 20) - 1) & ~((2u << 20) - 1))
+
+#endif
