@@ -14,8 +14,7 @@
  * The daemon's end never blocks (it queues), so the server's may. When the daemon's end closes, the
  * server takes nobody new and exits after its last client.
  */
-#ifndef FUNNEL_SERVER_PROTOCOL_H
-#define FUNNEL_SERVER_PROTOCOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -295,5 +294,3 @@ static inline bool server_message_valid(const void *message, size_t bytes)
            header->version == SERVER_PROTOCOL_VERSION && header->size == bytes &&
            server_message_size(header->kind) == bytes;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * 0. This file is below wire and control because both ends of both need it: the daemon passes the
  * hello on to a server, and may refuse a client without knowing anything of what follows an attach.
  */
-#ifndef FUNNEL_HELLO_H
-#define FUNNEL_HELLO_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,8 +17,7 @@
 
 enum hello_kind {
     HELLO_CLIENT = 1, /* a CUDA program: becomes the client of a server */
-    HELLO_COMMAND =
-        2, /* a front end: commands and their answers follow (control/command_protocol.h) */
+    HELLO_COMMAND = 2, /* a front end: what follows is in control/command_protocol.h */
 };
 
 #define HELLO_MAX_DEVICES 32
@@ -46,5 +44,3 @@ struct welcome {
     int32_t status; /* a CUresult: 0, or why not */
     char text[472]; /* one sentence: the cause and the remedy; NUL-terminated */
 };
-
-#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What front ends (funnel, nvidia-cuda-mps-control) and funneld say to each other, on the same
+ * socket as programs: a hello of kind HELLO_COMMAND, a welcome, then requests, each answered by any
+ * number of rows or texts and one DONE. There are two requests: a command line in the language of
+ * NVIDIA's control daemon, answered in text; and a query, answered by everything the asker may
+ * know, in structures that `funnel` shows as tables or JSON.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server_protocol.h"
+
+#define COMMAND_MAGIC 0x31434e46u /* "FNC1" */
+#define COMMAND_TEXT_MAX 4096
+
+enum command_message {
+    COMMAND_LINE = 1, /* struct command_text */
+    COMMAND_QUERY,    /* the header alone */
+
+    COMMAND_OUTPUT = 64, /* struct command_text */
+    COMMAND_DAEMON,      /* struct command_daemon: once, first */
+    COMMAND_SERVER,      /* struct command_server, followed by its clients */
+    COMMAND_CLIENT,      /* struct command_client */
+    COMMAND_DONE,        /* struct command_done */
+};
+
+struct command_header {
+    uint32_t magic;
+    uint32_t kind; /* enum command_message */
+};
+
+/* As long as its text: a message holds header and text, without NUL. */
+struct command_text {
+    struct command_header header;
+    char text[COMMAND_TEXT_MAX];
+};
+
+struct command_daemon {
+    struct command_header header;
+    int32_t pid;
+    uint32_t uid;
+    int64_t since;
+    char device[8]; /* auto, cuda, soft: what its servers are started with */
+    char version[24];
+    char log_directory[512]; /* cut when longer */
+    uint32_t sm_centipercent;
+    uint32_t priority;
+    uint32_t waiting; /* programs that wait for a server */
+    uint32_t quitting;
+};
+
+struct command_server {
+    struct command_header header;
+    int32_t pid;
+    uint32_t uid;
+    int64_t since;
+    uint32_t state;      /* enum server_state */
+    uint32_t responding; /* 0: it did not answer in time; clients and free memory are unknown */
+    uint32_t stopping;
+    uint32_t driver; /* enum server_driver, 0 = not known yet */
+    uint32_t driver_version;
+    uint32_t device_count;
+    uint32_t client_count;
+    uint32_t max_clients;
+    uint32_t sm_centipercent;
+    uint32_t priority;
+    uint64_t memory_free[SERVER_MAX_DEVICES];
+    struct server_device devices[SERVER_MAX_DEVICES];
+};
+
+struct command_client {
+    struct command_header header;
+    int32_t server_pid;
+    uint32_t reserved;
+    struct server_status_row row;
+};
+
+struct command_done {
+    struct command_header header;
+    int32_t status; /* 0, or what the front end may exit with */
+};
+
+/* Room for any message. */
+union command_any {
+    struct command_header header;
+    struct command_text text;
+    struct command_daemon daemon;
+    struct command_server server;
+    struct command_client client;
+    struct command_done done;
+};

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See grammar.h. A grammar becomes a few slots; the words of a command then fill them. */
+#include "grammar.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+#define SLOTS_MAX 8
+#define SECONDS_PER_YEAR (366u * 24 * 3600)
+
+struct slot {
+    char option[12]; /* "" for a positional word */
+    enum grammar_kind kind;
+    bool optional;
+    bool filled;
+};
+
+static const struct {
+    const char *name;
+    enum grammar_kind kind;
+} kinds[] = {
+    {"SERVER", GRAMMAR_SERVER},     {"CLIENT", GRAMMAR_CLIENT},   {"UID", GRAMMAR_UID},
+    {"PERCENT", GRAMMAR_PERCENT},   {"DEVICE", GRAMMAR_DEVICE},   {"MEMORY", GRAMMAR_MEMORY},
+    {"PRIORITY", GRAMMAR_PRIORITY}, {"SECONDS", GRAMMAR_SECONDS},
+};
+
+static const char *skip_blanks(const char *text)
+{
+    return text + strspn(text, " ");
+}
+
+static enum grammar_kind kind_named(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (strlen(kinds[i].name) == length && !strncmp(kinds[i].name, name, length))
+            return kinds[i].kind;
+    return GRAMMAR_NOTHING;
+}
+
+/* Reads one slot, "[-t SECONDS]" or "SERVER", and returns what is left of the grammar. */
+static const char *read_slot(const char *grammar, struct slot *slot)
+{
+    size_t length;
+
+    memset(slot, 0, sizeof(*slot));
+    slot->optional = *grammar == '[';
+    grammar += slot->optional;
+    length = strcspn(grammar, " ]");
+    if (*grammar == '-') {
+        memcpy(slot->option, grammar, length);
+        grammar = skip_blanks(grammar + length);
+        length = strcspn(grammar, " ]");
+    }
+    slot->kind = kind_named(grammar, length);
+    if (slot->kind != GRAMMAR_NOTHING)
+        grammar += length;
+    return skip_blanks(grammar + (*grammar == ']'));
+}
+
+static int read_grammar(const char *grammar, struct slot slots[SLOTS_MAX])
+{
+    int count = 0;
+
+    for (grammar = skip_blanks(grammar); *grammar && count < SLOTS_MAX; count++)
+        grammar = read_slot(grammar, &slots[count]);
+    return count;
+}
+
+int grammar_split(char *line, char *ret_words[GRAMMAR_WORDS_MAX])
+{
+    char *rest = NULL;
+    int count = 0;
+
+    for (char *word = strtok_r(line, " \t\r\n", &rest); word;
+         word = strtok_r(NULL, " \t\r\n", &rest)) {
+        if (count == GRAMMAR_WORDS_MAX)
+            return -E2BIG;
+        ret_words[count++] = word;
+    }
+    return count;
+}
+
+/* ---- values ---- */
+
+static int parse_number(const char *text, uint64_t max, uint64_t *ret_value)
+{
+    uint64_t value;
+
+    if (text_to_u64(text, &value) || value > max)
+        return -EINVAL;
+    *ret_value = value;
+    return 0;
+}
+
+static int parse_pid(const char *text, pid_t *ret_pid)
+{
+    uint64_t value;
+
+    if (parse_number(text, INT_MAX, &value) || value == 0)
+        return -EINVAL;
+    *ret_pid = (pid_t)value;
+    return 0;
+}
+
+int grammar_percent(const char *text, uint32_t *ret_centipercent)
+{
+    char *end;
+    double percent = strtod(text, &end);
+
+    if (end == text || *end || !isfinite(percent) || percent <= 0)
+        return -EINVAL;
+    /* NVIDIA's daemon answers 100.0 to more than 100; scripts may rely on it. */
+    percent = percent > 100 ? 100 : percent;
+    *ret_centipercent = (uint32_t)(percent * 100 + 0.5);
+    if (*ret_centipercent == 0)
+        *ret_centipercent = 1;
+    return 0;
+}
+
+int grammar_memory(const char *text, uint64_t *ret_bytes)
+{
+    size_t digits = strspn(text, "0123456789");
+    const char *unit = text + digits;
+    char number[24];
+    uint64_t value;
+    unsigned shift;
+
+    if (digits == 0 || digits >= sizeof(number))
+        return -EINVAL;
+    if (!strcmp(unit, "M") || !strcmp(unit, "MB") || !strcmp(unit, "m"))
+        shift = 20;
+    else if (!strcmp(unit, "G") || !strcmp(unit, "GB") || !strcmp(unit, "g"))
+        shift = 30;
+    else
+        return -EINVAL;
+    memcpy(number, text, digits);
+    number[digits] = '\0';
+    if (parse_number(number, UINT64_MAX >> shift, &value) || value == 0)
+        return -EINVAL;
+    *ret_bytes = value << shift;
+    return 0;
+}
+
+/* "2048M" stays 2048M and "1GB" becomes 1G: the number as given, with NVIDIA's one-letter unit. */
+static int parse_memory(const char *text, struct grammar_values *values)
+{
+    size_t digits = strspn(text, "0123456789");
+
+    if (grammar_memory(text, &values->memory))
+        return -EINVAL;
+    text_format(values->memory_text, sizeof(values->memory_text), "%.*s%c", (int)digits, text,
+                text[digits] == 'm' || text[digits] == 'M' ? 'M' : 'G');
+    return 0;
+}
+
+static int parse_u32(const char *text, uint64_t max, uint32_t *ret_value)
+{
+    uint64_t value;
+    int error = parse_number(text, max, &value);
+
+    if (!error)
+        *ret_value = (uint32_t)value;
+    return error;
+}
+
+static int parse_value(enum grammar_kind kind, const char *word, struct grammar_values *values)
+{
+    switch (kind) {
+    case GRAMMAR_SERVER:
+        return parse_pid(word, &values->server);
+    case GRAMMAR_CLIENT:
+        return parse_pid(word, &values->client);
+    case GRAMMAR_UID:
+        return parse_u32(word, UINT32_MAX - 1, &values->uid);
+    case GRAMMAR_PERCENT:
+        return grammar_percent(word, &values->centipercent);
+    case GRAMMAR_PRIORITY:
+        return parse_u32(word, 1, &values->priority);
+    case GRAMMAR_SECONDS:
+        return parse_u32(word, SECONDS_PER_YEAR, &values->seconds);
+    case GRAMMAR_MEMORY:
+        return parse_memory(word, values);
+    case GRAMMAR_DEVICE:
+        return text_copy(values->device, sizeof(values->device), word) ? 0 : -EINVAL;
+    case GRAMMAR_NOTHING:
+        break;
+    }
+    return 0;
+}
+
+/* What is wrong with `word`, in a sentence. The priority's is NVIDIA's own. */
+static void explain_value(enum grammar_kind kind, const char *word, char *reason)
+{
+    static const char *const expected[] = {
+        [GRAMMAR_NOTHING] = "nothing",
+        [GRAMMAR_SERVER] = "the process id of a server",
+        [GRAMMAR_CLIENT] = "the process id of a client",
+        [GRAMMAR_UID] = "a user id",
+        [GRAMMAR_PERCENT] = "a percentage above 0",
+        [GRAMMAR_PRIORITY] = "0 or 1",
+        [GRAMMAR_SECONDS] = "a number of seconds",
+        [GRAMMAR_MEMORY] = "an integer followed by M or G, such as 512M",
+        [GRAMMAR_DEVICE] = "a device ordinal or UUID",
+    };
+
+    if (kind == GRAMMAR_PRIORITY)
+        text_copy(reason, GRAMMAR_REASON_MAX, "Invalid priority value - must be 0 or 1!");
+    else
+        text_format(reason, GRAMMAR_REASON_MAX, "Invalid value \"%.64s\": expected %s", word,
+                    expected[kind]);
+}
+
+/* ---- commands ---- */
+
+static void set_flag(const char *option, struct grammar_values *values)
+{
+    values->force |= !strcmp(option, "-f");
+    values->mlopart |= !strcmp(option, "-mlopart");
+    values->csv |= !strcmp(option, "--csv");
+}
+
+/* A word fills the option of that name, else the next positional slot that is free. */
+static struct slot *slot_for(struct slot slots[], int count, const char *word)
+{
+    for (int i = 0; i < count; i++)
+        if (!slots[i].filled && *slots[i].option && !strcmp(slots[i].option, word))
+            return &slots[i];
+    for (int i = 0; i < count; i++)
+        if (!slots[i].filled && !*slots[i].option)
+            return &slots[i];
+    return NULL;
+}
+
+static int explain_usage(const char *name, const char *grammar, const char *what, char *reason)
+{
+    text_format(reason, GRAMMAR_REASON_MAX, "%s, usage: %s %s", what, name, grammar);
+    return -EINVAL;
+}
+
+int grammar_parse(const char *name, const char *grammar, char *const words[], int count,
+                  struct grammar_values *ret_values, char ret_reason[GRAMMAR_REASON_MAX])
+{
+    struct slot slots[SLOTS_MAX];
+    int slot_count = read_grammar(grammar, slots);
+    struct grammar_values values = {0};
+
+    for (int i = 0; i < count; i++) {
+        struct slot *slot = slot_for(slots, slot_count, words[i]);
+
+        if (!slot)
+            return explain_usage(name, grammar, "Too many or unknown arguments", ret_reason);
+        slot->filled = true;
+        set_flag(slot->option, &values);
+        if (slot->kind == GRAMMAR_NOTHING)
+            continue;
+        if (*slot->option && ++i == count)
+            return explain_usage(name, grammar, "Missing argument", ret_reason);
+        if (parse_value(slot->kind, words[i], &values)) {
+            explain_value(slot->kind, words[i], ret_reason);
+            return -EINVAL;
+        }
+        values.given |= 1ull << slot->kind;
+    }
+    for (int i = 0; i < slot_count; i++)
+        if (!slots[i].filled && !slots[i].optional)
+            return explain_usage(name, grammar, "Missing argument", ret_reason);
+    *ret_values = values;
+    return 0;
+}

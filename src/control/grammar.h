@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The grammar of commands, written as their help shows it: "SERVER CLIENT", "SERVER [-f]",
+ * "-uid UID [-mlopart]", "[PRIORITY]". Parsing follows that very text, so help and parser cannot
+ * disagree. Nothing here knows what a command does.
+ *
+ *     SERVER CLIENT  process ids            PERCENT   0 < p, more than 100 counts as 100
+ *     UID            user id                PRIORITY  0 or 1
+ *     DEVICE         ordinal or UUID        SECONDS   0 .. a year
+ *     MEMORY         integer with M or G    [ ]       optional; a word with - is an option
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define GRAMMAR_WORDS_MAX 16
+#define GRAMMAR_DEVICE_MAX 64
+#define GRAMMAR_REASON_MAX 256
+
+/* What a command was given. A value not given is 0; `given` tells it from a 0 that was. */
+struct grammar_values {
+    uint64_t given; /* bit = enum grammar_kind */
+    pid_t server;
+    pid_t client;
+    uid_t uid;
+    uint32_t centipercent;
+    uint32_t priority;
+    uint32_t seconds;
+    uint64_t memory;
+    char device[GRAMMAR_DEVICE_MAX];
+    char memory_text[24]; /* "2G", as it is shown again */
+    bool force;           /* -f */
+    bool mlopart;         /* -mlopart */
+    bool csv;             /* --csv */
+};
+
+enum grammar_kind {
+    GRAMMAR_NOTHING,
+    GRAMMAR_SERVER,
+    GRAMMAR_CLIENT,
+    GRAMMAR_UID,
+    GRAMMAR_PERCENT,
+    GRAMMAR_PRIORITY,
+    GRAMMAR_SECONDS,
+    GRAMMAR_MEMORY,
+    GRAMMAR_DEVICE,
+};
+
+static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)
+{
+    return values->given & (1ull << kind);
+}
+
+/* Cuts `line` into words in place; returns how many, -E2BIG for more than GRAMMAR_WORDS_MAX. */
+int grammar_split(char *line, char *ret_words[GRAMMAR_WORDS_MAX]);
+
+/* Reads the words behind the command's name: 0, or -EINVAL with a sentence in `ret_reason`. */
+int grammar_parse(const char *name, const char *grammar, char *const words[], int count,
+                  struct grammar_values *ret_values, char ret_reason[GRAMMAR_REASON_MAX]);
+
+/* The single values, for options and environment variables too: 0 or -EINVAL. */
+int grammar_percent(const char *text, uint32_t *ret_centipercent);
+int grammar_memory(const char *text, uint64_t *ret_bytes);

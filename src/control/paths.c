@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon, the servers and the front ends all resolve their directories here, so they agree
+ * without a configuration file.
+ */
+#include "paths.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "hello.h"
+#include "text.h"
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+int path_join(const char *directory, const char *name, char *ret_path, size_t capacity)
+{
+    char path[PATH_MAX];
+
+    if (!text_format(path, sizeof(path), "%s/%s", directory, name))
+        return -ENAMETOOLONG;
+    return text_copy(ret_path, capacity, path) ? 0 : -ENAMETOOLONG;
+}
+
+static void strip_trailing_slashes(char *path)
+{
+    size_t length = strlen(path);
+
+    while (length > 1 && path[length - 1] == '/')
+        path[--length] = '\0';
+}
+
+/* A server has another working directory than whoever named the directory. */
+static int make_absolute(const char *path, char *ret_path, size_t capacity)
+{
+    char cwd[PATH_MAX];
+    int error = 0;
+
+    if (*path == '/')
+        error = text_copy(ret_path, capacity, path) ? 0 : -ENAMETOOLONG;
+    else if (!getcwd(cwd, sizeof(cwd)))
+        error = -errno;
+    else
+        error = path_join(cwd, path, ret_path, capacity);
+    if (!error)
+        strip_trailing_slashes(ret_path);
+    return error;
+}
+
+static int resolve_pipe(char *ret_path, size_t capacity)
+{
+    const char *chosen = environment("CUDA_MPS_PIPE_DIRECTORY");
+    const char *runtime = environment("XDG_RUNTIME_DIR");
+    char fallback[64];
+
+    if (chosen)
+        return make_absolute(chosen, ret_path, capacity);
+    if (geteuid() == 0)
+        return make_absolute("/run/funnel", ret_path, capacity);
+    if (runtime && *runtime == '/')
+        return path_join(runtime, "funnel", ret_path, capacity);
+    text_format(fallback, sizeof(fallback), "/tmp/funnel-%u", (unsigned)geteuid());
+    return make_absolute(fallback, ret_path, capacity);
+}
+
+static int resolve_log(const char *pipe, char *ret_path, size_t capacity)
+{
+    const char *chosen = environment("CUDA_MPS_LOG_DIRECTORY");
+
+    if (chosen)
+        return make_absolute(chosen, ret_path, capacity);
+    if (geteuid() == 0 && !environment("CUDA_MPS_PIPE_DIRECTORY"))
+        return make_absolute("/var/log/funnel", ret_path, capacity);
+    return path_join(pipe, "log", ret_path, capacity);
+}
+
+int paths_resolve(struct paths *ret_paths)
+{
+    struct paths paths;
+    int error = resolve_pipe(paths.pipe, sizeof(paths.pipe));
+
+    if (!error)
+        error = resolve_log(paths.pipe, paths.log, sizeof(paths.log));
+    if (!error)
+        error = path_join(paths.pipe, HELLO_SOCKET_NAME, paths.socket, sizeof(paths.socket));
+    if (!error)
+        *ret_paths = paths;
+    return error;
+}
+
+size_t paths_pipe_max(void)
+{
+    return sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof("/" HELLO_SOCKET_NAME);
+}
+
+int path_of_sibling(const char *name, char *ret_path, size_t capacity)
+{
+    char root[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", root, sizeof(root) - 1);
+
+    if (length < 0)
+        return -errno;
+    root[length] = '\0';
+    /* Cut ".../bin/program" twice. */
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(root, '/');
+
+        if (!slash)
+            return -ENOENT;
+        *slash = '\0';
+    }
+    return path_join(root, name, ret_path, capacity);
+}

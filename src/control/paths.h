@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a daemon lives: its pipe directory and its log directory, chosen by the same two variables
+ * as NVIDIA's MPS; and where the programs of one installation find each other.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stddef.h>
+
+struct paths {
+    char pipe[PATH_MAX]; /* absolute */
+    char log[PATH_MAX];  /* absolute */
+    char socket[PATH_MAX];
+};
+
+/* From CUDA_MPS_PIPE_DIRECTORY and CUDA_MPS_LOG_DIRECTORY, else the defaults of this user:
+ * /run/funnel and /var/log/funnel for root, $XDG_RUNTIME_DIR/funnel or /tmp/funnel-UID (and log in
+ * it) for others. 0 or -ENAMETOOLONG. */
+int paths_resolve(struct paths *ret_paths);
+
+/* The longest pipe directory whose socket's address still fits. */
+size_t paths_pipe_max(void);
+
+/* "<directory>/<name>": 0 or -ENAMETOOLONG. */
+int path_join(const char *directory, const char *name, char *ret_path, size_t capacity);
+
+/* A file of this installation, named from its root ("bin/funneld", "lib/funnel/libcuda.so.1"),
+ * found from where the running program is: 0 or -errno. */
+int path_of_sibling(const char *name, char *ret_path, size_t capacity);
