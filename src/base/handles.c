@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handle table.
+ *
+ * An entry is live while its handle word is not 0. Publishing writes the object, then the handle
+ * word; ending clears the handle word, and only after that may the entry be published again with
+ * another object. A reader therefore reads handle word, object, handle word: when both looks at the
+ * word give the handle it asked for, the object between them belongs to it. */
+#include "handles.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "cleanup.h"
+
+#define CHUNK_ENTRIES 1024u
+#define NO_INDEX UINT32_MAX
+#define GENERATION_MAX 0xffffffu
+
+struct handle_entry {
+    uint64_t handle; /* 0 = not live */
+    void *object;
+    uint32_t generation; /* of the last handle minted here */
+    uint32_t next_free;
+};
+
+struct handle_chunk {
+    struct handle_entry entries[CHUNK_ENTRIES];
+};
+
+static uint64_t compose(unsigned type, uint32_t generation, uint32_t index)
+{
+    return (uint64_t)type << 48 | (uint64_t)generation << 24 | index;
+}
+
+static uint32_t chunk_count(const struct handles *handles)
+{
+    return (handles->limit + CHUNK_ENTRIES - 1) / CHUNK_ENTRIES;
+}
+
+/* Pairs with the release in make_entry_locked(): a chunk is seen zeroed or not at all. */
+static struct handle_entry *entry_at(const struct handles *handles, uint32_t index)
+{
+    if (index >= handles->limit)
+        return NULL;
+    struct handle_chunk *chunk =
+        __atomic_load_n(&handles->chunks[index / CHUNK_ENTRIES], __ATOMIC_ACQUIRE);
+    return chunk ? &chunk->entries[index % CHUNK_ENTRIES] : NULL;
+}
+
+/* Pairs with the releases in publish() and retire(). */
+static uint64_t load_handle(const struct handle_entry *entry)
+{
+    return __atomic_load_n(&entry->handle, __ATOMIC_ACQUIRE);
+}
+
+/* The acquire keeps the second look at the handle word behind this; pairs with publish(). */
+static void *load_object(const struct handle_entry *entry)
+{
+    return __atomic_load_n(&entry->object, __ATOMIC_ACQUIRE);
+}
+
+/* The object is stored with release too: a reader that sees it also sees that the entry's former
+ * handle has ended. */
+static void publish(struct handle_entry *entry, uint64_t handle, void *object)
+{
+    __atomic_store_n(&entry->object, object, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->handle, handle, __ATOMIC_RELEASE);
+}
+
+static void retire(struct handle_entry *entry)
+{
+    __atomic_store_n(&entry->handle, 0, __ATOMIC_RELEASE);
+}
+
+int handles_init(struct handles *handles, uint32_t limit)
+{
+    if (limit == 0 || limit > HANDLE_INDEX_MAX + 1)
+        return -EINVAL;
+    *handles = (struct handles){.limit = limit, .oldest_free = NO_INDEX, .newest_free = NO_INDEX};
+    handles->chunks = calloc(chunk_count(handles), sizeof(struct handle_chunk *));
+    if (!handles->chunks)
+        return -ENOMEM;
+    pthread_mutex_init(&handles->lock, NULL);
+    return 0;
+}
+
+void handles_fini(struct handles *handles)
+{
+    if (!handles->chunks)
+        return;
+    for (uint32_t i = 0; i < chunk_count(handles); i++)
+        free(handles->chunks[i]);
+    free(handles->chunks);
+    handles->chunks = NULL;
+    pthread_mutex_destroy(&handles->lock);
+}
+
+/* The entry of `index` (below the limit), with its chunk made if needed; NULL = out of memory. */
+static struct handle_entry *make_entry_locked(struct handles *handles, uint32_t index)
+{
+    struct handle_entry *entry = entry_at(handles, index);
+    if (entry)
+        return entry;
+    struct handle_chunk *chunk = calloc(1, sizeof(*chunk));
+    if (!chunk)
+        return NULL;
+    __atomic_store_n(&handles->chunks[index / CHUNK_ENTRIES], chunk, __ATOMIC_RELEASE);
+    return &chunk->entries[index % CHUNK_ENTRIES];
+}
+
+/* The index freed longest ago, else one never used; NO_INDEX = full. */
+static uint32_t take_index_locked(struct handles *handles)
+{
+    uint32_t index = handles->oldest_free;
+    if (index == NO_INDEX) {
+        if (handles->used == handles->limit || !make_entry_locked(handles, handles->used))
+            return NO_INDEX;
+        return handles->used++;
+    }
+    handles->oldest_free = entry_at(handles, index)->next_free;
+    if (handles->oldest_free == NO_INDEX)
+        handles->newest_free = NO_INDEX;
+    return index;
+}
+
+/* Only indices that were minted here are queued for minting again. */
+static void give_index_locked(struct handles *handles, uint32_t index)
+{
+    if (index >= handles->used)
+        return;
+    entry_at(handles, index)->next_free = NO_INDEX;
+    if (handles->newest_free == NO_INDEX)
+        handles->oldest_free = index;
+    else
+        entry_at(handles, handles->newest_free)->next_free = index;
+    handles->newest_free = index;
+}
+
+uint64_t handles_add(struct handles *handles, unsigned type, void *object)
+{
+    if (type == 0 || type > HANDLE_TYPE_MAX || !object)
+        return 0;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&handles->lock);
+    uint32_t index = take_index_locked(handles);
+    if (index == NO_INDEX)
+        return 0;
+    struct handle_entry *entry = entry_at(handles, index);
+    entry->generation = entry->generation % GENERATION_MAX + 1;
+    uint64_t handle = compose(type, entry->generation, index);
+    publish(entry, handle, object);
+    handles->count++;
+    return handle;
+}
+
+int handles_put(struct handles *handles, uint64_t handle, void *object)
+{
+    unsigned type = handle_type(handle);
+    if (type == 0 || type > HANDLE_TYPE_MAX || handle_generation(handle) == 0 || !object)
+        return -EINVAL;
+    if (handle_index(handle) >= handles->limit)
+        return -ENOSPC;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&handles->lock);
+    struct handle_entry *entry = make_entry_locked(handles, handle_index(handle));
+    if (!entry)
+        return -ENOMEM;
+    if (load_handle(entry) != 0)
+        return -EEXIST;
+    publish(entry, handle, object);
+    handles->count++;
+    return 0;
+}
+
+static bool may_exist(unsigned type, uint64_t handle)
+{
+    return type != 0 && handle_type(handle) == type;
+}
+
+void *handles_get(const struct handles *handles, unsigned type, uint64_t handle)
+{
+    const struct handle_entry *entry =
+        may_exist(type, handle) ? entry_at(handles, handle_index(handle)) : NULL;
+    if (!entry || load_handle(entry) != handle)
+        return NULL;
+    void *object = load_object(entry);
+    return load_handle(entry) == handle ? object : NULL;
+}
+
+void *handles_remove(struct handles *handles, unsigned type, uint64_t handle)
+{
+    if (!may_exist(type, handle))
+        return NULL;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&handles->lock);
+    struct handle_entry *entry = entry_at(handles, handle_index(handle));
+    if (!entry || load_handle(entry) != handle)
+        return NULL;
+    void *object = load_object(entry);
+    retire(entry);
+    give_index_locked(handles, handle_index(handle));
+    handles->count--;
+    return object;
+}
+
+uint32_t handles_count(struct handles *handles)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&handles->lock);
+    return handles->count;
+}
+
+void handles_for_each(struct handles *handles,
+                      void (*visit)(void *context, uint64_t handle, void *object), void *context)
+{
+    for (uint32_t index = 0; index < handles->limit; index++) {
+        const struct handle_entry *entry = entry_at(handles, index);
+        if (!entry) {
+            index |= CHUNK_ENTRIES - 1; /* no chunk: on to the next one */
+            continue;
+        }
+        uint64_t handle = load_handle(entry);
+        void *object = handles_get(handles, handle_type(handle), handle);
+        if (object)
+            visit(context, handle, object);
+    }
+}

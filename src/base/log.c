@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The log. A line is put together on the stack and written by one write(2): that is all the locking
+ * there is, between threads as between processes that append to the same file. */
+#include "log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOG_LINE_MAX 4096
+
+static int log_fd = -1;
+static const char *log_role = "";
+static uint64_t log_lost;
+
+void log_open(int fd, const char *role)
+{
+    __atomic_store_n(&log_role, role, __ATOMIC_RELAXED);
+    __atomic_store_n(&log_fd, fd, __ATOMIC_RELEASE);
+}
+
+uint64_t log_dropped(void)
+{
+    return __atomic_load_n(&log_lost, __ATOMIC_RELAXED);
+}
+
+/* "[2025-01-31 12:00:00.000 Server   417] ": returns its length. */
+static size_t put_stamp(char *line, size_t capacity)
+{
+    struct timespec now;
+    struct tm local;
+    clock_gettime(CLOCK_REALTIME, &now);
+    localtime_r(&now.tv_sec, &local);
+    size_t length = strftime(line, capacity, "[%Y-%m-%d %H:%M:%S", &local);
+    const char *role = __atomic_load_n(&log_role, __ATOMIC_RELAXED);
+    length += (size_t)snprintf(line + length, capacity - length, ".%03ld %.32s %5ld] ",
+                               now.tv_nsec / 1000000, role, (long)getpid());
+    return length;
+}
+
+/* Text may come from a client: it must not be able to forge a line of its own. */
+static void flatten(char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+            text[i] = ' ';
+}
+
+static void write_line(int fd, const char *format, va_list arguments)
+{
+    char line[LOG_LINE_MAX];
+    size_t start = put_stamp(line, sizeof(line));
+    size_t room = sizeof(line) - start - 1;
+    int wanted = vsnprintf(line + start, room, format, arguments);
+    size_t length = wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room - 1;
+    flatten(line + start, length);
+    line[start + length] = '\n';
+
+    ssize_t written = write(fd, line, start + length + 1);
+    if (written != (ssize_t)(start + length + 1))
+        __atomic_fetch_add(&log_lost, 1, __ATOMIC_RELAXED);
+}
+
+static void log_arguments(const char *format, va_list arguments)
+{
+    int fd = __atomic_load_n(&log_fd, __ATOMIC_ACQUIRE);
+    if (fd < 0)
+        return;
+    int saved_errno = errno;
+    write_line(fd, format, arguments);
+    errno = saved_errno;
+}
+
+void log_line(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    log_arguments(format, arguments);
+    va_end(arguments);
+}
+
+void log_debug(const char *format, ...)
+{
+    static int enabled = -1; /* asked for once; several threads find the same answer */
+    int on = __atomic_load_n(&enabled, __ATOMIC_RELAXED);
+    if (on < 0) {
+        on = getenv("FUNNEL_DEBUG") != NULL;
+        __atomic_store_n(&enabled, on, __ATOMIC_RELAXED);
+    }
+    if (!on)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    log_arguments(format, arguments);
+    va_end(arguments);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long to spin. The number of CPUs is the one of this process, which a container may limit. */
+#include "spin.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+#define MANY_CPUS 4
+#define LONG_SPIN_NS (50 * NS_PER_US)
+#define SHORT_SPIN_NS (2 * NS_PER_US)
+#define ROUNDS_PER_LOOK 8 /* at the clock */
+
+static long cpus_for_us(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) == 0)
+        return CPU_COUNT(&set);
+    return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static uint64_t work_out_budget(void)
+{
+    const char *no_spin = getenv("FUNNEL_NO_SPIN");
+    if (no_spin && strcmp(no_spin, "0") != 0)
+        return 0;
+    return cpus_for_us() > MANY_CPUS ? LONG_SPIN_NS : SHORT_SPIN_NS;
+}
+
+uint64_t spin_budget_ns(void)
+{
+    static uint64_t cached = UINT64_MAX; /* several threads work out the same number */
+    uint64_t budget = __atomic_load_n(&cached, __ATOMIC_RELAXED);
+    if (budget == UINT64_MAX) {
+        budget = work_out_budget();
+        __atomic_store_n(&cached, budget, __ATOMIC_RELAXED);
+    }
+    return budget;
+}
+
+struct spin spin_begin(void)
+{
+    return (struct spin){.budget = spin_budget_ns()};
+}
+
+bool spin_more(struct spin *spin)
+{
+    if (spin->budget == 0)
+        return false;
+    cpu_relax();
+    if (++spin->rounds % ROUNDS_PER_LOOK != 0)
+        return true;
+    uint64_t now = clock_ns();
+    if (spin->deadline == 0)
+        spin->deadline = now + spin->budget;
+    return now < spin->deadline;
+}
