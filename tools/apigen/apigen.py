@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Turns the description of the driver API (api/) into C. See README.md.
+
+    apigen.py check API                 only looks for errors
+    apigen.py emit GROUP API OUT        writes the files of one group into the folder OUT
+    apigen.py coverage API              prints docs/api-coverage.md
+"""
+
+import sys
+from pathlib import Path
+
+import check
+import emit_dispatch
+import emit_wire
+from parser import parse_folder
+
+GROUPS = {
+    "wire": emit_wire.emit,
+    "server": emit_dispatch.emit,
+}
+
+
+def load(folder):
+    """The description, or the end of the program with every error in it."""
+    api, errors = parse_folder(folder)
+    errors += check.check(api)
+    for error in errors:
+        print(error, file=sys.stderr)
+    if errors:
+        sys.exit(f"{len(errors)} error{'s' if len(errors) > 1 else ''} in the description")
+    return api
+
+
+def emit(group, folder, out):
+    for name, text in GROUPS[group](load(folder)).items():
+        path = Path(out) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def main(arguments):
+    if len(arguments) == 2 and arguments[0] == "check":
+        load(arguments[1])
+    elif len(arguments) == 4 and arguments[0] == "emit" and arguments[1] in GROUPS:
+        emit(*arguments[1:])
+    elif len(arguments) == 2 and arguments[0] == "coverage":
+        sys.stdout.write(emit_docs.coverage(load(arguments[1])))
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

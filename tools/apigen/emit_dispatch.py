@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""server_dispatch.h and server_dispatch.c: from a message to serve_*() with its handles looked up."""
+
+from ctext import comment, head, header, wrap
+
+OFFERED = """\
+struct session;
+struct stream;
+struct event;
+struct module;
+struct function;
+
+/* What the session offers to the dispatcher. */
+
+/* The object behind a handle, or NULL when the client has none of that kind. */
+void *session_lookup(struct session *session, enum wire_handle kind, uint64_t handle);
+
+/* Says in a sentence which argument of which call was no handle. */
+void session_no_handle(struct session *session, const char *call, const char *argument,
+                       uint64_t handle);
+
+/* An asynchronous command failed on its own. */
+void session_async_failed(struct session *session, const char *call, CUresult status);
+
+/* Answers a synchronous command; false when the client named a slot that does not exist. */
+bool session_reply(struct session *session, int slot, CUresult status, const void *data,
+                   uint32_t size);
+
+/* Does what a message asks for. False when it is malformed, and then the session must end. */
+bool server_dispatch(struct session *session, const struct ring_message *message);
+
+/* One function a command, each in the file of its family. Handles come looked up, in the order of
+ * the fields; a `new` one is for serve_*() to put into the session's table. */
+
+"""
+
+HELPERS = """\
+/* Looks one handle up. The first that is missing decides the answer. */
+static void *find(struct session *session, const char *call, const char *argument,
+                  enum wire_handle kind, uint64_t handle, CUresult *status)
+{
+    void *object = session_lookup(session, kind, handle);
+
+    if (!object && *status == CUDA_SUCCESS) {
+        session_no_handle(session, call, argument, handle);
+        *status = CUDA_ERROR_INVALID_HANDLE;
+    }
+    return object;
+}
+
+static bool finish_async(struct session *session, const char *call, CUresult status)
+{
+    if (status != CUDA_SUCCESS)
+        session_async_failed(session, call, status);
+    return true;
+}
+
+"""
+
+TAIL = """\
+bool server_dispatch(struct session *session, const struct ring_message *message)
+{
+    uint32_t op = channel_kind_op(message->kind);
+    int slot = channel_kind_slot(message->kind);
+
+    if (op >= sizeof(rows) / sizeof(rows[0]) || !rows[op].dispatch)
+        return false;
+    if ((slot != CHANNEL_NO_SLOT) != rows[op].answers)
+        return false;
+    return rows[op].dispatch(session, message, slot);
+}
+"""
+
+
+def emit(api):
+    body = OFFERED + "".join(prototype(w) + ";\n" for w in api.wires)
+    source = head('"server_dispatch.h"') + HELPERS
+    source += "\n".join(dispatcher(w) for w in api.wires)
+    source += comment("A row a command: whether it answers, and who does it.")
+    source = source.replace("/* A row", "\n/* A row")
+    source += ("static const struct {\n    bool (*dispatch)(struct session *session, "
+               "const struct ring_message *message, int slot);\n    bool answers;\n} rows[] = {\n")
+    for wire in sorted(api.wires, key=lambda w: w.op):
+        source += f"    [WIRE_{wire.name}] = {{dispatch_{wire.name}, {str(wire.sync).lower()}}},\n"
+    source += "};\n\n" + TAIL
+    return {"server_dispatch.h": header("SERVER_DISPATCH_H", ["<stdbool.h>", '"wire_calls.h"'], body),
+            "server_dispatch.c": source}
+
+
+def prototype(wire):
+    items = ["struct session *session", f"const struct wire_{wire.name} *in"]
+    items += [f"struct {f.handle} *{f.name}" for f in wire.handles]
+    if wire.reply:
+        items.append(f"struct wire_{wire.name}_reply *ret_out")
+    return wrap(f"CUresult serve_{wire.name}(", items, ")")
+
+
+def dispatcher(wire):
+    name = wire.name
+    text = wrap(f"static bool dispatch_{name}(", ["struct session *session",
+                "const struct ring_message *message", "int slot"], ")") + "\n{\n"
+    text += f"    struct wire_{name} in;\n    CUresult status = CUDA_SUCCESS;\n"
+    if wire.reply:
+        text += (f"    struct wire_{name}_reply out;\n"
+                 "    _Alignas(8) unsigned char buffer[REPLY_DATA_MAX];\n")
+    text += f"\n    if (!decode_{name}(message, message->size, &in))\n        return false;\n"
+    if wire.reply:
+        text += f"    start_{name}_reply(buffer, &out);\n"
+    for field in wire.handles:
+        text += wrap(f"    struct {field.handle} *{field.name} = find(",
+                     ["session", f'"{name}"', f'"{field.name}"', f"WIRE_{field.handle.upper()}",
+                      f"in.{field.name}", "&status"], ");") + "\n"
+    args = ["session", "&in"] + [f.name for f in wire.handles] + (["&out"] if wire.reply else [])
+    call = wrap(f"status = serve_{name}(", args, ");", 90)
+    if wire.handles:
+        text += "    if (status == CUDA_SUCCESS)\n        " + call.replace("\n", "\n        ") + "\n"
+    else:
+        text += "    " + call.replace("\n", "\n    ") + "\n"
+    return text + finish(wire) + "}\n"
+
+
+def finish(wire):
+    if not wire.sync:
+        return f'    (void)slot;\n    return finish_async(session, "{wire.name}", status);\n'
+    if not wire.reply:
+        return "    return session_reply(session, slot, status, NULL, 0);\n"
+    return (f"    uint32_t size = encode_{wire.name}_reply(buffer, &out);\n"
+            "    return session_reply(session, slot, status, buffer, size);\n")
