@@ -77,14 +77,12 @@ int ring_next(struct ring *ring, void *buffer, uint32_t capacity);
 /* Gives the place of the message back to the producer. */
 void ring_release(struct ring *ring);
 
-/* Sleeps until there is a message, ring_kick(), or `timeout_ns` (0 = no limit) is over. May return
- * early; the caller looks again. */
-void ring_sleep(struct ring *ring, uint64_t timeout_ns);
+/* Waits until there is a message, ring_kick(), or `timeout_ns` (0 = no limit) is over: spins for
+ * the usual budget, then sleeps. May return early; the caller looks again. */
+void ring_wait_message(struct ring *ring, uint64_t timeout_ns);
 
-/* From any thread of the consumer's process: makes the current or the next ring_sleep() return. */
+/* From any thread of the consumer's process: makes the current or the next ring_wait_message()
+ * return. */
 void ring_kick(struct ring *ring);
-
-/* Whether a message seems to be there: for spinning before ring_sleep(). */
-bool ring_ready(const struct ring *ring);
 
 #endif

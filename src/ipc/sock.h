@@ -35,7 +35,7 @@ int sock_send(int fd, const void *data, size_t size, const int *fds, size_t fd_c
  * timeout_ms: -1 = no limit (-ETIMEDOUT can not happen), 0 = do not wait (-EAGAIN when none is
  * there), else -ETIMEDOUT. -EMSGSIZE = longer than `capacity`, -EPROTO = more descriptors than
  * `fd_capacity`; either way the message is gone. The first *ret_fd_count of ret_fds are the
- * caller's to close; it is 0 on every error. */
+ * caller's to close; it is 0 on every error. With ret_fds NULL no descriptor is welcome. */
 ssize_t sock_recv(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_capacity,
                   size_t *ret_fd_count, int timeout_ms);
 

@@ -42,9 +42,9 @@ static inline int channel_kind_slot(uint32_t kind)
 
 struct channel {
     struct region *region;
-    size_t region_bytes; /* of the mapping: struct region, without the ring data */
     void *ring_data;
     struct ring ring;
+    uint32_t reserved;    /* bytes that channel_commit() will send */
     pthread_mutex_t lock; /* turns of the producers */
     int socket;           /* not ours to close */
     uint32_t busy_slots;  /* bit s: slot s is somebody's; also the futex of those who wait */
@@ -73,11 +73,11 @@ struct ring_message *channel_reserve(struct channel *channel, uint32_t size);
 void channel_commit(struct channel *channel);
 
 /* A reply slot for one synchronous command, to be put into its kind: 0 .. REPLY_SLOTS - 1. Waits
- * while all are taken; CHANNEL_NO_SLOT once the server is gone. Without the lock. */
+ * while all are taken; CHANNEL_NO_SLOT once channel_error() is set. Without the lock. */
 int channel_reply_begin(struct channel *channel);
 
 /* Waits for the answer in `slot`: its status, with the data in place until channel_reply_end().
- * When the server is gone: channel_error(). Without the lock. */
+ * When the server is gone or has failed this client: channel_error(). Without the lock. */
 CUresult channel_reply_wait(struct channel *channel, int slot, const void **ret_data,
                             uint32_t *ret_size);
 
@@ -99,7 +99,6 @@ bool channel_alive(struct channel *channel);
 
 struct channel_server {
     struct region *region;
-    size_t region_bytes;
     void *ring_data;
     struct ring ring;
     int region_fd; /* for the client; close it with channel_server_close_fd() when handed over */

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A ring of messages in shared memory, from one producer to one consumer.
+ *
+ *         head                     tail                    The data, mapped twice back to back: a
+ *          |                        |                      message that begins near the end of the
+ *     .....|msg|message     |msg    |.......|.....|msg|m   first copy goes on in the second, so it
+ *     `------------- size -----------------'`---------     is contiguous for both ends.
+ *
+ * Words, and who writes them:
+ *     tail        the producer: bytes published since the beginning, modulo 2^32
+ *     head        the consumer: bytes released since the beginning, modulo 2^32
+ *     sleeping    the consumer sets it before it sleeps on this very word; either side clears it
+ *     want_space  the producer sets it before it sleeps on `head`; the consumer clears it
+ * Each side keeps its own cursor in private memory (ring->cursor) and only copies it out.
+ *
+ * Invariant: 0 <= tail - head <= size, both taken modulo 2^32. The producer publishes only what
+ * fits behind the head that it has seen, and the real head can only be further on; the consumer
+ * releases only what it has seen published.
+ *
+ * Wrap: `size` is a power of two that divides 2^32, so cursor & (size - 1) goes on without a jump
+ * when a cursor wraps, and tail - head in 32-bit arithmetic is the true distance because that is at
+ * most size < 2^32. A full ring (tail - head == size) differs from an empty one (== 0): no byte is
+ * wasted. ring_format() starts both cursors RING_START, so the wrap comes early in every run.
+ *
+ * Order: message bytes are written before `tail` is stored with release; the consumer loads `tail`
+ * with acquire before it reads them. The consumer is done with the bytes before it stores `head`
+ * with release; the producer loads `head` with acquire before it writes there again.
+ *
+ * No wake-up is lost: each side stores one word and then loads the other's, all four accesses
+ * sequentially consistent:
+ *     producer   tail := new;       if (sleeping)   wake      |  want_space := 1;  if (no room)
+ * sleep consumer   sleeping := 1;     if (no message) sleep     |  head := new;  if (want_space)
+ * wake In the one total order either the first side's load comes after the second side's store and
+ * it wakes, or the second side's load comes after the first side's store and it does not sleep. The
+ * sleep itself is a futex that compares the word again. The consumer wakes a producer only once
+ * half of the ring is free, so a producer that outruns it does not ping-pong; no message is longer
+ * than half of the ring, so half always suffices. A producer that saw no room for it saw more than
+ * half in use, so the release that crosses the half comes later and sees want_space.
+ *
+ * A hostile producer may write any byte of the shared memory at any time. The consumer uses of it:
+ *     tail        only as tail - cursor, which must be a multiple of 16 up to `size`, else -EPROTO;
+ *     a message   its size word is read once; it must be a multiple of 16, at least 16, at most the
+ *                 buffer and at most tail - cursor, else -EPROTO. Then that many bytes are copied,
+ *                 and the copy's size word is overwritten with the checked size. The bytes may be
+ *                 garbage or change under the copy; the copy is private and its reader checks it;
+ *     head        never read back;
+ *     sleeping    a lie makes the consumer sleep up to SLEEP_SLICE_NS too long, or not at all: it
+ *                 serves the liar late, or spends time that a flood of messages would cost as well;
+ *     want_space  a lie costs one futex wake a release.
+ * So a hostile producer gets -EPROTO, bad service, or neither; never an access out of bounds. One
+ * that dies in the middle of a message has not published it, and nothing is seen of it.
+ */
+#include "ring.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "futex.h"
+#include "spin.h"
+
+#define RING_START 0xfffff000u /* one page of messages before the cursors wrap */
+#define RING_SIZE_MAX (1u << 30)
+#define SLEEP_SLICE_NS (1 * NS_PER_SEC)  /* how long a hostile producer can hide a kick */
+#define SPACE_SLICE_NS (100 * NS_PER_MS) /* how often a waiting producer asks for life signs */
+
+/* ---- the shared words: one accessor, one access, one partner ---- */
+
+/* Producer. Publishes the bytes before it: partner load_tail(). Then loads `sleeping`: partner
+ * set_sleeping(). */
+static void store_tail(struct ring_shared *shared, uint32_t tail)
+{
+    __atomic_store_n(&shared->tail, tail, __ATOMIC_SEQ_CST);
+}
+
+/* Consumer. Makes the bytes before `tail` readable: partner store_tail(). */
+static uint32_t load_tail(const struct ring_shared *shared)
+{
+    return __atomic_load_n(&shared->tail, __ATOMIC_SEQ_CST);
+}
+
+/* Consumer. Its reads of the message are over: partner load_head(). Then loads `want_space`:
+ * partner set_want_space(). */
+static void store_head(struct ring_shared *shared, uint32_t head)
+{
+    __atomic_store_n(&shared->head, head, __ATOMIC_SEQ_CST);
+}
+
+/* Producer. Makes the bytes before `head` writable again: partner store_head(). */
+static uint32_t load_head(const struct ring_shared *shared)
+{
+    return __atomic_load_n(&shared->head, __ATOMIC_SEQ_CST);
+}
+
+/* Consumer, before it looks at `tail` for the last time: partner take_sleeping(). */
+static void set_sleeping(struct ring_shared *shared, uint32_t value)
+{
+    __atomic_store_n(&shared->sleeping, value, __ATOMIC_SEQ_CST);
+}
+
+/* Producer. Whether the consumer sleeps; if so it is now ours to wake: partner set_sleeping(). The
+ * plain look first keeps the line shared while the consumer is busy. */
+static bool take_sleeping(struct ring_shared *shared)
+{
+    return __atomic_load_n(&shared->sleeping, __ATOMIC_SEQ_CST) != 0 &&
+           __atomic_exchange_n(&shared->sleeping, 0, __ATOMIC_SEQ_CST) != 0;
+}
+
+/* Producer, before it looks at `head` for the last time: partner take_want_space(). */
+static void set_want_space(struct ring_shared *shared)
+{
+    __atomic_store_n(&shared->want_space, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Consumer. Whether the producer sleeps; if so it is now ours to wake: partner set_want_space(). */
+static bool take_want_space(struct ring_shared *shared)
+{
+    return __atomic_load_n(&shared->want_space, __ATOMIC_SEQ_CST) != 0 &&
+           __atomic_exchange_n(&shared->want_space, 0, __ATOMIC_SEQ_CST) != 0;
+}
+
+/* ---- making and attaching ---- */
+
+static bool valid_size(uint32_t size)
+{
+    return size <= RING_SIZE_MAX && size >= (uint32_t)getpagesize() && (size & (size - 1)) == 0;
+}
+
+static bool map_copy(int fd, uint64_t offset, uint32_t size, void *address)
+{
+    return mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) !=
+           MAP_FAILED;
+}
+
+int ring_map(int fd, uint64_t offset, uint32_t size, void **ret_data)
+{
+    if (!valid_size(size))
+        return -EINVAL;
+    size_t both = (size_t)size * 2;
+    unsigned char *data = mmap(NULL, both, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED)
+        return -errno;
+    if (!map_copy(fd, offset, size, data) || !map_copy(fd, offset, size, data + size)) {
+        int rc = -errno;
+        munmap(data, both);
+        return rc;
+    }
+    *ret_data = data;
+    return 0;
+}
+
+void ring_unmap(void *data, uint32_t size)
+{
+    if (data)
+        munmap(data, (size_t)size * 2);
+}
+
+void ring_format(struct ring_shared *shared)
+{
+    memset(shared, 0, sizeof(*shared));
+    shared->tail = RING_START;
+    shared->head = RING_START;
+}
+
+void ring_init(struct ring *ring, struct ring_shared *shared, void *data, uint32_t size,
+               bool producer)
+{
+    assert(valid_size(size));
+    uint32_t tail = load_tail(shared), head = load_head(shared);
+    *ring = (struct ring){
+        .shared = shared,
+        .data = data,
+        .size = size,
+        .cursor = producer ? tail : head,
+        .peer = producer ? head : tail,
+    };
+}
+
+/* Where the message at our cursor is. */
+static unsigned char *at_cursor(const struct ring *ring)
+{
+    return ring->data + (ring->cursor & (ring->size - 1));
+}
+
+/* ---- producer ---- */
+
+/* Free bytes as far as ring->peer tells; none when that makes no sense. */
+static uint32_t room(const struct ring *ring)
+{
+    uint32_t used = ring->cursor - ring->peer;
+    return used <= ring->size ? ring->size - used : 0;
+}
+
+void *ring_reserve(struct ring *ring, uint32_t size)
+{
+    if (size > ring->size / 2)
+        return NULL;
+    if (room(ring) < size) {
+        ring->peer = load_head(ring->shared);
+        if (room(ring) < size)
+            return NULL;
+    }
+    return at_cursor(ring);
+}
+
+void ring_commit(struct ring *ring, uint32_t size)
+{
+    assert(size % RING_ALIGNMENT == 0 && size <= room(ring));
+    ring->cursor += size;
+    store_tail(ring->shared, ring->cursor);
+    if (take_sleeping(ring->shared))
+        futex_wake(&ring->shared->sleeping, 1);
+}
+
+static void sleep_for_space(struct ring *ring, uint32_t size)
+{
+    set_want_space(ring->shared);
+    if (!ring_reserve(ring, size)) /* which has loaded ring->peer from `head` */
+        futex_wait(&ring->shared->head, ring->peer, SPACE_SLICE_NS);
+}
+
+bool ring_wait_space(struct ring *ring, uint32_t size, bool (*alive)(void *context), void *context)
+{
+    if (size > ring->size / 2)
+        return false;
+    struct spin spin = spin_begin();
+    while (!ring_reserve(ring, size)) {
+        if (spin_more(&spin))
+            continue;
+        if (!alive(context))
+            return false;
+        sleep_for_space(ring, size);
+    }
+    return true;
+}
+
+/* ---- consumer ---- */
+
+/* Bytes published and not yet released: 0 .. size, or -EPROTO. */
+static int64_t available(struct ring *ring)
+{
+    ring->peer = load_tail(ring->shared);
+    uint32_t bytes = ring->peer - ring->cursor;
+    return bytes <= ring->size && bytes % RING_ALIGNMENT == 0 ? (int64_t)bytes : -EPROTO;
+}
+
+static bool plausible(uint32_t size, uint32_t capacity, int64_t bytes)
+{
+    return size >= RING_ALIGNMENT && size % RING_ALIGNMENT == 0 && size <= capacity &&
+           size <= bytes;
+}
+
+int ring_next(struct ring *ring, void *buffer, uint32_t capacity)
+{
+    int64_t bytes = available(ring);
+    if (bytes <= 0)
+        return (int)bytes;
+    const struct ring_message *message = (const void *)at_cursor(ring);
+    uint32_t size = __atomic_load_n(&message->size, __ATOMIC_RELAXED); /* once: it may change */
+    if (!plausible(size, capacity, bytes))
+        return -EPROTO;
+    memcpy(buffer, message, size);
+    ((struct ring_message *)buffer)->size = size;
+    ring->pending = size;
+    return (int)size;
+}
+
+void ring_release(struct ring *ring)
+{
+    ring->cursor += ring->pending;
+    ring->pending = 0;
+    store_head(ring->shared, ring->cursor);
+    if (ring->peer - ring->cursor <= ring->size / 2 && take_want_space(ring->shared))
+        futex_wake(&ring->shared->head, 1);
+}
+
+/* Partner ring_kick(). */
+static bool kicked(const struct ring *ring)
+{
+    return __atomic_load_n(&ring->kicked, __ATOMIC_SEQ_CST) != 0;
+}
+
+/* Whether the consumer has a reason to be awake. */
+static bool ready(const struct ring *ring)
+{
+    return load_tail(ring->shared) != ring->cursor || kicked(ring);
+}
+
+static void sleep_for_message(struct ring *ring, uint64_t timeout_ns)
+{
+    bool short_timeout = timeout_ns != 0 && timeout_ns < SLEEP_SLICE_NS;
+    set_sleeping(ring->shared, 1);
+    if (!ready(ring))
+        futex_wait(&ring->shared->sleeping, 1, short_timeout ? timeout_ns : SLEEP_SLICE_NS);
+    set_sleeping(ring->shared, 0);
+}
+
+void ring_wait_message(struct ring *ring, uint64_t timeout_ns)
+{
+    struct spin spin = spin_begin();
+    while (!ready(ring) && spin_more(&spin))
+        ;
+    if (!ready(ring))
+        sleep_for_message(ring, timeout_ns);
+    if (kicked(ring))
+        __atomic_store_n(&ring->kicked, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Partner kicked(). Wakes in any case: the peer may have written `sleeping`. */
+void ring_kick(struct ring *ring)
+{
+    __atomic_store_n(&ring->kicked, 1, __ATOMIC_SEQ_CST);
+    set_sleeping(ring->shared, 0);
+    futex_wake(&ring->shared->sleeping, 1);
+}

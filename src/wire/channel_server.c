@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server's end of the control region. The client can write every byte of it, so nothing in it
+ * is ever read back except ring messages (ring.c) and, once, whether a caller sleeps. */
+#include "channel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fd.h"
+#include "futex.h"
+#include "shm.h"
+
+static int map_both(struct channel_server *server)
+{
+    void *region;
+    int rc = shm_map(server->region_fd, sizeof(struct region), NULL, 0, &region);
+    if (rc < 0)
+        return rc;
+    server->region = region;
+    return ring_map(server->region_fd, sizeof(struct region), REGION_RING_BYTES,
+                    &server->ring_data);
+}
+
+static void format_region(struct channel_server *server)
+{
+    struct region *region = server->region;
+    region->magic = REGION_MAGIC;
+    region->ring_bytes = REGION_RING_BYTES;
+    ring_format(&region->ring);
+    ring_init(&server->ring, &region->ring, server->ring_data, REGION_RING_BYTES, false);
+}
+
+int channel_server_create(struct channel_server **ret_server)
+{
+    struct channel_server *server = calloc(1, sizeof(*server));
+    if (!server)
+        return -ENOMEM;
+    server->region_fd = -1;
+    int rc = shm_create("funnel-control", REGION_SIZE, &server->region_fd);
+    if (rc == 0)
+        rc = map_both(server);
+    if (rc < 0) {
+        channel_server_destroy(server);
+        return rc;
+    }
+    format_region(server);
+    *ret_server = server;
+    return 0;
+}
+
+void channel_server_destroy(struct channel_server *server)
+{
+    if (!server)
+        return;
+    ring_unmap(server->ring_data, REGION_RING_BYTES);
+    shm_unmap(server->region, sizeof(struct region));
+    fd_close(&server->region_fd);
+    free(server);
+}
+
+int channel_server_fd(const struct channel_server *server)
+{
+    return server->region_fd;
+}
+
+void channel_server_close_fd(struct channel_server *server)
+{
+    fd_close(&server->region_fd);
+}
+
+int channel_server_next(struct channel_server *server, const struct ring_message **ret_message)
+{
+    int size = ring_next(&server->ring, server->message, sizeof(server->message));
+    if (size <= 0)
+        return size;
+    ring_release(&server->ring);
+    *ret_message = (const struct ring_message *)server->message;
+    return size;
+}
+
+void channel_server_wait(struct channel_server *server, uint64_t timeout_ns)
+{
+    ring_wait_message(&server->ring, timeout_ns);
+}
+
+void channel_server_kick(struct channel_server *server)
+{
+    ring_kick(&server->ring);
+}
+
+int channel_server_reply(struct channel_server *server, int slot, CUresult status, const void *data,
+                         uint32_t size)
+{
+    if (slot < 0 || slot >= (int)REPLY_SLOTS)
+        return -EPROTO;
+    if (size > REPLY_DATA_MAX)
+        return -EMSGSIZE;
+    struct reply_slot *reply = &server->region->slots[slot];
+    reply->status = (int32_t)status;
+    reply->size = size;
+    if (size > 0)
+        memcpy(reply->data, data, size);
+    /* Release: the answer is complete. Partners answered() and sleep_for_answer() in channel.c. */
+    if (__atomic_exchange_n(&reply->state, REPLY_DONE, __ATOMIC_RELEASE) == REPLY_SLEEPING)
+        futex_wake(&reply->state, 1);
+    return 0;
+}
+
+/* Puts `status` into a word that has none. */
+static void set_once(uint32_t *word, CUresult status)
+{
+    uint32_t none = 0;
+    __atomic_compare_exchange_n(word, &none, (uint32_t)status, false, __ATOMIC_RELEASE,
+                                __ATOMIC_RELAXED);
+}
+
+void channel_server_fail(struct channel_server *server, CUresult status)
+{
+    set_once(&server->region->sticky_error, status);
+    for (uint32_t i = 0; i < REPLY_SLOTS; i++)
+        futex_wake(&server->region->slots[i].state, 1);
+    futex_wake(&server->region->ring.head, 1);
+}
+
+void channel_server_defer(struct channel_server *server, CUresult status)
+{
+    set_once(&server->region->deferred_error, status);
+}
