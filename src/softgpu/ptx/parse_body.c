@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The body of a function: declarations, labels, instructions, nested blocks.
+ */
+#include <string.h>
+
+#include "parse.h"
+
+static void parse_registers(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    enum ptx_type type = ptx_type_from_name(lexer->token.text, lexer->token.length);
+    if (lexer->token.kind != TOKEN_DIRECTIVE || type == PTX_NO_TYPE) {
+        lexer_fail(lexer, "'%.*s' is not the type of a register", (int)lexer->token.length,
+                   lexer->token.text);
+        return;
+    }
+    lexer_next(lexer);
+    do {
+        struct token name = lexer->token;
+        uint64_t count = 0;
+        if (name.kind != TOKEN_NAME)
+            lexer_fail(lexer, "expected the name of a register");
+        lexer_next(lexer);
+        if (lexer_accept(lexer, '<')) {
+            count = parse_constant(parser);
+            lexer_expect(lexer, '>');
+        }
+        if (!lexer->failed)
+            scope_add_registers(parser, type, &name, count);
+    } while (lexer_accept(lexer, ','));
+    lexer_expect(lexer, ';');
+}
+
+static struct ptx_instruction *add_instruction(struct parser *parser)
+{
+    struct ptx_function *function = parser->function;
+    struct ptx_instruction *list =
+        parser_grow(parser, function->instructions, function->instruction_count, sizeof(*list));
+    if (!list)
+        return NULL;
+    function->instructions = list;
+    struct ptx_instruction *instruction = &list[function->instruction_count++];
+    *instruction = (struct ptx_instruction){.guard = -1, .line = parser->lexer.token.line};
+    return instruction;
+}
+
+static void parse_guard(struct parser *parser, struct ptx_instruction *instruction)
+{
+    struct lexer *lexer = &parser->lexer;
+    instruction->guard_negated = lexer_accept(lexer, '!');
+    struct ptx_operand guard;
+    parse_operand(parser, &guard);
+    if (lexer->failed)
+        return;
+    if (guard.kind != PTX_OPERAND_REGISTER ||
+        parser->function->registers[guard.reg].type != PTX_PRED) {
+        lexer_fail(lexer, "a guard must be a predicate register");
+        return;
+    }
+    instruction->guard = (int32_t)guard.reg;
+}
+
+static void parse_operands(struct parser *parser, struct ptx_instruction *instruction)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct ptx_operand *operands = NULL;
+    uint32_t count = 0;
+    while (!lexer->failed && !lexer_is(lexer, ';')) {
+        operands = parser_grow(parser, operands, count, sizeof(*operands));
+        if (!operands)
+            return;
+        if (count >= PTX_MAX_OPERANDS) {
+            lexer_fail(lexer, "too many operands");
+            return;
+        }
+        parse_operand(parser, &operands[count++]);
+        if (!lexer_accept(lexer, ','))
+            break;
+    }
+    instruction->operands = operands;
+    instruction->operand_count = count;
+    lexer_expect(lexer, ';');
+}
+
+static void parse_instruction(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct ptx_instruction parsed = {.guard = -1, .line = lexer->token.line};
+    if (lexer_accept(lexer, '@'))
+        parse_guard(parser, &parsed);
+    if (lexer->token.kind != TOKEN_NAME) {
+        lexer_fail(lexer, "expected an instruction");
+        return;
+    }
+    lexer_extend_opcode(lexer);
+    parsed.opcode = arena_copy_text(parser->arena, lexer->token.text, lexer->token.length);
+    lexer_next(lexer);
+    parse_operands(parser, &parsed);
+    struct ptx_instruction *instruction = lexer->failed ? NULL : add_instruction(parser);
+    if (instruction)
+        *instruction = parsed;
+}
+
+static void parse_branch_targets(struct parser *parser, const struct token *name)
+{
+    struct ptx_symbol *symbol = scope_add_symbol(parser, PTX_BRANCH_TARGETS, name);
+    struct ptx_instruction list = {0};
+    parse_operands(parser, &list);
+    if (!symbol)
+        return;
+    symbol->targets.labels = list.operands;
+    symbol->targets.count = list.operand_count;
+    symbol->next_in_scope = parser->branch_targets;
+    parser->branch_targets = symbol;
+}
+
+static void parse_call_prototype(struct parser *parser, const struct token *name)
+{
+    struct ptx_symbol *symbol = scope_add_symbol(parser, PTX_PROTOTYPE, name);
+    struct ptx_function *prototype = parse_prototype(parser);
+    if (symbol)
+        symbol->prototype = prototype;
+    while (lexer_accept_directive(&parser->lexer, "noreturn") ||
+           lexer_accept_directive(&parser->lexer, "abi_preserve"))
+        ;
+    lexer_expect(&parser->lexer, ';');
+}
+
+static void skip_statement(struct parser *parser)
+{
+    while (!parser->lexer.failed && parser->lexer.token.kind != TOKEN_END &&
+           !lexer_is(&parser->lexer, ';'))
+        lexer_next(&parser->lexer);
+    lexer_expect(&parser->lexer, ';');
+}
+
+/* name: followed by a directive that needs a name, or else by code. */
+static void parse_label(struct parser *parser, const struct token *name)
+{
+    struct lexer *lexer = &parser->lexer;
+    lexer_expect(lexer, ':');
+    if (lexer_accept_directive(lexer, "branchtargets")) {
+        parse_branch_targets(parser, name);
+    } else if (lexer_accept_directive(lexer, "callprototype")) {
+        parse_call_prototype(parser, name);
+    } else if (lexer_accept_directive(lexer, "calltargets")) {
+        struct ptx_symbol *symbol = scope_add_symbol(parser, PTX_PROTOTYPE, name);
+        if (symbol)
+            skip_statement(parser);
+    } else {
+        struct ptx_symbol *symbol = scope_add_symbol(parser, PTX_LABEL, name);
+        if (symbol)
+            symbol->target = parser->function->instruction_count;
+    }
+}
+
+static bool next_is_colon(const struct lexer *lexer)
+{
+    const char *at = lexer->at;
+    while (at < lexer->end && (*at == ' ' || *at == '\t'))
+        at++;
+    return at < lexer->end && *at == ':' && !(lexer->end - at > 1 && at[1] == ':');
+}
+
+static void parse_directive(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    enum ptx_space space;
+    if (lexer_accept_directive(lexer, "reg"))
+        parse_registers(parser);
+    else if (lexer_is_directive(lexer, "loc") || lexer_is_directive(lexer, "file"))
+        lexer_skip_line(lexer);
+    else if (lexer_is_directive(lexer, "pragma"))
+        skip_statement(parser);
+    else if (parse_space(parser, &space))
+        parse_variables(parser, space, false);
+    else
+        lexer_fail(lexer, "'.%.*s' is not known here", (int)lexer->token.length, lexer->token.text);
+}
+
+static void parse_statement(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    if (lexer->token.kind == TOKEN_DIRECTIVE) {
+        parse_directive(parser);
+    } else if (lexer->token.kind == TOKEN_NAME && next_is_colon(lexer)) {
+        struct token name = lexer->token;
+        lexer_next(lexer);
+        parse_label(parser, &name);
+    } else if (lexer_accept(lexer, '{')) {
+        scope_enter(parser);
+        while (!lexer->failed && !lexer_is(lexer, '}') && lexer->token.kind != TOKEN_END)
+            parse_statement(parser);
+        lexer_expect(lexer, '}');
+        if (!lexer->failed)
+            scope_leave(parser);
+    } else if (!lexer_accept(lexer, ';')) {
+        parse_instruction(parser);
+    }
+}
+
+static void resolve_targets(struct parser *parser)
+{
+    struct ptx_symbol *symbol = parser->branch_targets;
+    for (; symbol && !parser->lexer.failed; symbol = symbol->next_in_scope)
+        resolve_operands(parser, symbol->targets.labels, symbol->targets.count, symbol->line);
+    parser->branch_targets = NULL;
+}
+
+void parse_body(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct ptx_function *function = parser->function;
+    while (!lexer->failed && !lexer_is(lexer, '}') && lexer->token.kind != TOKEN_END)
+        parse_statement(parser);
+    lexer_expect(lexer, '}');
+    for (uint32_t i = 0; i < function->instruction_count && !lexer->failed; i++) {
+        struct ptx_instruction *instruction = &function->instructions[i];
+        resolve_operands(parser, instruction->operands, instruction->operand_count,
+                         instruction->line);
+    }
+    resolve_targets(parser);
+    function->has_body = !lexer->failed;
+}

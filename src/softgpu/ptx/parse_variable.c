@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Variables: state space, type, dimensions and initial value.
+ */
+#include <string.h>
+
+#include "parse.h"
+
+#define MAX_VARIABLE_SIZE (1ull << 40)
+#define MAX_ALIGN 65536
+
+bool parse_space(struct parser *parser, enum ptx_space *ret_space)
+{
+    static const struct {
+        const char *name;
+        enum ptx_space space;
+    } spaces[] = {
+        {"global", PTX_GLOBAL}, {"const", PTX_CONST}, {"shared", PTX_SHARED},
+        {"local", PTX_LOCAL},   {"param", PTX_PARAM}, {"tex", PTX_GLOBAL},
+    };
+    for (unsigned i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++) {
+        if (lexer_accept_directive(&parser->lexer, spaces[i].name)) {
+            *ret_space = spaces[i].space;
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t parse_align(struct parser *parser)
+{
+    uint64_t align = parse_constant(parser);
+    if (align == 0 || align > MAX_ALIGN || (align & (align - 1)) != 0) {
+        lexer_fail(&parser->lexer, "an alignment must be a power of two of at most %d", MAX_ALIGN);
+        return 1;
+    }
+    return (uint32_t)align;
+}
+
+static void parse_attributes(struct parser *parser, struct ptx_variable *variable)
+{
+    struct lexer *lexer = &parser->lexer;
+    lexer_expect(lexer, '(');
+    while (!lexer->failed && !lexer_is(lexer, ')')) {
+        variable->is_managed |= lexer_is_directive(lexer, "managed");
+        lexer_next(lexer);
+        if (lexer->token.kind == TOKEN_END)
+            lexer_fail(lexer, "an attribute list does not end");
+    }
+    lexer_expect(lexer, ')');
+}
+
+/* Of a parameter that is a pointer: where it points to, which we do not use. */
+static void skip_pointer_hints(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    enum ptx_space space;
+    parse_space(parser, &space);
+    if (lexer_accept_directive(lexer, "align"))
+        parse_align(parser);
+}
+
+static uint64_t parse_vector_width(struct parser *parser)
+{
+    if (lexer_accept_directive(&parser->lexer, "v2"))
+        return 2;
+    if (lexer_accept_directive(&parser->lexer, "v4"))
+        return 4;
+    return lexer_accept_directive(&parser->lexer, "v8") ? 8 : 1;
+}
+
+/* What stands before the name. element_size counts a whole vector. */
+static void parse_specifiers(struct parser *parser, struct ptx_variable *variable,
+                             uint64_t *ret_element_size)
+{
+    struct lexer *lexer = &parser->lexer;
+    uint64_t width = 1;
+    while (lexer->token.kind == TOKEN_DIRECTIVE && !lexer->failed) {
+        if (lexer_accept_directive(lexer, "align")) {
+            variable->align = parse_align(parser);
+        } else if (lexer_accept_directive(lexer, "ptr")) {
+            skip_pointer_hints(parser);
+        } else if (lexer_accept_directive(lexer, "attribute")) {
+            parse_attributes(parser, variable);
+        } else if (lexer_is_directive(lexer, "v2") || lexer_is_directive(lexer, "v4") ||
+                   lexer_is_directive(lexer, "v8")) {
+            width = parse_vector_width(parser);
+        } else {
+            variable->type = ptx_type_from_name(lexer->token.text, lexer->token.length);
+            if (variable->type == PTX_NO_TYPE)
+                lexer_fail(lexer, "'.%.*s' is not a type", (int)lexer->token.length,
+                           lexer->token.text);
+            lexer_next(lexer);
+        }
+    }
+    if (variable->type == PTX_NO_TYPE)
+        lexer_fail(lexer, "a variable needs a type");
+    *ret_element_size = width * ptx_type_size(variable->type);
+}
+
+static uint64_t parse_dimensions(struct parser *parser, uint64_t element_size)
+{
+    uint64_t size = element_size;
+    while (lexer_accept(&parser->lexer, '[')) {
+        uint64_t count = lexer_is(&parser->lexer, ']') ? 0 : parse_constant(parser);
+        lexer_expect(&parser->lexer, ']');
+        if (count > MAX_VARIABLE_SIZE || size * count > MAX_VARIABLE_SIZE) {
+            lexer_fail(&parser->lexer, "a variable is too large");
+            return 0;
+        }
+        size *= count;
+    }
+    return size;
+}
+
+static struct ptx_symbol *declare(struct parser *parser, const struct token *name,
+                                  const struct ptx_variable *variable)
+{
+    struct ptx_symbol *symbol = scope_own_symbol(parser, name->text, name->length);
+    /* A declaration of something extern may be repeated, and the definition may follow it. */
+    bool again = symbol && symbol->kind == PTX_VARIABLE &&
+                 (symbol->variable.is_extern || variable->is_extern);
+    if (!again) {
+        symbol = scope_add_symbol(parser, PTX_VARIABLE, name);
+        if (symbol)
+            symbol->variable = *variable;
+    } else if (!variable->is_extern) {
+        symbol->variable = *variable;
+    }
+    return symbol;
+}
+
+static struct ptx_symbol *parse_one(struct parser *parser, struct ptx_variable variable,
+                                    uint64_t element_size)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct token name = lexer->token;
+    if (name.kind != TOKEN_NAME) {
+        lexer_fail(lexer, "expected the name of a variable");
+        return NULL;
+    }
+    lexer_next(lexer);
+    variable.size = parse_dimensions(parser, element_size);
+    if (variable.align == 0)
+        variable.align = element_size ? (uint32_t)element_size : 1;
+    /* In a list of parameters, a prototype may call them all '_'. */
+    if (name.length == 1 && name.text[0] == '_') {
+        struct ptx_symbol *symbol = parser_alloc(parser, sizeof(*symbol));
+        if (symbol)
+            *symbol = (struct ptx_symbol){
+                .name = "_", .kind = PTX_VARIABLE, .line = name.line, .variable = variable};
+        return symbol;
+    }
+    return lexer->failed ? NULL : declare(parser, &name, &variable);
+}
+
+struct ptx_symbol *parse_declarator(struct parser *parser, enum ptx_space space)
+{
+    struct ptx_variable variable = {.space = space};
+    uint64_t element_size;
+    parse_specifiers(parser, &variable, &element_size);
+    return parse_one(parser, variable, element_size);
+}
+
+/* ---- Initial values ---- */
+
+struct initialiser {
+    struct ptx_variable *variable;
+    uint8_t *bytes;
+    uint64_t capacity;
+    uint64_t offset;
+    unsigned element_size;
+};
+
+static bool reserve(struct parser *parser, struct initialiser *init)
+{
+    uint64_t needed = init->offset + init->element_size;
+    if (needed > init->variable->size) {
+        lexer_fail(&parser->lexer, "more initial values than the variable holds");
+        return false;
+    }
+    if (needed <= init->capacity)
+        return true;
+    uint64_t capacity = needed * 2 < 64 ? 64 : needed * 2;
+    uint8_t *larger = parser_alloc(parser, capacity);
+    if (!larger)
+        return false;
+    if (init->offset)
+        memcpy(larger, init->bytes, init->offset);
+    init->bytes = larger;
+    init->capacity = capacity;
+    return true;
+}
+
+static void put_bits(struct parser *parser, struct initialiser *init, uint64_t bits)
+{
+    if (!reserve(parser, init))
+        return;
+    memcpy(init->bytes + init->offset, &bits, init->element_size < 8 ? init->element_size : 8);
+    init->offset += init->element_size;
+}
+
+static uint64_t float_to_bits(enum ptx_type type, const struct token *token)
+{
+    if (type == PTX_F32 && token->kind == TOKEN_F64) {
+        double wide;
+        memcpy(&wide, &token->bits, sizeof(wide));
+        float narrow = (float)wide;
+        uint32_t bits;
+        memcpy(&bits, &narrow, sizeof(bits));
+        return bits;
+    }
+    return token->bits;
+}
+
+/* A symbol, generic(symbol), either with +offset. shift is where in the address the element's bytes
+ * begin. */
+static void put_address(struct parser *parser, struct initialiser *init, uint32_t shift)
+{
+    struct lexer *lexer = &parser->lexer;
+    bool is_generic = lexer->token.length == 7 && memcmp(lexer->token.text, "generic", 7) == 0;
+    if (is_generic) {
+        lexer_next(lexer);
+        lexer_expect(lexer, '(');
+    }
+    struct name_entry entry;
+    bool found = lexer->token.kind == TOKEN_NAME &&
+                 scope_find(parser, parser->scope, lexer->token.text, lexer->token.length, &entry);
+    if (!found || entry.is_register) {
+        lexer_fail(lexer, "an initial value names something that is not declared");
+        return;
+    }
+    lexer_next(lexer);
+    if (is_generic)
+        lexer_expect(lexer, ')');
+    int64_t addend = 0;
+    if (lexer_is(lexer, '+') || lexer_is(lexer, '-'))
+        addend = (int64_t)parse_constant(parser);
+    struct ptx_relocation *relocation = parser_alloc(parser, sizeof(*relocation));
+    if (!relocation)
+        return;
+    *relocation = (struct ptx_relocation){
+        .next = init->variable->relocations,
+        .offset = init->offset,
+        .size = init->element_size,
+        .shift = shift,
+        .symbol = entry.symbol,
+        .addend = addend,
+    };
+    init->variable->relocations = relocation;
+    put_bits(parser, init, 0);
+}
+
+/* 0xFF00(symbol): these bits of the address, moved down. */
+static void put_masked_address(struct parser *parser, struct initialiser *init, uint64_t mask)
+{
+    uint32_t shift = mask ? (uint32_t)__builtin_ctzll(mask) : 0;
+    lexer_expect(&parser->lexer, '(');
+    put_address(parser, init, shift);
+    lexer_expect(&parser->lexer, ')');
+}
+
+static void parse_element(struct parser *parser, struct initialiser *init)
+{
+    struct lexer *lexer = &parser->lexer;
+    bool negative = false;
+    if (lexer->token.kind == TOKEN_NAME) {
+        put_address(parser, init, 0);
+        return;
+    }
+    struct lexer saved = *lexer;
+    if (lexer_accept(lexer, '-'))
+        negative = true;
+    if (lexer->token.kind == TOKEN_F32 || lexer->token.kind == TOKEN_F64) {
+        uint64_t bits = float_to_bits(init->variable->type, &lexer->token);
+        if (negative)
+            bits ^= 1ull << (8 * init->element_size - 1);
+        lexer_next(lexer);
+        put_bits(parser, init, bits);
+        return;
+    }
+    *lexer = saved;
+    bool is_integer = lexer->token.kind == TOKEN_INTEGER;
+    uint64_t mask = lexer->token.bits;
+    if (is_integer) {
+        lexer_next(lexer);
+        if (lexer_is(lexer, '(')) {
+            put_masked_address(parser, init, mask);
+            return;
+        }
+        *lexer = saved;
+    }
+    put_bits(parser, init, parse_constant(parser));
+}
+
+static void parse_initial(struct parser *parser, struct initialiser *init)
+{
+    struct lexer *lexer = &parser->lexer;
+    if (!lexer_accept(lexer, '{')) {
+        parse_element(parser, init);
+        return;
+    }
+    if (++parser->depth > PTX_MAX_DEPTH)
+        lexer_fail(lexer, "initial values are nested too deeply");
+    while (!lexer->failed && !lexer_is(lexer, '}')) {
+        parse_initial(parser, init);
+        if (!lexer_accept(lexer, ','))
+            break;
+    }
+    parser->depth--;
+    lexer_expect(lexer, '}');
+}
+
+/* x[] = {...}: the values say how large it is. */
+static void size_from_values(struct ptx_variable *variable, const struct initialiser *init)
+{
+    if (variable->size == MAX_VARIABLE_SIZE)
+        variable->size = init->offset;
+}
+
+static void parse_initialiser(struct parser *parser, struct ptx_variable *variable)
+{
+    struct initialiser init = {.variable = variable, .element_size = ptx_type_size(variable->type)};
+    if (variable->size == 0)
+        variable->size = MAX_VARIABLE_SIZE;
+    parse_initial(parser, &init);
+    variable->initial = init.bytes;
+    variable->initial_size = init.offset;
+    size_from_values(variable, &init);
+}
+
+static void remember(struct parser *parser, struct ptx_symbol *symbol)
+{
+    struct ptx_function *function = parser->function;
+    struct ptx_symbol ***list = function ? &function->variables : &parser->module->variables;
+    uint32_t *count = function ? &function->variable_count : &parser->module->variable_count;
+    for (uint32_t i = 0; !function && symbol->variable.is_extern && i < *count; i++) {
+        if ((*list)[i] == symbol)
+            return;
+    }
+    struct ptx_symbol **grown = parser_grow(parser, *list, *count, sizeof(*grown));
+    if (!grown)
+        return;
+    *list = grown;
+    symbol->index = *count;
+    grown[(*count)++] = symbol;
+}
+
+void parse_variables(struct parser *parser, enum ptx_space space, bool is_extern)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct ptx_variable variable = {.space = space, .is_extern = is_extern};
+    uint64_t element_size;
+    parse_specifiers(parser, &variable, &element_size);
+    do {
+        struct ptx_symbol *symbol = parse_one(parser, variable, element_size);
+        if (!symbol)
+            return;
+        bool known = symbol->index || (parser->module->variable_count && !parser->function &&
+                                       parser->module->variables[0] == symbol);
+        if (lexer_accept(lexer, '='))
+            parse_initialiser(parser, &symbol->variable);
+        if (!known)
+            remember(parser, symbol);
+    } while (lexer_accept(lexer, ','));
+    lexer_expect(lexer, ';');
+}
