@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Descriptors: closed when they should be, and reads and writes that are complete or an error. */
+#include "fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+static int open_null(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static int scope(bool keep)
+{
+    _cleanup_fd_ int fd = open_null();
+    return keep ? fd_steal(&fd) : fd;
+}
+
+static void test_scope_closes_what_was_not_stolen(void **state)
+{
+    assert_false(is_open(scope(false)));
+    int kept = scope(true);
+    assert_true(is_open(kept));
+    fd_close(&kept);
+}
+
+static void test_close_is_idempotent_and_keeps_errno(void **state)
+{
+    int fd = open_null();
+    errno = ENOTTY;
+    fd_close(&fd);
+    assert_int_equal(fd, -1);
+    fd_close(&fd);
+    assert_int_equal(errno, ENOTTY);
+}
+
+static void test_set_cloexec(void **state)
+{
+    int fd = open_null();
+    assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+    assert_int_equal(fd_set_cloexec(fd), 0);
+    assert_int_not_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+    fd_close(&fd);
+    assert_int_equal(fd_set_cloexec(fd), -EBADF);
+}
+
+#define BULK (1 << 20)
+
+static void *write_bulk(void *argument)
+{
+    static unsigned char data[BULK];
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (unsigned char)(i * 7 >> 3);
+    int rc = write_all(*(int *)argument, data, sizeof(data));
+    return rc == 0 ? argument : NULL;
+}
+
+static void test_bulk_through_a_pipe(void **state)
+{
+    static unsigned char data[BULK];
+    int ends[2];
+    pthread_t writer;
+    void *ok;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pthread_create(&writer, NULL, write_bulk, &ends[1]), 0);
+    assert_int_equal(read_all(ends[0], data, sizeof(data)), 0);
+    pthread_join(writer, &ok);
+    assert_non_null(ok);
+    for (size_t i = 0; i < sizeof(data); i++)
+        assert_int_equal(data[i], (unsigned char)(i * 7 >> 3));
+    close(ends[1]);
+    assert_int_equal(read_all(ends[0], data, 1), -ENODATA);
+    close(ends[0]);
+}
+
+static void test_pread_all(void **state)
+{
+    char data[5] = "";
+    int fd = memfd_create("test", 0);
+    assert_int_equal(write_all(fd, "0123456789", 10), 0);
+    assert_int_equal(pread_all(fd, data, 4, 3), 0);
+    assert_string_equal(data, "3456");
+    assert_int_equal(pread_all(fd, data, 4, 7), -ENODATA);
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), 10);
+    close(fd);
+    assert_int_equal(pread_all(fd, data, 1, 0), -EBADF);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scope_closes_what_was_not_stolen),
+        cmocka_unit_test(test_close_is_idempotent_and_keeps_errno),
+        cmocka_unit_test(test_set_cloexec),
+        cmocka_unit_test(test_bulk_through_a_pipe),
+        cmocka_unit_test(test_pread_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
