@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See command_client.h. */
+#include "command_client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fd.h"
+#include "hello.h"
+#include "sock.h"
+#include "text.h"
+
+#define WELCOME_TIMEOUT_MS 10000
+
+static int explain_connect(const struct paths *paths, int error, char *reason)
+{
+    if (error == -ENAMETOOLONG)
+        text_format(reason, COMMAND_REASON_MAX,
+                    "The pipe directory's path is longer than the %zu bytes a socket's address can "
+                    "hold; set CUDA_MPS_PIPE_DIRECTORY to a shorter one",
+                    paths_pipe_max());
+    else if (error == -EACCES || error == -EPERM)
+        text_format(reason, COMMAND_REASON_MAX, "No permission to reach %.300s", paths->socket);
+    else
+        text_format(reason, COMMAND_REASON_MAX, "No daemon listens at %.300s", paths->socket);
+    return error;
+}
+
+static void say_hello(struct hello *hello)
+{
+    memset(hello, 0, sizeof(*hello));
+    hello->magic = HELLO_MAGIC;
+    hello->version = HELLO_VERSION;
+    hello->kind = HELLO_COMMAND;
+    hello->priority = HELLO_PRIORITY_UNSET;
+    text_copy(hello->program, sizeof(hello->program), program_invocation_short_name);
+    text_copy(hello->release, sizeof(hello->release), FUNNEL_VERSION);
+}
+
+static int hear_welcome(int fd, char *reason)
+{
+    struct welcome welcome;
+    size_t fds = 0;
+    ssize_t got = sock_recv(fd, &welcome, sizeof(welcome), NULL, 0, &fds, WELCOME_TIMEOUT_MS);
+
+    if (got != sizeof(welcome) || welcome.magic != WELCOME_MAGIC) {
+        text_copy(reason, COMMAND_REASON_MAX, "The daemon closed the connection without a word");
+        return got < 0 ? (int)got : -EPROTO;
+    }
+    if (welcome.status == 0)
+        return 0;
+    welcome.text[sizeof(welcome.text) - 1] = '\0';
+    text_copy(reason, COMMAND_REASON_MAX, welcome.text);
+    return -EPERM;
+}
+
+int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMMAND_REASON_MAX])
+{
+    _cleanup_fd_ int fd = -1;
+    struct hello hello;
+    int error = sock_connect(paths->socket, &fd);
+
+    if (error)
+        return explain_connect(paths, error, ret_reason);
+    say_hello(&hello);
+    error = sock_send(fd, &hello, sizeof(hello), NULL, 0);
+    if (error)
+        return explain_connect(paths, error, ret_reason);
+    error = hear_welcome(fd, ret_reason);
+    if (!error)
+        *ret_fd = fd_steal(&fd);
+    return error;
+}
+
+int command_send_line(int fd, const char *line)
+{
+    struct command_text message = {{COMMAND_MAGIC, COMMAND_LINE}, ""};
+    size_t length = strlen(line);
+
+    if (length > sizeof(message.text))
+        return -EMSGSIZE;
+    memcpy(message.text, line, length);
+    return sock_send(fd, &message, sizeof(message.header) + length, NULL, 0);
+}
+
+int command_send_query(int fd)
+{
+    struct command_header message = {COMMAND_MAGIC, COMMAND_QUERY};
+
+    return sock_send(fd, &message, sizeof(message), NULL, 0);
+}
+
+static size_t least_size(uint32_t kind)
+{
+    switch (kind) {
+    case COMMAND_OUTPUT:
+        return sizeof(struct command_header);
+    case COMMAND_DAEMON:
+        return sizeof(struct command_daemon);
+    case COMMAND_SERVER:
+        return sizeof(struct command_server);
+    case COMMAND_CLIENT:
+        return sizeof(struct command_client);
+    case COMMAND_DONE:
+        return sizeof(struct command_done);
+    }
+    return SIZE_MAX;
+}
+
+int command_receive(int fd, union command_any *ret_message, size_t *ret_length)
+{
+    size_t fds = 0;
+    ssize_t got = sock_recv(fd, ret_message, sizeof(*ret_message), NULL, 0, &fds, -1);
+
+    if (got <= 0)
+        return got ? (int)got : -EPIPE;
+    if ((size_t)got < sizeof(struct command_header) || ret_message->header.magic != COMMAND_MAGIC ||
+        (size_t)got < least_size(ret_message->header.kind))
+        return -EPROTO;
+    *ret_length = (size_t)got - sizeof(struct command_header);
+    if (ret_message->header.kind == COMMAND_OUTPUT && *ret_length < COMMAND_TEXT_MAX)
+        ret_message->text.text[*ret_length] = '\0';
+    else if (ret_message->header.kind == COMMAND_OUTPUT)
+        return -EPROTO;
+    return (int)ret_message->header.kind;
+}

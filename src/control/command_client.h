@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The front end's side of the command protocol: connect, ask, and read answers until DONE. */
+#pragma once
+
+#include <stddef.h>
+
+#include "command_protocol.h"
+#include "paths.h"
+
+#define COMMAND_REASON_MAX sizeof(((struct welcome *)NULL)->text)
+
+/* Connects and says hello. 0; -ENOENT or -ECONNREFUSED when no daemon runs; -EACCES when one does,
+ * but the directory keeps us out; -EPERM when the daemon refused. `ret_reason` is a sentence then.
+ */
+int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMMAND_REASON_MAX]);
+
+/* 0; -EMSGSIZE for a line longer than COMMAND_TEXT_MAX; -errno when the daemon is gone. */
+int command_send_line(int fd, const char *line);
+int command_send_query(int fd);
+
+/* The next part of an answer: its kind, or -errno (-EPIPE: the daemon is gone). A text's length is
+ * *ret_length; texts are ended by NUL here. */
+int command_receive(int fd, union command_any *ret_message, size_t *ret_length);

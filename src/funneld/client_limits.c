@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See client_limits.h. */
+#include "client_limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "grammar.h"
+#include "journal.h"
+#include "text.h"
+
+static struct device_limit *find_limit(const struct limits *limits, const char *device)
+{
+    for (unsigned i = 0; i < limits->device_count; i++)
+        if (!strcasecmp(limits->devices[i].device, device))
+            return (struct device_limit *)&limits->devices[i];
+    return NULL;
+}
+
+static void forget_limit(struct limits *limits, struct device_limit *old)
+{
+    struct device_limit *end = limits->devices + limits->device_count;
+
+    memmove(old, old + 1, (size_t)((char *)end - (char *)(old + 1)));
+    limits->device_count--;
+}
+
+int limits_set_memory(struct limits *limits, const char *device, uint64_t bytes, const char *text)
+{
+    struct device_limit *old = find_limit(limits, device);
+    struct device_limit *limit;
+
+    if (old)
+        forget_limit(limits, old);
+    if (limits->device_count == DEVICE_LIMITS_MAX)
+        return -ENOSPC;
+    limit = &limits->devices[limits->device_count++];
+    text_copy(limit->device, sizeof(limit->device), device);
+    text_copy(limit->text, sizeof(limit->text), text);
+    limit->bytes = bytes;
+    return 0;
+}
+
+const char *limits_memory_text(const struct limits *limits, const char *device)
+{
+    const struct device_limit *limit = find_limit(limits, device);
+
+    return limit ? limit->text : NULL;
+}
+
+void device_uuid_text(const struct server_device *device, char ret_text[DEVICE_UUID_TEXT])
+{
+    const uint8_t *u = device->uuid;
+
+    text_format(ret_text, DEVICE_UUID_TEXT,
+                "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
+                u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+                u[14], u[15]);
+}
+
+/* An ordinal, a whole UUID, or the beginning of one. */
+static bool names_device(const char *name, const struct server_device *device, unsigned ordinal)
+{
+    char uuid[DEVICE_UUID_TEXT];
+    uint64_t number;
+
+    if (!text_to_u64(name, &number))
+        return number == ordinal;
+    device_uuid_text(device, uuid);
+    return strlen(name) > strlen("GPU-") && !strncasecmp(uuid, name, strlen(name));
+}
+
+static uint64_t tighter(uint64_t a, uint64_t b)
+{
+    if (a == 0 || b == 0)
+        return a ? a : b;
+    return a < b ? a : b;
+}
+
+static uint64_t memory_limit_of(const struct limits *limits, const struct server_device *device,
+                                unsigned ordinal)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < limits->device_count; i++)
+        if (names_device(limits->devices[i].device, device, ordinal))
+            bytes = limits->devices[i].bytes;
+    return bytes;
+}
+
+void limits_for_client(const struct limits *server, const struct server_ready *ready,
+                       const struct hello *hello, uint32_t priority,
+                       struct server_limits *ret_limits)
+{
+    memset(ret_limits, 0, sizeof(*ret_limits));
+    ret_limits->sm_centipercent =
+        (uint32_t)tighter(server->sm_centipercent, hello->sm_centipercent);
+    ret_limits->priority = hello->priority <= 1 ? hello->priority : priority;
+    for (unsigned i = 0; i < ready->device_count; i++)
+        ret_limits->memory_limit[i] =
+            tighter(memory_limit_of(server, &ready->devices[i], i), hello->memory_limit[i]);
+}
+
+/* ---- the environment of the daemon ---- */
+
+/* One "device=limit" of the list. */
+static void apply_memory_item(struct limits *limits, char *item)
+{
+    char *value = strrchr(item, '=');
+    uint64_t bytes = 0;
+    char text[24];
+
+    if (value)
+        *value++ = '\0';
+    if (!value || grammar_memory(value, &bytes)) {
+        journal(
+            "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT: \"%s\" is not DEVICE=LIMIT such as 0=1G; ignored",
+            item);
+        return;
+    }
+    text_format(text, sizeof(text), "%lluM", (unsigned long long)(bytes >> 20));
+    limits_set_memory(limits, item, bytes, text);
+}
+
+static void apply_memory_list(struct limits *limits, const char *list)
+{
+    char *copy = strdup(list);
+    char *rest = NULL;
+
+    for (char *item = copy ? strtok_r(copy, ",", &rest) : NULL; item;
+         item = strtok_r(NULL, ",", &rest))
+        apply_memory_item(limits, item);
+    free(copy);
+}
+
+void limits_init_from_environment(struct limits *limits)
+{
+    const char *percent = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+    const char *memory = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+    const char *priority = getenv("CUDA_MPS_CLIENT_PRIORITY");
+
+    memset(limits, 0, sizeof(*limits));
+    limits->sm_centipercent = 10000;
+    if (percent && *percent && grammar_percent(percent, &limits->sm_centipercent))
+        journal("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: \"%s\" is not a percentage above 0; ignored",
+                percent);
+    if (memory)
+        apply_memory_list(limits, memory);
+    if (priority && !strcmp(priority, "1"))
+        limits->priority = 1;
+    else if (priority && *priority && strcmp(priority, "0"))
+        journal("CUDA_MPS_CLIENT_PRIORITY: \"%s\" is neither 0 nor 1; ignored", priority);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limits that operators set: the daemon's defaults, and each server's own, which start as a
+ * copy of the defaults. They bind clients that come later; what a client asks for itself only
+ * tightens them, but for the priority, which it may choose.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "server_protocol.h"
+
+#define DEVICE_LIMITS_MAX 64
+
+/* A memory limit under the very name it was set with: nobody checks that such a device exists. */
+struct device_limit {
+    char device[64];
+    char text[24]; /* "2G" */
+    uint64_t bytes;
+};
+
+struct limits {
+    uint32_t sm_centipercent;
+    uint32_t priority;
+    unsigned device_count;
+    struct device_limit devices[DEVICE_LIMITS_MAX]; /* in the order they were set: the last wins */
+};
+
+/* No limits, then what CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, CUDA_MPS_PINNED_DEVICE_MEM_LIMIT and
+ * CUDA_MPS_CLIENT_PRIORITY say. A value that makes no sense is logged and left out. */
+void limits_init_from_environment(struct limits *limits);
+
+/* 0, or -ENOSPC: too many names of devices. */
+int limits_set_memory(struct limits *limits, const char *device, uint64_t bytes, const char *text);
+
+/* The text it was set with, or NULL. */
+const char *limits_memory_text(const struct limits *limits, const char *device);
+
+/* "GPU-302653ec-b6cc-1916-...": needs 41 bytes. */
+#define DEVICE_UUID_TEXT 41
+void device_uuid_text(const struct server_device *device, char ret_text[DEVICE_UUID_TEXT]);
+
+/* What is in force for a client of `server` that said `hello`. `priority` is the daemon's default.
+ */
+void limits_for_client(const struct limits *server, const struct server_ready *ready,
+                       const struct hello *hello, uint32_t priority,
+                       struct server_limits *ret_limits);

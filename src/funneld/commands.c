@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See commands.h. */
+#include "commands.h"
+
+#include <string.h>
+
+#include "console.h"
+#include "journal.h"
+#include "server.h"
+
+static const struct command *find_in(const struct command *table, const char *name)
+{
+    for (; table->name; table++)
+        if (!strcmp(table->name, name))
+            return table;
+    return NULL;
+}
+
+static const struct command *find_command(const char *name)
+{
+    const struct command *command = find_in(server_commands, name);
+
+    if (!command)
+        command = find_in(client_commands, name);
+    return command ? command : find_in(limit_commands, name);
+}
+
+static void refuse(struct console *console, const char *sentence)
+{
+    console_print(console, "%s", sentence);
+    console_done(console, 1);
+}
+
+static void run_words(struct console *console, char *words[], int count)
+{
+    const struct command *command = find_command(words[0]);
+    char reason[GRAMMAR_REASON_MAX];
+    struct grammar_values values;
+
+    if (!command) {
+        console_print(console, "Unknown command \"%.200s\"", words[0]);
+        console_done(console, 1);
+    } else if (grammar_parse(command->name, command->grammar, words + 1, count - 1, &values,
+                             reason)) {
+        refuse(console, reason);
+    } else if (command->operators_only && !console_is_operator(console)) {
+        refuse(console, "Permission denied: this command is for root and the daemon's own user");
+    } else {
+        command->run(console, &values);
+    }
+}
+
+void commands_run(struct console *console, char *line)
+{
+    char *words[GRAMMAR_WORDS_MAX];
+    int count;
+
+    line[strcspn(line, "\r\n")] = '\0';
+    journal("Cmd:%.500s", line);
+    count = grammar_split(line, words);
+    if (count < 0)
+        refuse(console, "Too many words");
+    else if (count == 0)
+        console_done(console, 0);
+    else
+        run_words(console, words, count);
+}
+
+struct server *command_server(struct console *console, const struct grammar_values *values)
+{
+    struct server *server = server_by_pid(console->daemon, values->server);
+
+    /* A server of somebody else is none, for who may not touch it. */
+    if (server && console_may_touch(console, server))
+        return server;
+    console_print(console, "Server %d not found", (int)values->server);
+    console_done(console, 1);
+    return NULL;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that set and show limits. Defaults concern servers started later, a server's limits its
+ * later clients, and the default priority all later clients: these are the rules of MPS. */
+#include "client_limits.h"
+#include "commands.h"
+#include "console.h"
+#include "server.h"
+
+static void print_percentage(struct console *console, const struct limits *limits)
+{
+    console_print(console, "%u.%u", limits->sm_centipercent / 100,
+                  limits->sm_centipercent % 100 / 10);
+    console_done(console, 0);
+}
+
+static void run_get_default_percentage(struct console *console, const struct grammar_values *values)
+{
+    print_percentage(console, &console->daemon->defaults);
+}
+
+static void run_set_default_percentage(struct console *console, const struct grammar_values *values)
+{
+    console->daemon->defaults.sm_centipercent = values->centipercent;
+    print_percentage(console, &console->daemon->defaults);
+}
+
+static void run_get_percentage(struct console *console, const struct grammar_values *values)
+{
+    struct server *server = command_server(console, values);
+
+    if (server)
+        print_percentage(console, &server->limits);
+}
+
+static void run_set_percentage(struct console *console, const struct grammar_values *values)
+{
+    struct server *server = command_server(console, values);
+
+    if (!server)
+        return;
+    server->limits.sm_centipercent = values->centipercent;
+    print_percentage(console, &server->limits);
+}
+
+static void print_memory(struct console *console, const struct limits *limits, const char *device)
+{
+    const char *text = limits_memory_text(limits, device);
+
+    if (text)
+        console_print(console, "%s", text);
+    console_done(console, 0);
+}
+
+static void set_memory(struct console *console, struct limits *limits,
+                       const struct grammar_values *values)
+{
+    int error = limits_set_memory(limits, values->device, values->memory, values->memory_text);
+
+    if (error)
+        console_print(console, "No more than %d devices can have limits", DEVICE_LIMITS_MAX);
+    console_done(console, error != 0);
+}
+
+static void run_get_default_memory(struct console *console, const struct grammar_values *values)
+{
+    print_memory(console, &console->daemon->defaults, values->device);
+}
+
+static void run_set_default_memory(struct console *console, const struct grammar_values *values)
+{
+    set_memory(console, &console->daemon->defaults, values);
+}
+
+static void run_get_memory(struct console *console, const struct grammar_values *values)
+{
+    struct server *server = command_server(console, values);
+
+    if (server)
+        print_memory(console, &server->limits, values->device);
+}
+
+static void run_set_memory(struct console *console, const struct grammar_values *values)
+{
+    struct server *server = command_server(console, values);
+
+    if (server)
+        set_memory(console, &server->limits, values);
+}
+
+static void run_get_default_priority(struct console *console, const struct grammar_values *values)
+{
+    console_print(console, "%u", console->daemon->defaults.priority);
+    console_done(console, 0);
+}
+
+static void run_set_default_priority(struct console *console, const struct grammar_values *values)
+{
+    console->daemon->defaults.priority = values->priority;
+    console_done(console, 0);
+}
+
+const struct command limit_commands[] = {
+    {"get_default_active_thread_percentage", "", false, run_get_default_percentage},
+    {"set_default_active_thread_percentage", "PERCENT", true, run_set_default_percentage},
+    {"get_active_thread_percentage", "SERVER", false, run_get_percentage},
+    {"set_active_thread_percentage", "SERVER PERCENT", true, run_set_percentage},
+    {"get_default_device_pinned_mem_limit", "DEVICE", false, run_get_default_memory},
+    {"set_default_device_pinned_mem_limit", "DEVICE MEMORY", true, run_set_default_memory},
+    {"get_device_pinned_mem_limit", "SERVER DEVICE", false, run_get_memory},
+    {"set_device_pinned_mem_limit", "SERVER DEVICE MEMORY", true, run_set_memory},
+    {"get_default_client_priority", "", false, run_get_default_priority},
+    {"set_default_client_priority", "[PRIORITY]", true, run_set_default_priority},
+    {NULL, NULL, false, NULL},
+};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands about servers and the daemon itself: list, state, start, shut down, devices, quit. */
+#include <string.h>
+
+#include "commands.h"
+#include "console.h"
+#include "server.h"
+
+static void run_get_server_list(struct console *console, const struct grammar_values *values)
+{
+    list_for_each(struct server, server, &console->daemon->servers,
+                  link) if (console_may_touch(console, server))
+        console_print(console, "%d", (int)server->pid);
+    console_done(console, 0);
+}
+
+static void run_get_server_status(struct console *console, const struct grammar_values *values)
+{
+    struct server *server = command_server(console, values);
+
+    if (!server)
+        return;
+    console_print(console, "%s", server_state_name(server));
+    console_done(console, 0);
+}
+
+/* Whoever may command a user's server may start it; a user's daemon starts only that user's. */
+static bool may_start(struct console *console, uid_t uid)
+{
+    const struct daemon *daemon = console->daemon;
+
+    if (!console_is_operator(console) && (console->uid != uid || daemon->multiuser))
+        console_print(console, "Permission denied: user %u may not start a server for user %u",
+                      (unsigned)console->uid, (unsigned)uid);
+    else if (daemon->uid != 0 && daemon->uid != uid)
+        console_print(console, "This daemon runs as user %u and cannot start a server for user %u",
+                      (unsigned)daemon->uid, (unsigned)uid);
+    else
+        return true;
+    return false;
+}
+
+static void run_start_server(struct console *console, const struct grammar_values *values)
+{
+    struct daemon *daemon = console->daemon;
+    uid_t uid = daemon->multiuser ? daemon->uid : values->uid;
+    struct server *server = server_for(daemon, uid);
+    int error = 0;
+
+    if (values->mlopart)
+        console_print(console, "MLOPart devices are not supported; -mlopart is ignored");
+    if (daemon->quitting)
+        console_print(console, "The daemon is quitting");
+    else if (server)
+        console_print(console, "Server %d already exists for user %u", (int)server->pid,
+                      (unsigned)uid);
+    else if (may_start(console, uid))
+        error = server_start(daemon, uid, (gid_t)uid, &server);
+    if (error)
+        console_print(console, "Failed to start a server for user %u: %s", (unsigned)uid,
+                      strerror(-error));
+    console_done(console, error || !server);
+}
+
+static void run_shutdown_server(struct console *console, const struct grammar_values *values)
+{
+    struct server *server = command_server(console, values);
+
+    if (!server)
+        return;
+    server_stop(server, values->force);
+    console_done(console, 0);
+}
+
+static void print_device(struct console *console, const struct server *server, unsigned ordinal,
+                         bool csv)
+{
+    const struct server_device *device = &server->ready.devices[ordinal];
+    char uuid[DEVICE_UUID_TEXT];
+    const char *format =
+        csv ? "%u,%d,%.16s,%s,%s,%u,%u,%s" : "%-8u %-8d %-16.16s %-40s %-32s %-9u %-12u %s";
+
+    device_uuid_text(device, uuid);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    console_print(console, format, ordinal, (int)server->pid, device->pci_bus_id, uuid,
+                  device->name, device->sm_count, device->sm_count / 8, "-");
+#pragma GCC diagnostic pop
+}
+
+static void run_device_query(struct console *console, const struct grammar_values *values)
+{
+    struct server *only = NULL;
+
+    if (grammar_given(values, GRAMMAR_SERVER)) {
+        only = command_server(console, values);
+        if (!only)
+            return;
+    }
+    if (values->csv)
+        console_print(console,
+                      "Ordinal,Server,PCI ID,Device UUID,Name,Total SMs,Total Chunks,Attributes");
+    else
+        console_print(console, "%-8s %-8s %-16s %-40s %-32s %-9s %-12s %s", "Ordinal", "Server",
+                      "PCI ID", "Device UUID", "Name", "Total SMs", "Total Chunks", "Attributes");
+    list_for_each(struct server, server, &console->daemon->servers,
+                  link) for (unsigned i = 0; i < server->ready.device_count;
+                             i++) if ((!only || only == server) &&
+                                      console_may_touch(console, server))
+        print_device(console, server, i, values->csv);
+    console_done(console, 0);
+}
+
+/* Answered when the last server has ended. */
+static void run_quit(struct console *console, const struct grammar_values *values)
+{
+    bool limited = grammar_given(values, GRAMMAR_SECONDS);
+
+    daemon_quit(console->daemon, limited ? (int)values->seconds : -1, console);
+}
+
+const struct command server_commands[] = {
+    {"get_server_list", "", false, run_get_server_list},
+    {"get_server_status", "SERVER", false, run_get_server_status},
+    {"start_server", "-uid UID [-mlopart]", false, run_start_server},
+    {"shutdown_server", "SERVER [-f]", false, run_shutdown_server},
+    {"device_query", "[SERVER] [--csv]", false, run_device_query},
+    {"quit", "[-t SECONDS]", true, run_quit},
+    {NULL, NULL, false, NULL},
+};

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See console.h. */
+#include "console.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command_protocol.h"
+#include "commands.h"
+#include "fd.h"
+#include "journal.h"
+#include "query.h"
+#include "server.h"
+
+static void console_free(struct console *console)
+{
+    if (console->started)
+        journal("UI closed");
+    if (console->daemon->quitter == console)
+        console->daemon->quitter = NULL;
+    list_remove(&console->link);
+    peer_close(&console->peer);
+    free(console);
+}
+
+void console_send(struct console *console, const void *message, size_t size)
+{
+    peer_send(&console->peer, message, size, -1);
+}
+
+/* `text` comes from console_print() and is shorter than a message. */
+static void send_text(struct console *console, const char *text)
+{
+    struct command_text message = {{COMMAND_MAGIC, COMMAND_OUTPUT}, ""};
+    size_t length = strlen(text);
+
+    memcpy(message.text, text, length);
+    console_send(console, &message, sizeof(message.header) + length);
+}
+
+void console_print(struct console *console, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    journal("%s", text);
+    send_text(console, text);
+}
+
+void console_done(struct console *console, int status)
+{
+    struct command_done message = {{COMMAND_MAGIC, COMMAND_DONE}, status};
+
+    console->busy = false;
+    console_send(console, &message, sizeof(message));
+    if (console->gone)
+        console_free(console);
+    else
+        peer_listen(&console->peer, true);
+}
+
+bool console_is_operator(const struct console *console)
+{
+    return console->uid == 0 || console->uid == console->daemon->uid;
+}
+
+bool console_may_touch(const struct console *console, const struct server *server)
+{
+    return console_is_operator(console) ||
+           (!console->daemon->multiuser && console->uid == server->uid);
+}
+
+/* From here on the console is busy until console_done(), which may come at once. */
+static void start_work(struct console *console)
+{
+    console->busy = true;
+    peer_listen(&console->peer, false);
+}
+
+static void run_line(struct console *console, const struct command_text *message, size_t size)
+{
+    char line[COMMAND_TEXT_MAX + 1];
+    size_t length = size - sizeof(message->header);
+
+    if (length > COMMAND_TEXT_MAX)
+        length = COMMAND_TEXT_MAX;
+    memcpy(line, message->text, length);
+    line[length] = '\0';
+    if (!console->started)
+        journal("NEW UI");
+    console->started = true;
+    start_work(console);
+    commands_run(console, line);
+}
+
+static void on_message(void *owner, const void *data, size_t size)
+{
+    struct console *console = owner;
+    const struct command_header *header = data;
+
+    if (size < sizeof(*header) || header->magic != COMMAND_MAGIC) {
+        console_free(console);
+    } else if (header->kind == COMMAND_LINE) {
+        run_line(console, data, size);
+    } else if (header->kind == COMMAND_QUERY) {
+        start_work(console);
+        query_answer(console);
+    } else {
+        console_free(console);
+    }
+}
+
+static void on_closed(void *owner)
+{
+    struct console *console = owner;
+
+    console->gone = true;
+    if (!console->busy)
+        console_free(console);
+}
+
+static const struct peer_handlers console_handlers = {on_message, on_closed};
+
+void console_create(struct daemon *daemon, int fd, pid_t pid, uid_t uid)
+{
+    struct console *console = calloc(1, sizeof(*console));
+
+    if (!console) {
+        fd_close(&fd);
+        return;
+    }
+    console->daemon = daemon;
+    console->pid = pid;
+    console->uid = uid;
+    list_append(&daemon->consoles, &console->link);
+    if (peer_open(&console->peer, daemon->base, fd, &console_handlers, console))
+        console_free(console);
+}
+
+unsigned console_count(const struct daemon *daemon, uid_t uid)
+{
+    unsigned count = 0;
+
+    list_for_each(struct console, console, &daemon->consoles, link) count += console->uid == uid;
+    return count;
+}
+
+void console_close_all(struct daemon *daemon)
+{
+    list_for_each_safe(struct console, console, &daemon->consoles, link) console_free(console);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See instance.h. */
+#include "instance.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "sock.h"
+#include "text.h"
+
+/* ---- directories ---- */
+
+__attribute__((format(printf, 3, 4))) static int explain(char *reason, int error,
+                                                         const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(reason, INSTANCE_REASON_MAX, format, arguments);
+    va_end(arguments);
+    return error;
+}
+
+static int make_one(const char *path, mode_t mode)
+{
+    return mkdir(path, mode) && errno != EEXIST ? -errno : 0;
+}
+
+/* mkdir -p. Only the last directory gets `mode`; what leads there is for everybody to walk through.
+ */
+static int make_directories(const char *path, mode_t mode)
+{
+    char part[PATH_MAX];
+    int error = 0;
+
+    for (const char *slash = strchr(path + 1, '/'); slash && !error;
+         slash = strchr(slash + 1, '/')) {
+        text_format(part, sizeof(part), "%.*s", (int)(slash - path), path);
+        if (access(part, F_OK))
+            error = make_one(part, 0755);
+    }
+    return error ? error : make_one(path, mode);
+}
+
+/* Somebody else's directory, or link to one, would let him swap our socket or log for his own. */
+static int check_directory(const char *path, char *reason)
+{
+    struct stat link, target;
+
+    if (lstat(path, &link) || stat(path, &target))
+        return explain(reason, -errno, "Cannot use %s: %s", path, strerror(errno));
+    if (!S_ISDIR(target.st_mode))
+        return explain(reason, -ENOTDIR, "%s is not a directory", path);
+    if (link.st_uid != geteuid() || target.st_uid != geteuid())
+        return explain(
+            reason, -EPERM,
+            "%s belongs to user %u, not to user %u who starts the daemon; choose another "
+            "directory with CUDA_MPS_PIPE_DIRECTORY or CUDA_MPS_LOG_DIRECTORY",
+            path, (unsigned)target.st_uid, (unsigned)geteuid());
+    if (target.st_mode & S_IWOTH)
+        return explain(reason, -EPERM,
+                       "Everybody may write to %s and replace what is in it; run: chmod o-w %s",
+                       path, path);
+    return 0;
+}
+
+static int open_directory(const char *path, mode_t mode, char *reason)
+{
+    int error = make_directories(path, mode);
+
+    if (error)
+        return explain(reason, error, "Cannot make the directory %s: %s", path, strerror(-error));
+    error = check_directory(path, reason);
+    if (!error && access(path, W_OK | X_OK))
+        return explain(reason, -errno, "Cannot write to %s: %s", path, strerror(errno));
+    return error;
+}
+
+/* Root's daemon serves everybody, so everybody must get to its socket. */
+static int open_directories(const struct paths *paths, char *reason)
+{
+    char empty[PATH_MAX];
+    mode_t mode = geteuid() == 0 ? 0755 : 0700;
+    int error = open_directory(paths->pipe, mode, reason);
+
+    if (!error)
+        error = open_directory(paths->log, mode, reason);
+    if (!error)
+        error = path_join(paths->pipe, INSTANCE_EMPTY_NAME, empty, sizeof(empty));
+    if (!error)
+        error = open_directory(empty, 0755, reason);
+    return error;
+}
+
+/* ---- the only one ---- */
+
+static int take_lock(struct instance *instance, char *reason)
+{
+    char path[PATH_MAX];
+    _cleanup_fd_ int fd = -1;
+    int error = path_join(instance->paths->pipe, INSTANCE_LOCK_NAME, path, sizeof(path));
+
+    if (error)
+        return explain(reason, error, "%s is too long", instance->paths->pipe);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return explain(reason, -errno, "Cannot open %s: %s", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB)) {
+        if (errno == EWOULDBLOCK)
+            return explain(reason, -EEXIST, "An instance of this daemon is already running");
+        return explain(reason, -errno, "Cannot lock %s: %s", path, strerror(errno));
+    }
+    instance->lock_fd = fd_steal(&fd);
+    return 0;
+}
+
+/* NVIDIA's daemon does not know our lock; its socket answers while it lives. */
+static int check_no_other_mps(const struct instance *instance, char *reason)
+{
+    char path[PATH_MAX];
+    _cleanup_fd_ int fd = -1;
+
+    if (path_join(instance->paths->pipe, "control", path, sizeof(path)) || sock_connect(path, &fd))
+        return 0;
+    return explain(
+        reason, -EEXIST,
+        "NVIDIA's MPS daemon runs in %s; stop it (echo quit | nvidia-cuda-mps-control) or "
+        "choose another CUDA_MPS_PIPE_DIRECTORY",
+        instance->paths->pipe);
+}
+
+static int listen_for_everybody(struct instance *instance, char *reason)
+{
+    int error = sock_listen(instance->paths->socket, 0666, &instance->listen_fd);
+
+    if (error)
+        return explain(reason, error, "Cannot listen at %s: %s", instance->paths->socket,
+                       strerror(-error));
+    return 0;
+}
+
+int instance_open(struct instance *instance, const struct paths *paths,
+                  char ret_reason[INSTANCE_REASON_MAX])
+{
+    int error = 0;
+
+    *instance = (struct instance){.paths = paths, .lock_fd = -1, .listen_fd = -1};
+    if (strlen(paths->pipe) > paths_pipe_max())
+        return explain(ret_reason, -ENAMETOOLONG,
+                       "The pipe directory %s is %zu bytes long, and a socket's address holds %zu; "
+                       "set CUDA_MPS_PIPE_DIRECTORY to a shorter one",
+                       paths->pipe, strlen(paths->pipe), paths_pipe_max());
+    error = open_directories(paths, ret_reason);
+    if (!error)
+        error = take_lock(instance, ret_reason);
+    if (!error)
+        error = check_no_other_mps(instance, ret_reason);
+    if (!error)
+        error = listen_for_everybody(instance, ret_reason);
+    if (error) {
+        fd_close(&instance->lock_fd);
+        fd_close(&instance->listen_fd);
+    }
+    return error;
+}
+
+static int pid_path(const struct instance *instance, char path[PATH_MAX])
+{
+    return path_join(instance->paths->pipe, INSTANCE_PID_NAME, path, PATH_MAX);
+}
+
+int instance_write_pid(const struct instance *instance)
+{
+    char path[PATH_MAX], text[16];
+    _cleanup_fd_ int fd = -1;
+    int error = pid_path(instance, path);
+
+    if (error)
+        return error;
+    /* A stale one may be a link that somebody left: make a new file. */
+    unlink(path);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return -errno;
+    text_format(text, sizeof(text), "%d\n", (int)getpid());
+    return write_all(fd, text, strlen(text));
+}
+
+void instance_close(struct instance *instance)
+{
+    char path[PATH_MAX];
+
+    if (instance->lock_fd < 0)
+        return;
+    unlink(instance->paths->socket);
+    if (!pid_path(instance, path))
+        unlink(path);
+    fd_close(&instance->listen_fd);
+    fd_close(&instance->lock_fd);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See journal.h. */
+#include "journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "log.h"
+#include "paths.h"
+#include "text.h"
+
+#define ROLE "Control"
+
+static int log_fd = -1;
+static bool to_stdout;
+
+static int open_log(const char *path, int *ret_fd)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0644);
+
+    if (fd < 0)
+        return -errno;
+    *ret_fd = fd;
+    return 0;
+}
+
+int journal_open(const char *directory, bool foreground)
+{
+    char path[PATH_MAX];
+    int fd = -1;
+    int error = path_join(directory, "control.log", path, sizeof(path));
+
+    if (!error)
+        error = open_log(path, &fd);
+    if (error)
+        return error;
+    log_open(fd, ROLE);
+    fd_close(&log_fd);
+    log_fd = fd;
+    to_stdout = foreground;
+    return 0;
+}
+
+/* The daemon has one thread, so it may point the log elsewhere for the length of a line. */
+void journal(const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    log_line("%s", text);
+    if (!to_stdout)
+        return;
+    log_open(STDOUT_FILENO, ROLE);
+    log_line("%s", text);
+    log_open(log_fd, ROLE);
+}
+
+static int make_user_directory(const char *path)
+{
+    if (mkdir(path, 0755) && errno != EEXIST)
+        return -errno;
+    return 0;
+}
+
+int journal_open_server(const char *directory, uid_t uid, int *ret_fd)
+{
+    char name[32], user[PATH_MAX], path[PATH_MAX];
+    int error = 0;
+
+    if (uid == geteuid()) {
+        error = path_join(directory, "server.log", path, sizeof(path));
+    } else {
+        text_format(name, sizeof(name), "uid_%u", (unsigned)uid);
+        error = path_join(directory, name, user, sizeof(user));
+        if (!error)
+            error = make_user_directory(user);
+        if (!error)
+            error = path_join(user, "server.log", path, sizeof(path));
+    }
+    return error ? error : open_log(path, ret_fd);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * control.log, and the files that servers log to. Lines have the format and, where NVIDIA's daemon
+ * has one, the wording of MPS, so that tools which read its log read ours. In the foreground they
+ * go to standard output, too.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Opens (after SIGHUP: reopens) <directory>/control.log: 0 or -errno; the old one stays then. */
+int journal_open(const char *directory, bool foreground);
+
+void journal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The log of a server that serves `uid`: <directory>/server.log for the daemon's own user, else
+ * <directory>/uid_<uid>/server.log, so that no user holds the file of another. 0 or -errno. */
+int journal_open_server(const char *directory, uid_t uid, int *ret_fd);

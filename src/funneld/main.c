@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* funneld's command line, and becoming a daemon. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "daemon.h"
+#include "fd.h"
+#include "journal.h"
+
+static const char help[] =
+    "Usage: funneld -d|-f [--device auto|cuda|soft] [--multiuser-server]\n"
+    "\n"
+    "The control daemon of Funnel: it starts a server for each user whose programs come,\n"
+    "and never touches a GPU itself. `funnel start` runs it for you.\n"
+    "\n"
+    "  -d, --daemon            go to the background once programs can connect\n"
+    "  -f, --foreground        stay, and write the log to standard output, too\n"
+    "      --device WHICH      what servers run on: cuda (NVIDIA's driver), soft (the software "
+    "GPU)\n"
+    "                          or auto (NVIDIA's driver when it works), which is the default\n"
+    "      --multiuser-server  one server for all users, under root\n"
+    "  -v, --version           print the release\n"
+    "  -h, --help              print this\n"
+    "\n"
+    "Environment: CUDA_MPS_PIPE_DIRECTORY, CUDA_MPS_LOG_DIRECTORY, FUNNEL_DEVICE (as --device).\n"
+    "Signals: TERM and INT end the daemon and its servers, HUP reopens the logs.\n"
+    "\n"
+    "Examples:\n"
+    "  funneld -d\n"
+    "  CUDA_MPS_PIPE_DIRECTORY=/tmp/mine funneld -f --device soft\n";
+
+struct options {
+    bool background;
+    bool foreground;
+    bool multiuser;
+    const char *device;
+};
+
+static bool is_device(const char *name)
+{
+    return !strcmp(name, "auto") || !strcmp(name, "cuda") || !strcmp(name, "soft");
+}
+
+static int complain(const char *sentence, const char *detail)
+{
+    fprintf(stderr, "funneld: %s%s\n", sentence, detail);
+    return 1;
+}
+
+/* -1 = go on, else the exit status. */
+static int parse_options(int argc, char **argv, struct options *options)
+{
+    static const struct option known[] = {{"daemon", no_argument, NULL, 'd'},
+                                          {"foreground", no_argument, NULL, 'f'},
+                                          {"device", required_argument, NULL, 'D'},
+                                          {"multiuser-server", no_argument, NULL, 'M'},
+                                          {"version", no_argument, NULL, 'v'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = getopt_long(argc, argv, "dfvhM", known, NULL)) != -1) {
+        switch (option) {
+        case 'd':
+            options->background = true;
+            break;
+        case 'f':
+            options->foreground = true;
+            break;
+        case 'D':
+            options->device = optarg;
+            break;
+        case 'M':
+            options->multiuser = true;
+            break;
+        case 'v':
+            puts(FUNNEL_VERSION);
+            return 0;
+        case 'h':
+            fputs(help, stdout);
+            return 0;
+        default:
+            return 1;
+        }
+    }
+    if (optind < argc)
+        return complain("unexpected argument: ", argv[optind]);
+    if (options->background == options->foreground)
+        return complain("say -d (background) or -f (foreground); --help tells more", "");
+    if (!is_device(options->device))
+        return complain("--device is auto, cuda or soft, not ", options->device);
+    if (options->multiuser && geteuid() != 0)
+        return complain("--multiuser-server needs root", "");
+    return -1;
+}
+
+/* Scripts look for the name that the daemon was started under. */
+static void take_name(char *name)
+{
+    prctl(PR_SET_NAME, basename(name));
+}
+
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void leave_terminal(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    setsid();
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    dup2(null, STDERR_FILENO);
+    fd_close(&null);
+}
+
+/* The parent leaves when the child serves, or has died: scripts may go on at once. */
+static int wait_for_child(int ready_fd)
+{
+    char byte;
+
+    return read(ready_fd, &byte, 1) == 1 ? 0 : complain("could not start; see control.log", "");
+}
+
+static int run_in_background(struct daemon *daemon)
+{
+    int ends[2];
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC))
+        return complain("no pipe: ", strerror(errno));
+    pid = fork();
+    if (pid < 0)
+        return complain("cannot fork: ", strerror(errno));
+    if (pid > 0) {
+        fd_close(&ends[1]);
+        return wait_for_child(ends[0]);
+    }
+    fd_close(&ends[0]);
+    leave_terminal();
+    if (chdir("/"))
+        return 1;
+    return daemon_run(daemon, ends[1]);
+}
+
+int main(int argc, char **argv)
+{
+    static struct daemon daemon;
+    const char *device = getenv("FUNNEL_DEVICE");
+    struct options options = {.device = device && *device ? device : "auto"};
+    char reason[INSTANCE_REASON_MAX];
+    int status = parse_options(argc, argv, &options);
+    int error;
+
+    if (status >= 0)
+        return status;
+    take_name(argv[0]);
+    raise_descriptor_limit();
+    if (paths_resolve(&daemon.paths))
+        return complain("the path of the pipe or log directory is too long", "");
+    if (instance_open(&daemon.instance, &daemon.paths, reason)) {
+        fprintf(stderr, "%s\n", reason);
+        return 1;
+    }
+    daemon.device = options.device;
+    daemon.foreground = options.foreground;
+    daemon.multiuser = options.multiuser;
+    error = journal_open(daemon.paths.log, options.foreground);
+    if (error) {
+        instance_close(&daemon.instance);
+        return complain("cannot open control.log in the log directory: ", strerror(-error));
+    }
+    return options.foreground ? daemon_run(&daemon, -1) : run_in_background(&daemon);
+}

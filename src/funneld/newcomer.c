@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See newcomer.h. */
+#include "newcomer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "console.h"
+#include "fd.h"
+#include "journal.h"
+#include "peer.h"
+#include "server.h"
+#include "sock.h"
+#include "text.h"
+
+#define HELLO_TIMEOUT_S 10
+#define STOPPING_TIMEOUT_S 15  /* how long a program waits for a server that ends */
+#define CONNECTIONS_A_USER 512 /* with the daemon, not counting those with a server */
+#define ACCEPTS_A_TURN 64
+
+#define STATUS_CONNECTION_FAILED 805
+#define STATUS_SERVER_NOT_READY 807
+#define STATUS_MAX_CONNECTIONS 809
+
+struct newcomer {
+    struct list link;
+    struct daemon *daemon;
+    struct peer peer;
+    struct event *deadline;
+    struct server_identity identity;
+    struct hello hello;
+    bool waiting;    /* has said hello, and waits for the server of ... */
+    uid_t served_as; /* ... this user */
+};
+
+static void newcomer_free(struct newcomer *newcomer)
+{
+    list_remove(&newcomer->link);
+    peer_close(&newcomer->peer);
+    if (newcomer->deadline)
+        event_free(newcomer->deadline);
+    free(newcomer);
+}
+
+/* ---- turning away ---- */
+
+__attribute__((format(printf, 3, 4))) static void refuse(struct newcomer *newcomer, int status,
+                                                         const char *format, ...)
+{
+    struct welcome welcome = {.magic = WELCOME_MAGIC, .status = status};
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(welcome.text, sizeof(welcome.text), format, arguments);
+    va_end(arguments);
+    journal("Client %d of user %u refused with status %d: %s", newcomer->identity.pid,
+            newcomer->identity.uid, status, welcome.text);
+    peer_send(&newcomer->peer, &welcome, sizeof(welcome), -1);
+    newcomer_free(newcomer);
+}
+
+static void set_deadline(struct newcomer *newcomer, int seconds)
+{
+    struct timeval patience = {.tv_sec = seconds};
+
+    evtimer_add(newcomer->deadline, &patience);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *context)
+{
+    struct newcomer *newcomer = context;
+
+    if (newcomer->waiting)
+        refuse(
+            newcomer, STATUS_SERVER_NOT_READY,
+            "The server of user %u is ending and still has clients; try again when they are done",
+            (unsigned)newcomer->served_as);
+    else
+        newcomer_free(newcomer);
+}
+
+/* ---- who it is ---- */
+
+static ssize_t read_proc(pid_t pid, const char *name, char *data, size_t capacity)
+{
+    char path[64];
+    _cleanup_fd_ int fd = -1;
+
+    text_format(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : read(fd, data, capacity);
+}
+
+/* The command line for people to read: arguments joined by blanks, nothing that moves a cursor. */
+static void read_command(pid_t pid, const struct hello *hello, char *command, size_t capacity)
+{
+    ssize_t length = pid > 0 ? read_proc(pid, "cmdline", command, capacity - 1) : 0;
+
+    if (length <= 0) {
+        text_format(command, capacity, "%.*s", (int)sizeof(hello->program), hello->program);
+        length = (ssize_t)strlen(command);
+    }
+    while (length > 0 && command[length - 1] == '\0')
+        length--;
+    command[length] = '\0';
+    for (ssize_t i = 0; i < length; i++)
+        if (command[i] == '\0')
+            command[i] = ' ';
+        else if ((unsigned char)command[i] < ' ' || command[i] == 127)
+            command[i] = '?';
+}
+
+static uint64_t read_pid_namespace(pid_t pid)
+{
+    char path[64];
+    struct stat status;
+
+    text_format(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+    return pid > 0 && !stat(path, &status) ? status.st_ino : 0;
+}
+
+static void identify(struct newcomer *newcomer)
+{
+    struct server_identity *identity = &newcomer->identity;
+
+    identity->since = time(NULL);
+    identity->pid_namespace = read_pid_namespace(identity->pid);
+    read_command(identity->pid, &newcomer->hello, identity->command, sizeof(identity->command));
+}
+
+/* ---- programs ---- */
+
+static void introduce(struct newcomer *newcomer, struct server *server)
+{
+    int fd = peer_release(&newcomer->peer);
+
+    server_introduce(server, &newcomer->identity, &newcomer->hello, fd);
+    newcomer_free(newcomer);
+}
+
+static void wait_for(struct newcomer *newcomer, const struct server *server)
+{
+    journal("NEW CLIENT %d from user %u: Server is not ready, push client to pending list",
+            newcomer->identity.pid, newcomer->identity.uid);
+    newcomer->waiting = true;
+    newcomer->served_as = server->uid;
+    if (server->stopping)
+        set_deadline(newcomer, STOPPING_TIMEOUT_S);
+    else
+        evtimer_del(newcomer->deadline);
+}
+
+static void place(struct newcomer *newcomer, uid_t uid)
+{
+    struct server *server = server_for(newcomer->daemon, uid);
+    int error = server ? 0 : server_start(newcomer->daemon, uid, newcomer->identity.gid, &server);
+
+    if (error)
+        refuse(newcomer, STATUS_CONNECTION_FAILED, "The server could not be started: %s",
+               strerror(-error));
+    else if (server->stopping || server->state == SERVER_INITIALIZING)
+        wait_for(newcomer, server);
+    else if (server->state == SERVER_FAULTED)
+        refuse(newcomer, STATUS_SERVER_NOT_READY,
+               "Server %d recovers from a fatal GPU error; try again in a moment",
+               (int)server->pid);
+    else {
+        journal("NEW CLIENT %d from user %u: Server already exists", newcomer->identity.pid,
+                newcomer->identity.uid);
+        introduce(newcomer, server);
+    }
+}
+
+static void admit_program(struct newcomer *newcomer)
+{
+    const struct daemon *daemon = newcomer->daemon;
+    uid_t uid = newcomer->identity.uid;
+
+    identify(newcomer);
+    if (daemon->quitting)
+        refuse(newcomer, STATUS_CONNECTION_FAILED, "The daemon is quitting");
+    else if (daemon->uid != 0 && uid != daemon->uid)
+        refuse(
+            newcomer, STATUS_SERVER_NOT_READY,
+            "The daemon at %.200s serves user %u only, not user %u; start one of your own (funnel "
+            "start) or have root run one for everybody",
+            daemon->paths.pipe, (unsigned)daemon->uid, (unsigned)uid);
+    else
+        place(newcomer, daemon->multiuser ? daemon->uid : uid);
+}
+
+/* ---- front ends ---- */
+
+static void admit_front_end(struct newcomer *newcomer)
+{
+    struct welcome welcome = {.magic = WELCOME_MAGIC};
+    struct daemon *daemon = newcomer->daemon;
+    uid_t uid = newcomer->identity.uid;
+
+    if (daemon->uid != 0 && uid != 0 && uid != daemon->uid) {
+        refuse(newcomer, STATUS_CONNECTION_FAILED,
+               "The daemon at %.200s takes commands from user %u and root only", daemon->paths.pipe,
+               (unsigned)daemon->uid);
+        return;
+    }
+    if (!peer_send(&newcomer->peer, &welcome, sizeof(welcome), -1))
+        console_create(daemon, peer_release(&newcomer->peer), newcomer->identity.pid, uid);
+    newcomer_free(newcomer);
+}
+
+/* ---- hello ---- */
+
+static bool hello_is_sound(const struct hello *hello, size_t size)
+{
+    return size == sizeof(*hello) && hello->magic == HELLO_MAGIC &&
+           hello->version == HELLO_VERSION &&
+           (hello->kind == HELLO_CLIENT || hello->kind == HELLO_COMMAND);
+}
+
+static void on_message(void *owner, const void *data, size_t size)
+{
+    struct newcomer *newcomer = owner;
+
+    if (newcomer->waiting) {
+        journal("Client %d speaks before it is welcome", newcomer->identity.pid);
+        newcomer_free(newcomer);
+    } else if (!hello_is_sound(data, size)) {
+        refuse(newcomer, STATUS_CONNECTION_FAILED,
+               "This is funneld %s, and it does not understand the client's hello; use a client "
+               "library and a daemon of the same release",
+               FUNNEL_VERSION);
+    } else {
+        newcomer->hello = *(const struct hello *)data;
+        if (newcomer->hello.kind == HELLO_CLIENT)
+            admit_program(newcomer);
+        else
+            admit_front_end(newcomer);
+    }
+}
+
+static void on_closed(void *owner)
+{
+    newcomer_free(owner);
+}
+
+static const struct peer_handlers newcomer_handlers = {on_message, on_closed};
+
+/* ---- accepting ---- */
+
+static bool too_many_of(const struct daemon *daemon, uid_t uid)
+{
+    unsigned count = console_count(daemon, uid);
+
+    list_for_each(struct newcomer, newcomer, &daemon->newcomers, link) count +=
+        newcomer->identity.uid == uid;
+    return uid != daemon->uid && count > CONNECTIONS_A_USER;
+}
+
+/* Takes `fd`. */
+static void take_in(struct daemon *daemon, int fd)
+{
+    struct newcomer *newcomer = calloc(1, sizeof(*newcomer));
+    pid_t pid = 0;
+    uid_t uid = 0;
+    gid_t gid = 0;
+
+    if (!newcomer || sock_peer(fd, &pid, &uid, &gid)) {
+        fd_close(&fd);
+        free(newcomer);
+        return;
+    }
+    newcomer->daemon = daemon;
+    newcomer->identity.pid = pid;
+    newcomer->identity.uid = uid;
+    newcomer->identity.gid = gid;
+    newcomer->deadline = evtimer_new(daemon->base, on_deadline, newcomer);
+    list_append(&daemon->newcomers, &newcomer->link);
+    if (peer_open(&newcomer->peer, daemon->base, fd, &newcomer_handlers, newcomer) ||
+        !newcomer->deadline)
+        newcomer_free(newcomer);
+    else if (too_many_of(daemon, uid))
+        refuse(newcomer, STATUS_MAX_CONNECTIONS, "User %u has more than %d connections waiting",
+               (unsigned)uid, CONNECTIONS_A_USER);
+    else
+        set_deadline(newcomer, HELLO_TIMEOUT_S);
+}
+
+/* Out of descriptors: the callers wait in the kernel's queue until some are free again. */
+static void pause_accepting(struct daemon *daemon, int error)
+{
+    struct timeval pause = {.tv_usec = 100000};
+
+    journal("Cannot accept connections: %s", strerror(-error));
+    event_del(daemon->acceptor);
+    evtimer_add(daemon->accept_pause, &pause);
+}
+
+void newcomer_accept(struct daemon *daemon)
+{
+    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+        int fd = -1;
+        int error = sock_accept(daemon->instance.listen_fd, &fd);
+
+        if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
+            pause_accepting(daemon, error);
+        if (error)
+            return;
+        take_in(daemon, fd);
+    }
+}
+
+/* ---- news of servers ---- */
+
+void newcomer_server_ready(struct server *server)
+{
+    list_for_each_safe(struct newcomer, newcomer, &server->daemon->newcomers,
+                       link) if (newcomer->waiting && newcomer->served_as == server->uid)
+        introduce(newcomer, server);
+}
+
+void newcomer_refuse_waiting(struct daemon *daemon, uid_t uid, int status, const char *text)
+{
+    list_for_each_safe(struct newcomer, newcomer, &daemon->newcomers,
+                       link) if (newcomer->waiting && newcomer->served_as == uid)
+        refuse(newcomer, status, "%s", text);
+}
+
+void newcomer_server_gone(struct daemon *daemon, uid_t uid)
+{
+    list_for_each_safe(struct newcomer, newcomer, &daemon->newcomers, link)
+    {
+        if (!newcomer->waiting || newcomer->served_as != uid)
+            continue;
+        if (daemon->quitting)
+            refuse(newcomer, STATUS_CONNECTION_FAILED, "The daemon is quitting");
+        else
+            place(newcomer, uid);
+    }
+}
+
+unsigned newcomer_count_waiting(const struct daemon *daemon)
+{
+    unsigned count = 0;
+
+    list_for_each(struct newcomer, newcomer, &daemon->newcomers, link) count += newcomer->waiting;
+    return count;
+}
+
+void newcomer_close_all(struct daemon *daemon)
+{
+    list_for_each_safe(struct newcomer, newcomer, &daemon->newcomers, link) newcomer_free(newcomer);
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See server.h. */
+#include "server.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "fd.h"
+#include "journal.h"
+#include "newcomer.h"
+#include "sock.h"
+#include "spawn.h"
+#include "text.h"
+
+#define START_TIMEOUT_S 120 /* many GPUs without persistence take their time */
+#define STOP_TIMEOUT_S 10   /* from the order to leave at once, or the end of its socket */
+
+#define STATUS_CONNECTION_FAILED 805
+#define STATUS_SERVER_NOT_READY 807
+
+/* ---- questions ---- */
+
+struct question {
+    struct list link;
+    uint32_t number;
+    struct event *deadline;
+    struct answer answer;
+};
+
+static void end_question(struct question *question, int status,
+                         const struct server_status_end *totals)
+{
+    struct answer answer = question->answer;
+
+    list_remove(&question->link);
+    if (question->deadline)
+        event_free(question->deadline);
+    free(question);
+    answer.end(answer.context, status, totals);
+}
+
+static void on_silence(evutil_socket_t fd, short what, void *context)
+{
+    end_question(context, -ETIMEDOUT, NULL);
+}
+
+static struct question *find_question(struct server *server, uint32_t number)
+{
+    list_for_each(struct question, question, &server->questions,
+                  link) if (question->number == number) return question;
+    return NULL;
+}
+
+static struct question *add_question(struct server *server, int timeout_s,
+                                     const struct answer *answer)
+{
+    struct question *question = calloc(1, sizeof(*question));
+    struct timeval patience = {.tv_sec = timeout_s};
+
+    if (!question)
+        return NULL;
+    question->answer = *answer;
+    question->number = ++server->last_question;
+    question->deadline = evtimer_new(server->daemon->base, on_silence, question);
+    if (question->deadline)
+        evtimer_add(question->deadline, &patience);
+    list_append(&server->questions, &question->link);
+    return question;
+}
+
+void server_ask(struct server *server, void *message, enum server_message kind, int timeout_s,
+                const struct answer *answer)
+{
+    struct question *question = add_question(server, timeout_s, answer);
+    struct server_header *header = message;
+
+    if (!question) {
+        answer->end(answer->context, -ENOMEM, NULL);
+        return;
+    }
+    *header = (struct server_header){.magic = SERVER_PROTOCOL_MAGIC,
+                                     .version = SERVER_PROTOCOL_VERSION,
+                                     .kind = (uint16_t)kind,
+                                     .size = (uint32_t)server_message_size(kind),
+                                     .request = question->number};
+    if (peer_send(&server->peer, message, header->size, -1))
+        end_question(question, -EPIPE, NULL);
+}
+
+/* ---- its life ---- */
+
+struct server *server_for(struct daemon *daemon, uid_t uid)
+{
+    list_for_each(struct server, server, &daemon->servers,
+                  link) if (server->uid == uid) return server;
+    return NULL;
+}
+
+struct server *server_by_pid(struct daemon *daemon, pid_t pid)
+{
+    list_for_each(struct server, server, &daemon->servers,
+                  link) if (server->pid == pid) return server;
+    return NULL;
+}
+
+const char *server_state_name(const struct server *server)
+{
+    switch (server->state) {
+    case SERVER_INITIALIZING:
+        return "INITIALIZING";
+    case SERVER_ACTIVE:
+        return "ACTIVE";
+    case SERVER_FAULTED:
+        return "FAULT";
+    }
+    return "FAULT";
+}
+
+static void set_deadline(struct server *server, int seconds)
+{
+    struct timeval patience = {.tv_sec = seconds};
+
+    evtimer_add(server->deadline, &patience);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *context)
+{
+    struct server *server = context;
+
+    journal("Server %d does not %s in time; killing it", (int)server->pid,
+            server->state == SERVER_INITIALIZING && !server->stopping ? "start" : "end");
+    if (!server->failure) {
+        server->failure = STATUS_SERVER_NOT_READY;
+        text_copy(server->failure_text, sizeof(server->failure_text),
+                  "The server did not become ready in time; see server.log");
+    }
+    server->daemon->forced |= server->daemon->quitting;
+    kill(server->pid, SIGKILL);
+}
+
+static void server_free(struct server *server)
+{
+    list_remove(&server->link);
+    list_for_each_safe(struct question, question, &server->questions, link)
+        end_question(question, -EPIPE, NULL);
+    peer_close(&server->peer);
+    if (server->deadline)
+        event_free(server->deadline);
+    free(server);
+}
+
+static int open_server_log(struct daemon *daemon, uid_t uid, int *ret_fd)
+{
+    int error = journal_open_server(daemon->paths.log, uid, ret_fd);
+
+    if (error)
+        journal("Cannot open server.log for user %u: %s", (unsigned)uid, strerror(-error));
+    return error;
+}
+
+static int spawn_for(struct daemon *daemon, uid_t uid, gid_t gid, pid_t *ret_pid, int *ret_fd)
+{
+    char program[PATH_MAX], empty[PATH_MAX];
+    _cleanup_fd_ int log_fd = -1;
+    struct spawn spawn = {.program = program,
+                          .device = daemon->device,
+                          .pipe_directory = empty,
+                          .uid = uid,
+                          .gid = gid};
+    int error = path_of_sibling("bin/funnel-server", program, sizeof(program));
+
+    if (!error)
+        error = path_join(daemon->paths.pipe, INSTANCE_EMPTY_NAME, empty, sizeof(empty));
+    if (!error)
+        error = open_server_log(daemon, uid, &log_fd);
+    spawn.log_fd = log_fd;
+    return error ? error : spawn_server(&spawn, ret_pid, ret_fd);
+}
+
+static const struct peer_handlers server_handlers;
+
+static struct server *server_create(struct daemon *daemon, uid_t uid, gid_t gid)
+{
+    struct server *server = calloc(1, sizeof(*server));
+
+    if (!server)
+        return NULL;
+    server->daemon = daemon;
+    server->uid = uid;
+    server->gid = gid;
+    server->since = time(NULL);
+    server->limits = daemon->defaults;
+    server->peer.fd = -1;
+    list_init(&server->link);
+    list_init(&server->questions);
+    server->deadline = evtimer_new(daemon->base, on_deadline, server);
+    if (server->deadline)
+        return server;
+    server_free(server);
+    return NULL;
+}
+
+int server_start(struct daemon *daemon, uid_t uid, gid_t gid, struct server **ret_server)
+{
+    struct server *server = server_create(daemon, uid, gid);
+    int fd = -1;
+    int error = server ? spawn_for(daemon, uid, gid, &server->pid, &fd) : -ENOMEM;
+
+    if (error) {
+        if (server)
+            server_free(server);
+        return error;
+    }
+    list_append(&daemon->servers, &server->link);
+    journal("Starting new server %d for user %u", (int)server->pid, (unsigned)uid);
+    /* Without memory for its events the server sees its socket close, and leaves. */
+    error = peer_open(&server->peer, daemon->base, fd, &server_handlers, server);
+    server->stopping = error != 0;
+    set_deadline(server, error ? STOP_TIMEOUT_S : START_TIMEOUT_S);
+    *ret_server = server;
+    return 0;
+}
+
+void server_introduce(struct server *server, const struct server_identity *identity,
+                      const struct hello *hello, int fd)
+{
+    struct server_client message;
+
+    server_message_init(&message, SERVER_CLIENT, 0);
+    message.identity = *identity;
+    message.hello = *hello;
+    limits_for_client(&server->limits, &server->ready, hello, server->daemon->defaults.priority,
+                      &message.limits);
+    peer_send(&server->peer, &message, sizeof(message), fd);
+}
+
+void server_stop(struct server *server, bool force)
+{
+    struct server_shutdown message;
+
+    server_message_init(&message, SERVER_SHUTDOWN, 0);
+    message.force = force;
+    server->stopping = true;
+    peer_send(&server->peer, &message, sizeof(message), -1);
+    /* Until it is ready it reads nothing. It has no clients either. */
+    if (server->state == SERVER_INITIALIZING)
+        kill(server->pid, SIGTERM);
+    if (force || server->state == SERVER_INITIALIZING)
+        set_deadline(server, STOP_TIMEOUT_S);
+}
+
+/* ---- what it says ---- */
+
+static void on_ready(struct server *server, const struct server_ready *ready)
+{
+    server->ready = *ready;
+    if (server->ready.device_count > SERVER_MAX_DEVICES)
+        server->ready.device_count = SERVER_MAX_DEVICES;
+    for (unsigned i = 0; i < server->ready.device_count; i++)
+        server->ready.devices[i].name[sizeof(ready->devices[i].name) - 1] = '\0';
+    server->state = SERVER_ACTIVE;
+    if (!server->stopping)
+        evtimer_del(server->deadline);
+    journal("NEW SERVER %d: Ready", (int)server->pid);
+    if (!server->stopping)
+        newcomer_server_ready(server);
+}
+
+static void on_failed(struct server *server, const struct server_failed *failed)
+{
+    server->failure = failed->status ? failed->status : STATUS_CONNECTION_FAILED;
+    memcpy(server->failure_text, failed->text, sizeof(server->failure_text));
+    server->failure_text[sizeof(server->failure_text) - 1] = '\0';
+    journal("Server %d failed to start with status %d: %s", (int)server->pid, server->failure,
+            server->failure_text);
+}
+
+static void on_state(struct server *server, uint32_t state)
+{
+    if (state > SERVER_FAULTED || state == SERVER_INITIALIZING || state == server->state)
+        return;
+    server->state = state;
+    journal("Server %d is in state %s", (int)server->pid, server_state_name(server));
+}
+
+static void on_fault(const struct server *server, const struct server_fault *fault)
+{
+    journal("Server %d: fatal GPU error %d on device %u, caused by client %d: %.*s",
+            (int)server->pid, fault->status, fault->device, fault->pid, (int)sizeof(fault->text),
+            fault->text);
+}
+
+static void on_gone(const struct server *server, const struct server_client_gone *gone)
+{
+    if (gone->status)
+        journal("Client %d (id %u) of server %d ended with status %d: %.*s", gone->pid, gone->id,
+                (int)server->pid, gone->status, (int)sizeof(gone->text), gone->text);
+    else
+        journal("Client %d (id %u) of server %d has left", gone->pid, gone->id, (int)server->pid);
+}
+
+static void on_row(struct server *server, const struct server_status_row *message)
+{
+    struct question *question = find_question(server, message->header.request);
+    struct server_status_row row = *message;
+
+    row.identity.command[sizeof(row.identity.command) - 1] = '\0';
+    if (question && question->answer.row)
+        question->answer.row(question->answer.context, &row);
+}
+
+static void on_answered(struct server *server, uint32_t number, int status,
+                        const struct server_status_end *totals)
+{
+    struct question *question = find_question(server, number);
+
+    if (question)
+        end_question(question, status, totals);
+}
+
+static void on_message(void *owner, const void *data, size_t size)
+{
+    struct server *server = owner;
+    const union server_any *any = data;
+
+    if (!server_message_valid(data, size)) {
+        journal("Server %d sent a message of %zu bytes that nobody understands; killing it",
+                (int)server->pid, size);
+        kill(server->pid, SIGKILL);
+        return;
+    }
+    switch (any->header.kind) {
+    case SERVER_READY:
+        on_ready(server, &any->ready);
+        break;
+    case SERVER_FAILED:
+        on_failed(server, &any->failed);
+        break;
+    case SERVER_STATE_CHANGED:
+        on_state(server, any->state_changed.state);
+        break;
+    case SERVER_CLIENT_ATTACHED:
+        journal("Client %d attached to server %d with id %u", any->client_attached.pid,
+                (int)server->pid, any->client_attached.id);
+        break;
+    case SERVER_CLIENT_GONE:
+        on_gone(server, &any->client_gone);
+        break;
+    case SERVER_STATUS_ROW:
+        on_row(server, &any->status_row);
+        break;
+    case SERVER_STATUS_END:
+        on_answered(server, any->header.request, 0, &any->status_end);
+        break;
+    case SERVER_RESULT:
+        on_answered(server, any->header.request, any->result.status, NULL);
+        break;
+    case SERVER_FAULT:
+        on_fault(server, &any->fault);
+        break;
+    }
+}
+
+/* It is about to exit, or has lost its mind: in both cases its process is what counts. */
+static void on_closed(void *owner)
+{
+    struct server *server = owner;
+
+    server->stopping = true;
+    peer_close(&server->peer);
+    set_deadline(server, STOP_TIMEOUT_S);
+}
+
+static const struct peer_handlers server_handlers = {on_message, on_closed};
+
+/* ---- its end ---- */
+
+static void log_exit(const struct server *server, int wait_status)
+{
+    if (WIFSIGNALED(wait_status))
+        journal("Server %d was killed by signal %d (%s)", (int)server->pid, WTERMSIG(wait_status),
+                strsignal(WTERMSIG(wait_status)));
+    else
+        journal("Server %d exited with status %d", (int)server->pid, WEXITSTATUS(wait_status));
+}
+
+/* Those who waited for its start hear why it failed; who came while it ended gets a new one. */
+static void refuse_those_who_waited(struct server *server, int wait_status)
+{
+    if (!server->failure) {
+        server->failure = STATUS_CONNECTION_FAILED;
+        text_format(server->failure_text, sizeof(server->failure_text),
+                    "The server died while it started (%s %d); see %.300s/server.log",
+                    WIFSIGNALED(wait_status) ? "signal" : "exit status",
+                    WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status),
+                    server->daemon->paths.log);
+    }
+    newcomer_refuse_waiting(server->daemon, server->uid, server->failure, server->failure_text);
+}
+
+bool server_reap(struct daemon *daemon, pid_t pid, int wait_status)
+{
+    struct server *server = server_by_pid(daemon, pid);
+    bool started;
+    uid_t uid;
+
+    if (!server)
+        return false;
+    peer_drain(&server->peer);
+    log_exit(server, wait_status);
+    started = server->state != SERVER_INITIALIZING;
+    uid = server->uid;
+    if (!started)
+        refuse_those_who_waited(server, wait_status);
+    server_free(server);
+    if (started)
+        newcomer_server_gone(daemon, uid);
+    daemon_server_gone(daemon);
+    return true;
+}
+
+void server_reopen_logs(struct daemon *daemon)
+{
+    struct server_reopen_log message;
+    int fd;
+
+    server_message_init(&message, SERVER_REOPEN_LOG, 0);
+    list_for_each(struct server, server, &daemon->servers,
+                  link) if (!open_server_log(daemon, server->uid, &fd))
+        peer_send(&server->peer, &message, sizeof(message), fd);
+}

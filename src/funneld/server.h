@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The servers that run: at most one that takes clients for each user. A server is started for its
+ * first client, told of each one that follows, asked about them, and replaced when it has died.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "daemon.h"
+#include "peer.h"
+#include "server_protocol.h"
+
+struct server {
+    struct list link;
+    struct daemon *daemon;
+    struct peer peer;
+    pid_t pid;
+    uid_t uid;
+    gid_t gid;
+    time_t since;
+    enum server_state state;
+    bool stopping;             /* takes nobody new, and ends */
+    struct limits limits;      /* for clients that come later */
+    struct server_ready ready; /* all zero until it is */
+    int failure;               /* CUresult and sentence of a start that failed */
+    char failure_text[sizeof(((struct server_failed *)NULL)->text)];
+    struct event *deadline; /* to start, or to stop: then it is killed */
+    struct list questions;
+    uint32_t last_question;
+};
+
+/* How an answer arrives. `end` is called exactly once: status is what RESULT says, 0 for
+ * STATUS_END, -EPIPE when the server died, -ETIMEDOUT when it kept silent. */
+struct answer {
+    void (*row)(void *context, const struct server_status_row *row); /* may be NULL */
+    void (*end)(void *context, int status, const struct server_status_end *totals);
+    void *context;
+};
+
+/* The one that serves `uid` (also while it starts or stops), or NULL. */
+struct server *server_for(struct daemon *daemon, uid_t uid);
+struct server *server_by_pid(struct daemon *daemon, pid_t pid);
+
+/* Starts one: 0 or -errno, with the server in the list. */
+int server_start(struct daemon *daemon, uid_t uid, gid_t gid, struct server **ret_server);
+
+/* Hands a program over to a server that is ready. Takes `fd`. */
+void server_introduce(struct server *server, const struct server_identity *identity,
+                      const struct hello *hello, int fd);
+
+/* Sends `message` (its header is filled here) and reports what comes back. */
+void server_ask(struct server *server, void *message, enum server_message kind, int timeout_s,
+                const struct answer *answer);
+
+/* Takes nobody new and ends: when the last client has gone, or now. */
+void server_stop(struct server *server, bool force);
+
+/* A child has exited; true when it was a server of ours. */
+bool server_reap(struct daemon *daemon, pid_t pid, int wait_status);
+
+/* Gives every server its log anew. */
+void server_reopen_logs(struct daemon *daemon);
+
+const char *server_state_name(const struct server *server);

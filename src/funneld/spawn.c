@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See spawn.h. */
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "server_protocol.h"
+#include "sock.h"
+#include "text.h"
+
+/* CUresults: the control plane has no CUDA header. */
+#define STATUS_NOT_PERMITTED 800
+#define STATUS_CONNECTION_FAILED 805
+
+#define FIRST_SPARE_FD 64 /* above anything dup2 below writes to */
+
+/* What a user's server may see of root's environment: /proc shows it to that user. */
+static const char *const passed_on[] = {
+    "PATH=", "LANG=", "LC_", "TZ=", "CUDA_", "FUNNEL_", "NVIDIA_", "LD_LIBRARY_PATH="};
+
+extern char **environ;
+
+static void filter_environment(void)
+{
+    int kept = 0;
+
+    for (char **variable = environ; *variable; variable++)
+        for (size_t i = 0; i < sizeof(passed_on) / sizeof(*passed_on); i++)
+            if (text_starts_with(*variable, passed_on[i])) {
+                environ[kept++] = *variable;
+                break;
+            }
+    environ[kept] = NULL;
+}
+
+/* A daemon started under `funnel run` has our client library preloaded; a server must not. */
+static void drop_client_preload(void)
+{
+    const char *preload = getenv("LD_PRELOAD");
+
+    if (preload && strstr(preload, "libcuda.so"))
+        unsetenv("LD_PRELOAD");
+}
+
+_Noreturn static void fail(int status, const char *what)
+{
+    struct server_failed message;
+    int error = errno;
+
+    server_message_init(&message, SERVER_FAILED, 0);
+    message.status = status;
+    text_format(message.text, sizeof(message.text), "The server could not be started: %.300s: %s",
+                what, strerror(error));
+    sock_send(SERVER_CONTROL_FD, &message, sizeof(message), NULL, 0);
+    _exit(127);
+}
+
+/* 0 to 4 get their places, all others are closed. */
+static void arrange_descriptors(int control_fd, int log_fd)
+{
+    int control = fcntl(control_fd, F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
+    int log = fcntl(log_fd, F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (control < 0 || log < 0 || null < 0)
+        _exit(127);
+    dup2(null, STDIN_FILENO);
+    dup2(log, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+    dup2(control, SERVER_CONTROL_FD);
+    dup2(log, SERVER_LOG_FD);
+    syscall(SYS_close_range, SERVER_LOG_FD + 1, ~0u, 0);
+}
+
+static void restore_signals(void)
+{
+    static const int changed[] = {SIGPIPE, SIGHUP, SIGINT, SIGTERM, SIGCHLD};
+    sigset_t none;
+
+    for (size_t i = 0; i < sizeof(changed) / sizeof(*changed); i++)
+        signal(changed[i], SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void become_user(const struct spawn *spawn)
+{
+    const struct passwd *entry = getpwuid(spawn->uid);
+    gid_t gid = entry ? entry->pw_gid : spawn->gid;
+    int error = entry ? initgroups(entry->pw_name, gid) : setgroups(1, &gid);
+
+    if (error || setresgid(gid, gid, gid) || setresuid(spawn->uid, spawn->uid, spawn->uid))
+        fail(STATUS_NOT_PERMITTED, "cannot become the client's user");
+    if (entry)
+        setenv("HOME", entry->pw_dir, 1);
+}
+
+/* Clients hand in many descriptors; each connection costs the server a few. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+_Noreturn static void run_child(const struct spawn *spawn, int control_fd)
+{
+    const char *const arguments[] = {"funnel-server", "--device", spawn->device, NULL};
+
+    restore_signals();
+    arrange_descriptors(control_fd, spawn->log_fd);
+    raise_descriptor_limit();
+    drop_client_preload();
+    if (spawn->uid != geteuid()) {
+        filter_environment();
+        become_user(spawn);
+    }
+    setenv("CUDA_MPS_PIPE_DIRECTORY", spawn->pipe_directory, 1);
+    if (chdir("/"))
+        fail(STATUS_CONNECTION_FAILED, "/");
+    execv(spawn->program, (char **)arguments);
+    fail(STATUS_CONNECTION_FAILED, spawn->program);
+}
+
+int spawn_server(const struct spawn *spawn, pid_t *ret_pid, int *ret_fd)
+{
+    _cleanup_fd_ int own = -1;
+    _cleanup_fd_ int theirs = -1;
+    int ends[2];
+    int error = sock_pair(ends);
+    pid_t pid;
+
+    if (error)
+        return error;
+    own = ends[0];
+    theirs = ends[1];
+    pid = fork();
+    if (pid < 0)
+        return -errno;
+    if (pid == 0)
+        run_child(spawn, theirs);
+    *ret_pid = pid;
+    *ret_fd = fd_steal(&own);
+    return 0;
+}

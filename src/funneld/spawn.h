@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting a server process: fork, become its user, exec funnel-server with clean descriptors. */
+#pragma once
+
+#include <sys/types.h>
+
+struct spawn {
+    const char *program;        /* path of funnel-server */
+    const char *device;         /* auto, cuda, soft */
+    const char *pipe_directory; /* an empty one, for the server's own driver */
+    uid_t uid;
+    gid_t gid;
+    int log_fd;
+};
+
+/* Starts it: 0 or -errno. What goes wrong after the fork comes as SERVER_FAILED over *ret_fd, the
+ * daemon's end of the socketpair. */
+int spawn_server(const struct spawn *spawn, pid_t *ret_pid, int *ret_fd);
