@@ -169,6 +169,11 @@ typedef enum CUCoredumpGenerationFlags {
                                     CU_COREDUMP_SKIP_CONSTBANK_MEMORY,
 } CUCoredumpGenerationFlags;
 
+typedef enum CUoutput_mode_enum {
+    CU_OUT_KEY_VALUE_PAIR = 0,
+    CU_OUT_CSV = 1,
+} CUoutput_mode;
+
 typedef enum CUlogLevel_enum {
     CU_LOG_LEVEL_ERROR = 0,
     CU_LOG_LEVEL_WARNING = 1,

@@ -12,12 +12,21 @@ from pathlib import Path
 
 import check
 import emit_dispatch
+import emit_docs
+import emit_entry
+import emit_tables
 import emit_wire
 from parser import parse_folder
 
 GROUPS = {
-    "wire": emit_wire.emit,
-    "server": emit_dispatch.emit,
+    "cuda": (emit_tables.emit_cuda,),
+    "wire": (emit_wire.emit,),
+    "client": (emit_entry.emit_client, emit_tables.emit_passthrough,
+               emit_tables.emit_entry_points),
+    "server": (emit_dispatch.emit,),
+    "driver": (emit_tables.emit_driver,),
+    "softgpu": (emit_entry.emit_soft, emit_tables.emit_entry_points),
+    "map": (emit_tables.emit_map,),
 }
 
 
@@ -33,10 +42,11 @@ def load(folder):
 
 
 def emit(group, folder, out):
-    for name, text in GROUPS[group](load(folder)).items():
-        path = Path(out) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    api = load(folder)
+    Path(out).mkdir(parents=True, exist_ok=True)
+    for emitter in GROUPS[group]:
+        for name, text in emitter(api).items():
+            (Path(out) / name).write_text(text)
 
 
 def main(arguments):

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Refuses an incomplete or contradictory description. Every rule names file and line."""
 
-from model import KINDS, ApiError
+from model import WORDS, ApiError
 from layout import MESSAGE_MAX, REPLY_MAX, layout_message, layout_reply
 
 TAGS = {"early", "alias", "soft", "driver", "ptsz", "ptds", "error"}
-WORDS = {"in", "out", "inout", "nullable", "one", "string", "opaque", "count", "size", "user"}
 LENGTHS = {"one", "string", "opaque", "count", "size", "user"}
-HANDLES = set(KINDS) | {"context", "library", "kernel", "pool", "array", "graph"}
 
 
 def check(api):
     """Every error of the description, in no particular order."""
     errors = []
-    for rule in (wire_rules,):
+    for rule in (wire_rules, call_rules, symbol_rules, lookup_rules):
         errors.extend(rule(api))
     return errors
 
@@ -93,7 +91,7 @@ def pointer_rules(call, param):
                                    "say in, out or inout, and how much it points to")
         return
     for word in param.words:
-        if word not in WORDS | HANDLES:
+        if word not in WORDS:
             yield ApiError(param.where, f"{call.name}: {param.name}: unknown word '{word}'")
     if not {"in", "out", "inout", "user"} & set(param.words):
         yield ApiError(param.where, f"{call.name}: {param.name}: neither in, out nor inout")

@@ -4,12 +4,13 @@
 import re
 from pathlib import Path
 
-from model import CLASSES, KINDS, SCALARS, Api, ApiError, Call, Constant, Field, Param, Wire
+from model import CLASSES, KINDS, SCALARS, WORDS, Api, ApiError, Call, Constant, Field, Param, Wire
 
 PROTOTYPE = re.compile(r"CUresult (\w+)\((.*)\)$")
 WIRE = re.compile(r"wire (\w+) (async|sync)$")
 CONSTANT = re.compile(r"constant (\w+) (\w+)$")
 FIELD = re.compile(r"    (reply )?(\w+): (.*)$")
+GRAPHICS = re.compile(r"cu(GL|EGL|VDPAU|Graphics(GL|EGL|VDPAU|ResourceGetMappedEgl))")
 PARAM_NOTE = re.compile(r"    (\w+): (.*)$")
 
 
@@ -30,14 +31,14 @@ def parse_folder(folder):
 
 def stanzas(path, api):
     """Groups of (line number, line): a line that begins at the margin, and those indented below.
-    The first comment of a file says what the family is."""
-    group, title = [], None
+    The comment that a file begins with says what the family is."""
+    group, title, begun = [], [], False
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if line.startswith("#"):
-            text = line.lstrip("# ").strip()
-            if title is None and text and not text.startswith("SPDX"):
-                title = text
+            if not begun and "SPDX" not in line:
+                title.append(line.lstrip("#").strip())
             continue
+        begun = begun or bool(line.strip())
         if line and not line[0].isspace() and group:
             yield group
             group = []
@@ -45,7 +46,7 @@ def stanzas(path, api):
             group.append((number, line.rstrip()))
     if group:
         yield group
-    api.families[path.stem] = title or path.stem
+    api.families[path.stem] = " ".join(title).strip() or path.stem
 
 
 def parse_stanza(api, path, lines):
@@ -89,7 +90,7 @@ def parse_call(match, path, where, rest):
             param = by_name[note.group(1)]
             param.where = f"{path.name}:{number}"
             param.words = parse_words(note.group(2))
-        elif note and not prose:
+        elif note and not prose and set(parse_words(note.group(2))) <= WORDS:
             raise ApiError(f"{path.name}:{number}",
                            f"{call.name}: no parameter is called {note.group(1)}")
         else:
@@ -184,7 +185,10 @@ def read_symbols(api, path):
 
 
 def read_lookups(api, path):
+    """Rows of the graphics APIs are left out: what we do not export is not found."""
     for line in path.read_text().splitlines():
         if line and not line.startswith("#"):
             name, flag, version, symbol = line.split("\t")
+            if GRAPHICS.match(name):
+                continue
             api.lookups.append((name, int(flag), int(version), symbol))

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exported entry points of both of our driver libraries, client_entry.c and soft_entry.c, and
+the prototypes of the functions behind them."""
+
+from dataclasses import dataclass
+
+from ctext import header, head, prototype, wrap
+
+NUMBERS = {"int": "%d", "unsigned int": "%u", "unsigned": "%u", "unsigned char": "%u",
+           "unsigned short": "%u", "float": "%g", "size_t": "%zu", "CUdevice": "%d",
+           "cuuint32_t": "%u", "CUdeviceptr_v1": "%#x", "CUlogIterator": "%u"}
+LONG_NUMBERS = {"CUdeviceptr", "CUtexObject", "CUsurfObject", "CUmemGenericAllocationHandle",
+                "unsigned long long", "cuuint64_t", "CUgraphConditionalHandle"}
+BY_VALUE = {"CUipcEventHandle", "CUipcMemHandle", "CUmemLocation"}
+HANDLES = {"CUcontext", "CUgreenCtx", "CUmodule", "CUlibrary", "CUkernel", "CUfunction",
+           "CUlinkState", "CUstream", "CUevent", "CUdevResourceDesc", "CUgraph", "CUgraphNode",
+           "CUgraphExec", "CUuserObject", "CUarray", "CUmipmappedArray", "CUtexref", "CUsurfref",
+           "CUmemoryPool", "CUgraphicsResource", "CUexternalMemory", "CUexternalSemaphore",
+           "CUasyncCallbackHandle", "CUlogsCallbackHandle"}
+CALLBACKS = {"CUhostFn", "CUstreamCallback", "CUoccupancyB2DSize", "CUasyncCallback",
+             "CUlogsCallback"}
+
+
+@dataclass
+class Side:
+    """What differs between the client and the software GPU."""
+    prefix: str
+    passthrough: bool
+
+    def carries(self, call):
+        return call.cls != "unsupported" if self.prefix == "client" else "soft" in call.tags
+
+    def not_ready(self, call):
+        """Lines that answer while the library cannot."""
+        early = "early" in call.tags
+        if not self.passthrough:
+            return "" if early else "    if (!soft_ready())\n        return soft_not_ready();\n"
+        return "" if early else ("    if (how == CLIENT_COLD)\n"
+                                 "        return client_not_ready();\n")
+
+
+CLIENT = Side("client", True)
+SOFT = Side("soft", False)
+
+
+def emit_client(api):
+    return {"client_entry.c": entries(api, CLIENT), "client_prototypes.h": prototypes(api, CLIENT)}
+
+
+def emit_soft(api):
+    return {"soft_entry.c": entries(api, SOFT), "soft_prototypes.h": prototypes(api, SOFT)}
+
+
+def target(api, call):
+    """The call that does the work: an alias has another's."""
+    return api.call(call.alias) if call.alias else call
+
+
+def prototypes(api, side):
+    guard = f"{side.prefix.upper()}_PROTOTYPES_H"
+    body = "\n".join(prototype(c, f"{side.prefix}_{c.name}") for c in api.calls
+                     if not c.alias and side.carries(c))
+    return header(guard, ['"cuda_abi.h"'], body + "\n")
+
+
+def entries(api, side):
+    includes = ['"entry.h"', "", '"cuda_prototypes.h"', f'"{side.prefix}_prototypes.h"']
+    if side.passthrough:
+        includes.append('"passthrough_table.h"')
+    text = head(*includes)
+    text += '#define EXPORT __attribute__((visibility("default")))\n'
+    for call in api.calls:
+        for symbol in call.symbols:
+            text += "\n" + entry(api, side, call, symbol)
+    return text
+
+
+def entry(api, side, call, symbol):
+    work = target(api, call)
+    names = [p.name for p in call.params]
+    text = "EXPORT " + prototype(call, symbol, "").replace("\n", "\n       ") + "\n{\n"
+    if side.passthrough:
+        text += "    enum client_mode how = client_mode();\n\n    if (how == CLIENT_PASSTHROUGH)\n"
+        text += passthrough(symbol, names)
+    text += side.not_ready(call)
+    if not side.carries(work):
+        return text + (f'    {side.prefix}_unsupported("{symbol}");\n'
+                       f"    return {work.error};\n}}\n")
+    text += null_checks(call, work)
+    return text + do_the_work(side, call, symbol, work, names) + "}\n"
+
+
+def passthrough(symbol, names):
+    call = wrap(f"        return passthrough.{symbol} ? passthrough.{symbol}(", names, ")")
+    if len(call.split("\n")) == 1 and len(call) < 68:
+        return call + " : CUDA_ERROR_NOT_SUPPORTED;\n"
+    return (f"        return passthrough.{symbol}\n"
+            + wrap(f"                   ? passthrough.{symbol}(", names, ")")
+            + "\n                   : CUDA_ERROR_NOT_SUPPORTED;\n")
+
+
+def null_checks(call, work):
+    """A pointer that may not be NULL is checked here, once for both libraries."""
+    must = [mine.name for mine, described in zip(call.params, work.params)
+            if mine.pointer and described.words and not described.nullable
+            and ("one" in described.words or "string" in described.words)]
+    if not must:
+        return ""
+    condition = wrap("    if (", [f"!{name} ||" for name in must[:-1]] + [f"!{must[-1]}"], ")")
+    return condition.replace("||,", "||") + "\n        return CUDA_ERROR_INVALID_VALUE;\n"
+
+
+def do_the_work(side, call, symbol, work, names):
+    prefix, text = side.prefix, ""
+    if symbol != call.name:
+        text += (f"    CUstream before = {prefix}_default_stream_swap(CU_STREAM_PER_THREAD);\n")
+    text += wrap(f"    CUresult answer = {prefix}_{work.name}(", names, ");") + "\n"
+    if symbol != call.name:
+        text += f"    {prefix}_default_stream_swap(before);\n"
+    formats, values = trace_arguments(call)
+    text += f"    if ({prefix}_tracing)\n"
+    text += wrap(f"        {prefix}_trace(", [f'"{symbol}"', "answer", f'"{formats}"'] + values,
+                 ");") + "\n"
+    return text + "    return answer;\n"
+
+
+def trace_arguments(call):
+    """A format and its values, for the tracer."""
+    formats, values = [], []
+    for param in call.params:
+        form, value = trace_one(param)
+        formats.append(f"{param.name}={form}")
+        if value:
+            values.append(value)
+    return (" ".join(formats), values) if formats else ("%s", ['""'])
+
+
+def trace_one(param):
+    name, ctype = param.name, param.type
+    if param.words and "string" in param.words:
+        return "%s", name
+    if param.pointer or ctype in CALLBACKS:
+        return "%p", f"(void *){name}" if not ctype.startswith("const") else f"(const void *){name}"
+    if ctype in HANDLES:
+        return "%p", f"(void *){name}"
+    if ctype in BY_VALUE:
+        return "{...}", None
+    if ctype in LONG_NUMBERS:
+        return "%#llx", f"(unsigned long long){name}"
+    if ctype in NUMBERS:
+        return NUMBERS[ctype], name
+    return "%d", f"(int){name}"
