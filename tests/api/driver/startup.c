@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What can be asked before anything is set up, and what can not: cuInit, versions, error names,
+ * devices and their attributes, and entry points by name.
+ */
+#include "check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static CUdevice device;
+
+static void before_init(void)
+{
+    CUdevice unused;
+    CUcontext context;
+    int version = 0, count;
+
+    EXPECT(CUDA_SUCCESS, cuDriverGetVersion(&version));
+    IS_TRUE(version >= 13000);
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuDriverGetVersion(NULL));
+    EXPECT(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGet(&unused, 0));
+    EXPECT(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&count));
+    EXPECT(CUDA_ERROR_NOT_INITIALIZED, cuCtxGetCurrent(&context));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuInit(1));
+}
+
+static void error_names(void)
+{
+    const char *text = NULL;
+
+    EXPECT(CUDA_SUCCESS, cuGetErrorName(CUDA_SUCCESS, &text));
+    IS_TRUE(strcmp(text, "CUDA_SUCCESS") == 0);
+    EXPECT(CUDA_SUCCESS, cuGetErrorName(CUDA_ERROR_ILLEGAL_ADDRESS, &text));
+    IS_TRUE(strcmp(text, "CUDA_ERROR_ILLEGAL_ADDRESS") == 0);
+    EXPECT(CUDA_SUCCESS, cuGetErrorString(CUDA_ERROR_INVALID_VALUE, &text));
+    IS_TRUE(strcmp(text, "invalid argument") == 0);
+    EXPECT(CUDA_SUCCESS, cuGetErrorString(CUDA_ERROR_NOT_FOUND, &text));
+    IS_TRUE(strcmp(text, "named symbol not found") == 0);
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuGetErrorName((CUresult)123456, &text));
+    IS_TRUE(text == NULL);
+}
+
+static int attribute(CUdevice_attribute which)
+{
+    int value = -1;
+
+    MUST(cuDeviceGetAttribute(&value, which, device));
+    return value;
+}
+
+static void devices(void)
+{
+    CUdevice other;
+    CUuuid uuid;
+    char name[64] = "", bus[32] = "";
+    size_t bytes = 0;
+    int count = 0;
+
+    EXPECT(CUDA_SUCCESS, cuDeviceGetCount(&count));
+    IS_TRUE(count >= 1);
+    EXPECT(CUDA_ERROR_INVALID_DEVICE, cuDeviceGet(&other, count));
+    EXPECT(CUDA_ERROR_INVALID_DEVICE, cuDeviceGet(&other, -1));
+    EXPECT(CUDA_SUCCESS, cuDeviceGetName(name, sizeof(name), device));
+    IS_TRUE(strlen(name) > 0);
+    EXPECT(CUDA_SUCCESS, cuDeviceTotalMem_v2(&bytes, device));
+    IS_TRUE(bytes >= 64 << 20);
+    EXPECT(CUDA_SUCCESS, cuDeviceGetUuid(&uuid, device));
+    EXPECT(CUDA_SUCCESS, cuDeviceGetPCIBusId(bus, sizeof(bus), device));
+    EXPECT(CUDA_SUCCESS, cuDeviceGetByPCIBusId(&other, bus));
+    IS_TRUE(other == device);
+    EXPECT(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetName(name, sizeof(name), count + 5));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuDeviceGetCount(NULL));
+}
+
+static void attributes(void)
+{
+    int value;
+
+    IS_TRUE(attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE) == 32);
+    IS_TRUE(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) == 1024);
+    IS_TRUE(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X) == 1024);
+    IS_TRUE(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z) == 64);
+    IS_TRUE(attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X) == 2147483647);
+    IS_TRUE(attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y) == 65535);
+    IS_TRUE(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) >= 1);
+    IS_TRUE(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK) >= 48 << 10);
+    IS_TRUE(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 7);
+    IS_TRUE(attribute(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) == 1);
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuDeviceGetAttribute(&value, (CUdevice_attribute)99999, device));
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuDeviceGetAttribute(NULL, CU_DEVICE_ATTRIBUTE_WARP_SIZE, device));
+}
+
+static void entry_points(void)
+{
+    CUdriverProcAddressQueryResult status;
+    CUresult (*get_count)(int *);
+    void *function;
+    int count = 0;
+
+    EXPECT(CUDA_SUCCESS, cuGetProcAddress_v2("cuDeviceGetCount", &function, 13000, 0, &status));
+    IS_TRUE(status == CU_GET_PROC_ADDRESS_SUCCESS);
+    get_count = function;
+    EXPECT(CUDA_SUCCESS, get_count(&count));
+    IS_TRUE(count >= 1);
+    EXPECT(CUDA_SUCCESS, cuGetProcAddress_v2("cuNope", &function, 13000, 0, &status));
+    IS_TRUE(function == NULL && status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+    EXPECT(CUDA_SUCCESS, cuGetProcAddress_v2("cuLibraryLoadData", &function, 11000, 0, &status));
+    IS_TRUE(function == NULL && status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuGetProcAddress_v2("cuInit", &function, 13000, 7, &status));
+}
+
+int main(void)
+{
+    RUN(before_init);
+    RUN(error_names);
+    device = check_init();
+    RUN(devices);
+    RUN(attributes);
+    RUN(entry_points);
+    return check_close();
+}
