@@ -273,6 +273,8 @@ int sock_peer(int fd, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid)
 bool sock_hung_up(int fd)
 {
     struct pollfd poller = {.fd = fd, .events = POLLRDHUP};
+    if (fd < 0)
+        return true; /* which poll() would pass over */
     return poll(&poller, 1, 0) > 0 &&
            (poller.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
