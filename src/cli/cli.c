@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See cli.h. */
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+const struct subcommand *cli_current;
+
+static void say(const char *format, va_list arguments)
+{
+    fprintf(stderr, "funnel %s: ", cli_current ? cli_current->name : "");
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+int cli_fail(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+    return 1;
+}
+
+int cli_usage(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "Try: funnel %s --help\n", cli_current ? cli_current->name : "");
+    return 2;
+}
+
+bool cli_is_device(const char *name)
+{
+    return !strcmp(name, "auto") || !strcmp(name, "cuda") || !strcmp(name, "soft");
+}
+
+int cli_paths(struct paths *ret_paths)
+{
+    int error = paths_resolve(ret_paths);
+
+    return error ? cli_fail("cannot use the pipe or log directory: %s", strerror(-error)) : 0;
+}
+
+static void silence_errors(void)
+{
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    if (null >= 0)
+        dup2(null, STDERR_FILENO);
+}
+
+int cli_start_daemon(const char *device, bool quiet)
+{
+    char program[PATH_MAX];
+    int error = path_of_sibling("bin/funneld", program, sizeof(program));
+    int status;
+    pid_t pid;
+
+    if (error)
+        return cli_fail("cannot find funneld: %s", strerror(-error));
+    pid = fork();
+    if (pid < 0)
+        return cli_fail("cannot fork: %s", strerror(errno));
+    if (pid == 0) {
+        if (quiet)
+            silence_errors();
+        execl(program, "funneld", "-d", "--device", device, (char *)NULL);
+        _exit(cli_fail("cannot run %s: %s", program, strerror(errno)));
+    }
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return cli_fail("lost funneld: %s", strerror(errno));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}

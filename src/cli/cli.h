@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the subcommands of `funnel` share: a table of them, options, and finding the daemon. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "paths.h"
+
+struct subcommand {
+    const char *name;
+    const char *summary;
+    const char *help; /* usage, options, examples */
+    int (*run)(int argc, char **argv);
+};
+
+/* Tables that end with a name of NULL. */
+extern const struct subcommand daemon_subcommands[]; /* start, stop, log */
+extern const struct subcommand run_subcommands[];    /* run */
+extern const struct subcommand view_subcommands[];   /* status, ps, servers, clients, devices */
+
+/* The one that runs now; usage errors name it. */
+extern const struct subcommand *cli_current;
+
+/* "funnel start: sentence" on standard error; returns 1. */
+int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says what is wrong with the command line and where help is; returns 2. */
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+bool cli_is_device(const char *name);
+
+/* The directories of this user: 0, or 1 with the reason said. */
+int cli_paths(struct paths *ret_paths);
+
+/* Runs `funneld -d --device DEVICE` and waits until it serves: its exit status. With `quiet` what
+ * it says is lost. */
+int cli_start_daemon(const char *device, bool quiet);

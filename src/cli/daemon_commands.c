@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* funnel start, stop, log: the daemon's life and what it wrote. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "command_client.h"
+#include "fd.h"
+#include "snapshot.h"
+#include "text.h"
+
+/* ---- start ---- */
+
+static int run_start(int argc, char **argv)
+{
+    static const struct option known[] = {{"device", required_argument, NULL, 'D'},
+                                          {NULL, 0, NULL, 0}};
+    const char *device = "auto";
+    struct paths paths;
+    int option, status;
+
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        if (option != 'D')
+            return cli_usage("unknown option");
+        device = optarg;
+    }
+    if (optind < argc)
+        return cli_usage("unexpected argument: %s", argv[optind]);
+    if (!cli_is_device(device))
+        return cli_usage("--device is auto, cuda or soft, not %s", device);
+    if (cli_paths(&paths))
+        return 1;
+    status = cli_start_daemon(device, false);
+    if (status == 0)
+        printf("The daemon listens in %s (device: %s). Run programs with: funnel run -- PROGRAM\n",
+               paths.pipe, device);
+    return status;
+}
+
+/* ---- stop ---- */
+
+struct stop_options {
+    bool wait;
+    bool force;
+    const char *seconds;
+};
+
+static int parse_stop(int argc, char **argv, struct stop_options *options)
+{
+    static const struct option known[] = {{"wait", no_argument, NULL, 'w'},
+                                          {"force", no_argument, NULL, 'f'},
+                                          {"timeout", required_argument, NULL, 't'},
+                                          {NULL, 0, NULL, 0}};
+    uint64_t seconds;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "wft:", known, NULL)) != -1) {
+        if (option == 'w')
+            options->wait = true;
+        else if (option == 'f')
+            options->force = true;
+        else if (option == 't')
+            options->seconds = optarg;
+        else
+            return cli_usage("unknown option");
+    }
+    if (optind < argc)
+        return cli_usage("unexpected argument: %s", argv[optind]);
+    if (options->seconds && text_to_u64(options->seconds, &seconds))
+        return cli_usage("--timeout takes a number of seconds, not %s", options->seconds);
+    return 0;
+}
+
+/* Programs that still run are a reason to ask first. */
+static int check_nobody_runs(int fd)
+{
+    struct snapshot snapshot;
+    unsigned count;
+    int error = snapshot_read(fd, &snapshot);
+
+    if (error)
+        return cli_fail("the daemon did not answer: %s", strerror(-error));
+    count = snapshot.client_count;
+    snapshot_fini(&snapshot);
+    if (count == 0)
+        return 0;
+    return cli_fail(
+        "%u program%s still run%s (funnel ps shows them). Use --wait to let them finish, "
+        "--timeout SECONDS to give them a while, or --force to end them now",
+        count, count == 1 ? "" : "s", count == 1 ? "s" : "");
+}
+
+/* Prints what the daemon says until it is done, and waits for its process to go. */
+static int await_end(int fd)
+{
+    static union command_any message;
+    size_t length;
+    int kind, status = 1;
+
+    while ((kind = command_receive(fd, &message, &length)) >= 0) {
+        if (kind == COMMAND_OUTPUT)
+            puts(message.text.text);
+        else if (kind == COMMAND_DONE)
+            status = message.done.status;
+    }
+    return status;
+}
+
+static int run_stop(int argc, char **argv)
+{
+    struct stop_options options = {.seconds = NULL};
+    char reason[COMMAND_REASON_MAX];
+    _cleanup_fd_ int fd = -1;
+    struct paths paths;
+    char line[64] = "quit";
+    int error = parse_stop(argc, argv, &options);
+
+    if (error)
+        return error;
+    if (cli_paths(&paths))
+        return 1;
+    if (command_connect(&paths, &fd, reason))
+        return cli_fail("%s", reason);
+    if (!options.wait && !options.force && !options.seconds && check_nobody_runs(fd))
+        return 1;
+    if (options.force)
+        text_copy(line, sizeof(line), "quit -t 0");
+    else if (options.seconds)
+        text_format(line, sizeof(line), "quit -t %.20s", options.seconds);
+    error = command_send_line(fd, line);
+    if (error)
+        return cli_fail("the daemon is gone: %s", strerror(-error));
+    await_end(fd);
+    puts("The daemon has ended.");
+    return 0;
+}
+
+/* ---- log ---- */
+
+static int run_log(int argc, char **argv)
+{
+    static const struct option known[] = {{"follow", no_argument, NULL, 'f'},
+                                          {"server", no_argument, NULL, 's'},
+                                          {"client", no_argument, NULL, 'c'},
+                                          {NULL, 0, NULL, 0}};
+    const char *name = "control.log";
+    const char *lines = "40";
+    char path[PATH_MAX];
+    struct paths paths;
+    bool follow = false;
+    uint64_t number;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "fscn:", known, NULL)) != -1) {
+        if (option == 'f')
+            follow = true;
+        else if (option == 's')
+            name = "server.log";
+        else if (option == 'c')
+            name = "client.log";
+        else if (option == 'n')
+            lines = optarg;
+        else
+            return cli_usage("unknown option");
+    }
+    if (text_to_u64(lines, &number))
+        return cli_usage("-n takes a number of lines, not %s", lines);
+    if (cli_paths(&paths) || path_join(paths.log, name, path, sizeof(path)))
+        return 1;
+    if (access(path, R_OK))
+        return cli_fail("cannot read %s: %s", path, strerror(errno));
+    execlp("tail", "tail", "-n", lines, follow ? "-F" : "--", path, (char *)NULL);
+    return cli_fail("cannot run tail: %s", strerror(errno));
+}
+
+const struct subcommand daemon_subcommands[] = {
+    {"start", "start the daemon",
+     "Usage: funnel start [--device auto|cuda|soft]\n\n"
+     "Starts the daemon of your pipe directory in the background.\n\n"
+     "  --device WHICH  cuda: NVIDIA's driver; soft: the software GPU;\n"
+     "                  auto: NVIDIA's driver when it works, else the software GPU (default)\n\n"
+     "Examples:\n"
+     "  funnel start\n"
+     "  CUDA_MPS_PIPE_DIRECTORY=/tmp/mine funnel start --device soft\n",
+     run_start},
+    {"stop", "stop the daemon and its servers",
+     "Usage: funnel stop [--wait | --force | --timeout SECONDS]\n\n"
+     "Stops the daemon. While programs run it only says so, unless told what to do with them:\n\n"
+     "  -w, --wait             take no new programs, and end when the last has finished\n"
+     "  -t, --timeout SECONDS  the same, but end those that are left after a while\n"
+     "  -f, --force            end them now; their next CUDA call fails\n\n"
+     "Examples:\n"
+     "  funnel stop\n"
+     "  funnel stop --timeout 30\n",
+     run_stop},
+    {"log", "show the daemon's, the server's or the clients' log",
+     "Usage: funnel log [-f] [-n LINES] [--server | --client]\n\n"
+     "  -f, --follow   go on as lines come in\n"
+     "  -n LINES       how many lines to show first (40)\n"
+     "      --server   server.log instead of control.log\n"
+     "      --client   client.log, to which programs under `funnel run` write\n\n"
+     "Examples:\n"
+     "  funnel log\n"
+     "  funnel log -f --server\n",
+     run_log},
+    {NULL, NULL, NULL, NULL},
+};

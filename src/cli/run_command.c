@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * funnel run: sets the environment that brings a CUDA program to Funnel, or with --direct keeps it
+ * away from it, and becomes that program, so its exit status and signals are its own.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "command_client.h"
+#include "fd.h"
+#include "snapshot.h"
+#include "text.h"
+
+#define CLIENT_LIBRARY "lib/funnel/libcuda.so.1"
+#define SOFT_LIBRARY "lib/funnel/softgpu/libcuda.so.1"
+
+struct run_options {
+    bool direct;
+    bool quiet;
+    bool no_start;
+    const char *device; /* NULL: auto */
+};
+
+static bool quiet;
+
+__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
+{
+    va_list arguments;
+
+    if (quiet)
+        return;
+    va_start(arguments, format);
+    fputs("funnel: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+/* ---- lists in environment variables ---- */
+
+static bool is_ours(const char *item)
+{
+    char client[PATH_MAX], soft[PATH_MAX], folder[PATH_MAX], soft_folder[PATH_MAX];
+
+    if (path_of_sibling(CLIENT_LIBRARY, client, sizeof(client)) ||
+        path_of_sibling(SOFT_LIBRARY, soft, sizeof(soft)) ||
+        path_of_sibling("lib/funnel", folder, sizeof(folder)) ||
+        path_of_sibling("lib/funnel/softgpu", soft_folder, sizeof(soft_folder)))
+        return false;
+    return !strcmp(item, client) || !strcmp(item, soft) || !strcmp(item, folder) ||
+           !strcmp(item, soft_folder);
+}
+
+static int append_item(char *list, size_t capacity, const char *item)
+{
+    size_t length = strlen(list);
+
+    return text_format(list + length, capacity - length, "%s%s", length ? ":" : "", item)
+               ? 0
+               : -ENAMETOOLONG;
+}
+
+/* Puts `first` (NULL = nothing) before what the variable holds, less what an outer `funnel run` put
+ * there. */
+static int prepend(const char *variable, const char *first, const char *separators)
+{
+    const char *old = getenv(variable);
+    char *copy = old ? strdup(old) : NULL;
+    char list[32768] = "";
+    char *rest = NULL;
+    int error = first ? append_item(list, sizeof(list), first) : 0;
+
+    for (char *item = copy ? strtok_r(copy, separators, &rest) : NULL; item && !error;
+         item = strtok_r(NULL, separators, &rest))
+        if (!is_ours(item))
+            error = append_item(list, sizeof(list), item);
+    free(copy);
+    if (!error && *list)
+        error = setenv(variable, list, 1) ? -errno : 0;
+    else if (!error)
+        unsetenv(variable);
+    return error;
+}
+
+/* The library before all others of its name, for linked and for dlopen'ed users; NULL = neither. */
+static int put_first(const char *library)
+{
+    char path[PATH_MAX], folder[PATH_MAX];
+    int error = 0;
+
+    if (library) {
+        error = path_of_sibling(library, path, sizeof(path));
+        if (!error && access(path, R_OK))
+            return cli_fail("%s is missing: the installation is incomplete", path);
+        text_copy(folder, sizeof(folder), path);
+        *strrchr(folder, '/') = '\0';
+    }
+    if (!error)
+        error = prepend("LD_PRELOAD", library ? path : NULL, ": ");
+    if (!error)
+        error = prepend("LD_LIBRARY_PATH", library ? folder : NULL, ":");
+    return error ? cli_fail("cannot set the environment: %s", strerror(-error)) : 0;
+}
+
+/* ---- without Funnel ---- */
+
+/* In a process of its own: a driver, once loaded, stays. */
+static _Noreturn void probe_driver(void)
+{
+    const char *name = getenv("FUNNEL_DRIVER");
+    void *library = dlopen(name && *name ? name : "libcuda.so.1", RTLD_NOW);
+    int (*init)(unsigned) = library ? (int (*)(unsigned))dlsym(library, "cuInit") : NULL;
+
+    _exit(init && init(0) == 0 ? 0 : 1);
+}
+
+static bool driver_works(void)
+{
+    int status = 1;
+    pid_t pid;
+
+    if (access("/dev/nvidiactl", F_OK) && !getenv("FUNNEL_DRIVER"))
+        return false;
+    pid = fork();
+    if (pid == 0)
+        probe_driver();
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+}
+
+static int prepare_direct(const struct run_options *options)
+{
+    const char *device = options->device ? options->device : "auto";
+
+    unsetenv("FUNNEL_REQUIRE");
+    if (put_first(NULL))
+        return 1;
+    if (!strcmp(device, "auto")) {
+        device = driver_works() ? "cuda" : "soft";
+        tell("running directly on %s", !strcmp(device, "cuda")
+                                           ? "NVIDIA's driver"
+                                           : "the software GPU (no NVIDIA driver works)");
+    }
+    return !strcmp(device, "soft") ? put_first(SOFT_LIBRARY) : 0;
+}
+
+/* ---- through Funnel ---- */
+
+static bool serves_device(const struct snapshot *snapshot, const char *device)
+{
+    if (!device || !strcmp(device, "auto") || !strcmp(device, snapshot->daemon.device))
+        return true;
+    for (unsigned i = 0; i < snapshot->server_count; i++)
+        if (!strcmp(snapshot_driver_name(snapshot->servers[i].driver), device))
+            return true;
+    return false;
+}
+
+static int check_device(int fd, const struct paths *paths, const char *device)
+{
+    struct snapshot snapshot;
+    int error = snapshot_read(fd, &snapshot);
+    bool served;
+
+    if (error)
+        return cli_fail("the daemon did not answer: %s", strerror(-error));
+    served = serves_device(&snapshot, device);
+    if (!served)
+        cli_fail("the daemon in %s was started for --device %s; stop it (funnel stop), or choose "
+                 "another CUDA_MPS_PIPE_DIRECTORY",
+                 paths->pipe, snapshot.daemon.device);
+    snapshot_fini(&snapshot);
+    return served ? 0 : 1;
+}
+
+static int start_daemon(const struct paths *paths, const struct run_options *options, int *ret_fd,
+                        char *reason)
+{
+    const char *device = options->device ? options->device : "auto";
+
+    if (options->no_start)
+        return cli_fail("%s, and --no-start forbids to start one", reason);
+    /* It may lose the race against another `funnel run`: what counts is that one listens. */
+    if (cli_start_daemon(device, true) == 0)
+        tell("no daemon was running; started one in %s (device: %s; end it with: funnel stop)",
+             paths->pipe, device);
+    if (!command_connect(paths, ret_fd, reason))
+        return 0;
+    cli_start_daemon(device, false);
+    return cli_fail("%s", reason);
+}
+
+static int reach_daemon(const struct paths *paths, const struct run_options *options)
+{
+    char reason[COMMAND_REASON_MAX];
+    _cleanup_fd_ int fd = -1;
+    int error = command_connect(paths, &fd, reason);
+
+    if (error == -ENOENT || error == -ECONNREFUSED)
+        error = start_daemon(paths, options, &fd, reason);
+    else if (error)
+        error = cli_fail("%s", reason);
+    if (!error && options->device)
+        error = check_device(fd, paths, options->device);
+    return error;
+}
+
+static int prepare_funnel(const struct run_options *options)
+{
+    struct paths paths;
+    char log[PATH_MAX];
+
+    if (cli_paths(&paths) || reach_daemon(&paths, options) || put_first(CLIENT_LIBRARY))
+        return 1;
+    if (path_join(paths.log, "client.log", log, sizeof(log)))
+        return cli_fail("the path of the log directory is too long");
+    if (setenv("CUDA_MPS_PIPE_DIRECTORY", paths.pipe, 1) || setenv("FUNNEL_REQUIRE", "1", 1) ||
+        setenv("FUNNEL_LOG", log, 0))
+        return cli_fail("cannot set the environment: %s", strerror(errno));
+    return 0;
+}
+
+/* ---- the command line ---- */
+
+static int parse_run(int argc, char **argv, struct run_options *options)
+{
+    static const struct option known[] = {{"direct", no_argument, NULL, 'd'},
+                                          {"device", required_argument, NULL, 'D'},
+                                          {"no-start", no_argument, NULL, 'n'},
+                                          {"quiet", no_argument, NULL, 'q'},
+                                          {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = getopt_long(argc, argv, "+q", known, NULL)) != -1) {
+        if (option == 'd')
+            options->direct = true;
+        else if (option == 'D')
+            options->device = optarg;
+        else if (option == 'n')
+            options->no_start = true;
+        else if (option == 'q')
+            options->quiet = true;
+        else
+            return cli_usage("unknown option");
+    }
+    if (options->device && !cli_is_device(options->device))
+        return cli_usage("--device is auto, cuda or soft, not %s", options->device);
+    if (optind == argc)
+        return cli_usage("which program?");
+    return 0;
+}
+
+static int run_run(int argc, char **argv)
+{
+    struct run_options options = {.device = NULL};
+    int status = parse_run(argc, argv, &options);
+
+    if (status)
+        return status;
+    quiet = options.quiet;
+    status = options.direct ? prepare_direct(&options) : prepare_funnel(&options);
+    if (status)
+        return status;
+    execvp(argv[optind], argv + optind);
+    cli_fail("cannot run %s: %s", argv[optind], strerror(errno));
+    return errno == ENOENT ? 127 : 126;
+}
+
+const struct subcommand run_subcommands[] = {
+    {"run", "run a CUDA program through Funnel",
+     "Usage: funnel run [--device auto|cuda|soft] [--direct] [--no-start] [-q] -- PROGRAM "
+     "[ARGUMENT...]\n\n"
+     "Runs an unmodified CUDA program as a client of the daemon, which is started when none runs.\n"
+     "The exit status is the program's; 127 when there is no such program.\n\n"
+     "      --device WHICH  cuda: NVIDIA's driver; soft: the software GPU; auto (default): "
+     "NVIDIA's\n"
+     "                      driver when it works, else the software GPU\n"
+     "      --direct        on the device itself, without Funnel, to compare the two\n"
+     "      --no-start      fail when no daemon runs\n"
+     "  -q, --quiet         do not say what was started or chosen\n\n"
+     "Examples:\n"
+     "  funnel run -- ./vector_add\n"
+     "  funnel run --device soft -- python3 train.py\n"
+     "  funnel run --direct -- ./vector_add\n",
+     run_run},
+    {NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See snapshot.h. */
+#include "snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command_client.h"
+#include "fd.h"
+#include "text.h"
+
+/* Appends one row to an array that doubles: 0 or -ENOMEM. */
+static int append(void **rows, unsigned *count, const void *row, size_t size)
+{
+    bool full = (*count & (*count - 1)) == 0;
+    void *grown = full ? reallocarray(*rows, *count ? *count * 2 : 1, size) : *rows;
+
+    if (!grown)
+        return -ENOMEM;
+    *rows = grown;
+    memcpy((char *)grown + *count * size, row, size);
+    ++*count;
+    return 0;
+}
+
+static int take_part(struct snapshot *snapshot, int kind, const union command_any *part)
+{
+    switch (kind) {
+    case COMMAND_DAEMON:
+        snapshot->daemon = part->daemon;
+        return 0;
+    case COMMAND_SERVER:
+        return append((void **)&snapshot->servers, &snapshot->server_count, &part->server,
+                      sizeof(part->server));
+    case COMMAND_CLIENT:
+        return append((void **)&snapshot->clients, &snapshot->client_count, &part->client,
+                      sizeof(part->client));
+    case COMMAND_DONE:
+        return part->done.status ? -EIO : 0;
+    }
+    return kind < 0 ? kind : 0;
+}
+
+int snapshot_read(int fd, struct snapshot *ret_snapshot)
+{
+    static union command_any part;
+    struct snapshot snapshot = {.server_count = 0};
+    int kind = 0;
+    int error = command_send_query(fd);
+
+    while (!error && kind != COMMAND_DONE) {
+        size_t length;
+
+        kind = command_receive(fd, &part, &length);
+        error = take_part(&snapshot, kind, &part);
+    }
+    if (error)
+        snapshot_fini(&snapshot);
+    else
+        *ret_snapshot = snapshot;
+    return error;
+}
+
+int snapshot_take(const struct paths *paths, struct snapshot *ret_snapshot, char *ret_reason)
+{
+    _cleanup_fd_ int fd = -1;
+    int error = command_connect(paths, &fd, ret_reason);
+
+    if (error)
+        return error;
+    error = snapshot_read(fd, ret_snapshot);
+    if (error)
+        text_format(ret_reason, COMMAND_REASON_MAX, "The daemon did not answer: %s",
+                    strerror(-error));
+    return error;
+}
+
+void snapshot_fini(struct snapshot *snapshot)
+{
+    free(snapshot->servers);
+    free(snapshot->clients);
+    *snapshot = (struct snapshot){.server_count = 0};
+}
+
+const struct command_server *snapshot_server_of(const struct snapshot *snapshot,
+                                                const struct command_client *client)
+{
+    for (unsigned i = 0; i < snapshot->server_count; i++)
+        if (snapshot->servers[i].pid == client->server_pid)
+            return &snapshot->servers[i];
+    return &snapshot->servers[0];
+}
+
+const char *snapshot_state_name(const struct command_server *server)
+{
+    if (server->stopping)
+        return "ending";
+    if (server->state == SERVER_INITIALIZING)
+        return "starting";
+    if (!server->responding)
+        return "silent";
+    return server->state == SERVER_ACTIVE ? "active" : "fault";
+}
+
+const char *snapshot_driver_name(uint32_t driver)
+{
+    if (driver == SERVER_DRIVER_CUDA)
+        return "cuda";
+    return driver == SERVER_DRIVER_SOFT ? "soft" : "unknown";
+}
+
+uint64_t snapshot_memory_of(const struct command_client *client)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        bytes += client->row.memory_used[i];
+    return bytes;
+}
+
+void snapshot_uuid_text(const struct server_device *device, char ret_text[SNAPSHOT_UUID_TEXT])
+{
+    const uint8_t *u = device->uuid;
+
+    text_format(ret_text, SNAPSHOT_UUID_TEXT,
+                "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
+                u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+                u[14], u[15]);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything a daemon tells about itself, its servers and their clients, as of one moment. */
+#pragma once
+
+#include "command_protocol.h"
+#include "paths.h"
+
+struct snapshot {
+    struct command_daemon daemon;
+    struct command_server *servers;
+    unsigned server_count;
+    struct command_client *clients;
+    unsigned client_count;
+};
+
+/* Asks the daemon: 0; -ENOENT when none runs; -errno. What went wrong is said by the caller, in
+ * `ret_reason`'s words. */
+int snapshot_take(const struct paths *paths, struct snapshot *ret_snapshot, char *ret_reason);
+
+/* The same over a connection that stands. */
+int snapshot_read(int fd, struct snapshot *ret_snapshot);
+
+void snapshot_fini(struct snapshot *snapshot);
+
+/* The server of a client; never NULL in a snapshot that was taken. */
+const struct command_server *snapshot_server_of(const struct snapshot *snapshot,
+                                                const struct command_client *client);
+
+const char *snapshot_state_name(const struct command_server *server);
+const char *snapshot_driver_name(uint32_t driver);
+uint64_t snapshot_memory_of(const struct command_client *client);
+
+#define SNAPSHOT_UUID_TEXT 41
+void snapshot_uuid_text(const struct server_device *device, char ret_text[SNAPSHOT_UUID_TEXT]);

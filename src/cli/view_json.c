@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Snapshots as JSON. Numbers are plain: bytes, seconds since the epoch, hundredths of a percent. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "view.h"
+
+#ifdef HAVE_JANSSON
+#include <jansson.h>
+
+/* Text of other processes may be anything; JSON wants UTF-8. */
+static json_t *text_value(const char *text, size_t capacity)
+{
+    size_t length = strnlen(text, capacity);
+    json_t *value = json_stringn(text, length);
+
+    return value ? value : json_string("(not UTF-8)");
+}
+
+static json_t *device_json(const struct command_server *server, unsigned ordinal)
+{
+    const struct server_device *device = &server->devices[ordinal];
+    char uuid[SNAPSHOT_UUID_TEXT];
+
+    snapshot_uuid_text(device, uuid);
+    return json_pack("{s:i, s:i, s:s, s:o, s:o, s:i, s:I, s:I, s:[i, i]}", "server", server->pid,
+                     "ordinal", ordinal, "uuid", uuid, "name",
+                     text_value(device->name, sizeof(device->name)), "pci_bus_id",
+                     text_value(device->pci_bus_id, sizeof(device->pci_bus_id)), "sm_count",
+                     device->sm_count, "memory_total", (json_int_t)device->memory_total,
+                     "memory_free", (json_int_t)server->memory_free[ordinal], "compute_capability",
+                     device->compute_major, device->compute_minor);
+}
+
+static json_t *devices_json(const struct snapshot *snapshot)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < snapshot->server_count; i++)
+        for (unsigned d = 0; d < snapshot->servers[i].device_count; d++)
+            json_array_append_new(list, device_json(&snapshot->servers[i], d));
+    return list;
+}
+
+static json_t *server_json(const struct command_server *server)
+{
+    return json_pack("{s:i, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i}", "pid", server->pid,
+                     "uid", server->uid, "state", snapshot_state_name(server), "driver",
+                     snapshot_driver_name(server->driver), "driver_version", server->driver_version,
+                     "devices", server->device_count, "clients", server->client_count,
+                     "max_clients", server->max_clients, "since", (json_int_t)server->since,
+                     "sm_centipercent", server->sm_centipercent, "priority", server->priority);
+}
+
+static json_t *servers_json(const struct snapshot *snapshot)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < snapshot->server_count; i++)
+        json_array_append_new(list, server_json(&snapshot->servers[i]));
+    return list;
+}
+
+/* One entry for each device that the client uses. */
+static json_t *client_devices_json(const struct snapshot *snapshot,
+                                   const struct command_client *client)
+{
+    const struct command_server *server = snapshot_server_of(snapshot, client);
+    const struct server_status_row *row = &client->row;
+    json_t *list = json_array();
+    char uuid[SNAPSHOT_UUID_TEXT];
+
+    for (unsigned d = 0; d < server->device_count; d++) {
+        if (!(row->device_mask & (1ull << d)))
+            continue;
+        snapshot_uuid_text(&server->devices[d], uuid);
+        json_array_append_new(list,
+                              json_pack("{s:i, s:s, s:I, s:I}", "ordinal", d, "uuid", uuid,
+                                        "memory_used", (json_int_t)row->memory_used[d],
+                                        "memory_limit", (json_int_t)row->limits.memory_limit[d]));
+    }
+    return list;
+}
+
+static json_t *client_json(const struct snapshot *snapshot, const struct command_client *client)
+{
+    const struct server_status_row *row = &client->row;
+
+    return json_pack(
+        "{s:i, s:i, s:i, s:i, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "pid",
+        row->identity.pid, "id", row->id, "uid", row->identity.uid, "server", client->server_pid,
+        "command", text_value(row->identity.command, sizeof(row->identity.command)), "since",
+        (json_int_t)row->identity.since, "state",
+        row->state == SERVER_CLIENT_ACTIVE ? "active" : "inactive", "sm_centipercent",
+        row->limits.sm_centipercent, "priority", row->limits.priority, "memory_used",
+        (json_int_t)snapshot_memory_of(client), "launches", (json_int_t)row->launches, "copies",
+        (json_int_t)row->copies, "copied_bytes", (json_int_t)row->copied_bytes, "devices",
+        client_devices_json(snapshot, client));
+}
+
+static json_t *clients_json(const struct snapshot *snapshot)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < snapshot->client_count; i++)
+        json_array_append_new(list, client_json(snapshot, &snapshot->clients[i]));
+    return list;
+}
+
+static json_t *status_json(const struct snapshot *snapshot, const struct paths *paths)
+{
+    const struct command_daemon *daemon = &snapshot->daemon;
+
+    return json_pack(
+        "{s:i, s:i, s:o, s:I, s:o, s:s, s:o, s:i, s:b, s:o, s:o, s:o}", "pid", daemon->pid, "uid",
+        daemon->uid, "version", text_value(daemon->version, sizeof(daemon->version)), "since",
+        (json_int_t)daemon->since, "device", text_value(daemon->device, sizeof(daemon->device)),
+        "pipe_directory", paths->pipe, "log_directory",
+        text_value(daemon->log_directory, sizeof(daemon->log_directory)), "waiting",
+        daemon->waiting, "quitting", daemon->quitting != 0, "servers", servers_json(snapshot),
+        "devices", devices_json(snapshot), "clients", clients_json(snapshot));
+}
+
+static json_t *make_json(const struct snapshot *snapshot, const struct paths *paths,
+                         enum json_view view)
+{
+    switch (view) {
+    case JSON_STATUS:
+        return status_json(snapshot, paths);
+    case JSON_CLIENTS:
+        return clients_json(snapshot);
+    case JSON_SERVERS:
+        return servers_json(snapshot);
+    case JSON_DEVICES:
+        return devices_json(snapshot);
+    }
+    return NULL;
+}
+
+int view_json(const struct snapshot *snapshot, const struct paths *paths, enum json_view view)
+{
+    json_t *json = make_json(snapshot, paths, view);
+
+    if (!json)
+        return cli_fail("cannot make JSON: out of memory");
+    json_dumpf(json, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(json);
+    return 0;
+}
+
+#else
+
+int view_json(const struct snapshot *snapshot, const struct paths *paths, enum json_view view)
+{
+    return cli_fail("this build has no JSON output: it was made without the jansson library");
+}
+
+#endif

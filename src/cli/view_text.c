@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Snapshots as text. Tables keep to what fits a terminal; --json has everything. */
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "text.h"
+#include "view.h"
+
+#define CELL 40
+
+static void format_bytes(uint64_t bytes, char cell[CELL])
+{
+    static const char units[] = "BKMGT";
+    double value = (double)bytes;
+    int unit = 0;
+
+    for (; value >= 1024 && unit < 4; unit++)
+        value /= 1024;
+    if (unit == 0)
+        text_format(cell, CELL, "%llu B", (unsigned long long)bytes);
+    else
+        text_format(cell, CELL, "%.*f %ciB", value < 10 ? 1 : 0, value, units[unit]);
+}
+
+/* How long ago, in one or two units. */
+static void format_since(int64_t since, char cell[CELL])
+{
+    long long seconds = (long long)time(NULL) - since;
+
+    if (seconds < 0)
+        seconds = 0;
+    if (seconds < 120)
+        text_format(cell, CELL, "%llds", seconds);
+    else if (seconds < 2 * 3600)
+        text_format(cell, CELL, "%lldm", seconds / 60);
+    else if (seconds < 2 * 24 * 3600)
+        text_format(cell, CELL, "%lldh %lldm", seconds / 3600, seconds / 60 % 60);
+    else
+        text_format(cell, CELL, "%lldd %lldh", seconds / 86400, seconds / 3600 % 24);
+}
+
+static void format_user(uint32_t uid, char cell[CELL])
+{
+    const struct passwd *entry = getpwuid(uid);
+
+    if (entry)
+        text_copy(cell, CELL, entry->pw_name);
+    else
+        text_format(cell, CELL, "%u", uid);
+}
+
+static void format_limit(const struct server_limits *limits, char cell[CELL])
+{
+    text_format(cell, CELL, "%g%%", limits->sm_centipercent / 100.0);
+}
+
+/* "0" or "0,2": the ordinals a client works on. */
+static void format_devices(uint64_t mask, char cell[CELL])
+{
+    size_t used = 0;
+
+    text_copy(cell, CELL, "-");
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES && used + 4 < CELL; i++)
+        if (mask & (1ull << i))
+            used += (size_t)snprintf(cell + used, CELL - used, "%s%u", used ? "," : "", i);
+}
+
+/* ---- clients ---- */
+
+void view_clients(const struct snapshot *snapshot)
+{
+    printf("%-8s %-10s %-8s %-7s %-10s %-6s %-12s %-10s %-8s %s\n", "PID", "USER", "SERVER",
+           "DEVICE", "MEMORY", "SMS", "LAUNCHES", "COPIES", "SINCE", "COMMAND");
+    for (unsigned i = 0; i < snapshot->client_count; i++) {
+        const struct server_status_row *row = &snapshot->clients[i].row;
+        char user[CELL], devices[CELL], memory[CELL], share[CELL], since[CELL];
+
+        format_user(row->identity.uid, user);
+        format_devices(row->device_mask, devices);
+        format_bytes(snapshot_memory_of(&snapshot->clients[i]), memory);
+        format_limit(&row->limits, share);
+        format_since(row->identity.since, since);
+        printf("%-8d %-10s %-8d %-7s %-10s %-6s %-12llu %-10llu %-8s %.*s%s\n", row->identity.pid,
+               user, snapshot->clients[i].server_pid, devices, memory, share,
+               (unsigned long long)row->launches, (unsigned long long)row->copies, since,
+               (int)sizeof(row->identity.command), row->identity.command,
+               row->state == SERVER_CLIENT_INACTIVE ? "  (terminated)" : "");
+    }
+}
+
+/* ---- servers ---- */
+
+void view_servers(const struct snapshot *snapshot)
+{
+    printf("%-8s %-10s %-9s %-7s %-8s %-12s %s\n", "PID", "USER", "STATE", "DRIVER", "DEVICES",
+           "CLIENTS", "SINCE");
+    for (unsigned i = 0; i < snapshot->server_count; i++) {
+        const struct command_server *server = &snapshot->servers[i];
+        char user[CELL], since[CELL], clients[CELL];
+
+        format_user(server->uid, user);
+        format_since(server->since, since);
+        text_format(clients, CELL, "%u of %u", server->client_count, server->max_clients);
+        printf("%-8d %-10s %-9s %-7s %-8u %-12s %s\n", server->pid, user,
+               snapshot_state_name(server), snapshot_driver_name(server->driver),
+               server->device_count, clients, since);
+    }
+}
+
+/* ---- devices ---- */
+
+void view_devices(const struct snapshot *snapshot)
+{
+    printf("%-8s %-7s %-40s %-28s %-5s %-10s %s\n", "SERVER", "DEVICE", "UUID", "NAME", "SMS",
+           "MEMORY", "FREE");
+    for (unsigned i = 0; i < snapshot->server_count; i++)
+        for (unsigned d = 0; d < snapshot->servers[i].device_count; d++) {
+            const struct server_device *device = &snapshot->servers[i].devices[d];
+            char uuid[SNAPSHOT_UUID_TEXT], total[CELL], unused[CELL];
+
+            snapshot_uuid_text(device, uuid);
+            format_bytes(device->memory_total, total);
+            format_bytes(snapshot->servers[i].memory_free[d], unused);
+            printf("%-8d %-7u %-40s %-28.*s %-5u %-10s %s\n", snapshot->servers[i].pid, d, uuid,
+                   (int)sizeof(device->name), device->name, device->sm_count, total, unused);
+        }
+}
+
+/* ---- everything on one screen ---- */
+
+static void print_server_summary(const struct command_server *server)
+{
+    char user[CELL], since[CELL];
+
+    format_user(server->uid, user);
+    format_since(server->since, since);
+    printf("\nServer %d of user %s is %s, for %s; driver: %s; %u client%s\n", server->pid, user,
+           snapshot_state_name(server), since, snapshot_driver_name(server->driver),
+           server->client_count, server->client_count == 1 ? "" : "s");
+    for (unsigned d = 0; d < server->device_count; d++) {
+        char total[CELL], unused[CELL];
+
+        format_bytes(server->devices[d].memory_total, total);
+        format_bytes(server->memory_free[d], unused);
+        printf("  device %u: %.*s, %u SMs, %s of %s free\n", d,
+               (int)sizeof(server->devices[d].name), server->devices[d].name,
+               server->devices[d].sm_count, unused, total);
+    }
+}
+
+void view_status(const struct snapshot *snapshot, const struct paths *paths)
+{
+    const struct command_daemon *daemon = &snapshot->daemon;
+    char user[CELL], since[CELL];
+
+    format_user(daemon->uid, user);
+    format_since(daemon->since, since);
+    printf("Funnel %.*s: daemon %d of user %s%s, for %s\n", (int)sizeof(daemon->version),
+           daemon->version, daemon->pid, user, daemon->quitting ? " is ending" : " is running",
+           since);
+    printf("  pipe directory: %s\n  log directory:  %.*s\n  device:         %.*s\n", paths->pipe,
+           (int)sizeof(daemon->log_directory), daemon->log_directory, (int)sizeof(daemon->device),
+           daemon->device);
+    if (daemon->waiting)
+        printf("  %u program%s wait%s for a server\n", daemon->waiting,
+               daemon->waiting == 1 ? "" : "s", daemon->waiting == 1 ? "s" : "");
+    if (snapshot->server_count == 0)
+        puts("\nNo server runs: the first program starts one (funnel run -- PROGRAM).");
+    for (unsigned i = 0; i < snapshot->server_count; i++)
+        print_server_summary(&snapshot->servers[i]);
+    if (snapshot->client_count == 0)
+        return;
+    putchar('\n');
+    view_clients(snapshot);
+}
