@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every call that copies linear memory, put into the one form that copy_submit() takes.
+ */
+#include "soft_context.h"
+#include "soft_copy.h"
+
+static CUresult copy_line(uint64_t to, enum box_place to_place, uint64_t from,
+                          enum box_place from_place, size_t size, CUstream stream, bool async)
+{
+    struct copy_request request = {
+        .box = {.to = {.address = to}, .from = {.address = from}, size, 1, 1},
+        .to = to_place,
+        .from = from_place,
+        .stream = stream,
+        .async = async,
+    };
+
+    return copy_submit(&request);
+}
+
+CUresult soft_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+{
+    return copy_line(dst, PLACE_UNIFIED, src, PLACE_UNIFIED, ByteCount, NULL, false);
+}
+
+CUresult soft_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
+{
+    return copy_line(dst, PLACE_UNIFIED, src, PLACE_UNIFIED, ByteCount, hStream, true);
+}
+
+CUresult soft_cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
+{
+    return copy_line(dstDevice, PLACE_DEVICE, (uintptr_t)srcHost, PLACE_HOST, ByteCount, NULL,
+                     false);
+}
+
+CUresult soft_cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
+                                   CUstream hStream)
+{
+    return copy_line(dstDevice, PLACE_DEVICE, (uintptr_t)srcHost, PLACE_HOST, ByteCount, hStream,
+                     true);
+}
+
+CUresult soft_cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return copy_line((uintptr_t)dstHost, PLACE_HOST, srcDevice, PLACE_DEVICE, ByteCount, NULL,
+                     false);
+}
+
+CUresult soft_cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount,
+                                   CUstream hStream)
+{
+    return copy_line((uintptr_t)dstHost, PLACE_HOST, srcDevice, PLACE_DEVICE, ByteCount, hStream,
+                     true);
+}
+
+CUresult soft_cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return copy_line(dstDevice, PLACE_DEVICE, srcDevice, PLACE_DEVICE, ByteCount, NULL, false);
+}
+
+CUresult soft_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
+                                   CUstream hStream)
+{
+    return copy_line(dstDevice, PLACE_DEVICE, srcDevice, PLACE_DEVICE, ByteCount, hStream, true);
+}
+
+static bool are_contexts(CUcontext one, CUcontext other)
+{
+    return context_get(one) && context_get(other);
+}
+
+CUresult soft_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+                           CUcontext srcContext, size_t ByteCount)
+{
+    if (!are_contexts(dstContext, srcContext))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return soft_cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount);
+}
+
+CUresult soft_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+                                CUcontext srcContext, size_t ByteCount, CUstream hStream)
+{
+    if (!are_contexts(dstContext, srcContext))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return soft_cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream);
+}
+
+/* What the structures of the box copies have in common: one side. */
+struct side {
+    CUmemorytype type;
+    const void *host;
+    CUdeviceptr device;
+    size_t x, y, z, pitch, height;
+};
+
+static CUresult read_side(const struct side *side, const struct box *box, struct box_side *ret_side,
+                          enum box_place *ret_place)
+{
+    size_t pitch = side->pitch ? side->pitch : box->width;
+    size_t rows = side->height ? side->height : box->height;
+
+    if (side->type == CU_MEMORYTYPE_ARRAY)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (side->type != CU_MEMORYTYPE_HOST && side->type != CU_MEMORYTYPE_DEVICE &&
+        side->type != CU_MEMORYTYPE_UNIFIED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if ((box->height > 1 || box->depth > 1) && pitch < box->width)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    *ret_side = (struct box_side){.pitch = pitch, .slice = pitch * rows};
+    ret_side->address = side->type == CU_MEMORYTYPE_HOST ? (uintptr_t)side->host : side->device;
+    ret_side->address += side->z * ret_side->slice + side->y * pitch + side->x;
+    *ret_place = side->type == CU_MEMORYTYPE_HOST     ? PLACE_HOST
+                 : side->type == CU_MEMORYTYPE_DEVICE ? PLACE_DEVICE
+                                                      : PLACE_UNIFIED;
+    return CUDA_SUCCESS;
+}
+
+static CUresult copy_box(const struct side *to, const struct side *from, size_t width, size_t height,
+                         size_t depth, CUstream stream, bool async)
+{
+    struct copy_request request = {
+        .box = {.width = width, .height = height, .depth = depth},
+        .stream = stream,
+        .async = async,
+    };
+    CUresult result = read_side(to, &request.box, &request.box.to, &request.to);
+
+    if (!result)
+        result = read_side(from, &request.box, &request.box.from, &request.from);
+    return result ? result : copy_submit(&request);
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool async)
+{
+    if (!c)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    struct side to = {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes,
+                      c->dstY,          0,          c->dstPitch,  0};
+    struct side from = {c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes,
+                        c->srcY,          0,          c->srcPitch,  0};
+
+    return copy_box(&to, &from, c->WidthInBytes, c->Height, 1, stream, async);
+}
+
+CUresult soft_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_2d(pCopy, NULL, false);
+}
+
+CUresult soft_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_2d(pCopy, NULL, false);
+}
+
+CUresult soft_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+{
+    return copy_2d(pCopy, hStream, true);
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *c, CUstream stream, bool async)
+{
+    if (!c)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    struct side to = {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes,
+                      c->dstY,          c->dstZ,    c->dstPitch,  c->dstHeight};
+    struct side from = {c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes,
+                        c->srcY,          c->srcZ,    c->srcPitch,  c->srcHeight};
+
+    return copy_box(&to, &from, c->WidthInBytes, c->Height, c->Depth, stream, async);
+}
+
+CUresult soft_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
+{
+    return copy_3d(pCopy, NULL, false);
+}
+
+CUresult soft_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
+{
+    return copy_3d(pCopy, hStream, true);
+}
+
+static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *c, CUstream stream, bool async)
+{
+    if (!c)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    struct side to = {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes,
+                      c->dstY,          c->dstZ,    c->dstPitch,  c->dstHeight};
+    struct side from = {c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes,
+                        c->srcY,          c->srcZ,    c->srcPitch,  c->srcHeight};
+
+    return copy_box(&to, &from, c->WidthInBytes, c->Height, c->Depth, stream, async);
+}
+
+CUresult soft_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
+{
+    return copy_3d_peer(pCopy, NULL, false);
+}
+
+CUresult soft_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
+{
+    return copy_3d_peer(pCopy, hStream, true);
+}

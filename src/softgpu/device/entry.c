@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver as a library in somebody's process: whether it is initialised, what stream 0 means, and
+ * what it writes down.
+ */
+#include "entry.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "soft.h"
+#include "soft_device.h"
+
+pthread_mutex_t soft_lock = PTHREAD_MUTEX_INITIALIZER;
+struct handles soft_handles;
+bool soft_tracing;
+
+static int trace_fd = -1;
+static int log_fd = -1;
+static bool initialised;
+static bool forked;
+static __thread CUstream default_stream = CU_STREAM_LEGACY;
+
+bool soft_ready(void)
+{
+    return __atomic_load_n(&initialised, __ATOMIC_ACQUIRE) && !forked;
+}
+
+CUresult soft_not_ready(void)
+{
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUstream soft_default_stream_swap(CUstream stream)
+{
+    CUstream before = default_stream;
+
+    default_stream = stream;
+    return before;
+}
+
+CUstream soft_default_stream(void)
+{
+    return default_stream;
+}
+
+static void write_line(int fd, const char *format, va_list arguments)
+{
+    char line[1024];
+    int length = vsnprintf(line, sizeof(line) - 1, format, arguments);
+
+    if (fd < 0 || length < 0)
+        return;
+    if (length > (int)sizeof(line) - 2)
+        length = sizeof(line) - 2;
+    line[length] = '\n';
+    write_all(fd, line, length + 1);
+}
+
+void soft_complain(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    write_line(log_fd, format, arguments);
+    va_end(arguments);
+}
+
+void soft_trace(const char *name, CUresult result, const char *format, ...)
+{
+    char text[768];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    dprintf(trace_fd, "%d %s(%s) = %d\n", getpid(), name, text, result);
+}
+
+void soft_unsupported(const char *name)
+{
+    soft_complain("%s is not supported by the software GPU", name);
+}
+
+static int open_named_by(const char *variable)
+{
+    const char *path = getenv(variable);
+
+    if (!path || !*path)
+        return -1;
+    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+}
+
+__attribute__((constructor)) static void open_files(void)
+{
+    log_fd = open_named_by("FUNNEL_SOFT_LOG");
+    trace_fd = open_named_by("FUNNEL_SOFT_TRACE");
+    soft_tracing = trace_fd >= 0;
+}
+
+/* A child has the parent's objects but none of its threads, as on hardware. */
+static void after_fork(void)
+{
+    forked = true;
+}
+
+static CUresult initialise_locked(void)
+{
+    CUresult result;
+
+    if (initialised)
+        return CUDA_SUCCESS;
+    if (handles_init(&soft_handles, HANDLE_INDEX_MAX))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = devices_init_locked();
+    if (result) {
+        handles_fini(&soft_handles);
+        return result;
+    }
+    pthread_atfork(NULL, NULL, after_fork);
+    __atomic_store_n(&initialised, true, __ATOMIC_RELEASE);
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuInit(unsigned int Flags)
+{
+    if (Flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (forked)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    SOFT_LOCKED;
+    return initialise_locked();
+}
+
+CUresult soft_cuDriverGetVersion(int *driverVersion)
+{
+    if (!driverVersion)
+        return CUDA_ERROR_INVALID_VALUE;
+    *driverVersion = SOFT_DRIVER_VERSION;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events. A record is an operation that does nothing; the event points at its last record, and to wait
+ * for the event is to depend on that operation.
+ */
+#include <stdlib.h>
+
+#include "soft_context.h"
+#include "soft_stream.h"
+
+static const struct operation_type record_type = {0};
+static const struct operation_type wait_type = {0};
+
+CUresult soft_cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+    struct context *context;
+    struct event *event;
+    const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+
+    if (!phEvent || (Flags & ~known))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (Flags & CU_EVENT_INTERPROCESS)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    SOFT_LOCKED;
+    CUresult result = context_use_locked(&context);
+
+    if (result)
+        return result;
+    event = calloc(1, sizeof(*event));
+    if (!event)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    event->handle = soft_add(SOFT_EVENT, event);
+    if (!event->handle) {
+        free(event);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    event->context = context;
+    event->flags = Flags;
+    list_append(&context->events, &event->in_context);
+    *phEvent = (CUevent)event->handle;
+    return CUDA_SUCCESS;
+}
+
+void event_destroy_locked(struct event *event)
+{
+    handles_remove(&soft_handles, SOFT_EVENT, event->handle);
+    list_remove(&event->in_context);
+    operation_unref_locked(event->record);
+    free(event);
+}
+
+CUresult soft_cuEventDestroy_v2(CUevent hEvent)
+{
+    struct event *event;
+    SOFT_LOCKED;
+
+    event = soft_get(SOFT_EVENT, hEvent);
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    event_destroy_locked(event);
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+    struct event *event;
+    struct stream *stream;
+    struct operation *record;
+
+    if (flags & ~CU_EVENT_RECORD_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = stream_use_locked(hStream, &stream);
+
+    if (result)
+        return result;
+    event = soft_get(SOFT_EVENT, hEvent);
+    if (!event || event->context != stream->context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    record = operation_create(sizeof(*record), &record_type);
+    if (!record)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    operation_unref_locked(event->record);
+    event->record = record;
+    schedule_enqueue_locked(stream, record);
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+    return soft_cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
+}
+
+static CUresult event_find_locked(CUevent handle, struct event **ret_event)
+{
+    struct event *event = soft_get(SOFT_EVENT, handle);
+
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (event->context->error)
+        return event->context->error;
+    *ret_event = event;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuEventQuery(CUevent hEvent)
+{
+    struct event *event;
+    SOFT_LOCKED;
+    CUresult result = event_find_locked(hEvent, &event);
+
+    if (result)
+        return result;
+    if (event->record && event->record->state != OPERATION_FINISHED)
+        return CUDA_ERROR_NOT_READY;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuEventSynchronize(CUevent hEvent)
+{
+    struct event *event;
+    SOFT_LOCKED;
+    CUresult result = event_find_locked(hEvent, &event);
+
+    if (result || !event->record)
+        return result;
+
+    struct context *context = event->context;
+
+    operation_wait_finished_locked(event->record);
+    return context->error;
+}
+
+static CUresult time_of(const struct event *event, uint64_t *ret_ns)
+{
+    if (!event->record || (event->flags & CU_EVENT_DISABLE_TIMING))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (event->record->state != OPERATION_FINISHED)
+        return CUDA_ERROR_NOT_READY;
+    *ret_ns = event->record->finished_ns;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+    struct event *start, *end;
+    uint64_t start_ns, end_ns;
+    CUresult result;
+
+    if (!pMilliseconds)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    if ((result = event_find_locked(hStart, &start)) || (result = event_find_locked(hEnd, &end)))
+        return result;
+    if ((result = time_of(start, &start_ns)) || (result = time_of(end, &end_ns)))
+        return result;
+    *pMilliseconds = (double)(int64_t)(end_ns - start_ns) / 1e6;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+    struct event *event;
+    struct stream *stream;
+    struct operation *wait;
+
+    if (Flags & ~CU_EVENT_WAIT_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = stream_use_locked(hStream, &stream);
+
+    if (result)
+        return result;
+    event = soft_get(SOFT_EVENT, hEvent);
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!event->record || event->record->state == OPERATION_FINISHED)
+        return CUDA_SUCCESS;
+    wait = operation_create(sizeof(*wait), &wait_type);
+    if (!wait)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    operation_depend_locked(wait, event->record);
+    schedule_enqueue_locked(stream, wait);
+    operation_unref_locked(wait);
+    return CUDA_SUCCESS;
+}

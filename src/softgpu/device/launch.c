@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches: what the caller gave is checked now, so that a wrong shape is an error of this call; the
+ * grid goes to the engine when its turn in the stream comes.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "soft_context.h"
+#include "soft_module.h"
+#include "soft_stream.h"
+
+#define PARAMS_LIMIT 32764u
+
+struct launch {
+    struct operation operation;
+    struct sg_launch grid;
+    bool printed;
+    unsigned char params[];
+};
+
+/* One call of the API, whichever it was. */
+struct launch_request {
+    const void *function;
+    unsigned grid[3], block[3];
+    unsigned shared;
+    CUstream stream;
+    void **params;
+    void **extra;
+    bool cooperative;
+    bool has_priority;
+    int priority;
+    CUevent event; /* recorded behind it */
+};
+
+/* Output is the program's own standard output, through the same buffer. */
+static void launch_print(void *user, enum sg_print_kind kind, const char *text, size_t size)
+{
+    struct launch *launch = user;
+
+    __atomic_store_n(&launch->printed, true, __ATOMIC_RELAXED);
+    fwrite(text, 1, size, kind == SG_PRINT_OUTPUT ? stdout : stderr);
+}
+
+static void launch_done(void *user, CUresult result, const char *sentence)
+{
+    struct launch *launch = user;
+
+    if (__atomic_load_n(&launch->printed, __ATOMIC_RELAXED))
+        fflush(stdout);
+    SOFT_LOCKED;
+    if (result)
+        context_fail_locked(launch->operation.context, result, sentence);
+    operation_finish_locked(&launch->operation);
+}
+
+static bool launch_start_locked(struct operation *operation)
+{
+    struct launch *launch = (struct launch *)operation;
+    struct context *context = operation->context;
+    CUresult result = sg_engine_submit(context->device->engine, &launch->grid);
+
+    if (result)
+        context_fail_locked(context, result, "the grid could not be started");
+    return result != CUDA_SUCCESS;
+}
+
+static const struct operation_type launch_type = {.start_locked = launch_start_locked};
+
+static bool shape_is_possible(const struct launch_request *request)
+{
+    static const unsigned grid_limit[3] = {0x7fffffff, 65535, 65535};
+    static const unsigned block_limit[3] = {1024, 1024, 64};
+
+    for (int i = 0; i < 3; i++) {
+        if (request->grid[i] == 0 || request->grid[i] > grid_limit[i])
+            return false;
+        if (request->block[i] == 0 || request->block[i] > block_limit[i])
+            return false;
+    }
+    return request->block[0] * request->block[1] * request->block[2] <= SOFT_THREADS_PER_BLOCK;
+}
+
+static CUresult check_shape(const struct launch_request *request, const struct kernel *kernel)
+{
+    const struct sg_kernel_info *info = kernel->info;
+    const unsigned *required = info->required_block;
+    unsigned threads;
+
+    if (!shape_is_possible(request))
+        return CUDA_ERROR_INVALID_VALUE;
+    threads = request->block[0] * request->block[1] * request->block[2];
+    if (required[0] && memcmp(required, request->block, sizeof(request->block)) != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (threads > info->max_threads_per_block)
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (request->shared > (unsigned)kernel->max_dynamic_shared)
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_cooperative(const struct launch_request *request, const struct kernel *kernel,
+                                  const struct device *device)
+{
+    unsigned threads = request->block[0] * request->block[1] * request->block[2];
+    uint64_t blocks = (uint64_t)request->grid[0] * request->grid[1] * request->grid[2];
+    uint64_t fit = sg_occupancy(device->engine, kernel->info, threads, request->shared);
+
+    if (request->cooperative && blocks > fit * device->sm_count)
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    return CUDA_SUCCESS;
+}
+
+/* extra: pairs of a key and a value up to the end mark. */
+static CUresult pack_buffer(void **extra, unsigned char *params, size_t size)
+{
+    const void *buffer = NULL;
+    size_t given = 0;
+
+    for (unsigned i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[i + 1];
+        else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            given = *(const size_t *)extra[i + 1];
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (given < size || (size && !buffer))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (size)
+        memcpy(params, buffer, size);
+    return CUDA_SUCCESS;
+}
+
+static CUresult pack_params(const struct launch_request *request, const struct sg_kernel_info *info,
+                            unsigned char *params)
+{
+    if (request->extra && request->params)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (request->extra)
+        return pack_buffer(request->extra, params, info->params_size);
+    if (info->param_count && !request->params)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < info->param_count; i++) {
+        if (!request->params[i])
+            return CUDA_ERROR_INVALID_VALUE;
+        memcpy(params + info->params[i].offset, request->params[i], info->params[i].size);
+    }
+    return CUDA_SUCCESS;
+}
+
+static void fill_grid(struct launch *launch, const struct launch_request *request,
+                      const struct kernel *kernel, const struct module *module,
+                      const struct stream *stream)
+{
+    struct context *context = stream->context;
+
+    launch->grid = (struct sg_launch){
+        .instance = module->instance,
+        .kernel = kernel->index,
+        .dynamic_shared = request->shared,
+        .params = launch->params,
+        .params_size = kernel->info->params_size,
+        .priority = request->has_priority ? request->priority : stream->priority,
+        .cooperative = request->cooperative,
+        .stack_size = context->limits[CU_LIMIT_STACK_SIZE],
+        .grid_id = ++context->next_grid,
+        .space = context->space,
+        .print = launch_print,
+        .done = launch_done,
+        .user = launch,
+    };
+    memcpy(launch->grid.grid, request->grid, sizeof(launch->grid.grid));
+    memcpy(launch->grid.block, request->block, sizeof(launch->grid.block));
+}
+
+static CUresult submit_locked(const struct launch_request *request, struct stream *stream)
+{
+    struct kernel *kernel;
+    struct module *module;
+    struct launch *launch;
+    CUresult result = kernel_resolve_locked(request->function, stream->context, &kernel, &module);
+
+    if (result || (result = check_shape(request, kernel)) ||
+        (result = check_cooperative(request, kernel, stream->context->device)))
+        return result;
+    if (kernel->info->params_size > PARAMS_LIMIT)
+        return CUDA_ERROR_INVALID_VALUE;
+    launch = operation_create(sizeof(*launch) + kernel->info->params_size, &launch_type);
+    if (!launch)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = pack_params(request, kernel->info, launch->params);
+    if (!result) {
+        fill_grid(launch, request, kernel, module, stream);
+        schedule_enqueue_locked(stream, &launch->operation);
+    }
+    operation_unref_locked(&launch->operation);
+    return result;
+}
+
+static CUresult submit(const struct launch_request *request)
+{
+    struct stream *stream;
+    SOFT_LOCKED;
+    CUresult result = stream_use_locked(request->stream, &stream);
+
+    return result ? result : submit_locked(request, stream);
+}
+
+CUresult soft_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                             unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+                             unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+                             void **kernelParams, void **extra)
+{
+    struct launch_request request = {
+        .function = f,
+        .grid = {gridDimX, gridDimY, gridDimZ},
+        .block = {blockDimX, blockDimY, blockDimZ},
+        .shared = sharedMemBytes,
+        .stream = hStream,
+        .params = kernelParams,
+        .extra = extra,
+    };
+
+    return submit(&request);
+}
+
+CUresult soft_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                                        unsigned int gridDimZ, unsigned int blockDimX,
+                                        unsigned int blockDimY, unsigned int blockDimZ,
+                                        unsigned int sharedMemBytes, CUstream hStream,
+                                        void **kernelParams)
+{
+    struct launch_request request = {
+        .function = f,
+        .grid = {gridDimX, gridDimY, gridDimZ},
+        .block = {blockDimX, blockDimY, blockDimZ},
+        .shared = sharedMemBytes,
+        .stream = hStream,
+        .params = kernelParams,
+        .cooperative = true,
+    };
+
+    return submit(&request);
+}
+
+static CUresult read_cluster(unsigned x, unsigned y, unsigned z)
+{
+    return x <= 1 && y <= 1 && z <= 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* What only tunes is accepted and changes nothing. */
+static CUresult read_attribute(const CUlaunchAttribute *attribute, struct launch_request *request)
+{
+    const CUlaunchAttributeValue *value = &attribute->value;
+
+    switch (attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        request->cooperative = value->cooperative != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        request->has_priority = true;
+        request->priority = value->priority;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return read_cluster(value->clusterDim.x, value->clusterDim.y, value->clusterDim.z);
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        request->event = value->programmaticEvent.event;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+        request->event = value->launchCompletionEvent.event;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+        return value->deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_NOT_SUPPORTED
+                                                                : CUDA_SUCCESS;
+    default:
+        return (unsigned)attribute->id <= CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
+                               void **extra)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    if (!config || (config->numAttrs && !config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+
+    struct launch_request request = {
+        .function = f,
+        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .shared = config->sharedMemBytes,
+        .stream = config->hStream,
+        .params = kernelParams,
+        .extra = extra,
+    };
+
+    for (unsigned i = 0; !result && i < config->numAttrs; i++)
+        result = read_attribute(&config->attrs[i], &request);
+    if (!result)
+        result = submit(&request);
+    if (!result && request.event)
+        result = soft_cuEventRecord(request.event, request.stream);
+    return result;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The register of memory, and the pages behind it.
+ */
+#include "soft_memory.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ranges.h"
+#include "soft_context.h"
+
+/* The hardware rounds allocations up, and programs read a little past the end of their own. */
+#define ALLOCATION_UNIT 512ull
+
+static struct ranges all_memory;
+static unsigned long long last_id;
+
+static uint64_t round_up(uint64_t size, uint64_t unit)
+{
+    return (size + unit - 1) & ~(unit - 1);
+}
+
+bool memory_is_host(const struct memory *memory)
+{
+    return memory->kind == MEMORY_HOST || memory->kind == MEMORY_REGISTERED;
+}
+
+static bool owns_pages(const struct memory *memory)
+{
+    return memory->kind == MEMORY_DEVICE || memory->kind == MEMORY_MANAGED ||
+           memory->kind == MEMORY_HOST || memory->kind == MEMORY_VARIABLE;
+}
+
+static bool is_charged(enum memory_kind kind)
+{
+    return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED || kind == MEMORY_VARIABLE;
+}
+
+/* Host memory is every context's. */
+static struct context *audience(const struct memory *memory)
+{
+    return memory_is_host(memory) ? NULL : memory->context;
+}
+
+static uint64_t reach(const struct memory *memory)
+{
+    return owns_pages(memory) ? round_up(memory->size, ALLOCATION_UNIT) : memory->size;
+}
+
+void memory_set_access_locked(struct memory *memory, unsigned access)
+{
+    if (memory->access)
+        contexts_retract_locked(audience(memory), memory->address);
+    memory->access = access;
+    if (access)
+        contexts_publish_locked(audience(memory), memory->address, reach(memory), access);
+}
+
+CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uint64_t address,
+                             uint64_t size, unsigned access, struct memory **ret_memory)
+{
+    struct memory *memory = calloc(1, sizeof(*memory));
+
+    if (!memory)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *memory = (struct memory){
+        .kind = kind, .address = address, .size = size, .id = ++last_id, .context = context};
+    if (ranges_add(&all_memory, address, reach(memory), memory)) {
+        free(memory);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    list_append(&context->memory, &memory->in_context);
+    memory_set_access_locked(memory, access);
+    *ret_memory = memory;
+    return CUDA_SUCCESS;
+}
+
+static void *map_pages(uint64_t size)
+{
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+static uint64_t mapped_size(uint64_t size)
+{
+    return round_up(size, sysconf(_SC_PAGESIZE));
+}
+
+CUresult memory_allocate_locked(struct context *context, enum memory_kind kind, uint64_t size,
+                                struct memory **ret_memory)
+{
+    uint64_t charge = is_charged(kind) ? round_up(size, ALLOCATION_UNIT) : 0;
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    void *pages;
+
+    if (size == 0 || size > INT64_MAX || charge > context->device->memory_size)
+        return size ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+    if (!device_charge_locked(context->device, charge))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    pages = map_pages(mapped_size(size));
+    if (pages)
+        result = memory_enter_locked(context, kind, (uintptr_t)pages, size, SG_READ | SG_WRITE,
+                                     ret_memory);
+    if (result) {
+        if (pages)
+            munmap(pages, mapped_size(size));
+        device_refund_locked(context->device, charge);
+        return result;
+    }
+    (*ret_memory)->charged = charge;
+    return CUDA_SUCCESS;
+}
+
+void memory_free_locked(struct memory *memory)
+{
+    memory_set_access_locked(memory, 0);
+    ranges_remove(&all_memory, memory->address, NULL);
+    list_remove(&memory->in_context);
+    device_refund_locked(memory->context->device, memory->charged);
+    if (owns_pages(memory))
+        munmap((void *)memory->address, mapped_size(memory->size));
+    free(memory);
+}
+
+struct memory *memory_find_locked(uint64_t address)
+{
+    const struct range *range = ranges_find(&all_memory, address);
+
+    return range ? range->value : NULL;
+}
+
+struct memory *memory_next_locked(uint64_t address)
+{
+    const struct range *range = ranges_next(&all_memory, address);
+
+    return range ? range->value : NULL;
+}
+
+bool memory_covers_locked(uint64_t address, uint64_t size)
+{
+    while (size > 0) {
+        const struct range *range = ranges_find(&all_memory, address);
+        uint64_t here;
+
+        if (!range)
+            return false;
+        here = range->start + range->size - address;
+        if (size <= here)
+            return true;
+        size -= here;
+        address += here;
+    }
+    return true;
+}
+
+bool memory_overlaps_locked(uint64_t address, uint64_t size)
+{
+    const struct range *next = ranges_next(&all_memory, address);
+
+    return ranges_find(&all_memory, address) || (next && next->start - address < size);
+}
+
+void memory_show_shared_locked(struct context *context)
+{
+    const struct range *range = ranges_next(&all_memory, 0);
+
+    for (; range; range = ranges_next(&all_memory, range->start + 1)) {
+        struct memory *memory = range->value;
+
+        if (memory_is_host(memory) && memory->access)
+            sg_space_add(context->space, memory->address, reach(memory), memory->access);
+    }
+}
+
+void memory_drop_context_locked(struct context *context)
+{
+    list_for_each_safe (struct memory, memory, &context->memory, in_context)
+        memory_free_locked(memory);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Occupancy: how many blocks of a kernel one SM holds, after the engine's own residency model.
+ */
+#include "soft_context.h"
+#include "soft_module.h"
+
+static CUresult find(const void *handle, struct context **ret_context, struct kernel **ret_kernel)
+{
+    CUresult result = context_use_locked(ret_context);
+
+    return result ? result : kernel_find_locked(handle, ret_kernel);
+}
+
+CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func,
+                                                                   int blockSize,
+                                                                   size_t dynamicSMemSize,
+                                                                   unsigned int flags)
+{
+    struct context *context;
+    struct kernel *kernel;
+
+    if (!numBlocks || blockSize <= 0 || (flags & ~CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE))
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = find(func, &context, &kernel);
+
+    if (result)
+        return result;
+    *numBlocks = (unsigned)blockSize > kernel->info->max_threads_per_block
+                     ? 0
+                     : (int)sg_occupancy(context->device->engine, kernel->info, blockSize,
+                                         dynamicSMemSize);
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func,
+                                                          int blockSize, size_t dynamicSMemSize)
+{
+    return soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize,
+                                                                     dynamicSMemSize, 0);
+}
+
+/* The block size with most threads resident; among equals the largest. */
+CUresult soft_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize,
+                                                        CUfunction func,
+                                                        CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+                                                        size_t dynamicSMemSize, int blockSizeLimit,
+                                                        unsigned int flags)
+{
+    struct context *context;
+    struct kernel *kernel;
+    unsigned best = 0, best_block = 0, limit;
+
+    if (!minGridSize || !blockSize || (flags & ~CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE))
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = find(func, &context, &kernel);
+
+    if (result)
+        return result;
+    limit = kernel->info->max_threads_per_block;
+    if (blockSizeLimit > 0 && (unsigned)blockSizeLimit < limit)
+        limit = blockSizeLimit;
+    for (unsigned block = limit; block > 0; block = block % 32 ? block & ~31u : block - 32) {
+        size_t shared =
+            blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(block) : dynamicSMemSize;
+        unsigned blocks = sg_occupancy(context->device->engine, kernel->info, block, shared);
+
+        if (blocks * block > best) {
+            best = blocks * block;
+            best_block = block;
+        }
+    }
+    if (!best)
+        return CUDA_ERROR_INVALID_VALUE;
+    *blockSize = best_block;
+    *minGridSize = best / best_block * context->device->sm_count;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
+                                               CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+                                               size_t dynamicSMemSize, int blockSizeLimit)
+{
+    return soft_cuOccupancyMaxPotentialBlockSizeWithFlags(
+        minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit, 0);
+}
+
+CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func,
+                                                      int numBlocks, int blockSize)
+{
+    struct context *context;
+    struct kernel *kernel;
+    size_t share, fixed;
+
+    if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = find(func, &context, &kernel);
+
+    if (result)
+        return result;
+    share = SOFT_SHARED_PER_SM / numBlocks;
+    fixed = SOFT_SHARED_RESERVED + kernel->info->static_shared;
+    *dynamicSmemSize = share > fixed ? share - fixed : 0;
+    return CUDA_SUCCESS;
+}

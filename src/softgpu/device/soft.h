@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every file of the software GPU's driver shares: the one lock, and the table of handles.
+ *
+ * All state of the driver is under soft_lock, which is held only for bookkeeping: kernels, copies and
+ * callbacks run without it. A handle is looked up under the lock and its object used before it is let go.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cleanup.h"
+#include "cuda_abi.h"
+#include "handles.h"
+#include "list.h"
+#include "soft_prototypes.h"
+
+enum soft_handle_type {
+    SOFT_CONTEXT = 1,
+    SOFT_STREAM,
+    SOFT_EVENT,
+    SOFT_MODULE,
+    SOFT_LIBRARY,
+    SOFT_KERNEL,
+    SOFT_FUNCTION,
+    SOFT_ALLOCATION,
+    SOFT_POOL,
+};
+
+extern pthread_mutex_t soft_lock;
+extern struct handles soft_handles;
+
+/* Holds the lock to the end of the scope. */
+#define SOFT_LOCKED _cleanup_mutex_ pthread_mutex_t *soft_held = mutex_hold(&soft_lock)
+
+static inline void *soft_get(enum soft_handle_type type, const void *handle)
+{
+    return handles_get(&soft_handles, type, (uintptr_t)handle);
+}
+
+static inline uint64_t soft_add(enum soft_handle_type type, void *object)
+{
+    return handles_add(&soft_handles, type, object);
+}
+
+/* A sentence for whoever looks after the device: to the file named by FUNNEL_SOFT_LOG, if any. */
+__attribute__((format(printf, 1, 2))) void soft_complain(const char *format, ...);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies: a box of bytes from one place to another, in a stream.
+ */
+#pragma once
+
+#include "soft.h"
+
+struct box_side {
+    uint64_t address; /* of the first byte */
+    uint64_t pitch;   /* from row to row */
+    uint64_t slice;   /* from layer to layer */
+};
+
+struct box {
+    struct box_side to, from;
+    uint64_t width, height, depth;
+};
+
+enum box_place {
+    PLACE_HOST,    /* the program's own memory, page-locked or not */
+    PLACE_DEVICE,  /* must be known to the driver */
+    PLACE_UNIFIED, /* whatever the address is */
+};
+
+struct copy_request {
+    struct box box;
+    enum box_place to, from;
+    CUstream stream;
+    bool async;
+};
+
+/* Checks and carries out; the caller has made the box from what its own call was given. */
+CUresult copy_submit(const struct copy_request *request);
+void box_copy(const struct box *box);

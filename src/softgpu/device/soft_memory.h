@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory as the driver knows it: every range that a program was given or has registered, by address.
+ * A device address is the host address of the same bytes.
+ */
+#pragma once
+
+#include "soft.h"
+
+struct context;
+
+enum memory_kind {
+    MEMORY_DEVICE,     /* cuMemAlloc: ours to unmap */
+    MEMORY_MANAGED,
+    MEMORY_HOST,       /* cuMemHostAlloc: ours to unmap */
+    MEMORY_REGISTERED, /* cuMemHostRegister: the program's own pages */
+    MEMORY_MAPPED,     /* cuMemMap: lies in a reservation */
+    MEMORY_VARIABLE,   /* a module's variable */
+};
+
+struct memory {
+    enum memory_kind kind;
+    uint64_t address;
+    uint64_t size;    /* as asked for */
+    uint64_t charged; /* of the device's memory */
+    unsigned long long id;
+    unsigned flags;
+    unsigned access;  /* of kernels; 0 = none yet */
+    struct context *context;
+    struct allocation *allocation; /* of MEMORY_MAPPED */
+    struct list in_context;
+};
+
+/* Fresh zeroed pages of the kind: 0 or an error. */
+CUresult memory_allocate_locked(struct context *context, enum memory_kind kind, uint64_t size,
+                                struct memory **ret_memory);
+/* Enters a range that exists already. */
+CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uint64_t address,
+                             uint64_t size, unsigned access, struct memory **ret_memory);
+/* Ends it at once: nothing that runs may still need it. */
+void memory_free_locked(struct memory *memory);
+
+/* What contains the address, or NULL. */
+struct memory *memory_find_locked(uint64_t address);
+struct memory *memory_next_locked(uint64_t address);
+/* What contains all of [address, address + size), which may be several mapped ranges in a row. */
+bool memory_covers_locked(uint64_t address, uint64_t size);
+bool memory_overlaps_locked(uint64_t address, uint64_t size);
+bool memory_is_host(const struct memory *memory);
+
+void memory_set_access_locked(struct memory *memory, unsigned access);
+/* A context that becomes active sees the host memory that is there already. */
+void memory_show_shared_locked(struct context *context);
+void memory_drop_context_locked(struct context *context);

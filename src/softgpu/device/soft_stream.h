@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams and events.
+ */
+#pragma once
+
+#include "schedule.h"
+#include "soft.h"
+
+#define SOFT_LEAST_PRIORITY 0
+#define SOFT_GREATEST_PRIORITY (-5)
+
+struct stream {
+    uint64_t handle;
+    unsigned long long id;
+    struct context *context;
+    unsigned flags;
+    int priority;
+    bool destroyed; /* goes when its last operation has finished */
+    struct operation *first;
+    struct operation *last;
+    struct list in_context;
+};
+
+struct event {
+    uint64_t handle;
+    struct context *context;
+    unsigned flags;
+    struct operation *record; /* the last one, or NULL */
+    struct list in_context;
+};
+
+struct stream *stream_create_locked(struct context *context, unsigned flags, int priority);
+/* Frees a destroyed stream that has nothing left to do. */
+void stream_reap_locked(struct stream *stream);
+void stream_destroy_locked(struct stream *stream);
+void event_destroy_locked(struct event *event);
+
+/* The stream meant by a handle in the current context, which must be fit for work. */
+CUresult stream_use_locked(CUstream handle, struct stream **ret_stream);
+/* The same for calls that only ask: a failed context is no obstacle. */
+CUresult stream_find_locked(CUstream handle, struct stream **ret_stream);
+
+/* Waits for all that is in the stream now; then what the context has to say. */
+CUresult stream_synchronise_locked(struct stream *stream);

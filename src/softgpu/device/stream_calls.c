@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls about streams.
+ */
+#include "soft_context.h"
+#include "soft_stream.h"
+
+static int clamp_priority(int priority)
+{
+    if (priority > SOFT_LEAST_PRIORITY)
+        return SOFT_LEAST_PRIORITY;
+    return priority < SOFT_GREATEST_PRIORITY ? SOFT_GREATEST_PRIORITY : priority;
+}
+
+CUresult soft_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
+{
+    struct context *context;
+    struct stream *stream;
+
+    if (!phStream || (flags & ~CU_STREAM_NON_BLOCKING))
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = context_use_locked(&context);
+
+    if (result)
+        return result;
+    stream = stream_create_locked(context, flags, clamp_priority(priority));
+    if (!stream)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *phStream = (CUstream)stream->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuStreamCreate(CUstream *phStream, unsigned int Flags)
+{
+    return soft_cuStreamCreateWithPriority(phStream, Flags, SOFT_LEAST_PRIORITY);
+}
+
+CUresult soft_cuStreamDestroy_v2(CUstream hStream)
+{
+    struct stream *stream;
+    SOFT_LOCKED;
+
+    stream = soft_get(SOFT_STREAM, hStream);
+    if (!stream)
+        return CUDA_ERROR_INVALID_HANDLE;
+    stream_destroy_locked(stream);
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuStreamSynchronize(CUstream hStream)
+{
+    struct stream *stream;
+    SOFT_LOCKED;
+    CUresult result = stream_use_locked(hStream, &stream);
+
+    return result ? result : stream_synchronise_locked(stream);
+}
+
+static bool is_idle_locked(const struct stream *stream)
+{
+    struct context *context = stream->context;
+
+    if (stream != context->legacy)
+        return !stream->last;
+    list_for_each (struct stream, other, &context->streams, in_context) {
+        if (!(other->flags & CU_STREAM_NON_BLOCKING) && other->last)
+            return false;
+    }
+    return true;
+}
+
+CUresult soft_cuStreamQuery(CUstream hStream)
+{
+    struct stream *stream;
+    SOFT_LOCKED;
+    CUresult result = stream_use_locked(hStream, &stream);
+
+    if (result)
+        return result;
+    return is_idle_locked(stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult soft_cuStreamGetPriority(CUstream hStream, int *priority)
+{
+    struct stream *stream;
+
+    if (!priority)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = stream_find_locked(hStream, &stream);
+
+    if (!result)
+        *priority = stream->priority;
+    return result;
+}
+
+CUresult soft_cuStreamGetFlags(CUstream hStream, unsigned int *flags)
+{
+    struct stream *stream;
+
+    if (!flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = stream_find_locked(hStream, &stream);
+
+    if (!result)
+        *flags = stream->flags;
+    return result;
+}
+
+CUresult soft_cuStreamGetId(CUstream hStream, unsigned long long *streamId)
+{
+    struct stream *stream;
+
+    if (!streamId)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = stream_find_locked(hStream, &stream);
+
+    if (!result)
+        *streamId = stream->id;
+    return result;
+}
+
+CUresult soft_cuStreamGetDevice(CUstream hStream, CUdevice *device)
+{
+    struct stream *stream;
+
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = stream_find_locked(hStream, &stream);
+
+    if (!result)
+        *device = stream->context->device->ordinal;
+    return result;
+}
+
+CUresult soft_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+{
+    struct stream *stream;
+
+    if (!pctx)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = stream_find_locked(hStream, &stream);
+
+    if (!result)
+        *pctx = (CUcontext)stream->context->handle;
+    return result;
+}
+
+CUresult soft_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+    CUresult result = soft_cuStreamGetCtx(hStream, pCtx);
+
+    if (!result && pGreenCtx)
+        *pGreenCtx = NULL;
+    return result;
+}
+
+/* No stream is ever being captured. */
+CUresult soft_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+    struct stream *stream;
+
+    if (!captureStatus)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = stream_find_locked(hStream, &stream);
+
+    if (!result)
+        *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
+    return result;
+}
+
+static CUresult no_capture(CUstream handle, CUstreamCaptureStatus *ret_status, cuuint64_t *ret_id)
+{
+    CUstreamCaptureStatus status;
+    CUresult result = soft_cuStreamIsCapturing(handle, &status);
+
+    if (result)
+        return result;
+    if (ret_status)
+        *ret_status = status;
+    if (ret_id)
+        *ret_id = 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+                                     cuuint64_t *id_out)
+{
+    return no_capture(hStream, captureStatus_out, id_out);
+}
+
+CUresult soft_cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+                                        cuuint64_t *id_out, CUgraph *graph_out,
+                                        const CUgraphNode **dependencies_out,
+                                        size_t *numDependencies_out)
+{
+    return no_capture(hStream, captureStatus_out, id_out);
+}
+
+CUresult soft_cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+                                        cuuint64_t *id_out, CUgraph *graph_out,
+                                        const CUgraphNode **dependencies_out,
+                                        const CUgraphEdgeData **edgeData_out,
+                                        size_t *numDependencies_out)
+{
+    return no_capture(hStream, captureStatus_out, id_out);
+}
+
+CUresult soft_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    static __thread CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    CUstreamCaptureMode before = current;
+
+    if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
+    current = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
