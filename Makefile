@@ -1,7 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
+#
+# The targets people type. Meson does the work (meson.build); this adds the set-up of the machine.
+#
+#   make            build into build/               make test       every test; needs no GPU
+#   make demo       four programs, one device       make test-gpu   the API programs on a real GPU
+#   make install    PREFIX=/usr/local DESTDIR=      make bench      figures, on a real GPU
+#   make asan tsan  the tests under sanitizers      make format     apply .clang-format
+#
 BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+MESON = "$$(tools/setup --meson)"
+
 all: $(BUILD)/build.ninja
-	ninja -C $(BUILD)
+	@ninja -C $(BUILD)
+
 $(BUILD)/build.ninja:
-	meson setup $(BUILD)
-.PHONY: all
+	@tools/setup
+	@$(MESON) setup $(BUILD) --prefix=$(PREFIX)
+
+test: all
+	@tools/test $(BUILD)
+
+test-gpu: all
+	@tests/api/run.py --build $(BUILD) --device cuda
+
+demo: all
+	@examples/demo --build $(BUILD)
+
+bench: all
+	@bench/run.py --build $(BUILD)
+
+# The prefix may differ from the one that the build was configured with.
+install: all
+	@$(MESON) configure $(BUILD) --prefix=$(PREFIX)
+	@DESTDIR=$(DESTDIR) $(MESON) install -C $(BUILD) --no-rebuild --quiet
+	@echo "Installed in $(DESTDIR)$(PREFIX)"
+
+# Sanitizers need their runtime in the program; our library is loaded into programs that lack it, so
+# these builds run the unit and process tests.
+build-asan/build.ninja:
+	@tools/setup
+	@$(MESON) setup build-asan -Db_sanitize=address,undefined -Db_lundef=false
+
+build-tsan/build.ninja:
+	@tools/setup
+	@$(MESON) setup build-tsan -Db_sanitize=thread -Db_lundef=false
+
+asan tsan: %: build-%/build.ninja
+	@ninja -C build-$@
+	@$(MESON) test -C build-$@ --no-rebuild --print-errorlogs --suite unit
+
+format:
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	@rm -rf build build-asan build-tsan
+
+.PHONY: all test test-gpu demo bench install asan tsan format clean
