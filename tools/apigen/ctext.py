@@ -50,5 +50,5 @@ def arguments(call):
     return [declare(p.type, p.name) for p in call.params] or ["void"]
 
 
-def prototype(call, name, end=";"):
-    return wrap(f"CUresult {name}(", arguments(call), f"){end}")
+def prototype(call, name, end=";", before=""):
+    return wrap(f"{before}CUresult {name}(", arguments(call), f"){end}")

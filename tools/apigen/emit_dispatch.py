@@ -73,15 +73,16 @@ bool server_dispatch(struct session *session, const struct ring_message *message
 
 
 def emit(api):
-    body = OFFERED + "".join(prototype(w) + ";\n" for w in api.wires)
+    body = OFFERED + "".join(prototype(w) + "\n" for w in api.wires)
     source = head('"server_dispatch.h"') + HELPERS
     source += "\n".join(dispatcher(w) for w in api.wires)
-    source += comment("A row a command: whether it answers, and who does it.")
-    source = source.replace("/* A row", "\n/* A row")
+    source += "\n" + comment("A row a command: who does it, and whether it answers.")
     source += ("static const struct {\n    bool (*dispatch)(struct session *session, "
                "const struct ring_message *message, int slot);\n    bool answers;\n} rows[] = {\n")
     for wire in sorted(api.wires, key=lambda w: w.op):
-        source += f"    [WIRE_{wire.name}] = {{dispatch_{wire.name}, {str(wire.sync).lower()}}},\n"
+        gap = "\n        " if len(wire.name) > 30 else " "
+        source += (f"    [WIRE_{wire.name}] ={gap}"
+                   f"{{dispatch_{wire.name}, {str(wire.sync).lower()}}},\n")
     source += "};\n\n" + TAIL
     return {"server_dispatch.h": header("SERVER_DISPATCH_H", ["<stdbool.h>", '"wire_calls.h"'], body),
             "server_dispatch.c": source}
@@ -92,7 +93,7 @@ def prototype(wire):
     items += [f"struct {f.handle} *{f.name}" for f in wire.handles]
     if wire.reply:
         items.append(f"struct wire_{wire.name}_reply *ret_out")
-    return wrap(f"CUresult serve_{wire.name}(", items, ")")
+    return wrap(f"CUresult serve_{wire.name}(", items, ");")
 
 
 def dispatcher(wire):

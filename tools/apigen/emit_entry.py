@@ -78,7 +78,7 @@ def entries(api, side):
 def entry(api, side, call, symbol):
     work = target(api, call)
     names = [p.name for p in call.params]
-    text = "EXPORT " + prototype(call, symbol, "").replace("\n", "\n       ") + "\n{\n"
+    text = prototype(call, symbol, "", "EXPORT ") + "\n{\n"
     if side.passthrough:
         text += "    enum client_mode how = client_mode();\n\n    if (how == CLIENT_PASSTHROUGH)\n"
         text += passthrough(symbol, names)
@@ -119,8 +119,9 @@ def do_the_work(side, call, symbol, work, names):
         text += f"    {prefix}_default_stream_swap(before);\n"
     formats, values = trace_arguments(call)
     text += f"    if ({prefix}_tracing)\n"
-    text += wrap(f"        {prefix}_trace(", [f'"{symbol}"', "answer", f'"{formats}"'] + values,
-                 ");") + "\n"
+    start = f"        {prefix}_trace("
+    text += wrap(start, [f'"{symbol}"', "answer", literals(formats, len(start))] + values, ");")
+    text += "\n"
     return text + "    return answer;\n"
 
 
@@ -132,7 +133,18 @@ def trace_arguments(call):
         formats.append(f"{param.name}={form}")
         if value:
             values.append(value)
-    return (" ".join(formats), values) if formats else ("%s", ['""'])
+    return (formats, values) if formats else (["%s"], ['""'])
+
+
+def literals(formats, indent):
+    """The format as one string literal, or as several side by side if it is long."""
+    lines = [""]
+    for form in formats:
+        if len(lines[-1]) + len(form) + indent > 92 and lines[-1]:
+            lines.append("")
+        lines[-1] += form + " "
+    lines[-1] = lines[-1].rstrip()
+    return ("\n" + " " * indent).join(f'"{line}"' for line in lines)
 
 
 def trace_one(param):

@@ -3,9 +3,25 @@
 
 import hashlib
 
-from ctext import comment, declare, head, header
+from ctext import comment, declare, head, header, wrap
 from layout import layout_message, layout_reply
 from model import KINDS, SCALARS
+
+COMMENT = """\
+/*
+ * wire_X() sends. Async: the caller holds channel_lock(). Sync: it does not, and waits for the
+ * answer; in a reply the caller sets pointer and capacity of a bytes field, which comes back cut to
+ * the capacity. What is longer than its maximum gives CUDA_ERROR_INVALID_VALUE, a server that is
+ * gone CUDA_ERROR_MPS_RPC_FAILURE.
+ *
+ * decode_X() checks every bound of a message that a peer wrote: false when it is malformed.
+ * Pointers in the result point into the message.
+ *
+ * start_X_reply() zeroes an answer, and gives its bytes field the place where it will be sent from;
+ * encode_X_reply() writes the rest, and returns the size.
+ */
+
+"""
 
 HELPERS = """\
 static inline uint32_t padded(uint32_t size)
@@ -88,15 +104,7 @@ def emit_header(api):
     body += "enum wire_op {\n" + "".join(
         f"    WIRE_{w.name} = {w.op},\n" for w in sorted(api.wires, key=lambda w: w.op)) + "};\n\n"
     body += comment("The name of a command, or NULL.") + "const char *wire_op_name(uint32_t op);\n\n"
-    body += comment("wire_* sends. Async: the caller holds channel_lock(). Sync: it does not, and "
-                    "waits for the answer; in a reply, the caller sets pointer and capacity of a "
-                    "bytes field, which comes back cut to the capacity. What does not fit its "
-                    "maximum is CUDA_ERROR_INVALID_VALUE, a server that is gone "
-                    "CUDA_ERROR_MPS_RPC_FAILURE.")
-    body += comment("decode_* checks every bound of a message that a peer wrote: false when it is "
-                    "malformed. Pointers in the result point into the message.")
-    body += comment("encode_*_reply writes the answer, whose bytes field is already in its place "
-                    "behind the fixed part, and returns its size.") + "\n"
+    body += COMMENT
     body += "\n".join(declarations(w) for w in api.wires)
     return header("WIRE_CALLS_H", ["<stdbool.h>", "<stddef.h>", "<stdint.h>", '"channel.h"',
                                    '"cuda_result.h"'], body)
@@ -107,12 +115,12 @@ def declarations(wire):
     text += request_struct(wire)
     if wire.reply:
         text += reply_struct(wire)
-    text += sender_prototype(wire) + ";\n"
-    text += decoder_prototype(wire) + ";\n"
+    text += sender_prototype(wire, ");") + "\n"
+    text += decoder_prototype(wire, ");") + "\n"
     if wire.reply:
-        text += reply_decoder_prototype(wire) + ";\n"
-        text += reply_start_prototype(wire) + ";\n"
-        text += reply_encoder_prototype(wire) + ";\n"
+        text += reply_decoder_prototype(wire, ");") + "\n"
+        text += reply_start_prototype(wire, ");") + "\n"
+        text += reply_encoder_prototype(wire, ");") + "\n"
     return text
 
 
@@ -146,28 +154,31 @@ def reply_struct(wire):
     return text + "};\n"
 
 
-def sender_prototype(wire):
-    reply = f",\n    struct wire_{wire.name}_reply *ret_out" if wire.reply else ""
-    return f"CUresult wire_{wire.name}(struct channel *channel, const struct wire_{wire.name} *in{reply})"
+def sender_prototype(wire, end=")"):
+    items = ["struct channel *channel", f"const struct wire_{wire.name} *in"]
+    if wire.reply:
+        items.append(f"struct wire_{wire.name}_reply *ret_out")
+    return wrap(f"CUresult wire_{wire.name}(", items, end)
 
 
-def decoder_prototype(wire):
-    return (f"bool decode_{wire.name}(const void *data, size_t size, "
-            f"struct wire_{wire.name} *ret_in)")
+def decoder_prototype(wire, end=")"):
+    return wrap(f"bool decode_{wire.name}(", ["const void *data", "size_t size",
+                                             f"struct wire_{wire.name} *ret_in"], end)
 
 
-def reply_decoder_prototype(wire):
-    return (f"bool decode_{wire.name}_reply(const void *data, size_t size,\n"
-            f"    struct wire_{wire.name}_reply *ret_out)")
+def reply_decoder_prototype(wire, end=")"):
+    return wrap(f"bool decode_{wire.name}_reply(",
+                ["const void *data", "size_t size", f"struct wire_{wire.name}_reply *ret_out"], end)
 
 
-def reply_start_prototype(wire):
-    return f"void start_{wire.name}_reply(void *buffer, struct wire_{wire.name}_reply *ret_out)"
+def reply_start_prototype(wire, end=")"):
+    return wrap(f"void start_{wire.name}_reply(",
+                ["void *buffer", f"struct wire_{wire.name}_reply *ret_out"], end)
 
 
-def reply_encoder_prototype(wire):
-    return (f"uint32_t encode_{wire.name}_reply(void *buffer, "
-            f"const struct wire_{wire.name}_reply *out)")
+def reply_encoder_prototype(wire, end=")"):
+    return wrap(f"uint32_t encode_{wire.name}_reply(",
+                ["void *buffer", f"const struct wire_{wire.name}_reply *out"], end)
 
 
 def emit_source(api):
@@ -204,8 +215,12 @@ def reply_message_struct(wire):
 
 
 def members(laid):
-    return "".join(f"    {ctype} {name}{f'[{count}]' if count > 1 or name.startswith('pad') else ''};\n"
-                   for ctype, name, count in laid.members)
+    """Padding is always an array, so that memset() can take it."""
+    text = ""
+    for ctype, name, count in laid.members:
+        array = f"[{count}]" if count > 1 or name.startswith("pad") else ""
+        text += f"    {ctype} {name}{array};\n"
+    return text
 
 
 def asserted(name, laid):
@@ -216,14 +231,14 @@ def send_function(wire):
     """Packs one command into the ring. For an async command this is the whole of wire_*()."""
     name = wire.name
     if wire.sync:
-        text = (f"static CUresult send_{name}(struct channel *channel, int slot,\n"
-                f"    const struct wire_{name} *in)\n{{\n")
+        text = wrap(f"static CUresult send_{name}(", ["struct channel *channel", "int slot",
+                                                      f"const struct wire_{name} *in"], ")\n{\n")
         slot = "slot"
     else:
         text = sender_prototype(wire) + "\n{\n"
         slot = "CHANNEL_NO_SLOT"
     text += f"    struct message_{name} *message;\n"
-    size = f"(uint32_t)sizeof(*message)"
+    size = "(uint32_t)sizeof(*message)"
     for field in wire.trailers:
         if field.type == "string":
             text += f"    size_t {field.name}_size = strlen(in->{field.name}) + 1;\n"
@@ -235,6 +250,9 @@ def send_function(wire):
                  "        return CUDA_ERROR_INVALID_VALUE;\n")
         cast = "(uint32_t)" if field.type == "string" else ""
         size += f" + padded({cast}{field.name}_size)"
+    if wire.trailers:
+        text += f"    uint32_t size = {size};\n\n"
+        size = "size"
     text += (f"    message = (void *)channel_reserve(channel, {size});\n"
              "    if (!message)\n        return CUDA_ERROR_MPS_RPC_FAILURE;\n"
              f"    message->header.kind = channel_kind(WIRE_{name}, {slot});\n")
@@ -316,7 +334,8 @@ def load(scalars, to):
     text = ""
     for field in scalars:
         if field.count > 1:
-            text += f"    memcpy({to}->{field.name}, message->{field.name}, sizeof({to}->{field.name}));\n"
+            text += (f"    memcpy({to}->{field.name}, message->{field.name}, "
+                     f"sizeof({to}->{field.name}));\n")
         else:
             text += f"    {to}->{field.name} = message->{field.name};\n"
     return text
@@ -324,8 +343,10 @@ def load(scalars, to):
 
 def reply_decoder(wire):
     name, data = wire.name, wire.reply_bytes
-    text = reply_decoder_prototype(wire) + f"\n{{\n    const struct reply_{name} *message = data;\n\n"
-    text += "    if (size < sizeof(*message))\n        return false;\n" + load(wire.reply_scalars, "ret_out")
+    text = reply_decoder_prototype(wire)
+    text += f"\n{{\n    const struct reply_{name} *message = data;\n\n"
+    text += "    if (size < sizeof(*message))\n        return false;\n"
+    text += load(wire.reply_scalars, "ret_out")
     text += reader_start()
     if data:
         text += (f"    uint32_t {data.name}_size = message->{data.name}_size;\n"
