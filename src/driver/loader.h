@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which driver library this process runs on. Exactly one is loaded, once, before any other thread
+ * starts; from then on everybody calls it through the table `driver`.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "driver_table.h"
+
+enum driver_kind {
+    DRIVER_AUTO, /* NVIDIA's where it works and finds a device, else the software GPU */
+    DRIVER_CUDA, /* NVIDIA's libcuda.so.1 */
+    DRIVER_SOFT, /* the software GPU */
+};
+
+/* The driver's entry points; filled by driver_load(). */
+extern struct driver_table driver;
+
+/* Parses "auto", "cuda" or "soft": 0 or -EINVAL. */
+int driver_kind_parse(const char *text, enum driver_kind *ret_kind);
+
+/* Loads and initialises a driver library: 0 and which one it is, or a negative value and a sentence
+ * in `why` for the person who started this process. */
+int driver_load(enum driver_kind wanted, enum driver_kind *ret_kind, char *why, size_t why_size);
+
+/* The path of the library that driver_load() chose. */
+const char *driver_path(void);
+
+/* "CUDA_ERROR_..." for the log; never NULL. */
+const char *driver_error_name(CUresult result);

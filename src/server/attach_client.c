@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Offers a client windows until it has one that is free in its own process, too.
+ */
+#include "attach_client.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attach.h"
+#include "cleanup.h"
+#include "log.h"
+#include "memory.h"
+#include "region.h"
+#include "server.h"
+#include "sock.h"
+#include "text.h"
+
+#define HELLO_TIMEOUT_MS 10000
+#define REPLY_TIMEOUT_MS 30000
+
+void attach_refuse(int socket, CUresult status, const char *format, ...)
+{
+    struct welcome welcome = {.magic = WELCOME_MAGIC, .status = (int32_t)status};
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(welcome.text, sizeof(welcome.text), format, arguments);
+    va_end(arguments);
+    sock_send(socket, &welcome, sizeof(welcome), NULL, 0);
+}
+
+static bool hello_arrives(struct session *session)
+{
+    struct hello *hello = &session->who.hello;
+    size_t fds = 0;
+
+    if (hello->magic == HELLO_MAGIC)
+        return true; /* the daemon has read it */
+    return sock_recv(session->socket, hello, sizeof(*hello), NULL, 0, &fds, HELLO_TIMEOUT_MS) ==
+               (ssize_t)sizeof(*hello) &&
+           hello->magic == HELLO_MAGIC;
+}
+
+/* With --listen there is no daemon that combines wishes and defaults. */
+static void grant_wishes(struct session *session)
+{
+    const struct hello *hello = &session->who.hello;
+    struct server_limits *limits = &session->who.limits;
+
+    if (session->server->control_fd >= 0)
+        return;
+    limits->sm_centipercent = 10000;
+    limits->priority = hello->priority == 1;
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
+        limits->memory_limit[i] = hello->memory_limit[i];
+        session->memory_limit[i] = hello->memory_limit[i];
+    }
+}
+
+static bool hello_fits(struct session *session)
+{
+    const struct hello *hello = &session->who.hello;
+
+    if (hello->version == HELLO_VERSION && hello->api_hash == WIRE_API_HASH)
+        return true;
+    log_line("Client " CLIENT_FORMAT " was built from another version of Funnel", CLIENT_ARGS(session));
+    attach_refuse(session->socket, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                  "client library and server differ (%u.%016llx and %u.%016llx): restart the "
+                  "daemon after an update",
+                  hello->version, (unsigned long long)hello->api_hash, HELLO_VERSION,
+                  (unsigned long long)WIRE_API_HASH);
+    return false;
+}
+
+static bool open_channel(struct session *session)
+{
+    struct channel_server *channel = NULL;
+    int error = channel_server_create(&channel);
+
+    if (error) {
+        attach_refuse(session->socket, CUDA_ERROR_OUT_OF_MEMORY,
+                      "the server can not make shared memory: %s", strerror(-error));
+        return false;
+    }
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+    session->channel = channel;
+    return true;
+}
+
+static struct attach_offer describe(const struct session *session, const struct window *window)
+{
+    const struct devices *devices = window->devices;
+
+    return (struct attach_offer){
+        .welcome = {.magic = WELCOME_MAGIC},
+        .client_id = session->id,
+        .window_base = window->base,
+        .device_span = devices->count * devices->stride,
+        .device_stride = devices->stride,
+        .host_span = WINDOW_HOST_SPAN,
+        .region_size = REGION_SIZE,
+        .gpu_address = window->host_base,
+        .gpu_size = GPU_REGION_SIZE,
+        .fence_address = window->host_base + GPU_REGION_FENCE_OFFSET,
+        .gate_address = window->host_base + GPU_REGION_GATE_OFFSET,
+        .staging_address = window->host_base + GPU_REGION_STAGING_OFFSET,
+        .staging_size = GPU_REGION_STAGING_SIZE,
+        .ring_bytes = REGION_RING_BYTES,
+        .fence_count = GPU_REGION_FENCES,
+        .gate_count = GPU_REGION_GATES,
+        .device_count = devices->count,
+        .driver_version = devices->driver_version,
+        .sm_centipercent = session->who.limits.sm_centipercent,
+    };
+}
+
+static bool send_offer(struct session *session, const struct window *window)
+{
+    struct attach_offer offer = describe(session, window);
+    int fds[ATTACH_FDS] = {
+        [ATTACH_FD_CONTROL] = channel_server_fd(session->channel),
+        [ATTACH_FD_GPU] = window->gpu_fd,
+        [ATTACH_FD_DEVICES] = window->devices->table_fd,
+    };
+
+    return !sock_send(session->socket, &offer, sizeof(offer), fds, ATTACH_FDS);
+}
+
+/* What the client says to an offer; 0 when it says nothing that makes sense. */
+static uint32_t await_verdict(struct session *session)
+{
+    struct attach_reply reply;
+    size_t fds = 0;
+    ssize_t size =
+        sock_recv(session->socket, &reply, sizeof(reply), NULL, 0, &fds, REPLY_TIMEOUT_MS);
+
+    return size == (ssize_t)sizeof(reply) && reply.magic == ATTACH_REPLY_MAGIC ? reply.verdict : 0;
+}
+
+/* One offer. The window stays the session's if the client takes it. */
+static uint32_t offer_window(struct session *session, struct window *window)
+{
+    uint32_t verdict = send_offer(session, window) ? await_verdict(session) : 0;
+
+    if (verdict == ATTACH_OK)
+        session->window = window;
+    return verdict;
+}
+
+/* Windows that a client has turned down come back only when it has decided: the next offer must be
+ * another one. */
+static bool find_window(struct session *session)
+{
+    struct windows *windows = &session->server->windows;
+    struct window *refused[ATTACH_TRIES];
+    unsigned tries = 0;
+    uint32_t verdict = ATTACH_TAKEN;
+
+    while (verdict == ATTACH_TAKEN && tries < ATTACH_TRIES) {
+        struct window *window = NULL;
+        CUresult result = windows_take(windows, &window);
+        if (result != CUDA_SUCCESS) {
+            attach_refuse(session->socket, result, "the server has no window of addresses: %s",
+                          driver_error_name(result));
+            break;
+        }
+        verdict = offer_window(session, window);
+        if (verdict != ATTACH_OK)
+            refused[tries++] = window;
+    }
+    if (verdict == ATTACH_TAKEN && tries == ATTACH_TRIES)
+        attach_refuse(session->socket, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the addresses of %u windows are taken in this process", ATTACH_TRIES);
+    while (tries)
+        windows_put_back(windows, refused[--tries]);
+    return session->window;
+}
+
+/* Copies may touch fences and staging like any other memory of the client. */
+static bool allow_shared_region(struct session *session)
+{
+    const struct granule shared = {.kind = GRANULE_SHARED,
+                                   .part = session->window->devices->count,
+                                   .address = session->window->host_base,
+                                   .size = GPU_REGION_SIZE,
+                                   .fd = -1};
+
+    return memory_allow(session, &shared) == CUDA_SUCCESS;
+}
+
+bool attach_client(struct session *session)
+{
+    const struct devices *devices = &session->server->devices;
+
+    if (!hello_arrives(session))
+        return false;
+    grant_wishes(session);
+    log_line("Received new client request for " CLIENT_FORMAT, CLIENT_ARGS(session));
+    if (!hello_fits(session) || !open_channel(session))
+        return false;
+    if (session_enter(session, &devices->device[0]) != CUDA_SUCCESS)
+        return false;
+    if (!find_window(session) || !allow_shared_region(session))
+        return false;
+    channel_server_close_fd(session->channel);
+    log_line("Client " CLIENT_FORMAT " connected", CLIENT_ARGS(session));
+    log_line("Status of client " CLIENT_FORMAT " is ACTIVE", CLIENT_ARGS(session));
+    return true;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server's side of the handshake (wire/attach.h).
+ */
+#pragma once
+
+#include "session.h"
+
+/* On the session's thread: true once the client has taken its window. Otherwise it has been told
+ * why not, or is gone. */
+bool attach_client(struct session *session);
+
+/* Tells a client why it is not taken. */
+void attach_refuse(int socket, CUresult status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A blob is sent before the command that names it, but threads of a client may overtake each other,
+ * so blobs that are not asked for yet are kept, up to a number.
+ */
+#include "blob.h"
+
+#include <stdlib.h>
+
+#include "attach.h"
+#include "fd.h"
+#include "shm.h"
+#include "sock.h"
+
+#define BLOBS_MAX 32u
+#define BLOB_TIMEOUT_MS 2000
+
+struct blob {
+    struct list link;
+    uint32_t id;
+    uint64_t size;
+    int fd;
+};
+
+static void blob_destroy(struct session *session, struct blob *blob)
+{
+    list_remove(&blob->link);
+    session->blob_count--;
+    fd_close(&blob->fd);
+    free(blob);
+}
+
+static struct blob *blob_find(struct session *session, uint32_t id)
+{
+    list_for_each(struct blob, blob, &session->blobs, link)
+    {
+        if (blob->id == id)
+            return blob;
+    }
+    return NULL;
+}
+
+/* Takes `fd` over. */
+static bool blob_keep(struct session *session, const struct socket_message *message, int fd)
+{
+    struct blob *blob = session->blob_count < BLOBS_MAX ? calloc(1, sizeof(*blob)) : NULL;
+
+    if (!blob) {
+        fd_close(&fd);
+        return false;
+    }
+    blob->id = message->id;
+    blob->size = message->value;
+    blob->fd = fd;
+    list_append(&session->blobs, &blob->link);
+    session->blob_count++;
+    return true;
+}
+
+/* Reads one message from the socket: false when there is none, or none that makes sense. */
+static bool blob_receive(struct session *session)
+{
+    struct socket_message message;
+    int fd = -1;
+    size_t fds = 0;
+    ssize_t size =
+        sock_recv(session->socket, &message, sizeof(message), &fd, 1, &fds, BLOB_TIMEOUT_MS);
+
+    if (size == (ssize_t)sizeof(message) && fds == 1 && message.kind == SOCKET_BLOB)
+        return blob_keep(session, &message, fd);
+    if (fds)
+        fd_close(&fd);
+    return false;
+}
+
+static CUresult blob_read(struct session *session, const struct blob *blob, uint64_t size,
+                          void **ret_bytes)
+{
+    if (blob->size != size || shm_check(blob->fd, size)) {
+        session_complain(session, "blob %u is no sealed memory file of %llu bytes", blob->id,
+                         (unsigned long long)size);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    unsigned char *bytes = malloc(size + 1);
+    if (!bytes)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (pread_all(blob->fd, bytes, size, 0)) {
+        free(bytes);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    bytes[size] = '\0';
+    *ret_bytes = bytes;
+    return CUDA_SUCCESS;
+}
+
+CUresult blob_take(struct session *session, uint32_t id, uint64_t size, void **ret_bytes)
+{
+    struct blob *blob = blob_find(session, id);
+
+    while (!blob && blob_receive(session))
+        blob = blob_find(session, id);
+    if (!blob) {
+        session_complain(session, "blob %u never came", id);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+    if (size && size <= BLOB_SIZE_MAX)
+        result = blob_read(session, blob, size, ret_bytes);
+    else
+        session_complain(session, "blob %u: %llu bytes, the limit is %llu", id,
+                         (unsigned long long)size, BLOB_SIZE_MAX);
+    blob_destroy(session, blob);
+    return result;
+}
+
+void blob_drop_all(struct session *session)
+{
+    list_for_each_safe(struct blob, blob, &session->blobs, link)
+        blob_destroy(session, blob);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blobs: what is too long for the ring comes as a memory file over the socket, under a number that a
+ * command names.
+ */
+#pragma once
+
+#include "session.h"
+
+#define BLOB_SIZE_MAX (512ull << 20)
+
+/* Copies blob `id` of `size` bytes into new memory, with a NUL behind it: CUDA_SUCCESS;
+ * CUDA_ERROR_INVALID_VALUE and a sentence when it did not come as it should. */
+CUresult blob_take(struct session *session, uint32_t id, uint64_t size, void **ret_bytes);
+
+/* Closes those that nobody asked for. */
+void blob_drop_all(struct session *session);

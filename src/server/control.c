@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon's orders, and the answers to them.
+ */
+#include "control.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "log.h"
+#include "sock.h"
+#include "text.h"
+
+static void send_message(const struct server *server, const void *message)
+{
+    const struct server_header *header = message;
+
+    if (server->control_fd < 0)
+        return;
+    int error = sock_send(server->control_fd, message, header->size, NULL, 0);
+    if (error)
+        log_line("The daemon does not listen: %s", strerror(-error));
+}
+
+static void describe_device(const struct device *device, struct server_device *ret_device)
+{
+    const struct device_record *record = &device->record;
+
+    text_copy(ret_device->name, sizeof(ret_device->name), record->name);
+    memcpy(ret_device->uuid, record->uuid, sizeof(ret_device->uuid));
+    text_copy(ret_device->pci_bus_id, sizeof(ret_device->pci_bus_id), record->pci_bus_id);
+    ret_device->memory_total = record->total_memory;
+    ret_device->sm_count = (uint32_t)record->attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
+    ret_device->compute_major =
+        (uint32_t)record->attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR];
+    ret_device->compute_minor =
+        (uint32_t)record->attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
+}
+
+void control_ready(struct server *server)
+{
+    struct server_ready ready;
+
+    server_message_init(&ready, SERVER_READY, 0);
+    ready.driver = server->driver_kind == DRIVER_SOFT ? SERVER_DRIVER_SOFT : SERVER_DRIVER_CUDA;
+    ready.driver_version = (uint32_t)server->devices.driver_version;
+    ready.device_count = server->devices.count;
+    ready.max_clients = server->clients_max;
+    for (unsigned i = 0; i < server->devices.count; i++)
+        describe_device(&server->devices.device[i], &ready.devices[i]);
+    send_message(server, &ready);
+}
+
+void control_failed(int control_fd, CUresult status, const char *text)
+{
+    struct server_failed failed;
+
+    server_message_init(&failed, SERVER_FAILED, 0);
+    failed.status = (int32_t)status;
+    text_copy(failed.text, sizeof(failed.text), text);
+    if (control_fd >= 0)
+        sock_send(control_fd, &failed, sizeof(failed), NULL, 0);
+}
+
+void control_client_attached(struct server *server, const struct session *session)
+{
+    struct server_client_attached attached;
+
+    server_message_init(&attached, SERVER_CLIENT_ATTACHED, 0);
+    attached.pid = session->who.identity.pid;
+    attached.id = session->id;
+    send_message(server, &attached);
+}
+
+void control_client_gone(struct server *server, int pid, uint32_t id, CUresult status,
+                         const char *text)
+{
+    struct server_client_gone gone;
+
+    server_message_init(&gone, SERVER_CLIENT_GONE, 0);
+    gone.pid = pid;
+    gone.id = id;
+    gone.status = (int32_t)status;
+    text_copy(gone.text, sizeof(gone.text), text);
+    send_message(server, &gone);
+}
+
+static void send_row(struct server *server, const struct session *session, uint32_t request)
+{
+    struct server_status_row row;
+
+    server_message_init(&row, SERVER_STATUS_ROW, request);
+    row.identity = session->who.identity;
+    row.limits = session->who.limits;
+    row.id = session->id;
+    row.state = session->phase == SESSION_SERVING && !session->stop ? SERVER_CLIENT_ACTIVE
+                                                                    : SERVER_CLIENT_INACTIVE;
+    row.device_mask = session->device_mask;
+    for (unsigned i = 0; i < server->devices.count; i++)
+        row.memory_used[i] = session->device[i].memory_used;
+    row.launches = session->launches;
+    row.copies = session->copies;
+    row.copied_bytes = session->copied_bytes;
+    send_message(server, &row);
+}
+
+static void answer_status(struct server *server, uint32_t request)
+{
+    struct server_status_end end;
+
+    server_message_init(&end, SERVER_STATUS_END, request);
+    end.state = server->faulted ? SERVER_FAULTED : SERVER_ACTIVE;
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        if (session->phase == SESSION_ATTACHING)
+            continue;
+        send_row(server, session, request);
+        end.client_count++;
+    }
+    for (unsigned i = 0; i < server->devices.count; i++)
+        end.memory_free[i] = server->devices.device[i].memory_free;
+    send_message(server, &end);
+}
+
+static void answer(struct server *server, uint32_t request, CUresult status)
+{
+    struct server_result result;
+
+    server_message_init(&result, SERVER_RESULT, request);
+    result.status = (int32_t)status;
+    send_message(server, &result);
+}
+
+static bool is_meant(const struct session *session, int32_t pid, uint32_t id)
+{
+    return session->who.identity.pid == pid && (!id || session->id == id);
+}
+
+static void terminate_clients(struct server *server, const struct server_terminate_client *order)
+{
+    CUresult status = CUDA_ERROR_INVALID_CONTEXT;
+
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        if (!is_meant(session, order->pid, order->id))
+            continue;
+        log_line("Client " CLIENT_FORMAT " is terminated by the daemon", CLIENT_ARGS(session));
+        session_fail(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
+        session_stop(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
+        status = CUDA_SUCCESS;
+    }
+    answer(server, order->header.request, status);
+}
+
+static void set_limits(struct server *server, const struct server_set_limits *order)
+{
+    CUresult status = CUDA_ERROR_INVALID_CONTEXT;
+
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        if (!is_meant(session, order->pid, order->id))
+            continue;
+        session->who.limits = order->limits;
+        for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+            session->memory_limit[i] = order->limits.memory_limit[i];
+        status = CUDA_SUCCESS;
+    }
+    answer(server, order->header.request, status);
+}
+
+/* The descriptor that the log writes to stays the same; what it leads to changes. */
+static void reopen_log(struct server *server, int fd)
+{
+    if (fd >= 0 && dup2(fd, server->log_fd) < 0)
+        log_line("The log can not be reopened: %s", strerror(errno));
+}
+
+static void obey(struct server *server, const union server_any *order, int *fd)
+{
+    switch (order->header.kind) {
+    case SERVER_CLIENT:
+        if (*fd >= 0)
+            server_take_client(server, &order->client, fd_steal(fd));
+        break;
+    case SERVER_STATUS:
+        answer_status(server, order->header.request);
+        break;
+    case SERVER_SHUTDOWN:
+        server_leave(server, order->shutdown.force);
+        break;
+    case SERVER_TERMINATE_CLIENT:
+        terminate_clients(server, &order->terminate_client);
+        break;
+    case SERVER_SET_LIMITS:
+        set_limits(server, &order->set_limits);
+        break;
+    case SERVER_REOPEN_LOG:
+        reopen_log(server, *fd);
+        break;
+    default:
+        log_line("The daemon says something unknown (%u)", order->header.kind);
+    }
+}
+
+static void on_control(void *context, int control_fd)
+{
+    struct server *server = context;
+    union server_any order;
+    _cleanup_fd_ int fd = -1;
+    size_t fds = 0;
+    ssize_t size = sock_recv(control_fd, &order, sizeof(order), &fd, 1, &fds, 0);
+
+    if (size == -EAGAIN)
+        return;
+    if (size <= 0) {
+        log_line("The daemon is gone");
+        watch_destroy(server->control_watch);
+        server->control_watch = NULL;
+        fd_close(&server->control_fd);
+        server_leave(server, false);
+        return;
+    }
+    if (!server_message_valid(&order, (size_t)size))
+        log_line("The daemon says something malformed (%zd bytes)", size);
+    else
+        obey(server, &order, &fd);
+}
+
+int control_start(struct server *server)
+{
+    server->control_watch =
+        loop_watch_readable(server->loop, server->control_fd, on_control, server);
+    return server->control_watch ? 0 : -ENOMEM;
+}

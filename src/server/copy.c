@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies and fills. Every byte of every range must be the client's own: an address that the driver
+ * does not know it would take for memory of this process.
+ */
+#include "memory.h"
+#include "server_dispatch.h"
+#include "stream.h"
+
+static bool check_range(struct session *session, const char *call, const char *argument,
+                        uint64_t address, uint64_t size)
+{
+    if (memory_covers(session, address, size))
+        return true;
+    session_complain(session, "%s: %s: %llu bytes at %#llx are not all the client's", call, argument,
+                     (unsigned long long)size, (unsigned long long)address);
+    return false;
+}
+
+/* How far the last byte of a box lies behind its first: false when that overflows. */
+static bool box_span(uint64_t pitch, uint64_t slice_rows, uint64_t width, uint64_t height,
+                     uint64_t depth, uint64_t *ret_span)
+{
+    uint64_t slice, slices, rows, span;
+
+    if (!width || !height || !depth) {
+        *ret_span = 0;
+        return true;
+    }
+    if (__builtin_mul_overflow(pitch, slice_rows, &slice) ||
+        __builtin_mul_overflow(slice, depth - 1, &slices) ||
+        __builtin_mul_overflow(pitch, height - 1, &rows) ||
+        __builtin_add_overflow(slices, rows, &span) || __builtin_add_overflow(span, width, &span))
+        return false;
+    *ret_span = span;
+    return true;
+}
+
+static void count_copy(struct session *session, uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&session->copies, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&session->copied_bytes, bytes, memory_order_relaxed);
+}
+
+CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpyAsync *in,
+                             struct stream *hStream)
+{
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+    if (check_range(session, "cuMemcpyAsync", "dst", in->dst, in->ByteCount) &&
+        check_range(session, "cuMemcpyAsync", "src", in->src, in->ByteCount))
+        result = stream_begin(hStream);
+    if (result == CUDA_SUCCESS && in->ByteCount)
+        result = driver.cuMemcpyAsync(in->dst, in->src, in->ByteCount, hStream->driver);
+    count_copy(session, in->ByteCount);
+    return stream_end(hStream, in->seq, result);
+}
+
+CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,
+                                    const struct wire_cuMemcpyHtoDAsync_v2 *in,
+                                    struct stream *hStream)
+{
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+    if (check_range(session, "cuMemcpyHtoDAsync", "dstDevice", in->dstDevice, in->data_size))
+        result = stream_begin(hStream);
+    /* The driver takes pageable bytes before it returns, so the message may go away. */
+    if (result == CUDA_SUCCESS && in->data_size)
+        result = driver.cuMemcpyHtoDAsync_v2(in->dstDevice, in->data, in->data_size,
+                                             hStream->driver);
+    count_copy(session, in->data_size);
+    return stream_end(hStream, in->seq, result);
+}
+
+/* A pitch means nothing to a box of one row, nor a slice's height to one of a single slice; the
+ * driver wants them sensible all the same. */
+static uint64_t at_least(uint64_t value, uint64_t least)
+{
+    return value < least ? least : value;
+}
+
+static CUDA_MEMCPY3D describe_box(const struct wire_cuMemcpy3DAsync_v2 *in)
+{
+    return (CUDA_MEMCPY3D){
+        .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+        .srcDevice = in->src,
+        .srcPitch = in->height > 1 || in->depth > 1 ? in->src_pitch : at_least(in->src_pitch, in->width),
+        .srcHeight = in->depth > 1 ? in->src_height : at_least(in->src_height, in->height),
+        .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+        .dstDevice = in->dst,
+        .dstPitch = in->height > 1 || in->depth > 1 ? in->dst_pitch : at_least(in->dst_pitch, in->width),
+        .dstHeight = in->depth > 1 ? in->dst_height : at_least(in->dst_height, in->height),
+        .WidthInBytes = in->width,
+        .Height = in->height,
+        .Depth = in->depth,
+    };
+}
+
+static bool check_box(struct session *session, const CUDA_MEMCPY3D *box)
+{
+    uint64_t dst_span, src_span;
+
+    if (!box_span(box->dstPitch, box->dstHeight, box->WidthInBytes, box->Height, box->Depth,
+                  &dst_span) ||
+        !box_span(box->srcPitch, box->srcHeight, box->WidthInBytes, box->Height, box->Depth,
+                  &src_span)) {
+        session_complain(session, "cuMemcpy3DAsync: the box is larger than the address space");
+        return false;
+    }
+    return check_range(session, "cuMemcpy3DAsync", "dst", box->dstDevice, dst_span) &&
+           check_range(session, "cuMemcpy3DAsync", "src", box->srcDevice, src_span);
+}
+
+CUresult serve_cuMemcpy3DAsync_v2(struct session *session, const struct wire_cuMemcpy3DAsync_v2 *in,
+                                  struct stream *hStream)
+{
+    CUDA_MEMCPY3D box = describe_box(in);
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+    if (check_box(session, &box))
+        result = stream_begin(hStream);
+    if (result == CUDA_SUCCESS && in->width && in->height && in->depth)
+        result = driver.cuMemcpy3DAsync_v2(&box, hStream->driver);
+    count_copy(session, in->width * in->height * in->depth);
+    return stream_end(hStream, in->seq, result);
+}
+
+static CUresult fill_row(const struct wire_fnMemset *in, CUstream stream)
+{
+    switch (in->element_size) {
+    case 1:
+        return driver.cuMemsetD8Async(in->dst, (unsigned char)in->value, in->width, stream);
+    case 2:
+        return driver.cuMemsetD16Async(in->dst, (unsigned short)in->value, in->width, stream);
+    default:
+        return driver.cuMemsetD32Async(in->dst, in->value, in->width, stream);
+    }
+}
+
+static CUresult fill_rows(const struct wire_fnMemset *in, CUstream stream)
+{
+    switch (in->element_size) {
+    case 1:
+        return driver.cuMemsetD2D8Async(in->dst, in->pitch, (unsigned char)in->value, in->width,
+                                        in->height, stream);
+    case 2:
+        return driver.cuMemsetD2D16Async(in->dst, in->pitch, (unsigned short)in->value, in->width,
+                                         in->height, stream);
+    default:
+        return driver.cuMemsetD2D32Async(in->dst, in->pitch, in->value, in->width, in->height,
+                                         stream);
+    }
+}
+
+static bool check_fill(struct session *session, const struct wire_fnMemset *in)
+{
+    uint64_t row, span;
+
+    if (in->element_size != 1 && in->element_size != 2 && in->element_size != 4) {
+        session_complain(session, "fnMemset: elements of %u bytes", in->element_size);
+        return false;
+    }
+    if (__builtin_mul_overflow(in->width, (uint64_t)in->element_size, &row) ||
+        !box_span(in->pitch, 1, row, in->height, 1, &span)) {
+        session_complain(session, "fnMemset: the area is larger than the address space");
+        return false;
+    }
+    return check_range(session, "fnMemset", "dst", in->dst, span);
+}
+
+CUresult serve_fnMemset(struct session *session, const struct wire_fnMemset *in,
+                        struct stream *hStream)
+{
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+    if (check_fill(session, in))
+        result = stream_begin(hStream);
+    if (result == CUDA_SUCCESS && in->width && in->height)
+        result = in->height == 1 ? fill_row(in, hStream->driver) : fill_rows(in, hStream->driver);
+    return stream_end(hStream, in->seq, result);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts every device and writes down all that clients may ask about it, so that they need not ask.
+ */
+#include "device.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fd.h"
+#include "log.h"
+#include "shm.h"
+#include "text.h"
+
+#define GIB (1ull << 30)
+
+CUresult device_enter(const struct device *device)
+{
+    return driver.cuCtxSetCurrent(device->context);
+}
+
+static uint64_t round_up(uint64_t value, uint64_t step)
+{
+    return (value + step - 1) / step * step;
+}
+
+/* A client could one day hold all the memory there is, in pieces with holes between them. */
+static uint64_t addresses_for(uint64_t memory)
+{
+    return round_up(memory + memory / 4 + GIB, GIB);
+}
+
+static void record_attributes(struct device *device)
+{
+    struct device_record *record = &device->record;
+
+    for (int i = 1; i < DEVICE_ATTRIBUTES_MAX && i < CU_DEVICE_ATTRIBUTE_MAX; i++) {
+        int value = 0;
+        if (driver.cuDeviceGetAttribute(&value, (CUdevice_attribute)i, device->ordinal))
+            continue;
+        record->attributes[i] = value;
+        record->attributes_known[i] = 1;
+    }
+}
+
+static void record_limits(struct device *device)
+{
+    struct device_record *record = &device->record;
+
+    for (int i = 0; i < DEVICE_LIMITS_MAX && i < CU_LIMIT_MAX; i++) {
+        size_t value = 0;
+        if (driver.cuCtxGetLimit(&value, (CUlimit)i))
+            continue;
+        record->limits[i] = value;
+        record->limits_known |= 1ull << i;
+    }
+}
+
+static void record_peers(struct device *device, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        int can = 0;
+        if ((CUdevice)i != device->ordinal && driver.cuDeviceCanAccessPeer &&
+            !driver.cuDeviceCanAccessPeer(&can, device->ordinal, (CUdevice)i) && can)
+            device->record.peers |= 1u << i;
+    }
+}
+
+static CUresult record_memory(struct device *device)
+{
+    CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
+    };
+    size_t total = 0, granularity = 0;
+    CUresult result = driver.cuDeviceTotalMem_v2(&total, device->ordinal);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuMemGetAllocationGranularity(&granularity, &prop,
+                                                      CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+    if (result == CUDA_SUCCESS && !granularity)
+        result = CUDA_ERROR_UNKNOWN;
+    device->record.total_memory = total;
+    device->record.granularity = granularity;
+    return result;
+}
+
+static CUresult record_identity(struct device *device)
+{
+    struct device_record *record = &device->record;
+    CUuuid uuid = {0};
+    CUresult result = driver.cuDeviceGetName(record->name, sizeof(record->name), device->ordinal);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuDeviceGetUuid_v2(&uuid, device->ordinal);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuDeviceGetPCIBusId(record->pci_bus_id, sizeof(record->pci_bus_id),
+                                            device->ordinal);
+    memcpy(record->uuid, uuid.bytes, sizeof(record->uuid));
+    return result;
+}
+
+static CUresult open_context(struct device *device)
+{
+    CUresult result = driver.cuDevicePrimaryCtxRetain(&device->context, device->ordinal);
+
+    if (result == CUDA_SUCCESS)
+        result = device_enter(device);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuCtxGetStreamPriorityRange(&device->record.priority_least,
+                                                    &device->record.priority_greatest);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamCreateWithPriority(&device->watch, CU_STREAM_NON_BLOCKING,
+                                                   device->record.priority_least);
+    return result;
+}
+
+static CUresult device_init(struct device *device, CUdevice ordinal, unsigned count)
+{
+    device->ordinal = ordinal;
+    CUresult result = record_identity(device);
+
+    log_line("Creating server context on device %d (%s)", ordinal, device->record.name);
+    if (result == CUDA_SUCCESS)
+        result = open_context(device);
+    if (result == CUDA_SUCCESS)
+        result = record_memory(device);
+    if (result != CUDA_SUCCESS)
+        return result;
+    record_attributes(device);
+    record_limits(device);
+    record_peers(device, count);
+    return CUDA_SUCCESS;
+}
+
+static int make_table(struct devices *devices)
+{
+    struct device_record records[ATTACH_DEVICES_MAX];
+
+    for (unsigned i = 0; i < devices->count; i++)
+        records[i] = devices->device[i].record;
+    return shm_create_read_only("funnel-devices", records, devices->count * sizeof(records[0]),
+                                &devices->table_fd);
+}
+
+int devices_init(struct devices *devices, char *why, size_t why_size)
+{
+    int count = 0;
+
+    *devices = (struct devices){.table_fd = -1};
+    driver.cuDriverGetVersion(&devices->driver_version);
+    driver.cuDeviceGetCount(&count);
+    if (count > ATTACH_DEVICES_MAX)
+        count = ATTACH_DEVICES_MAX;
+
+    for (int i = 0; i < count; i++) {
+        struct device *device = &devices->device[i];
+        CUresult result = device_init(device, i, (unsigned)count);
+        if (result != CUDA_SUCCESS) {
+            text_format(why, why_size, "device %d can not be used: %s", i,
+                        driver_error_name(result));
+            return -EIO;
+        }
+        uint64_t stride = addresses_for(device->record.total_memory);
+        if (stride > devices->stride)
+            devices->stride = stride;
+        devices->count++;
+    }
+
+    int error = make_table(devices);
+    if (error)
+        text_format(why, why_size, "no memory for the device table: %s", strerror(-error));
+    return error;
+}
+
+void devices_fini(struct devices *devices)
+{
+    for (unsigned i = 0; i < devices->count; i++)
+        driver.cuDevicePrimaryCtxRelease_v2(devices->device[i].ordinal);
+    fd_close(&devices->table_fd);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events. A client asks its fences whether an event has happened, so what is left for the driver's
+ * events is to make streams wait for each other and to measure time.
+ */
+#include <stdlib.h>
+
+#include "objects.h"
+#include "server_dispatch.h"
+#include "stream.h"
+
+static CUresult event_check(struct session *session, const struct wire_cuEventCreate *in,
+                            const struct device **ret_device)
+{
+    const struct device *device = session_find_device(session, "cuEventCreate", in->device);
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (session->events >= SESSION_EVENTS_MAX) {
+        session_complain(session, "cuEventCreate: more than %u events", SESSION_EVENTS_MAX);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *ret_device = device;
+    return CUDA_SUCCESS;
+}
+
+/* As for streams: an event that the driver refuses is kept without one of the driver's. */
+CUresult serve_cuEventCreate(struct session *session, const struct wire_cuEventCreate *in)
+{
+    const struct device *device;
+    CUresult result = event_check(session, in, &device);
+    if (result != CUDA_SUCCESS)
+        return result;
+
+    struct event *event = calloc(1, sizeof(*event));
+    if (!event)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    event->device = device;
+    result = session_put(session, WIRE_EVENT, in->hEvent, event);
+    if (result != CUDA_SUCCESS) {
+        free(event);
+        return result;
+    }
+    session->events++;
+
+    result = session_enter(session, device);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuEventCreate(&event->driver, in->flags & CU_EVENT_DISABLE_TIMING);
+    return result;
+}
+
+void event_destroy(struct event *event)
+{
+    if (!event)
+        return;
+    if (event->driver)
+        driver.cuEventDestroy_v2(event->driver);
+    free(event);
+}
+
+CUresult serve_cuEventDestroy_v2(struct session *session, const struct wire_cuEventDestroy_v2 *in,
+                                 struct event *hEvent)
+{
+    CUresult result = session_enter(session, hEvent->device);
+
+    session_remove(session, WIRE_EVENT, in->hEvent);
+    session->events--;
+    event_destroy(hEvent);
+    return result;
+}
+
+CUresult serve_cuEventRecordWithFlags(struct session *session,
+                                      const struct wire_cuEventRecordWithFlags *in,
+                                      struct event *hEvent, struct stream *hStream)
+{
+    CUresult result = stream_begin(hStream);
+
+    if (result == CUDA_SUCCESS)
+        result = hEvent->driver ? driver.cuEventRecord(hEvent->driver, hStream->driver)
+                                : CUDA_ERROR_INVALID_HANDLE;
+    return stream_end(hStream, in->seq, result);
+}
+
+CUresult serve_cuStreamWaitEvent(struct session *session, const struct wire_cuStreamWaitEvent *in,
+                                 struct stream *hStream, struct event *hEvent)
+{
+    CUresult result = stream_begin(hStream);
+
+    if (result == CUDA_SUCCESS)
+        result = hEvent->driver ? driver.cuStreamWaitEvent(hStream->driver, hEvent->driver, 0)
+                                : CUDA_ERROR_INVALID_HANDLE;
+    return stream_end(hStream, 0, result);
+}
+
+CUresult serve_cuEventElapsedTime_v2(struct session *session,
+                                     const struct wire_cuEventElapsedTime_v2 *in,
+                                     struct event *hStart, struct event *hEnd,
+                                     struct wire_cuEventElapsedTime_v2_reply *ret_out)
+{
+    CUresult result = session_enter(session, hStart->device);
+
+    if (result == CUDA_SUCCESS && (!hStart->driver || !hEnd->driver))
+        result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS)
+        result = driver.cuEventElapsedTime_v2(&ret_out->milliseconds, hStart->driver, hEnd->driver);
+    return result;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Noticing a fault, saying who may have done it, and ending.
+ *
+ * A client that waits for a fence makes no call that could fail, so a thread asks an idle stream of
+ * every device, some fifty times a second, whether the context still lives.
+ */
+#include "fault.h"
+
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "fence.h"
+#include "log.h"
+#include "server.h"
+#include "server_protocol.h"
+#include "sock.h"
+#include "text.h"
+
+#define WATCH_PERIOD_NS (20 * NS_PER_MS)
+#define MEMORY_ROUNDS 50u
+
+/* funneld knows this status: the server ended itself after a fault. */
+#define FAULT_EXIT_STATUS 3
+
+bool fault_is_fatal(CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_TENSOR_MEMORY_LEAK:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool has_work(const struct session *session)
+{
+    return session->phase == SESSION_SERVING && session->launches && fence_any_pending(session);
+}
+
+struct suspects {
+    struct session *first;
+    unsigned count;
+};
+
+static struct suspects find_suspects_locked(struct server *server)
+{
+    struct suspects suspects = {0};
+
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        if (!has_work(session))
+            continue;
+        if (!suspects.first)
+            suspects.first = session;
+        suspects.count++;
+    }
+    return suspects;
+}
+
+static void tell_clients_locked(struct server *server, CUresult result)
+{
+    log_line("The following clients have a sticky error set:");
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        log_line("  " CLIENT_FORMAT " last kernel %s", CLIENT_ARGS(session),
+                 session->last_kernel[0] ? session->last_kernel : "(none)");
+        session_fail_locked(session, result);
+    }
+}
+
+static void tell_daemon(struct server *server, CUresult result, const struct suspects *suspects)
+{
+    struct server_fault fault;
+    const struct session *first = suspects->first;
+
+    server_message_init(&fault, SERVER_FAULT, 0);
+    fault.status = (int32_t)result;
+    if (suspects->count == 1) {
+        fault.pid = first->who.identity.pid;
+        fault.id = first->id;
+        text_format(fault.text, sizeof(fault.text), "%s in kernel %s of " CLIENT_FORMAT,
+                    driver_error_name(result), first->last_kernel, CLIENT_ARGS(first));
+    } else {
+        text_format(fault.text, sizeof(fault.text),
+                    "%s; %u clients had work on the GPU, it is not known which did it",
+                    driver_error_name(result), suspects->count);
+    }
+    log_line("Fatal GPU error: %s", fault.text);
+    if (server->control_fd >= 0)
+        sock_send(server->control_fd, &fault, sizeof(fault), NULL, 0);
+}
+
+void fault_raise(struct server *server, struct session *witness, CUresult result)
+{
+    if (atomic_exchange(&server->faulted, true))
+        return;
+    log_line("Server is handling a fatal GPU error.");
+    if (witness)
+        log_line("%s was reported to " CLIENT_FORMAT, driver_error_name(result),
+                 CLIENT_ARGS(witness));
+    pthread_mutex_lock(&server->lock);
+    struct suspects suspects = find_suspects_locked(server);
+    tell_clients_locked(server, result);
+    tell_daemon(server, result, &suspects);
+    /* The driver could not even be shut down in order. */
+    _exit(FAULT_EXIT_STATUS);
+}
+
+static bool anybody_here(struct server *server)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    return !list_empty(&server->sessions);
+}
+
+static void ask_device(struct server *server, const struct device *device)
+{
+    CUresult result = device_enter(device);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamQuery(device->watch);
+    if (fault_is_fatal(result))
+        fault_raise(server, NULL, result);
+}
+
+/* For status rows: the main thread makes no call that may wait. */
+static void look_at_memory(struct device *device)
+{
+    size_t free_bytes, total;
+
+    if (!device_enter(device) && !driver.cuMemGetInfo_v2(&free_bytes, &total))
+        device->memory_free = free_bytes;
+}
+
+static void *watch_thread(void *context)
+{
+    struct server *server = context;
+    const struct timespec period = {.tv_nsec = WATCH_PERIOD_NS};
+
+    for (unsigned round = 0;; round++) {
+        for (unsigned i = 0; i < server->devices.count; i++) {
+            struct device *device = &server->devices.device[i];
+            if (anybody_here(server))
+                ask_device(server, device);
+            if (round % MEMORY_ROUNDS == 0)
+                look_at_memory(device);
+        }
+        nanosleep(&period, NULL);
+    }
+    return NULL;
+}
+
+int fault_watch_start(struct server *server)
+{
+    pthread_t thread;
+    int error = pthread_create(&thread, NULL, watch_thread, server);
+
+    if (!error)
+        pthread_detach(thread);
+    return -error;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions: finding a kernel, what the client must know of it, and questions about occupancy.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "objects.h"
+#include "server_dispatch.h"
+
+#define PARAMS_MAX 1000u
+
+/* One more than the documented attributes 0..15 exists nowhere in the reply. */
+#define ATTRIBUTES 16
+
+static CUresult read_attributes(CUfunction function, int32_t *ret_attributes)
+{
+    for (int i = 0; i < ATTRIBUTES; i++) {
+        int value = 0;
+        CUresult result = driver.cuFuncGetAttribute(&value, (CUfunction_attribute)i, function);
+        /* An attribute that this driver does not have reads as 0. */
+        if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE)
+            return result;
+        ret_attributes[i] = result == CUDA_SUCCESS ? value : 0;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Offset and size of each parameter, as pairs of u32, into the reply. */
+static CUresult read_layout(CUfunction function, struct wire_cuLibraryGetKernel_reply *ret_out)
+{
+    uint32_t *pair = ret_out->layout;
+    uint32_t count = 0;
+
+    for (;; count++) {
+        size_t offset = 0, size = 0;
+        CUresult result = driver.cuFuncGetParamInfo(function, count, &offset, &size);
+        if (result == CUDA_ERROR_INVALID_VALUE)
+            break; /* past the last one */
+        if (result != CUDA_SUCCESS)
+            return result;
+        if (count == PARAMS_MAX)
+            return CUDA_ERROR_NOT_SUPPORTED;
+        pair[2 * count] = (uint32_t)offset;
+        pair[2 * count + 1] = (uint32_t)size;
+        if (offset + size > ret_out->params_size)
+            ret_out->params_size = (uint32_t)(offset + size);
+    }
+    ret_out->param_count = count;
+    ret_out->layout_size = count * 8;
+    return CUDA_SUCCESS;
+}
+
+static CUresult find_function(const struct module *module, const char *name,
+                              CUfunction *ret_function)
+{
+    CUkernel kernel = NULL;
+    CUresult result = driver.cuLibraryGetKernel(&kernel, module->driver, name);
+
+    return result != CUDA_SUCCESS ? result : driver.cuKernelGetFunction(ret_function, kernel);
+}
+
+static CUresult enter_function(struct session *session, struct module *module, CUfunction driver_f,
+                               const struct wire_cuLibraryGetKernel *in, uint32_t params_size)
+{
+    size_t name_size = strlen(in->name) + 1;
+    struct function *function = calloc(1, sizeof(*function) + name_size);
+
+    if (!function)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    function->module = module;
+    function->driver = driver_f;
+    function->handle = in->f;
+    function->params_size = params_size;
+    memcpy(function->name, in->name, name_size);
+
+    CUresult result = session_put(session, WIRE_FUNCTION, in->f, function);
+    if (result != CUDA_SUCCESS) {
+        free(function);
+        return result;
+    }
+    list_append(&module->functions, &function->link);
+    session->functions++;
+    return CUDA_SUCCESS;
+}
+
+CUresult serve_cuLibraryGetKernel(struct session *session, const struct wire_cuLibraryGetKernel *in,
+                                  struct module *library,
+                                  struct wire_cuLibraryGetKernel_reply *ret_out)
+{
+    CUfunction function = NULL;
+
+    if (session->functions >= SESSION_FUNCTIONS_MAX) {
+        session_complain(session, "cuLibraryGetKernel: more than %u functions",
+                         SESSION_FUNCTIONS_MAX);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult result = session_enter(session, library->device);
+    if (result == CUDA_SUCCESS)
+        result = find_function(library, in->name, &function);
+    if (result == CUDA_SUCCESS)
+        result = read_attributes(function, ret_out->attributes);
+    if (result == CUDA_SUCCESS)
+        result = read_layout(function, ret_out);
+    if (result == CUDA_SUCCESS)
+        result = enter_function(session, library, function, in, ret_out->params_size);
+    return result;
+}
+
+void function_destroy(struct session *session, struct function *function)
+{
+    list_remove(&function->link);
+    session_remove(session, WIRE_FUNCTION, function->handle);
+    session->functions--;
+    free(function);
+}
+
+CUresult serve_cuFuncGetAttribute(struct session *session, const struct wire_cuFuncGetAttribute *in,
+                                  struct function *f, struct wire_cuFuncGetAttribute_reply *ret_out)
+{
+    CUresult result = session_enter(session, f->module->device);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuFuncGetAttribute(&ret_out->value, (CUfunction_attribute)in->attribute,
+                                           f->driver);
+    return result;
+}
+
+CUresult serve_cuFuncSetAttribute(struct session *session, const struct wire_cuFuncSetAttribute *in,
+                                  struct function *f)
+{
+    CUresult result = session_enter(session, f->module->device);
+
+    if (result == CUDA_SUCCESS)
+        result =
+            driver.cuFuncSetAttribute(f->driver, (CUfunction_attribute)in->attribute, in->value);
+    return result;
+}
+
+CUresult serve_cuFuncSetCacheConfig(struct session *session,
+                                    const struct wire_cuFuncSetCacheConfig *in, struct function *f)
+{
+    CUresult result = session_enter(session, f->module->device);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuFuncSetCacheConfig(f->driver, (CUfunc_cache)in->config);
+    return result;
+}
+
+CUresult serve_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    struct session *session,
+    const struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags *in, struct function *f,
+    struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_reply *ret_out)
+{
+    CUresult result = session_enter(session, f->module->device);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+            &ret_out->numBlocks, f->driver, in->blockSize, in->dynamicSMemSize, in->flags);
+    return result;
+}
+
+CUresult serve_cuOccupancyAvailableDynamicSMemPerBlock(
+    struct session *session, const struct wire_cuOccupancyAvailableDynamicSMemPerBlock *in,
+    struct function *f, struct wire_cuOccupancyAvailableDynamicSMemPerBlock_reply *ret_out)
+{
+    size_t size = 0;
+    CUresult result = session_enter(session, f->module->device);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuOccupancyAvailableDynamicSMemPerBlock(&size, f->driver, in->numBlocks,
+                                                                in->blockSize);
+    ret_out->dynamicSmemSize = size;
+    return result;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host granules: memory files mapped at the same window address in the client and here.
+ */
+#include "host_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "attach.h"
+#include "fd.h"
+#include "page_lock.h"
+#include "server_dispatch.h"
+#include "shm.h"
+#include "sock.h"
+
+#define HOST_GRANULARITY 4096ull
+#define HOST_ALIGNMENT (2ull << 20)
+
+/* What a window may keep locked for later. Beyond it, giving back is paid for at once. */
+#define IDLE_BYTES_MAX (1ull << 30)
+
+/* The smallest idle granule that is large enough and not wastefully so. */
+static struct granule *find_idle(struct window *window, uint64_t size)
+{
+    struct granule *best = NULL;
+
+    list_for_each(struct granule, granule, &window->idle, link)
+    {
+        if (granule->size >= size && granule->size <= 2 * size &&
+            (!best || granule->size < best->size))
+            best = granule;
+    }
+    return best;
+}
+
+static bool reuse_idle(struct window *window, uint64_t size, struct granule *ret_granule)
+{
+    struct granule *idle = find_idle(window, size);
+
+    if (!idle)
+        return false;
+    list_remove(&idle->link);
+    window->idle_bytes -= idle->size;
+    memset((void *)(uintptr_t)idle->address, 0, idle->size);
+    *ret_granule = *idle;
+    free(idle);
+    return true;
+}
+
+static void unmap_at(uint64_t address, uint64_t size)
+{
+    /* The place stays reserved: nothing else of this process may land in a window. */
+    mmap((void *)(uintptr_t)address, size, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static CUresult map_at(struct granule *granule)
+{
+    void *address = (void *)(uintptr_t)granule->address;
+
+    if (shm_create("funnel-host", granule->size, &granule->fd))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!shm_map(granule->fd, granule->size, address, SHM_REPLACE, &address))
+        result = page_lock(address, granule->size);
+    if (result != CUDA_SUCCESS) {
+        unmap_at(granule->address, granule->size);
+        fd_close(&granule->fd);
+    }
+    return result;
+}
+
+static CUresult make_new(struct session *session, uint64_t size, struct granule *ret_granule)
+{
+    const struct devices *devices = session->window->devices;
+    struct granule granule = {
+        .kind = GRANULE_HOST, .part = devices->count, .size = size, .fd = -1};
+    CUresult result = session_enter(session, &devices->device[0]);
+
+    if (result == CUDA_SUCCESS)
+        result = window_place(session->window, granule.part, size, HOST_ALIGNMENT,
+                              &granule.address);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = map_at(&granule);
+    if (result != CUDA_SUCCESS) {
+        window_unplace(session->window, granule.address);
+        return result;
+    }
+    *ret_granule = granule;
+    return CUDA_SUCCESS;
+}
+
+static void unmake(struct window *window, struct granule *granule)
+{
+    page_unlock((void *)(uintptr_t)granule->address);
+    unmap_at(granule->address, granule->size);
+    fd_close(&granule->fd);
+    window_unplace(window, granule->address);
+}
+
+void host_memory_retire(struct session *session, struct granule *granule)
+{
+    struct window *window = session->window;
+
+    if (window->idle_bytes + granule->size > IDLE_BYTES_MAX) {
+        unmake(window, granule);
+        free(granule);
+        return;
+    }
+    list_append(&window->idle, &granule->link);
+    window->idle_bytes += granule->size;
+}
+
+void host_memory_drop_idle(struct window *window)
+{
+    list_for_each_safe(struct granule, granule, &window->idle, link)
+    {
+        list_remove(&granule->link);
+        unmake(window, granule);
+        free(granule);
+    }
+    window->idle_bytes = 0;
+}
+
+static CUresult hand_over(struct session *session, const struct granule *granule)
+{
+    struct socket_message message = {.kind = SOCKET_HOST_GRANULE, .value = granule->address};
+
+    return sock_send(session->socket, &message, sizeof(message), &granule->fd, 1)
+               ? CUDA_ERROR_MPS_RPC_FAILURE
+               : CUDA_SUCCESS;
+}
+
+static CUresult obtain(struct session *session, uint64_t size, struct granule *ret_granule)
+{
+    if (reuse_idle(session->window, size, ret_granule))
+        return CUDA_SUCCESS;
+    return make_new(session, size, ret_granule);
+}
+
+CUresult serve_fnHostGranuleCreate(struct session *session,
+                                   const struct wire_fnHostGranuleCreate *in,
+                                   struct wire_fnHostGranuleCreate_reply *ret_out)
+{
+    struct granule granule;
+
+    if (!in->size || in->size % HOST_GRANULARITY || in->size > WINDOW_HOST_SPAN) {
+        session_complain(session, "fnHostGranuleCreate: size %llu is no multiple of %llu",
+                         (unsigned long long)in->size, HOST_GRANULARITY);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult result = obtain(session, in->size, &granule);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = memory_allow(session, &granule);
+    if (result != CUDA_SUCCESS) {
+        unmake(session->window, &granule);
+        return result;
+    }
+    ret_out->address = granule.address;
+    return hand_over(session, &granule);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Module images. A driver believes the sizes that are written inside an image, so they are compared
+ * with the real one first.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether `bytes` (with a NUL behind them) are an image whose headers stay within `size`: a fat
+ * binary container, an ELF file or PTX text. */
+bool image_is_sound(const void *bytes, size_t size);

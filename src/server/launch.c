@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches. The client has laid the parameters out as the driver wants them, so they go through as
+ * one buffer. Launch attributes are let through one by one: those that hold a handle or an address
+ * of the client's process mean nothing here.
+ */
+#include <string.h>
+
+#include "objects.h"
+#include "server_dispatch.h"
+#include "stream.h"
+
+#define LAUNCH_ATTRIBUTES_MAX 64u
+
+/* What may reach the driver; false = refuse, for the program relies on it. */
+static bool attribute_passes(CUlaunchAttributeID id)
+{
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Hints: the launch means the same without them. */
+static bool attribute_is_hint(CUlaunchAttributeID id)
+{
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static CUresult filter_attributes(struct session *session, const char *call, const void *bytes,
+                                  uint32_t size, CUlaunchAttribute *ret_attributes,
+                                  unsigned *ret_count)
+{
+    unsigned offered = size / sizeof(CUlaunchAttribute), count = 0;
+
+    if (size % sizeof(CUlaunchAttribute) || offered > LAUNCH_ATTRIBUTES_MAX) {
+        session_complain(session, "%s: %u bytes are no array of launch attributes", call, size);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (unsigned i = 0; i < offered; i++) {
+        CUlaunchAttribute *attribute = &ret_attributes[count];
+        memcpy(attribute, (const CUlaunchAttribute *)bytes + i, sizeof(*attribute));
+        if (attribute_passes(attribute->id)) {
+            count++;
+        } else if (!attribute_is_hint(attribute->id)) {
+            session_complain(session, "%s: launch attribute %d is not supported", call,
+                             (int)attribute->id);
+            return CUDA_ERROR_NOT_SUPPORTED;
+        }
+    }
+    *ret_count = count;
+    return CUDA_SUCCESS;
+}
+
+static bool check_params(struct session *session, const struct wire_cuLaunchKernelEx *in,
+                         const struct function *function)
+{
+    if (in->params_size >= function->params_size)
+        return true;
+    session_complain(session, "cuLaunchKernel: %s takes %u bytes of parameters, not %u",
+                     function->name, function->params_size, in->params_size);
+    return false;
+}
+
+static CUresult launch(const struct wire_cuLaunchKernelEx *in, const struct function *function,
+                       const struct stream *stream, CUlaunchAttribute *attributes, unsigned count)
+{
+    size_t params_size = in->params_size;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)in->params,
+                     CU_LAUNCH_PARAM_BUFFER_SIZE, &params_size, CU_LAUNCH_PARAM_END};
+    CUlaunchConfig config = {
+        .gridDimX = in->gridDimX,
+        .gridDimY = in->gridDimY,
+        .gridDimZ = in->gridDimZ,
+        .blockDimX = in->blockDimX,
+        .blockDimY = in->blockDimY,
+        .blockDimZ = in->blockDimZ,
+        .sharedMemBytes = in->sharedMemBytes,
+        .hStream = stream->driver,
+        .attrs = attributes,
+        .numAttrs = count,
+    };
+
+    return driver.cuLaunchKernelEx(&config, function->driver, NULL, params_size ? extra : NULL);
+}
+
+CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLaunchKernelEx *in,
+                                struct function *f, struct stream *hStream)
+{
+    CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES_MAX];
+    unsigned count = 0;
+    CUresult result = check_params(session, in, f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+
+    if (result == CUDA_SUCCESS && in->attributes_size)
+        result = filter_attributes(session, "cuLaunchKernel", in->attributes, in->attributes_size,
+                                   attributes, &count);
+    if (result == CUDA_SUCCESS)
+        result = stream_begin(hStream);
+    if (result == CUDA_SUCCESS)
+        result = launch(in, f, hStream, attributes, count);
+    session_launched(session, f->name);
+    return stream_end(hStream, in->seq, result);
+}
+
+CUresult serve_cuOccupancyMaxActiveClusters(struct session *session,
+                                            const struct wire_cuOccupancyMaxActiveClusters *in,
+                                            struct function *f,
+                                            struct wire_cuOccupancyMaxActiveClusters_reply *ret_out)
+{
+    CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES_MAX];
+    CUlaunchConfig config = {in->gridDimX,  in->gridDimY,  in->gridDimZ,       in->blockDimX,
+                             in->blockDimY, in->blockDimZ, in->sharedMemBytes, NULL,
+                             attributes,    0};
+    CUresult result = filter_attributes(session, "cuOccupancyMaxActiveClusters", in->attributes,
+                                        in->attributes_size, attributes, &config.numAttrs);
+
+    if (result == CUDA_SUCCESS)
+        result = session_enter(session, f->module->device);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuOccupancyMaxActiveClusters(&ret_out->numClusters, f->driver, &config);
+    return result;
+}
+
+CUresult serve_cuOccupancyMaxPotentialClusterSize(
+    struct session *session, const struct wire_cuOccupancyMaxPotentialClusterSize *in,
+    struct function *f, struct wire_cuOccupancyMaxPotentialClusterSize_reply *ret_out)
+{
+    CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES_MAX];
+    CUlaunchConfig config = {in->gridDimX,  in->gridDimY,  in->gridDimZ,       in->blockDimX,
+                             in->blockDimY, in->blockDimZ, in->sharedMemBytes, NULL,
+                             attributes,    0};
+    CUresult result =
+        filter_attributes(session, "cuOccupancyMaxPotentialClusterSize", in->attributes,
+                          in->attributes_size, attributes, &config.numAttrs);
+
+    if (result == CUDA_SUCCESS)
+        result = session_enter(session, f->module->device);
+    if (result == CUDA_SUCCESS)
+        result =
+            driver.cuOccupancyMaxPotentialClusterSize(&ret_out->clusterSize, f->driver, &config);
+    return result;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device granules, and which addresses are a client's own.
+ *
+ * A device granule is physical memory mapped at a free place of the client's window, and a file
+ * descriptor of it for the client to keep. It is charged against the client's limit.
+ */
+#include "memory.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "attach.h"
+#include "fd.h"
+#include "host_memory.h"
+#include "server_dispatch.h"
+#include "sock.h"
+
+CUresult memory_allow(struct session *session, const struct granule *like)
+{
+    if (session->extents.count >= SESSION_GRANULES_MAX) {
+        session_complain(session, "more than %u ranges of memory", SESSION_GRANULES_MAX);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    struct granule *granule = malloc(sizeof(*granule));
+    if (!granule)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *granule = *like;
+    list_init(&granule->link);
+    if (ranges_add(&session->extents, granule->address, granule->size, granule)) {
+        free(granule);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+bool memory_covers(const struct session *session, uint64_t address, uint64_t size)
+{
+    uint64_t end;
+
+    if (__builtin_add_overflow(address, size, &end))
+        return false;
+    while (address < end) {
+        const struct range *range = ranges_find(&session->extents, address);
+        if (!range)
+            return false;
+        address = range->start + range->size;
+    }
+    return true;
+}
+
+/* Within the limit? Then it is charged. Only the session's thread charges. */
+static bool charge(struct session *session, unsigned device, uint64_t size)
+{
+    uint64_t limit = session->memory_limit[device];
+    uint64_t used = session->device[device].memory_used;
+
+    if (limit && (size > limit || used > limit - size))
+        return false;
+    session->device[device].memory_used = used + size;
+    return true;
+}
+
+static void refund(struct session *session, unsigned device, uint64_t size)
+{
+    session->device[device].memory_used -= size;
+}
+
+static CUmemAllocationProp device_memory(const struct device *device)
+{
+    return (CUmemAllocationProp){
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
+    };
+}
+
+static CUresult map_granule(const struct device *device, const struct granule *granule)
+{
+    CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
+                              CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUresult result = driver.cuMemMap(granule->address, granule->size, 0, granule->handle, 0);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver.cuMemSetAccess(granule->address, granule->size, &access, 1);
+    if (result != CUDA_SUCCESS)
+        driver.cuMemUnmap(granule->address, granule->size);
+    return result;
+}
+
+/* The client gets a descriptor of the memory, so that the memory can outlive this server. */
+static CUresult hand_over(struct session *session, const struct granule *granule)
+{
+    struct socket_message message = {.kind = SOCKET_GRANULE, .value = granule->address};
+    _cleanup_fd_ int fd = -1;
+    CUresult result = driver.cuMemExportToShareableHandle(
+        &fd, granule->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    return sock_send(session->socket, &message, sizeof(message), &fd, 1)
+               ? CUDA_ERROR_MPS_RPC_FAILURE
+               : CUDA_SUCCESS;
+}
+
+static void unmap_granule(struct session *session, const struct granule *granule)
+{
+    driver.cuMemUnmap(granule->address, granule->size);
+    driver.cuMemRelease(granule->handle);
+    window_unplace(session->window, granule->address);
+    refund(session, granule->part, granule->size);
+}
+
+/* With its place in the window and its charge taken: memory there. */
+static CUresult fill_place(struct session *session, const struct device *device,
+                           struct granule *granule)
+{
+    CUmemAllocationProp prop = device_memory(device);
+    CUresult result = session_enter(session, device);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuMemCreate(&granule->handle, granule->size, &prop, 0);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = map_granule(device, granule);
+    if (result != CUDA_SUCCESS)
+        driver.cuMemRelease(granule->handle);
+    return result;
+}
+
+static CUresult granule_create(struct session *session, const struct device *device, uint64_t size,
+                               struct granule *ret_granule)
+{
+    struct granule granule = {
+        .kind = GRANULE_DEVICE, .part = (unsigned)device->ordinal, .size = size, .fd = -1};
+
+    if (!charge(session, granule.part, size))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = window_place(session->window, granule.part, size,
+                                   device->record.granularity, &granule.address);
+    if (result == CUDA_SUCCESS) {
+        result = fill_place(session, device, &granule);
+        if (result != CUDA_SUCCESS)
+            window_unplace(session->window, granule.address);
+    }
+    if (result != CUDA_SUCCESS) {
+        refund(session, granule.part, size);
+        return result;
+    }
+    *ret_granule = granule;
+    return CUDA_SUCCESS;
+}
+
+CUresult serve_fnGranuleCreate(struct session *session, const struct wire_fnGranuleCreate *in,
+                               struct wire_fnGranuleCreate_reply *ret_out)
+{
+    const struct device *device = session_find_device(session, "fnGranuleCreate", in->device);
+    struct granule granule;
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (!in->size || in->size % device->record.granularity) {
+        session_complain(session, "fnGranuleCreate: size %llu is no multiple of %llu",
+                         (unsigned long long)in->size,
+                         (unsigned long long)device->record.granularity);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult result = granule_create(session, device, in->size, &granule);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = memory_allow(session, &granule);
+    if (result != CUDA_SUCCESS) {
+        unmap_granule(session, &granule);
+        return result;
+    }
+    ret_out->address = granule.address;
+    return hand_over(session, &granule);
+}
+
+static void release(struct session *session, struct granule *granule)
+{
+    if (granule->kind == GRANULE_DEVICE)
+        unmap_granule(session, granule);
+    if (granule->kind == GRANULE_HOST)
+        host_memory_retire(session, granule);
+    else
+        free(granule);
+}
+
+CUresult serve_fnGranuleRelease(struct session *session, const struct wire_fnGranuleRelease *in)
+{
+    const struct range *range = ranges_find(&session->extents, in->address);
+    struct granule *granule = range ? range->value : NULL;
+
+    if (!granule || granule->address != in->address ||
+        (granule->kind != GRANULE_DEVICE && granule->kind != GRANULE_HOST)) {
+        session_complain(session, "fnGranuleRelease: no granule begins at %#llx",
+                         (unsigned long long)in->address);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    ranges_remove(&session->extents, in->address, NULL);
+    release(session, granule);
+    return CUDA_SUCCESS;
+}
+
+void memory_forget_module(struct session *session, const struct module *module)
+{
+    uint64_t address = 0;
+    const struct range *range;
+
+    while ((range = ranges_next(&session->extents, address))) {
+        struct granule *granule = range->value;
+        address = range->start + 1;
+        if (granule->module != module)
+            continue;
+        ranges_remove(&session->extents, granule->address, NULL);
+        free(granule);
+    }
+}
+
+void memory_release_all(struct session *session)
+{
+    const struct range *range;
+
+    while ((range = ranges_next(&session->extents, 0))) {
+        struct granule *granule = range->value;
+        ranges_remove(&session->extents, granule->address, NULL);
+        release(session, granule);
+    }
+    ranges_fini(&session->extents);
+}
+
+/* The client's share: what its limit leaves it, but not more than there is. */
+CUresult serve_cuMemGetInfo_v2(struct session *session, const struct wire_cuMemGetInfo_v2 *in,
+                               struct wire_cuMemGetInfo_v2_reply *ret_out)
+{
+    const struct device *device = session_find_device(session, "cuMemGetInfo", in->device);
+    size_t free_bytes = 0, total = 0;
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    CUresult result = session_enter(session, device);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuMemGetInfo_v2(&free_bytes, &total);
+    if (result != CUDA_SUCCESS)
+        return result;
+
+    uint64_t limit = session->memory_limit[in->device];
+    uint64_t used = session->device[in->device].memory_used;
+    uint64_t left = limit > used ? limit - used : 0;
+    ret_out->free = limit && left < free_bytes ? left : free_bytes;
+    ret_out->total = total;
+    return CUDA_SUCCESS;
+}

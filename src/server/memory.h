@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory of a client. It comes in granules, which the client divides up by itself; every one is
+ * known here, because a copy may touch what is the client's own and nothing else.
+ */
+#pragma once
+
+#include "session.h"
+
+enum granule_kind {
+    GRANULE_SHARED, /* the GPU-visible region of the window: belongs to the window */
+    GRANULE_DEVICE,
+    GRANULE_HOST,
+    GRANULE_GLOBAL, /* a variable of a module: belongs to the module */
+};
+
+struct module;
+
+struct granule {
+    struct list link; /* in the window's idle list */
+    enum granule_kind kind;
+    unsigned part; /* of the window: device ordinal, or device count for host memory */
+    uint64_t address, size;
+    CUmemGenericAllocationHandle handle; /* DEVICE */
+    int fd;                              /* HOST: memfd, -1 otherwise */
+    struct module *module;               /* GLOBAL */
+};
+
+/* Lets the client copy to and from [address, address + size). 0 or CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult memory_allow(struct session *session, const struct granule *like);
+
+/* Whether all of [address, address + size) is the client's own. */
+bool memory_covers(const struct session *session, uint64_t address, uint64_t size);
+
+/* The variables of a module are gone with it. */
+void memory_forget_module(struct session *session, const struct module *module);
+
+/* Gives every granule back. The client's work is done. */
+void memory_release_all(struct session *session);

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who comes and who goes. All of it happens on the main thread, which never waits for a client or
+ * for the driver.
+ */
+#include "server.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach_client.h"
+#include "cleanup.h"
+#include "control.h"
+#include "fd.h"
+#include "log.h"
+#include "sock.h"
+#include "text.h"
+
+static void enlist(struct server *server, struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_append(&server->sessions, &session->link);
+    server->session_count++;
+}
+
+static void delist(struct server *server, struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_remove(&session->link);
+    server->session_count--;
+}
+
+/* A terminated client keeps its place, without a thread, until its process lets go of the socket. */
+static bool is_over(const struct session *session)
+{
+    return session->phase == SESSION_DONE &&
+           (!session->window || session->distrusted || sock_hung_up(session->socket) ||
+            session->end_status == CUDA_SUCCESS);
+}
+
+static void bury(struct server *server, struct session *session)
+{
+    log_debug("Session %u is over", session->id);
+    pthread_join(session->thread, NULL);
+    delist(server, session);
+    control_client_gone(server, session->who.identity.pid, session->announced ? session->id : 0,
+                        (CUresult)session->end_status, "");
+    session_destroy(session);
+}
+
+static void look_after(struct server *server, struct session *session)
+{
+    if (!session->announced && session->window_taken) {
+        session->announced = true;
+        control_client_attached(server, session);
+    }
+    if (is_over(session))
+        bury(server, session);
+}
+
+static void look_after_all(struct server *server)
+{
+    list_for_each_safe(struct session, session, &server->sessions, link)
+        look_after(server, session);
+    if (server->leaving && list_empty(&server->sessions))
+        loop_stop(server->loop);
+}
+
+static void on_notice(void *context, int fd)
+{
+    uint64_t count;
+
+    if (read(fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
+        look_after_all(context);
+}
+
+void server_notify(struct server *server)
+{
+    uint64_t one = 1;
+
+    if (write(server->done_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
+        log_line("The main thread can not be woken: %s", strerror(errno));
+}
+
+/* Also called for every message that the session's thread is going to read. */
+static void on_hang_up(void *context, int fd)
+{
+    struct session *session = context;
+
+    if (!sock_hung_up(fd))
+        return;
+    if (session->phase == SESSION_DONE)
+        server_notify(session->server);
+    else
+        session_stop(session, CUDA_SUCCESS);
+}
+
+/* Why this client can not be taken, or NULL. */
+static const char *objection(const struct server *server, CUresult *ret_status)
+{
+    *ret_status = CUDA_ERROR_MPS_SERVER_NOT_READY;
+    if (server->leaving)
+        return "the server is shutting down";
+    if (server->faulted)
+        return "the server is recovering from a fatal error";
+    *ret_status = CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
+    return server->session_count >= server->clients_max ? "the server has as many clients as it takes"
+                                                        : NULL;
+}
+
+static void turn_away(struct server *server, const struct server_client *who, int socket,
+                      CUresult status, const char *why)
+{
+    log_line("Client {PID: %d} is refused: %s", who->identity.pid, why);
+    attach_refuse(socket, status, "%s", why);
+    control_client_gone(server, who->identity.pid, 0, status, why);
+    fd_close(&socket);
+}
+
+void server_take_client(struct server *server, const struct server_client *who, int socket)
+{
+    CUresult status;
+    const char *why = objection(server, &status);
+
+    if (why) {
+        turn_away(server, who, socket, status, why);
+        return;
+    }
+    struct session *session = session_create(server, who);
+    if (!session) {
+        turn_away(server, who, socket, CUDA_ERROR_OUT_OF_MEMORY, "the server is out of memory");
+        return;
+    }
+    session->socket = socket;
+    enlist(server, session);
+    session->hang_up = loop_watch_changes(server->loop, socket, on_hang_up, session);
+    if (!session->hang_up || session_start(session)) {
+        delist(server, session);
+        turn_away(server, who, fd_steal(&session->socket), CUDA_ERROR_OUT_OF_MEMORY,
+                  "the server is out of threads");
+        session_destroy(session);
+    }
+}
+
+static void send_away_all(struct server *server)
+{
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        session_fail(session, CUDA_ERROR_MPS_RPC_FAILURE);
+        session_stop(session, CUDA_SUCCESS);
+    }
+}
+
+void server_leave(struct server *server, bool force)
+{
+    if (!server->leaving)
+        log_line(force ? "Server is shutting down" : "Server leaves after its last client");
+    server->leaving = true;
+    if (force)
+        send_away_all(server);
+    if (force || list_empty(&server->sessions))
+        loop_stop(server->loop);
+}
+
+static void on_caller(void *context, int listen_fd)
+{
+    struct server *server = context;
+    struct server_client who = {.identity.since = time(NULL)};
+    pid_t pid;
+    uid_t uid;
+    gid_t gid;
+    int socket = -1;
+
+    if (sock_accept(listen_fd, &socket) || sock_peer(socket, &pid, &uid, &gid)) {
+        fd_close(&socket);
+        return;
+    }
+    who.identity.pid = pid;
+    who.identity.uid = uid;
+    who.identity.gid = gid;
+    server_take_client(server, &who, socket);
+}
+
+int server_listen(struct server *server, const char *path)
+{
+    int error = sock_listen(path, 0600, &server->listen_fd);
+
+    if (error)
+        return error;
+    return loop_watch_readable(server->loop, server->listen_fd, on_caller, server) ? 0 : -ENOMEM;
+}
+
+int server_init(struct server *server)
+{
+    pthread_mutex_init(&server->lock, NULL);
+    list_init(&server->sessions);
+    server->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (server->done_fd < 0)
+        return -errno;
+    server->loop = loop_create();
+    if (!server->loop)
+        return -ENOMEM;
+    return loop_watch_readable(server->loop, server->done_fd, on_notice, server) ? 0 : -ENOMEM;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * funnel-server: from its command line to its end.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "fault.h"
+#include "log.h"
+#include "server.h"
+#include "text.h"
+
+/* More than this many clients are never taken, however many windows there are. */
+#define CLIENTS_MAX 256u
+
+/* Hardware queues of a context: a stream that waits holds one, and with all of them held every other
+ * stream stands still. The driver's own default is 8. */
+#define HARDWARE_QUEUES "32"
+
+struct options {
+    enum driver_kind device;
+    const char *listen_path;
+    int control_fd;
+    int log_fd;
+};
+
+static const char usage[] =
+    "usage: funnel-server [--device auto|cuda|soft] [--control-fd N] [--log-fd N]\n"
+    "       funnel-server [--device auto|cuda|soft] --listen SOCKET\n"
+    "Shares a GPU between CUDA programs. Started by funneld; --listen is for tests.\n";
+
+static int parse_number(const char *text, int *ret_number)
+{
+    uint64_t number;
+
+    if (text_to_u64(text, &number) || number > INT32_MAX)
+        return -1;
+    *ret_number = (int)number;
+    return 0;
+}
+
+static int parse_options(int argc, char **argv, struct options *ret_options)
+{
+    static const struct option known[] = {
+        {"device", required_argument, NULL, 'd'}, {"control-fd", required_argument, NULL, 'c'},
+        {"log-fd", required_argument, NULL, 'l'}, {"listen", required_argument, NULL, 'L'},
+        {NULL, 0, NULL, 0},
+    };
+    struct options options = {.control_fd = -1, .log_fd = -1};
+    int option, error = 0;
+
+    while (!error && (option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        switch (option) {
+        case 'd':
+            error = driver_kind_parse(optarg, &options.device);
+            break;
+        case 'c':
+            error = parse_number(optarg, &options.control_fd);
+            break;
+        case 'l':
+            error = parse_number(optarg, &options.log_fd);
+            break;
+        case 'L':
+            options.listen_path = optarg;
+            break;
+        default:
+            error = -1;
+        }
+    }
+    if (!options.listen_path && options.control_fd < 0)
+        options.control_fd = SERVER_CONTROL_FD;
+    if (options.log_fd < 0)
+        options.log_fd = options.listen_path ? STDERR_FILENO : SERVER_LOG_FD;
+    *ret_options = options;
+    return error || optind < argc ? -1 : 0;
+}
+
+/* A library preloaded into programs is our own client; the real driver must not meet it here. */
+static void shed_preload(char **argv)
+{
+    if (!getenv("LD_PRELOAD"))
+        return;
+    unsetenv("LD_PRELOAD");
+    execv("/proc/self/exe", argv);
+}
+
+/* The driver must not take our daemon, or NVIDIA's, for an MPS server and become its client. */
+static void prepare_environment(char *ret_pipe_directory)
+{
+    strcpy(ret_pipe_directory, "/tmp/funnel-server-XXXXXX");
+    if (mkdtemp(ret_pipe_directory))
+        setenv("CUDA_MPS_PIPE_DIRECTORY", ret_pipe_directory, 1);
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", HARDWARE_QUEUES, 1);
+    unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+    unsetenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+    unsetenv("CUDA_MPS_CLIENT_PRIORITY");
+}
+
+static int start_devices(struct server *server, enum driver_kind wanted, char *why, size_t why_size)
+{
+    char pipe_directory[] = "/tmp/funnel-server-XXXXXX";
+
+    prepare_environment(pipe_directory);
+    int error = driver_load(wanted, &server->driver_kind, why, why_size);
+    if (!error)
+        error = devices_init(&server->devices, why, why_size);
+    rmdir(pipe_directory);
+    if (error)
+        return error;
+
+    windows_init(&server->windows, &server->devices);
+    server->clients_max = windows_limit(&server->devices);
+    if (server->clients_max > CLIENTS_MAX)
+        server->clients_max = CLIENTS_MAX;
+    log_line("Driver library %s, version %d (%s)", driver_path(), server->devices.driver_version,
+             server->driver_kind == DRIVER_SOFT ? "the software GPU" : "NVIDIA's");
+    return 0;
+}
+
+static void on_signal(void *context, int signal_number)
+{
+    log_line("Signal %d", signal_number);
+    server_leave(context, true);
+}
+
+static int start_serving(struct server *server, const struct options *options, char *why,
+                         size_t why_size)
+{
+    int error = server_init(server);
+
+    if (!error)
+        error = fault_watch_start(server);
+    if (!error && server->control_fd >= 0)
+        error = control_start(server);
+    if (!error && options->listen_path)
+        error = server_listen(server, options->listen_path);
+    if (!error && (!loop_watch_signal(server->loop, SIGTERM, on_signal, server) ||
+                   !loop_watch_signal(server->loop, SIGINT, on_signal, server)))
+        error = -1;
+    if (error)
+        text_format(why, why_size, "the server can not start serving: %s", strerror(-error));
+    return error;
+}
+
+static int start(struct server *server, const struct options *options, char *why, size_t why_size)
+{
+    int error = start_devices(server, options->device, why, why_size);
+
+    return error ? error : start_serving(server, options, why, why_size);
+}
+
+int server_main(int argc, char **argv)
+{
+    static struct server server;
+    struct options options;
+    char why[400] = "";
+
+    if (parse_options(argc, argv, &options)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    shed_preload(argv);
+    signal(SIGPIPE, SIG_IGN);
+    log_open(options.log_fd, "Server");
+    log_line("Startup");
+    server.control_fd = options.control_fd;
+    server.listen_fd = -1;
+    server.log_fd = options.log_fd;
+
+    if (start(&server, &options, why, sizeof(why))) {
+        log_line("Server can not start: %s", why);
+        control_failed(options.control_fd, CUDA_ERROR_SYSTEM_NOT_READY, why);
+        return 1;
+    }
+    control_ready(&server);
+    log_line("Server has started");
+    loop_run(server.loop);
+    log_line("Server exits");
+    /* Threads of sessions may still be inside the driver, so nothing is torn down under them. */
+    _exit(0);
+}

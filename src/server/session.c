@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions: making them, ending them, and what the parts of a session have in common.
+ */
+#include "session.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "attach_client.h"
+#include "cleanup.h"
+#include "clock.h"
+#include "fd.h"
+#include "futex.h"
+#include "log.h"
+#include "server.h"
+#include "server_dispatch.h"
+#include "session_end.h"
+#include "text.h"
+#include "worker.h"
+
+/* Sentences a client may cause in the log within this time. */
+#define COMPLAINTS_MAX 20u
+#define COMPLAINTS_NS (10 * NS_PER_SEC)
+
+static void *session_thread(void *context)
+{
+    struct session *session = context;
+
+    if (attach_client(session)) {
+        session->phase = SESSION_SERVING;
+        session->window_taken = true;
+        server_notify(session->server);
+        worker_run(session);
+    }
+    session_wind_up(session);
+    session->phase = SESSION_DONE;
+    server_notify(session->server);
+    return NULL;
+}
+
+static void init_lists(struct session *session)
+{
+    list_init(&session->link);
+    list_init(&session->blobs);
+    list_init(&session->waits);
+    ranges_init(&session->extents);
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        list_init(&session->device[i].streams);
+}
+
+struct session *session_create(struct server *server, const struct server_client *who)
+{
+    struct session *session = calloc(1, sizeof(*session));
+
+    if (!session || handles_init(&session->objects, SESSION_HANDLES_MAX)) {
+        free(session);
+        return NULL;
+    }
+    session->server = server;
+    session->who = *who;
+    session->id = ++server->next_id;
+    session->socket = -1;
+    session->phase = SESSION_ATTACHING;
+    init_lists(session);
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        session->memory_limit[i] = who->limits.memory_limit[i];
+    return session;
+}
+
+int session_start(struct session *session)
+{
+    return -pthread_create(&session->thread, NULL, session_thread, session);
+}
+
+void session_destroy(struct session *session)
+{
+    if (!session)
+        return;
+    watch_destroy(session->hang_up);
+    if (session->distrusted)
+        windows_retire(&session->server->windows, session->window);
+    else
+        windows_put_back(&session->server->windows, session->window);
+    channel_server_destroy(session->channel);
+    handles_fini(&session->objects);
+    fd_close(&session->socket);
+    free(session);
+}
+
+/* The channel comes into being while others may already want to reach it. */
+static struct channel_server *reach_channel(struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    return session->channel;
+}
+
+void session_stop(struct session *session, CUresult status)
+{
+    int none = 0;
+    struct channel_server *channel = reach_channel(session);
+
+    atomic_compare_exchange_strong(&session->end_status, &none, (int)status);
+    session->stop = true;
+    if (channel)
+        channel_server_kick(channel);
+    /* A thread that is sending to a client that does not read must come back, too. */
+    if (status == CUDA_SUCCESS)
+        shutdown(session->socket, SHUT_RDWR);
+}
+
+/* Nobody knows on which words the client's threads sleep, so all of them are woken. */
+static void wake_all_fences(const struct window *window)
+{
+    for (uint32_t word = 0; word < GPU_REGION_FENCES; word++)
+        futex_wake(window_fence(window, word), INT_MAX);
+}
+
+void session_fail_locked(struct session *session, CUresult status)
+{
+    if (!session->channel)
+        return;
+    channel_server_fail(session->channel, status);
+    if (session->phase == SESSION_SERVING)
+        wake_all_fences(session->window);
+}
+
+void session_fail(struct session *session, CUresult status)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    session_fail_locked(session, status);
+}
+
+CUresult session_enter(struct session *session, const struct device *device)
+{
+    if (session->current == device)
+        return CUDA_SUCCESS;
+    CUresult result = device_enter(device);
+    if (result != CUDA_SUCCESS)
+        return result;
+    session->current = device;
+    session->device_mask |= 1ull << device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+const struct device *session_find_device(struct session *session, const char *call, uint32_t index)
+{
+    const struct devices *devices = &session->server->devices;
+
+    if (index < devices->count)
+        return &devices->device[index];
+    session_complain(session, "%s: device %u, there are %u", call, index, devices->count);
+    return NULL;
+}
+
+CUresult session_put(struct session *session, enum wire_handle kind, uint64_t handle, void *object)
+{
+    if (handle_type(handle) != kind) {
+        session_complain(session, "new handle %#llx is of another kind", (unsigned long long)handle);
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    switch (handles_put(&session->objects, handle, object)) {
+    case 0:
+        return CUDA_SUCCESS;
+    case -ENOMEM:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    default:
+        session_complain(session, "new handle %#llx is in use or out of bounds",
+                         (unsigned long long)handle);
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+}
+
+void session_remove(struct session *session, enum wire_handle kind, uint64_t handle)
+{
+    handles_remove(&session->objects, kind, handle);
+}
+
+void session_launched(struct session *session, const char *kernel)
+{
+    atomic_fetch_add_explicit(&session->launches, 1, memory_order_relaxed);
+    text_copy(session->last_kernel, sizeof(session->last_kernel), kernel);
+}
+
+/* Counts one: false when the client has had its share for now, and `ret_last` on the last one. */
+static bool may_complain(struct complaints *complaints, bool *ret_last)
+{
+    uint64_t now = clock_ns();
+
+    if (now - complaints->window_start > COMPLAINTS_NS) {
+        complaints->window_start = now;
+        complaints->count = 0;
+    }
+    complaints->count++;
+    *ret_last = complaints->count == COMPLAINTS_MAX;
+    return complaints->count <= COMPLAINTS_MAX;
+}
+
+void session_complain(struct session *session, const char *format, ...)
+{
+    char text[512];
+    bool last;
+    va_list arguments;
+
+    if (!may_complain(&session->complaints, &last))
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    log_line("Client " CLIENT_FORMAT ": %s%s", CLIENT_ARGS(session), text,
+             last ? " (no more of its mistakes are logged for a while)" : "");
+}
+
+/* ---- what the generated dispatcher asks of a session ---- */
+
+void *session_lookup(struct session *session, enum wire_handle kind, uint64_t handle)
+{
+    return handles_get(&session->objects, kind, handle);
+}
+
+void session_no_handle(struct session *session, const char *call, const char *argument,
+                       uint64_t handle)
+{
+    session_complain(session, "%s: %s: %#llx (index %u, generation %u) is not there, or not any more",
+                     call, argument, (unsigned long long)handle, handle_index(handle),
+                     handle_generation(handle));
+}
+
+void session_async_failed(struct session *session, const char *call, CUresult status)
+{
+    session_complain(session, "%s failed: %s", call, driver_error_name(status));
+    channel_server_defer(session->channel, status);
+    worker_check(session, status);
+}
+
+bool session_reply(struct session *session, int slot, CUresult status, const void *data,
+                   uint32_t size)
+{
+    worker_check(session, status);
+    return !channel_server_reply(session->channel, slot, status, data, size);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session is one client from its hello to the return of the last thing it held.
+ *
+ * Its own thread does everything that may take long: it shakes hands (attach.c), runs the client's
+ * commands (worker.c) and clears up (cleanup.c). The main thread makes sessions, notices that a
+ * client has hung up, and buries the session when its thread is done. What the two share is the
+ * part marked so below, under the server's lock or atomic.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "channel.h"
+#include "device.h"
+#include "handles.h"
+#include "list.h"
+#include "ranges.h"
+#include "server_protocol.h"
+#include "window.h"
+#include "wire_calls.h"
+
+struct server;
+struct stream;
+struct watch;
+
+/* What one client may hold at a time. Far above what programs use, far below what hurts others. */
+#define SESSION_HANDLES_MAX (1u << 20)
+#define SESSION_STREAMS_MAX 4096u
+#define SESSION_EVENTS_MAX (1u << 17)
+#define SESSION_MODULES_MAX (1u << 14)
+#define SESSION_FUNCTIONS_MAX (1u << 19)
+#define SESSION_GRANULES_MAX (1u << 16)
+
+enum session_phase {
+    SESSION_ATTACHING,
+    SESSION_SERVING,
+    SESSION_DONE, /* its thread has ended or is about to; nothing is held but the window */
+};
+
+/* What a client has on one device. */
+struct session_device {
+    struct list streams;
+    struct stream *legacy; /* one of them; NULL until the client makes it */
+    atomic_uint_fast64_t memory_used;
+};
+
+/* What is known from outside about the stream of a fence word. */
+struct in_flight {
+    uint32_t promised; /* the number that was last asked to be written */
+    uint32_t unfenced; /* pieces of work behind it */
+};
+
+/* Sentences are cheap to provoke, so a client has only so many in a while. */
+struct complaints {
+    uint64_t window_start;
+    unsigned count;
+};
+
+struct session {
+    struct server *server;
+    struct server_client who; /* as the daemon sent it, or as --listen found out */
+    uint32_t id;
+    int socket;
+
+    /* The main thread's. */
+    struct list link;
+    struct watch *hang_up;
+    pthread_t thread;
+    bool announced; /* the daemon was told that it attached */
+
+    /* Shared. */
+    _Atomic enum session_phase phase;
+    atomic_bool window_taken; /* it has attached */
+    atomic_bool stop;       /* the thread shall come to an end */
+    atomic_int end_status;  /* why the server ended the client: a CUresult, 0 = it left by itself */
+    atomic_bool distrusted; /* it broke the protocol; nothing it can still write to is used again */
+    struct channel_server *channel; /* written under the server's lock */
+    atomic_uint_fast64_t memory_limit[SERVER_MAX_DEVICES]; /* 0 = none */
+    atomic_uint_fast64_t launches, copies, copied_bytes;
+    atomic_uint_fast64_t device_mask; /* devices that it has used */
+    struct in_flight in_flight[GPU_REGION_FENCES]; /* by fence word: see fence.c */
+
+    /* The session thread's. */
+    struct window *window;
+    struct handles objects;
+    struct session_device device[SERVER_MAX_DEVICES];
+    const struct device *current; /* whose context the thread is in */
+    struct ranges extents;        /* struct granule: every range that the client may copy to or from */
+    unsigned streams, events, modules, functions;
+    struct list blobs; /* struct blob: received, and not asked for yet */
+    unsigned blob_count;
+    uint32_t gate_seq[GPU_REGION_GATES]; /* what streams wait for in each gate word */
+    struct list waits;                   /* struct wait: what streams wait for elsewhere */
+    unsigned wait_count;
+    struct complaints complaints;
+    char last_kernel[128]; /* for fault reports, which read it without a lock */
+};
+
+/* A session without thread and socket; NULL when out of memory. */
+struct session *session_create(struct server *server, const struct server_client *who);
+
+/* Starts its thread: 0 or -errno. */
+int session_start(struct session *session);
+
+/* Its thread is done and joined, or was never started. */
+void session_destroy(struct session *session);
+
+/* Asks the thread to come to an end; never waits. `status` is for the record, 0 = hung up. */
+void session_stop(struct session *session, CUresult status);
+
+/* Every later call of the client reports `status`, and whoever sleeps in it wakes. The second is
+ * for callers that hold the server's lock. */
+void session_fail(struct session *session, CUresult status);
+void session_fail_locked(struct session *session, CUresult status);
+
+/* Enters an object under a handle that the client minted. The handle must be of the kind. */
+CUresult session_put(struct session *session, enum wire_handle kind, uint64_t handle, void *object);
+
+/* Takes it out again. */
+void session_remove(struct session *session, enum wire_handle kind, uint64_t handle);
+
+/* Makes the thread's current context that of a device. */
+CUresult session_enter(struct session *session, const struct device *device);
+
+/* The device with this number, or NULL and a sentence. */
+const struct device *session_find_device(struct session *session, const char *call, uint32_t index);
+
+/* Notes a launch, for the counters and for fault reports. */
+void session_launched(struct session *session, const char *kernel);
+
+/* A sentence about a mistake of the client, into the log: which call, which argument, which limit. */
+void session_complain(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* How the log calls a client. */
+#define CLIENT_FORMAT "{PID: %d, Context ID: %u}"
+#define CLIENT_ARGS(session) (session)->who.identity.pid, (session)->id

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clearing up behind a client. However it ended, its streams first come to rest: memory under a
+ * running kernel must not go away, for that would be a fault, and a fault ends every client.
+ */
+#include "session_end.h"
+
+#include <time.h>
+
+#include "blob.h"
+#include "clock.h"
+#include "fault.h"
+#include "hold.h"
+#include "log.h"
+#include "memory.h"
+#include "objects.h"
+#include "server.h"
+#include "stream.h"
+#include "worker.h"
+
+#define DRAIN_PAUSE_NS_MIN (50 * NS_PER_US)
+#define DRAIN_PAUSE_NS_MAX (5 * NS_PER_MS)
+#define DRAIN_WARN_NS (5 * NS_PER_SEC)
+
+static bool device_is_quiet(struct session *session, unsigned index)
+{
+    const struct device *device = &session->server->devices.device[index];
+
+    list_for_each(struct stream, stream, &session->device[index].streams, link)
+    {
+        if (!stream->driver || session_enter(session, device) != CUDA_SUCCESS)
+            continue;
+        CUresult result = driver.cuStreamQuery(stream->driver);
+        worker_check(session, result);
+        if (result == CUDA_ERROR_NOT_READY)
+            return false;
+    }
+    return true;
+}
+
+static bool is_quiet(struct session *session)
+{
+    for (unsigned i = 0; i < session->server->devices.count; i++) {
+        if (!device_is_quiet(session, i))
+            return false;
+    }
+    return true;
+}
+
+static void drain(struct session *session)
+{
+    struct timespec pause = {.tv_nsec = DRAIN_PAUSE_NS_MIN};
+    uint64_t warn_at = clock_ns() + DRAIN_WARN_NS;
+    bool warned = false;
+
+    for (;;) {
+        hold_release_all(session);
+        if (is_quiet(session) || session->server->faulted)
+            return;
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < (long)DRAIN_PAUSE_NS_MAX)
+            pause.tv_nsec *= 2;
+        if (!warned && clock_ns() > warn_at) {
+            warned = true;
+            log_line("Client " CLIENT_FORMAT " is gone, but its work goes on (last kernel: %s)",
+                     CLIENT_ARGS(session), session->last_kernel);
+        }
+    }
+}
+
+static void destroy_streams(struct session *session)
+{
+    for (unsigned i = 0; i < session->server->devices.count; i++) {
+        struct session_device *home = &session->device[i];
+        session_enter(session, &session->server->devices.device[i]);
+        home->legacy = NULL;
+        list_for_each_safe(struct stream, stream, &home->streams, link)
+        {
+            list_remove(&stream->link);
+            stream_destroy(stream);
+        }
+    }
+}
+
+static void destroy_object(void *context, uint64_t handle, void *object)
+{
+    struct session *session = context;
+
+    switch (handle_type(handle)) {
+    case WIRE_EVENT:
+        event_destroy(object);
+        break;
+    case WIRE_MODULE:
+        session_remove(session, WIRE_MODULE, handle);
+        module_destroy(session, object); /* and its functions */
+        break;
+    default:
+        break; /* streams are gone already, functions go with their modules */
+    }
+}
+
+void session_wind_up(struct session *session)
+{
+    if (session->window) {
+        drain(session);
+        destroy_streams(session);
+        handles_for_each(&session->objects, destroy_object, session);
+        memory_release_all(session);
+        log_line("Client " CLIENT_FORMAT " exit", CLIENT_ARGS(session));
+    }
+    hold_forget_all(session);
+    blob_drop_all(session);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams, and the order that CUDA promises between the legacy default stream and the others.
+ *
+ * The rule: work on the legacy stream begins when all earlier work on the client's blocking streams
+ * is done, and work on a blocking stream begins when all earlier work on the legacy stream is done.
+ * Every stream counts its work; a stream that is to follow another one waits for an event behind the
+ * other's work, unless it has waited for that much already. A client with one stream pays nothing.
+ */
+#include "stream.h"
+
+#include <stdlib.h>
+
+#include "fence.h"
+#include "server_dispatch.h"
+
+static struct session_device *stream_home(const struct stream *stream)
+{
+    return &stream->session->device[stream->device->ordinal];
+}
+
+/* The event behind everything that `stream` was given. */
+static CUresult stream_mark(struct stream *stream)
+{
+    if (stream->order && stream->ordered_work == stream->work)
+        return CUDA_SUCCESS;
+
+    CUresult result = CUDA_SUCCESS;
+    if (!stream->order)
+        result = driver.cuEventCreate(&stream->order, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuEventRecord(stream->order, stream->driver);
+    if (result == CUDA_SUCCESS)
+        stream->ordered_work = stream->work;
+    return result;
+}
+
+/* What `stream` is given from now on begins behind what `other` was given so far. */
+static CUresult stream_follow(struct stream *stream, struct stream *other)
+{
+    CUresult result = stream_mark(other);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamWaitEvent(stream->driver, other->order, 0);
+    return result;
+}
+
+static CUresult legacy_follow_blocking(struct stream *legacy, struct stream *stream)
+{
+    if (!stream->blocking || !stream->driver || stream->seen_by_legacy == stream->work)
+        return CUDA_SUCCESS;
+
+    CUresult result = stream_follow(legacy, stream);
+    if (result == CUDA_SUCCESS)
+        stream->seen_by_legacy = stream->work;
+    return result;
+}
+
+static CUresult legacy_follow_all(struct stream *legacy)
+{
+    list_for_each(struct stream, stream, &stream_home(legacy)->streams, link)
+    {
+        CUresult result = legacy_follow_blocking(legacy, stream);
+        if (result != CUDA_SUCCESS)
+            return result;
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult blocking_follow_legacy(struct stream *stream)
+{
+    struct stream *legacy = stream_home(stream)->legacy;
+
+    if (!legacy || !legacy->driver || stream->legacy_seen == legacy->work)
+        return CUDA_SUCCESS;
+
+    CUresult result = stream_follow(stream, legacy);
+    if (result == CUDA_SUCCESS)
+        stream->legacy_seen = legacy->work;
+    return result;
+}
+
+CUresult stream_begin(struct stream *stream)
+{
+    if (!stream->driver)
+        return CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = session_enter(stream->session, stream->device);
+
+    if (result == CUDA_SUCCESS && stream->legacy)
+        result = legacy_follow_all(stream);
+    else if (result == CUDA_SUCCESS && stream->blocking)
+        result = blocking_follow_legacy(stream);
+    return result;
+}
+
+CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result)
+{
+    stream->work++;
+    if (!seq) {
+        fence_note_work(stream);
+        return result;
+    }
+    CUresult fenced = fence_write(stream, seq);
+    return result != CUDA_SUCCESS ? result : fenced;
+}
+
+/* A client below normal priority runs at the bottom; the others keep one level above it. */
+static int granted_priority(const struct session *session, const struct device *device, int asked)
+{
+    int least = device->record.priority_least, greatest = device->record.priority_greatest;
+    int granted = session->who.limits.priority ? least : asked - 1;
+
+    if (granted > least)
+        granted = least;
+    return granted < greatest ? greatest : granted;
+}
+
+static CUresult stream_check(struct session *session, const struct wire_cuStreamCreateWithPriority *in,
+                             const struct device **ret_device)
+{
+    const struct device *device = session_find_device(session, "cuStreamCreate", in->device);
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (in->word >= GPU_REGION_FENCES) {
+        session_complain(session, "cuStreamCreate: fence word %u, there are %u", in->word,
+                         GPU_REGION_FENCES);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (in->flags & ~(CU_STREAM_NON_BLOCKING | WIRE_STREAM_LEGACY)) {
+        session_complain(session, "cuStreamCreate: flags %#x are not known", in->flags);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (session->streams >= SESSION_STREAMS_MAX) {
+        session_complain(session, "cuStreamCreate: more than %u streams", SESSION_STREAMS_MAX);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *ret_device = device;
+    return CUDA_SUCCESS;
+}
+
+static struct stream *stream_create(struct session *session, const struct device *device,
+                                    const struct wire_cuStreamCreateWithPriority *in)
+{
+    struct stream *stream = calloc(1, sizeof(*stream));
+
+    if (!stream)
+        return NULL;
+    stream->session = session;
+    stream->device = device;
+    stream->word = in->word;
+    stream->legacy = in->flags & WIRE_STREAM_LEGACY;
+    stream->blocking = !stream->legacy && !(in->flags & CU_STREAM_NON_BLOCKING);
+    list_init(&stream->link);
+    return stream;
+}
+
+static void stream_enlist(struct stream *stream)
+{
+    struct session_device *home = stream_home(stream);
+
+    list_append(&home->streams, &stream->link);
+    if (stream->legacy && !home->legacy)
+        home->legacy = stream;
+    stream->session->streams++;
+}
+
+/* The client goes on as if this had worked. So a stream that the driver refuses is kept all the
+ * same, without a stream of the driver: its work fails, and its fences are still written. */
+CUresult serve_cuStreamCreateWithPriority(struct session *session,
+                                          const struct wire_cuStreamCreateWithPriority *in)
+{
+    const struct device *device;
+    CUresult result = stream_check(session, in, &device);
+    if (result != CUDA_SUCCESS)
+        return result;
+
+    struct stream *stream = stream_create(session, device, in);
+    if (!stream)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = session_put(session, WIRE_STREAM, in->hStream, stream);
+    if (result != CUDA_SUCCESS) {
+        free(stream);
+        return result;
+    }
+    stream_enlist(stream);
+
+    result = session_enter(session, device);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamCreateWithPriority(
+            &stream->driver, CU_STREAM_NON_BLOCKING,
+            granted_priority(session, device, in->priority));
+    return result;
+}
+
+void stream_destroy(struct stream *stream)
+{
+    if (!stream)
+        return;
+    if (stream->order)
+        driver.cuEventDestroy_v2(stream->order);
+    if (stream->driver)
+        driver.cuStreamDestroy_v2(stream->driver);
+    free(stream);
+}
+
+CUresult serve_cuStreamDestroy_v2(struct session *session, const struct wire_cuStreamDestroy_v2 *in,
+                                  struct stream *hStream)
+{
+    struct session_device *home = stream_home(hStream);
+    CUresult result = session_enter(session, hStream->device);
+
+    /* The legacy stream still has to wait for what this one was given. */
+    if (result == CUDA_SUCCESS && home->legacy && home->legacy->driver && hStream->driver)
+        result = legacy_follow_blocking(home->legacy, hStream);
+    if (home->legacy == hStream)
+        home->legacy = NULL;
+    list_remove(&hStream->link);
+    session_remove(session, WIRE_STREAM, in->hStream);
+    session->streams--;
+    stream_destroy(hStream);
+    return result;
+}

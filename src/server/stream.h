@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stream of a client, and the fence behind its work.
+ *
+ * Every stream is a non-blocking stream of the driver, so that no client waits for another. CUDA's
+ * rule about the legacy default stream is rebuilt here for each client by itself: see stream.c.
+ */
+#pragma once
+
+#include "session.h"
+
+struct stream {
+    struct list link;
+    struct session *session;
+    const struct device *device;
+    CUstream driver;   /* NULL when the driver refused to make it */
+    uint32_t word;     /* index of its fence word */
+    bool legacy;       /* the client's legacy default stream */
+    bool blocking;     /* keeps order with the legacy stream */
+    bool gated;        /* was given a callback: the last one waits in word `gate` for gate_seq, */
+    uint32_t gate, gate_seq, gate_fence; /* once the stream has got to gate_fence */
+
+    uint64_t work;           /* how many pieces of work it was given */
+    uint64_t legacy_seen;    /* blocking: up to here it waits for the legacy stream's work */
+    uint64_t seen_by_legacy; /* blocking: up to here the legacy stream waits for its work */
+    CUevent order;           /* recorded behind ordered_work; made when first needed */
+    uint64_t ordered_work;
+};
+
+/* Before work is put into a stream: enters its context and orders it against the legacy stream. */
+CUresult stream_begin(struct stream *stream);
+
+/* After it: writes the fence, also behind work that failed, for somebody may wait for it. Returns
+ * `result`, or the fence's own failure. */
+CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result);
+
+/* Ends a stream that is not in the handle table any more. */
+void stream_destroy(struct stream *stream);

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reserves windows and takes them back. The device part is reserved with the driver, the host part
+ * with mmap; into the start of the host part goes the GPU-visible region (region.h).
+ */
+#include "window.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "cleanup.h"
+#include "fd.h"
+#include "host_memory.h"
+#include "log.h"
+#include "page_lock.h"
+#include "region.h"
+#include "shm.h"
+
+/* Position-independent programs are loaded near 0x550000000000, libraries above that. */
+#define WINDOW_LIMIT 0x540000000000ull
+#define WINDOW_ALIGNMENT (4ull << 30)
+
+static uint64_t window_size(const struct devices *devices)
+{
+    uint64_t size = devices->count * devices->stride + WINDOW_HOST_SPAN;
+
+    return (size + WINDOW_ALIGNMENT - 1) / WINDOW_ALIGNMENT * WINDOW_ALIGNMENT;
+}
+
+unsigned windows_limit(const struct devices *devices)
+{
+    return (unsigned)((WINDOW_LIMIT - WINDOW_FIRST) / window_size(devices));
+}
+
+void windows_init(struct windows *windows, const struct devices *devices)
+{
+    *windows = (struct windows){.devices = devices, .next_base = WINDOW_FIRST};
+    pthread_mutex_init(&windows->lock, NULL);
+    list_init(&windows->idle);
+    list_init(&windows->retired);
+}
+
+uint64_t window_part_start(const struct window *window, unsigned index)
+{
+    if (index == window->devices->count)
+        return window->host_base + GPU_REGION_SIZE;
+    return window->base + index * window->devices->stride;
+}
+
+uint64_t window_part_end(const struct window *window, unsigned index)
+{
+    if (index == window->devices->count)
+        return window->host_base + WINDOW_HOST_SPAN;
+    return window->base + (index + 1) * window->devices->stride;
+}
+
+uint32_t *window_fence(const struct window *window, uint32_t word)
+{
+    return (uint32_t *)(uintptr_t)(window->host_base + GPU_REGION_FENCE_OFFSET) + word;
+}
+
+uint32_t *window_gate(const struct window *window, uint32_t word)
+{
+    return (uint32_t *)(uintptr_t)(window->host_base + GPU_REGION_GATE_OFFSET) + word;
+}
+
+/* The driver reserves the addresses of the devices here too, so it must get them before mmap. */
+static CUresult reserve_devices(const struct window *window)
+{
+    uint64_t size = window->devices->count * window->devices->stride;
+    CUdeviceptr got = 0;
+    CUresult result = driver.cuMemAddressReserve(&got, size, 0, window->base, 0);
+
+    if (result == CUDA_SUCCESS && got != window->base) {
+        driver.cuMemAddressFree(got, size);
+        return CUDA_ERROR_MAP_FAILED;
+    }
+    return result;
+}
+
+static CUresult reserve_host(const struct window *window)
+{
+    void *wanted = (void *)(uintptr_t)window->host_base;
+    void *got = mmap(wanted, WINDOW_HOST_SPAN, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+    if (got == MAP_FAILED)
+        return CUDA_ERROR_MAP_FAILED;
+    if (got != wanted) {
+        munmap(got, WINDOW_HOST_SPAN);
+        return CUDA_ERROR_MAP_FAILED;
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult map_gpu_region(struct window *window)
+{
+    void *address = (void *)(uintptr_t)window->host_base;
+
+    if (shm_create("funnel-gpu", GPU_REGION_SIZE, &window->gpu_fd))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (shm_map(window->gpu_fd, GPU_REGION_SIZE, address, SHM_REPLACE, &address))
+        return CUDA_ERROR_MAP_FAILED;
+    return page_lock(address, GPU_REGION_SIZE);
+}
+
+static void release_addresses(struct window *window)
+{
+    driver.cuMemAddressFree(window->base, window->devices->count * window->devices->stride);
+    munmap((void *)(uintptr_t)window->host_base, WINDOW_HOST_SPAN);
+    fd_close(&window->gpu_fd);
+}
+
+static CUresult window_create(const struct devices *devices, uint64_t base,
+                              struct window **ret_window)
+{
+    struct window *window = calloc(1, sizeof(*window));
+
+    if (!window)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    window->devices = devices;
+    window->base = base;
+    window->host_base = base + devices->count * devices->stride;
+    window->gpu_fd = -1;
+    list_init(&window->link);
+    list_init(&window->idle);
+    ranges_init(&window->used);
+
+    CUresult result = reserve_devices(window);
+    if (result == CUDA_SUCCESS) {
+        result = reserve_host(window);
+        if (result == CUDA_SUCCESS)
+            result = map_gpu_region(window);
+        if (result != CUDA_SUCCESS)
+            release_addresses(window);
+    }
+    if (result != CUDA_SUCCESS) {
+        free(window);
+        return result;
+    }
+    *ret_window = window;
+    return CUDA_SUCCESS;
+}
+
+static struct window *pop(struct windows *windows, struct list *from)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+    struct window *window = list_first(from, struct window, link);
+
+    if (window)
+        list_remove(&window->link);
+    return window;
+}
+
+static uint64_t next_base(struct windows *windows)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+    uint64_t size = window_size(windows->devices);
+    uint64_t base = windows->next_base;
+
+    if (base + size > WINDOW_LIMIT)
+        return 0;
+    windows->next_base = base + size;
+    return base;
+}
+
+/* Somebody else's words must not look like fences that have been reached. */
+static void wipe(struct window *window)
+{
+    memset((void *)(uintptr_t)window->host_base, 0, GPU_REGION_SIZE);
+}
+
+/* Everything page-locked in the window gives way to new memory. */
+static CUresult renew(struct window *window)
+{
+    host_memory_drop_idle(window);
+    if (window->gpu_fd >= 0)
+        page_unlock((void *)(uintptr_t)window->host_base);
+    fd_close(&window->gpu_fd);
+    return map_gpu_region(window);
+}
+
+static CUresult take_retired(struct windows *windows, struct window **ret_window)
+{
+    struct window *window = pop(windows, &windows->retired);
+
+    if (!window)
+        return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
+    CUresult result = renew(window);
+    if (result != CUDA_SUCCESS) {
+        windows_retire(windows, window);
+        return result;
+    }
+    *ret_window = window;
+    return CUDA_SUCCESS;
+}
+
+CUresult windows_take(struct windows *windows, struct window **ret_window)
+{
+    struct window *idle = pop(windows, &windows->idle);
+
+    if (idle) {
+        wipe(idle);
+        *ret_window = idle;
+        return CUDA_SUCCESS;
+    }
+    for (;;) {
+        uint64_t base = next_base(windows);
+        if (!base)
+            return take_retired(windows, ret_window);
+        CUresult result = window_create(windows->devices, base, ret_window);
+        if (result != CUDA_ERROR_MAP_FAILED)
+            return result;
+        log_line("Window %#llx is taken in the server, trying the next", (unsigned long long)base);
+    }
+}
+
+void windows_put_back(struct windows *windows, struct window *window)
+{
+    if (!window)
+        return;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+    list_append(&windows->idle, &window->link);
+}
+
+void windows_retire(struct windows *windows, struct window *window)
+{
+    if (!window)
+        return;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+    list_append(&windows->retired, &window->link);
+}
+
+static uint64_t align_up(uint64_t value, uint64_t alignment)
+{
+    return (value + alignment - 1) / alignment * alignment;
+}
+
+CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t alignment,
+                      uint64_t *ret_address)
+{
+    uint64_t address = window_part_start(window, part);
+    uint64_t end = window_part_end(window, part);
+
+    for (;;) {
+        const struct range *next = ranges_next(&window->used, address);
+        uint64_t hole_end = next && next->start < end ? next->start : end;
+        if (hole_end >= address && hole_end - address >= size)
+            break;
+        if (hole_end == end)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        address = align_up(next->start + next->size, alignment);
+    }
+    if (ranges_add(&window->used, address, size, window))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *ret_address = address;
+    return CUDA_SUCCESS;
+}
+
+void window_unplace(struct window *window, uint64_t address)
+{
+    ranges_remove(&window->used, address, NULL);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker's loop. A command has already been copied out of shared memory when it gets here;
+ * the generated dispatcher checks its bounds, looks its handles up and calls serve_*().
+ */
+#include "worker.h"
+
+#include "fault.h"
+#include "log.h"
+#include "server_dispatch.h"
+
+/* Nobody has to wake a worker for it to notice that it shall stop; this is for lost wakes. */
+#define IDLE_WAIT_NS 500000000ull
+
+static void break_off(struct session *session, const char *what, const struct ring_message *message)
+{
+    const char *name = message ? wire_op_name(channel_kind_op(message->kind)) : NULL;
+
+    session_complain(session, "%s (%s), ending this client", what, name ? name : "no command");
+    session->distrusted = true;
+    session_fail(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
+    session_stop(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
+}
+
+/* One command, if there is one. */
+static bool run_one(struct session *session)
+{
+    const struct ring_message *message = NULL;
+    int size = channel_server_next(session->channel, &message);
+
+    if (size == 0)
+        return false;
+    if (size < 0)
+        break_off(session, "the ring makes no sense", NULL);
+    else if (!server_dispatch(session, message))
+        break_off(session, "malformed command", message);
+    return true;
+}
+
+void worker_run(struct session *session)
+{
+    while (!session->stop) {
+        if (!run_one(session))
+            channel_server_wait(session->channel, IDLE_WAIT_NS);
+    }
+}
+
+void worker_check(struct session *session, CUresult result)
+{
+    if (fault_is_fatal(result))
+        fault_raise(session->server, session, result);
+}
+
+CUresult serve_fnNote(struct session *session, const struct wire_fnNote *in)
+{
+    char text[513];
+    uint32_t size = in->text_size < sizeof(text) ? in->text_size : (uint32_t)sizeof(text) - 1;
+
+    for (uint32_t i = 0; i < size; i++) {
+        char c = ((const char *)in->text)[i];
+        text[i] = c < ' ' || c > '~' ? '?' : c;
+    }
+    text[size] = '\0';
+    session_complain(session, "%s", text);
+    return CUDA_SUCCESS;
+}
+
+/* Limits belong to the context, and the context to all clients. Those that can be granted here are
+ * granted once for everybody and never lowered. */
+CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSetLimit *in)
+{
+    const struct device *device = session_find_device(session, "cuCtxSetLimit", in->device);
+    size_t now = 0;
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    CUresult result = session_enter(session, device);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuCtxGetLimit(&now, (CUlimit)in->limit);
+    if (result != CUDA_SUCCESS || in->value <= now)
+        return result;
+    return driver.cuCtxSetLimit((CUlimit)in->limit, in->value);
+}
