@@ -142,7 +142,8 @@ CUresult serve_cuFuncSetCacheConfig(struct session *session,
 {
     CUresult result = session_enter(session, f->module->device);
 
-    if (result == CUDA_SUCCESS)
+    /* A preference; a driver without it loses nothing. */
+    if (result == CUDA_SUCCESS && driver.cuFuncSetCacheConfig)
         result = driver.cuFuncSetCacheConfig(f->driver, (CUfunc_cache)in->config);
     return result;
 }

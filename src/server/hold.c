@@ -129,6 +129,8 @@ CUresult serve_cuStreamWriteValue64_v2(struct session *session,
 
     if (check_word(session, "cuStreamWriteValue64", in->addr, 8))
         result = stream_begin(hStream);
+    if (result == CUDA_SUCCESS && !driver.cuStreamWriteValue64_v2)
+        result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamWriteValue64_v2(hStream->driver, in->addr, in->value, in->flags);
     return stream_end(hStream, in->seq, result);
@@ -184,6 +186,9 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
 
     if (check_word(session, "cuStreamWaitValue64", in->addr, 8))
         result = stream_begin(hStream);
+    if (result == CUDA_SUCCESS &&
+        (!driver.cuStreamWaitValue64_v2 || !driver.cuStreamWriteValue64_v2))
+        result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
         result = remember(hStream, in->addr, in->value, in->flags, true);
     if (result == CUDA_SUCCESS)

@@ -132,6 +132,8 @@ CUresult serve_cuOccupancyMaxActiveClusters(struct session *session,
     CUresult result = filter_attributes(session, "cuOccupancyMaxActiveClusters", in->attributes,
                                         in->attributes_size, attributes, &config.numAttrs);
 
+    if (result == CUDA_SUCCESS && !driver.cuOccupancyMaxActiveClusters)
+        result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
         result = session_enter(session, f->module->device);
     if (result == CUDA_SUCCESS)
@@ -151,6 +153,8 @@ CUresult serve_cuOccupancyMaxPotentialClusterSize(
         filter_attributes(session, "cuOccupancyMaxPotentialClusterSize", in->attributes,
                           in->attributes_size, attributes, &config.numAttrs);
 
+    if (result == CUDA_SUCCESS && !driver.cuOccupancyMaxPotentialClusterSize)
+        result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
         result = session_enter(session, f->module->device);
     if (result == CUDA_SUCCESS)

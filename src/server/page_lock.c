@@ -14,7 +14,9 @@ CUresult page_lock(void *address, size_t size)
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = driver.cuMemHostGetDevicePointer_v2(&seen, address, 0);
+    result = driver.cuMemHostGetDevicePointer_v2
+                 ? driver.cuMemHostGetDevicePointer_v2(&seen, address, 0)
+                 : CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS && seen != (uintptr_t)address)
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (result != CUDA_SUCCESS)
