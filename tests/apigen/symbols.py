@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A libcuda.so.1 of ours exports exactly what NVIDIA's does: symbols.py LIBRARY SYMBOLS
+
+Exits with 77 when the library has not been built."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def exported(library):
+    listing = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True,
+                             check=True).stdout
+    return {line.split()[-1] for line in listing.splitlines()}
+
+
+def main(library, symbols):
+    if not Path(library).exists():
+        print(f"{library} has not been built")
+        return 77
+    have, want = exported(library), set(Path(symbols).read_text().split())
+    for symbol in sorted(want - have):
+        print(f"missing: {symbol}")
+    for symbol in sorted(have - want):
+        print(f"not NVIDIA's: {symbol}")
+    print(f"{len(have & want)} of {len(want)} exported")
+    return 0 if have == want else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
