@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stands in for libFuzzer where there is none: feeds a fuzz target the files it is given, or else
+ * inputs from a generator that is the same in every run. Without coverage it is no fuzzer, but it
+ * keeps the targets building, and repeats what a fuzzer has found. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fuzz.h"
+
+#define INPUTS 30000
+#define LONGEST 600
+
+static uint64_t random_state = 1;
+
+static uint32_t random_number(void)
+{
+    random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+    return (uint32_t)(random_state >> 33);
+}
+
+static void feed_random(void)
+{
+    uint8_t input[LONGEST];
+    size_t size = random_number() % LONGEST;
+    uint32_t zeros = random_number() % 4; /* fields are often small numbers */
+    for (size_t i = 0; i < size; i++)
+        input[i] = random_number() % 4 < zeros ? 0 : (uint8_t)random_number();
+    LLVMFuzzerTestOneInput(input, size);
+}
+
+static int feed_file(const char *path)
+{
+    static uint8_t input[1 << 20];
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        perror(path);
+        return 1;
+    }
+    LLVMFuzzerTestOneInput(input, fread(input, 1, sizeof(input), file));
+    fclose(file);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int failed = 0;
+    for (int i = 1; i < argc; i++)
+        failed |= feed_file(argv[i]);
+    for (int i = 0; argc == 1 && i < INPUTS; i++)
+        feed_random();
+    return failed;
+}

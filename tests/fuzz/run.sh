@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds the fuzz targets with libFuzzer and sanitizers and runs each for some seconds.
+#
+#     tests/fuzz/run.sh WORK_DIRECTORY [SECONDS]      (the corpus grows in WORK_DIRECTORY/corpus-*)
+set -eu
+
+work=$1
+seconds=${2:-10}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+fuzz=$root/tests/fuzz
+mkdir -p "$work"
+
+echo 'int LLVMFuzzerTestOneInput(const char *d, long n); int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }' \
+    >"$work/probe.c"
+if ! clang -fsanitize=fuzzer,address,undefined "$work/probe.c" -o "$work/probe" 2>/dev/null; then
+    echo "fuzz: skipped, there is no clang with libFuzzer"
+    exit 0
+fi
+
+# $1 = name of the target; the rest = more sources and flags
+build() {
+    target=$1
+    shift
+    clang -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \
+        -fno-sanitize-recover=all -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
+        -I"$root/src/base" -I"$root/src/ipc" -I"$root/src/cuda" -I"$root/src/wire" -I"$work" \
+        "$fuzz/$target.c" "$@" "$root"/src/ipc/*.c "$root"/src/base/*.c -pthread -o "$work/$target"
+}
+
+# $1 = name of the target, $2 = longest input
+run() {
+    mkdir -p "$work/corpus-$1"
+    echo "fuzz: $1 for $seconds seconds"
+    "$work/$1" -max_total_time="$seconds" -max_len="$2" -timeout=5 -print_final_stats=1 \
+        -artifact_prefix="$work/" "$work/corpus-$1" >"$work/$1.log" 2>&1 || {
+        tail -n 40 "$work/$1.log"
+        echo "fuzz: $1 FAILED, the input is in $work" >&2
+        exit 1
+    }
+    sed -n 's/^stat::number_of_executed_units: */fuzz: inputs tried: /p' "$work/$1.log"
+}
+
+python3 -B "$root/tools/apigen/apigen.py" emit wire "$root/api" "$work"
+python3 -B "$fuzz/list_decoders.py" "$work/wire_calls.h" "$work/decoders.h"
+build fuzz_ring
+build fuzz_decode "$work/wire_calls.c" "$root/src/wire/channel.c"
+run fuzz_ring 1024
+run fuzz_decode 4096
