@@ -38,10 +38,15 @@ static bool is_charged(enum memory_kind kind)
     return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED || kind == MEMORY_VARIABLE;
 }
 
-/* Host memory is every context's. */
+/* Host memory and mapped memory are every context's. */
+static bool is_shared(const struct memory *memory)
+{
+    return memory_is_host(memory) || memory->kind == MEMORY_MAPPED;
+}
+
 static struct context *audience(const struct memory *memory)
 {
-    return memory_is_host(memory) ? NULL : memory->context;
+    return is_shared(memory) ? NULL : memory->context;
 }
 
 static uint64_t reach(const struct memory *memory)
@@ -67,11 +72,15 @@ CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uin
         return CUDA_ERROR_OUT_OF_MEMORY;
     *memory = (struct memory){
         .kind = kind, .address = address, .size = size, .id = ++last_id, .context = context};
+    list_init(&memory->in_context);
+    if (context)
+        memory->device = context->device;
     if (ranges_add(&all_memory, address, reach(memory), memory)) {
         free(memory);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    list_append(&context->memory, &memory->in_context);
+    if (context)
+        list_append(&context->memory, &memory->in_context);
     memory_set_access_locked(memory, access);
     *ret_memory = memory;
     return CUDA_SUCCESS;
@@ -120,7 +129,8 @@ void memory_free_locked(struct memory *memory)
     memory_set_access_locked(memory, 0);
     ranges_remove(&all_memory, memory->address, NULL);
     list_remove(&memory->in_context);
-    device_refund_locked(memory->context->device, memory->charged);
+    if (memory->charged)
+        device_refund_locked(memory->device, memory->charged);
     if (owns_pages(memory))
         munmap((void *)memory->address, mapped_size(memory->size));
     free(memory);
@@ -171,7 +181,7 @@ void memory_show_shared_locked(struct context *context)
     for (; range; range = ranges_next(&all_memory, range->start + 1)) {
         struct memory *memory = range->value;
 
-        if (memory_is_host(memory) && memory->access)
+        if (is_shared(memory) && memory->access)
             sg_space_add(context->space, memory->address, reach(memory), memory->access);
     }
 }

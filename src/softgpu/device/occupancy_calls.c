@@ -106,3 +106,59 @@ CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, C
     *dynamicSmemSize = share > fixed ? share - fixed : 0;
     return CUDA_SUCCESS;
 }
+
+static unsigned cluster_size(const CUlaunchConfig *config)
+{
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *attribute = &config->attrs[i];
+
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            return attribute->value.clusterDim.x * attribute->value.clusterDim.y *
+                   attribute->value.clusterDim.z;
+    }
+    return 1;
+}
+
+static CUresult blocks_on_device(const CUlaunchConfig *config, CUfunction func, unsigned *ret_blocks)
+{
+    struct context *context;
+    struct kernel *kernel;
+    SOFT_LOCKED;
+    CUresult result = find(func, &context, &kernel);
+
+    if (!result)
+        *ret_blocks = context->device->sm_count *
+                      sg_occupancy(context->device->engine, kernel->info,
+                                   config->blockDimX * config->blockDimY * config->blockDimZ,
+                                   config->sharedMemBytes);
+    return result;
+}
+
+/* Clusters of one block are the only ones that can be launched. */
+CUresult soft_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
+                                                 const CUlaunchConfig *config)
+{
+    unsigned blocks;
+
+    if (!clusterSize || !config)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = blocks_on_device(config, func, &blocks);
+
+    if (!result)
+        *clusterSize = 1;
+    return result;
+}
+
+CUresult soft_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
+                                           const CUlaunchConfig *config)
+{
+    unsigned blocks;
+
+    if (!numClusters || !config || (config->numAttrs && !config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = blocks_on_device(config, func, &blocks);
+
+    if (!result)
+        *numClusters = cluster_size(config) == 1 ? (int)blocks : 0;
+    return result;
+}

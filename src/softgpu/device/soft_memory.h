@@ -8,6 +8,7 @@
 #include "soft.h"
 
 struct context;
+struct device;
 
 enum memory_kind {
     MEMORY_DEVICE,     /* cuMemAlloc: ours to unmap */
@@ -26,7 +27,8 @@ struct memory {
     unsigned long long id;
     unsigned flags;
     unsigned access;  /* of kernels; 0 = none yet */
-    struct context *context;
+    struct context *context; /* NULL for MEMORY_MAPPED, which belongs to none */
+    struct device *device;
     struct allocation *allocation; /* of MEMORY_MAPPED */
     struct list in_context;
 };

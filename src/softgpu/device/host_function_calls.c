@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program's own functions as operations of a stream.
+ */
+#include "soft_context.h"
+#include "soft_stream.h"
+
+struct host_function {
+    struct operation operation;
+    CUhostFn function;
+    CUstreamCallback callback;
+    CUstream handle; /* what the callback is told */
+    void *user;
+};
+
+static bool host_function_start_locked(struct operation *operation)
+{
+    worker_submit_locked(operation);
+    return false;
+}
+
+static void host_function_work(struct operation *operation)
+{
+    struct host_function *host = (struct host_function *)operation;
+
+    if (host->function)
+        host->function(host->user);
+    else
+        host->callback(host->handle, operation->context->error, host->user);
+}
+
+static const struct operation_type function_type = {
+    .start_locked = host_function_start_locked,
+    .work = host_function_work,
+};
+
+/* A callback is told of the context's failure; a function is not called any more. */
+static const struct operation_type callback_type = {
+    .start_locked = host_function_start_locked,
+    .work = host_function_work,
+    .always = true,
+};
+
+static CUresult submit(const struct host_function *what, const struct operation_type *type,
+                       CUstream handle)
+{
+    struct stream *stream;
+    struct host_function *host;
+    SOFT_LOCKED;
+    CUresult result = stream_use_locked(handle, &stream);
+
+    if (result)
+        return result;
+    host = operation_create(sizeof(*host), type);
+    if (!host)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    host->function = what->function;
+    host->callback = what->callback;
+    host->handle = handle;
+    host->user = what->user;
+    schedule_enqueue_locked(stream, &host->operation);
+    operation_unref_locked(&host->operation);
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+{
+    struct host_function what = {.function = fn, .user = userData};
+
+    return fn ? submit(&what, &function_type, hStream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult soft_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
+                                  unsigned int flags)
+{
+    struct host_function what = {.callback = callback, .user = userData};
+
+    return callback && !flags ? submit(&what, &callback_type, hStream) : CUDA_ERROR_INVALID_VALUE;
+}

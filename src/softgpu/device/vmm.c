@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory as sealed memfds that are mapped where the program asks, and can leave the process as file
+ * descriptors. Reserved addresses stay mapped to something at all times: a kernel that runs into a range
+ * just unmapped finds scratch pages, not the end of the process.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "ranges.h"
+#include "soft_context.h"
+#include "soft_memory.h"
+
+#define GRANULARITY (2ull << 20)
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+struct allocation {
+    uint64_t handle; /* 0 when it was released and only mappings are left */
+    unsigned references;
+    unsigned handle_references;
+    int fd;
+    uint64_t size;
+    struct device *device;
+    CUmemAllocationProp properties;
+};
+
+static struct ranges reservations;
+
+static bool is_whole(uint64_t value)
+{
+    return value % GRANULARITY == 0;
+}
+
+static void *reserve_at(uint64_t address, uint64_t size, int extra)
+{
+    void *pages = mmap((void *)address, size, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | extra, -1, 0);
+
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+/* Anywhere: with room to cut both ends off to the alignment. */
+static void *reserve_aligned(uint64_t size, uint64_t alignment)
+{
+    char *pages = reserve_at(0, size + alignment, 0);
+    uint64_t start, slack;
+
+    if (!pages)
+        return NULL;
+    start = ((uintptr_t)pages + alignment - 1) & ~(alignment - 1);
+    slack = start - (uintptr_t)pages;
+    if (slack)
+        munmap(pages, slack);
+    if (slack < alignment)
+        munmap((void *)(start + size), alignment - slack);
+    return (void *)start;
+}
+
+CUresult soft_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
+                                  unsigned long long flags)
+{
+    void *pages = NULL;
+
+    if (!ptr || size == 0 || !is_whole(size) || flags || (alignment & (alignment - 1)))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (alignment < GRANULARITY)
+        alignment = GRANULARITY;
+    if (size > INT64_MAX || alignment > INT64_MAX - size)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    SOFT_LOCKED;
+    if (addr && addr % alignment == 0)
+        pages = reserve_at(addr, size, MAP_FIXED_NOREPLACE);
+    if (!pages)
+        pages = reserve_aligned(size, alignment);
+    if (!pages)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (ranges_add(&reservations, (uintptr_t)pages, size, pages)) {
+        munmap(pages, size);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *ptr = (uintptr_t)pages;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemAddressFree(CUdeviceptr ptr, size_t size)
+{
+    const struct range *range;
+    SOFT_LOCKED;
+
+    range = ranges_find(&reservations, ptr);
+    if (!range || range->start != ptr || range->size != size)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (memory_overlaps_locked(ptr, size))
+        return CUDA_ERROR_INVALID_VALUE;
+    ranges_remove(&reservations, ptr, NULL);
+    munmap((void *)ptr, size);
+    return CUDA_SUCCESS;
+}
+
+static void allocation_unref_locked(struct allocation *allocation)
+{
+    if (!allocation || --allocation->references > 0)
+        return;
+    fd_close(&allocation->fd);
+    device_refund_locked(allocation->device, allocation->size);
+    free(allocation);
+}
+
+/* Takes the descriptor over, also when it fails. */
+static CUresult allocation_create_locked(int fd, uint64_t size, struct device *device,
+                                         struct allocation **ret_allocation)
+{
+    struct allocation *allocation = calloc(1, sizeof(*allocation));
+
+    if (!allocation || !device_charge_locked(device, size)) {
+        free(allocation);
+        fd_close(&fd);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    allocation->fd = fd;
+    allocation->size = size;
+    allocation->device = device;
+    allocation->references = allocation->handle_references = 1;
+    allocation->handle = soft_add(SOFT_ALLOCATION, allocation);
+    if (!allocation->handle) {
+        allocation_unref_locked(allocation);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *ret_allocation = allocation;
+    return CUDA_SUCCESS;
+}
+
+static bool is_possible(const CUmemAllocationProp *prop)
+{
+    return prop->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+           (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE) &&
+           !(prop->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+}
+
+CUresult soft_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+                          const CUmemAllocationProp *prop, unsigned long long flags)
+{
+    struct allocation *allocation;
+    struct device *device;
+    CUresult result;
+
+    if (!handle || !prop || flags || size == 0 || !is_whole(size))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!is_possible(prop))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    device = device_get(prop->location.id);
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (size > device->memory_size)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+
+    _cleanup_fd_ int fd = memfd_create("funnel-soft-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0 || ftruncate(fd, size) || fcntl(fd, F_ADD_SEALS, SEALS))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    SOFT_LOCKED;
+    result = allocation_create_locked(fd_steal(&fd), size, device, &allocation);
+    if (result)
+        return result;
+    allocation->properties = *prop;
+    *handle = allocation->handle;
+    return CUDA_SUCCESS;
+}
+
+static struct allocation *allocation_get(CUmemGenericAllocationHandle handle)
+{
+    return handles_get(&soft_handles, SOFT_ALLOCATION, handle);
+}
+
+CUresult soft_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    struct allocation *allocation;
+    SOFT_LOCKED;
+
+    allocation = allocation_get(handle);
+    if (!allocation)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (--allocation->handle_references == 0) {
+        handles_remove(&soft_handles, SOFT_ALLOCATION, handle);
+        allocation->handle = 0;
+        allocation_unref_locked(allocation);
+    }
+    return CUDA_SUCCESS;
+}
+
+static bool is_reserved_locked(uint64_t address, uint64_t size)
+{
+    const struct range *range = ranges_find(&reservations, address);
+
+    return range && size <= range->start + range->size - address;
+}
+
+CUresult soft_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
+                       CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    struct allocation *allocation;
+    struct memory *memory;
+    CUresult result;
+
+    if (size == 0 || !is_whole(ptr) || !is_whole(size) || offset || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    allocation = allocation_get(handle);
+    if (!allocation || size > allocation->size || !is_reserved_locked(ptr, size) ||
+        memory_overlaps_locked(ptr, size))
+        return CUDA_ERROR_INVALID_VALUE;
+    result = memory_enter_locked(NULL, MEMORY_MAPPED, ptr, size, 0, &memory);
+    if (result)
+        return result;
+    if (mmap((void *)ptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, allocation->fd, 0) ==
+        MAP_FAILED) {
+        memory_free_locked(memory);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memory->allocation = allocation;
+    memory->device = allocation->device;
+    allocation->references++;
+    return CUDA_SUCCESS;
+}
+
+/* Whether [address, address + size) is exactly one or more whole mappings. */
+static bool is_mapped_locked(uint64_t address, uint64_t size)
+{
+    uint64_t end = address + size;
+
+    if (size == 0 || size > UINT64_MAX - address)
+        return false;
+    while (address < end) {
+        struct memory *memory = memory_find_locked(address);
+
+        if (!memory || memory->kind != MEMORY_MAPPED || memory->address != address ||
+            memory->size > end - address)
+            return false;
+        address += memory->size;
+    }
+    return true;
+}
+
+static void leave_scratch(uint64_t address, uint64_t size)
+{
+    mmap((void *)address, size, PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+CUresult soft_cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+    SOFT_LOCKED;
+
+    if (!is_mapped_locked(ptr, size))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (uint64_t end = ptr + size; ptr < end;) {
+        struct memory *memory = memory_find_locked(ptr);
+        struct allocation *allocation = memory->allocation;
+
+        ptr += memory->size;
+        leave_scratch(memory->address, memory->size);
+        memory_free_locked(memory);
+        allocation_unref_locked(allocation);
+    }
+    return CUDA_SUCCESS;
+}
+
+static bool read_access(const CUmemAccessDesc *desc, size_t count, unsigned *ret_access)
+{
+    static const unsigned access[] = {
+        [CU_MEM_ACCESS_FLAGS_PROT_NONE] = 0,
+        [CU_MEM_ACCESS_FLAGS_PROT_READ] = SG_READ,
+        [CU_MEM_ACCESS_FLAGS_PROT_READWRITE] = SG_READ | SG_WRITE,
+    };
+
+    *ret_access = 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned flags = desc[i].flags;
+
+        if (flags > CU_MEM_ACCESS_FLAGS_PROT_READWRITE || flags == 2)
+            return false;
+        if (desc[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE && !device_get(desc[i].location.id))
+            return false;
+        *ret_access |= access[flags];
+    }
+    return true;
+}
+
+CUresult soft_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
+{
+    unsigned access;
+
+    if (!desc || count == 0 || !read_access(desc, count, &access))
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    if (!is_mapped_locked(ptr, size))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (uint64_t end = ptr + size; ptr < end;) {
+        struct memory *memory = memory_find_locked(ptr);
+
+        memory_set_access_locked(memory, access);
+        ptr += memory->size;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
+                                           CUmemAllocationHandleType handleType,
+                                           unsigned long long flags)
+{
+    struct allocation *allocation;
+    int fd;
+
+    if (!shareableHandle || flags || handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    allocation = allocation_get(handle);
+    if (!allocation || !(allocation->properties.requestedHandleTypes &
+                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+        return CUDA_ERROR_INVALID_VALUE;
+    fd = fcntl(allocation->fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    *(int *)shareableHandle = fd;
+    return CUDA_SUCCESS;
+}
+
+/* Only what cannot shrink under us, as our own does not, may be mapped. */
+static bool is_ours(int fd, uint64_t *ret_size)
+{
+    struct stat status;
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &status) || status.st_size <= 0 ||
+        !is_whole(status.st_size))
+        return false;
+    *ret_size = status.st_size;
+    return true;
+}
+
+static CUresult current_device_locked(struct device **ret_device)
+{
+    struct context *context;
+    CUresult result = context_use_locked(&context);
+
+    if (!result)
+        *ret_device = context->device;
+    return result;
+}
+
+CUresult soft_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
+                                             CUmemAllocationHandleType shHandleType)
+{
+    struct allocation *allocation;
+    struct device *device;
+    uint64_t size;
+    CUresult result;
+
+    if (!handle || shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!is_ours((int)(uintptr_t)osHandle, &size))
+        return CUDA_ERROR_INVALID_VALUE;
+
+    _cleanup_fd_ int fd = fcntl((int)(uintptr_t)osHandle, F_DUPFD_CLOEXEC, 0);
+
+    if (fd < 0)
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    SOFT_LOCKED;
+    result = current_device_locked(&device);
+    if (!result)
+        result = allocation_create_locked(fd_steal(&fd), size, device, &allocation);
+    if (result)
+        return result;
+    allocation->properties = (CUmemAllocationProp){
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
+    };
+    *handle = allocation->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
+                                            CUmemAllocationGranularity_flags option)
+{
+    if (!granularity || !prop || (unsigned)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!is_possible(prop))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (!device_get(prop->location.id))
+        return CUDA_ERROR_INVALID_DEVICE;
+    *granularity = GRANULARITY;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
+                                                     CUmemGenericAllocationHandle handle)
+{
+    struct allocation *allocation;
+
+    if (!prop)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    allocation = allocation_get(handle);
+    if (!allocation)
+        return CUDA_ERROR_INVALID_VALUE;
+    *prop = allocation->properties;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+    struct memory *memory;
+    struct allocation *allocation;
+
+    if (!handle)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    memory = memory_find_locked((uintptr_t)addr);
+    if (!memory || memory->kind != MEMORY_MAPPED)
+        return CUDA_ERROR_INVALID_VALUE;
+    allocation = memory->allocation;
+    if (!allocation->handle) {
+        allocation->handle = soft_add(SOFT_ALLOCATION, allocation);
+        if (!allocation->handle)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        allocation->references++;
+    }
+    allocation->handle_references++;
+    *handle = allocation->handle;
+    return CUDA_SUCCESS;
+}
