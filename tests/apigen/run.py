@@ -74,8 +74,9 @@ def complaint(files):
 
 def expect(files, sentence, name):
     said = complaint(files)
-    return [] if sentence in said.splitlines() else [f"{name}: expected\n    {sentence}\n  not\n    "
-                                                     + said.strip().replace("\n", "\n    ")]
+    if sentence in said.splitlines():
+        return []
+    return [f"{name}: expected\n    {sentence}\n  not\n    " + said.strip().replace("\n", "\n    ")]
 
 
 def refused():
@@ -93,12 +94,12 @@ def ledger():
     cases = (
         ("opcodes.lock", lock + "6 fnOther\n", "opcodes.lock:8: number 6 is given out twice"),
         ("opcodes.lock", lock + "7 fnLimit\n", "opcodes.lock:8: fnLimit has two numbers"),
-        ("opcodes.lock", lock + "7 fnGone\n", "opcodes.lock: fnGone has a number but is not "
+        ("opcodes.lock", lock + "7 fnGone\n", "opcodes.lock:8: fnGone has a number but is not "
                                               "described; a retired command keeps its stanza"),
         ("symbols-1.0.txt", symbols + "cuGone\n",
          "symbols-1.0.txt:12: cuGone is exported but described nowhere"),
         ("getprocaddress.tsv", "cuGone\t0\t2000\tcuGone\n",
-         "getprocaddress.tsv: cuGone leads to cuGone, which is not exported"),
+         "getprocaddress.tsv:1: cuGone leads to cuGone, which is not exported"),
     )
     return [line for name, text, sentence in cases for line in expect({name: text}, sentence, name)]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 
 def exported(library):
-    listing = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True,
-                             check=True).stdout
+    listing = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True,
+                             text=True, check=True).stdout
     return {line.split()[-1] for line in listing.splitlines()}
 
 

@@ -32,8 +32,8 @@ def wire_rules(api):
         yield from one_wire(api, wire)
     for name in api.ledger:
         if name not in names:
-            yield ApiError(api.ledger_file, f"{name} has a number but is not described; a retired "
-                                            "command keeps its stanza")
+            yield ApiError(api.numbered[name], f"{name} has a number but is not described; a "
+                                               "retired command keeps its stanza")
 
 
 def one_wire(api, wire):
@@ -119,6 +119,6 @@ def symbol_rules(api):
 
 
 def lookup_rules(api):
-    for name, _, _, symbol in api.lookups:
+    for name, _, _, symbol, where in api.lookups:
         if symbol not in api.symbols:
-            yield ApiError("getprocaddress.tsv", f"{name} leads to {symbol}, which is not exported")
+            yield ApiError(where, f"{name} leads to {symbol}, which is not exported")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""server_dispatch.h and server_dispatch.c: from a message to serve_*() with its handles looked up."""
+"""server_dispatch.[ch]: from a message to serve_X(), with its handles looked up."""
 
 from ctext import comment, head, header, wrap
 
@@ -84,7 +84,8 @@ def emit(api):
         source += (f"    [WIRE_{wire.name}] ={gap}"
                    f"{{dispatch_{wire.name}, {str(wire.sync).lower()}}},\n")
     source += "};\n\n" + TAIL
-    return {"server_dispatch.h": header("SERVER_DISPATCH_H", ["<stdbool.h>", '"wire_calls.h"'], body),
+    includes = ["<stdbool.h>", '"wire_calls.h"']
+    return {"server_dispatch.h": header("SERVER_DISPATCH_H", includes, body),
             "server_dispatch.c": source}
 
 
@@ -114,7 +115,8 @@ def dispatcher(wire):
     args = ["session", "&in"] + [f.name for f in wire.handles] + (["&out"] if wire.reply else [])
     call = wrap(f"status = serve_{name}(", args, ");", 90)
     if wire.handles:
-        text += "    if (status == CUDA_SUCCESS)\n        " + call.replace("\n", "\n        ") + "\n"
+        text += "    if (status == CUDA_SUCCESS)\n"
+        text += "        " + call.replace("\n", "\n        ") + "\n"
     else:
         text += "    " + call.replace("\n", "\n    ") + "\n"
     return text + finish(wire) + "}\n"

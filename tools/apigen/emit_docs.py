@@ -10,9 +10,10 @@ HEAD = """\
 
 All {total} entry points that NVIDIA's `libcuda.so.1` 13.0 exports are there. What the columns say:
 
-* **client**: `local` is answered in the client; `async` goes into the ring and returns at once; `sync` is a
-  round trip to the server; `manual` is some of these, as the case may be; `unsupported` returns the error in
-  brackets ({default} if there is none) and leaves one line in the log.
+* **client**: `local` is answered in the client; `async` goes into the ring and returns at once;
+  `sync` is a round trip to the server; `manual` is some of these, as the case may be; `unsupported`
+  returns the error in brackets ({default} if there is none) and leaves one
+  line in the log.
 * **soft**: the software GPU carries it. **driver**: the server calls it.
 * `+ptsz` or `+ptds`: also exported for programs compiled with a default stream for each thread.
 
@@ -44,7 +45,8 @@ def cls_of(api, call):
 
 
 def family_table(api, family):
-    text = f"\n## {family}\n{api.families[family]}\n\n| call | client | soft | driver | |\n|---|---|---|---|---|\n"
+    text = (f"\n## {family}\n{api.families[family]}\n\n"
+            "| call | client | soft | driver | |\n|---|---|---|---|---|\n")
     return text + "".join(row(api, call) for call in api.calls if call.family == family)
 
 

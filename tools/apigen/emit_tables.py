@@ -2,7 +2,7 @@
 """Lists of entry points: prototypes, the two tables filled by dlsym, the version script and what
 cuGetProcAddress looks in."""
 
-from ctext import comment, head, header, prototype, wrap, declare
+from ctext import comment, declare, head, header, prototype, wrap
 
 
 def symbols(api):
@@ -90,9 +90,10 @@ int driver_table_load(struct driver_table *table, void *library, char *why, size
 
 def emit_entry_points(api):
     """Sorted as cudart_get_proc_address() wants: by name, flag, version. Flag 1 repeats flag 0."""
-    rows = sorted(row for row in api.lookups if row[1] != 1)
+    rows = sorted(row[:4] for row in api.lookups if row[1] != 1)
     body = comment("What cuGetProcAddress looks in.")
-    body += "extern const struct entry_point entry_points[];\nextern const size_t entry_point_count;\n"
+    body += ("extern const struct entry_point entry_points[];\n"
+             "extern const size_t entry_point_count;\n")
     source = head('"entry_points.h"', "", '"cuda_prototypes.h"')
     source += "const struct entry_point entry_points[] = {\n"
     source += "".join(f'    {{"{name}", {flag}, {version}, (void *){symbol}}},\n'

@@ -103,7 +103,8 @@ def emit_header(api):
         f"    WIRE_{kind.upper()} = {i},\n" for i, kind in enumerate(KINDS, 1)) + "};\n\n"
     body += "enum wire_op {\n" + "".join(
         f"    WIRE_{w.name} = {w.op},\n" for w in sorted(api.wires, key=lambda w: w.op)) + "};\n\n"
-    body += comment("The name of a command, or NULL.") + "const char *wire_op_name(uint32_t op);\n\n"
+    body += comment("The name of a command, or NULL.")
+    body += "const char *wire_op_name(uint32_t op);\n\n"
     body += COMMENT
     body += "\n".join(declarations(w) for w in api.wires)
     return header("WIRE_CALLS_H", ["<stdbool.h>", "<stddef.h>", "<stdint.h>", '"channel.h"',
@@ -350,7 +351,8 @@ def reply_decoder(wire):
     text += reader_start()
     if data:
         text += (f"    uint32_t {data.name}_size = message->{data.name}_size;\n"
-                 f"    const void *{data.name} = take(&reader, {data.name}_size, {data.maximum});\n\n"
+                 f"    const void *{data.name} = "
+                 f"take(&reader, {data.name}_size, {data.maximum});\n\n"
                  f"    if ({data.name}_size > ret_out->{data.name}_capacity)\n"
                  f"        {data.name}_size = ret_out->{data.name}_capacity;\n"
                  f"    if ({data.name} && {data.name}_size > 0)\n"

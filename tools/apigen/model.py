@@ -133,10 +133,11 @@ class Api:
     wires: list = field(default_factory=list)
     families: dict = field(default_factory=dict)    # file stem -> its first comment line
     ledger: dict = field(default_factory=dict)      # name -> number
+    numbered: dict = field(default_factory=dict)    # name -> where the ledger says so
     ledger_file: str = ""
     symbols: dict = field(default_factory=dict)     # exported symbol -> where
     symbols_file: str = ""
-    lookups: list = field(default_factory=list)     # (base name, flag, version, symbol)
+    lookups: list = field(default_factory=list)     # (base name, flag, version, symbol, where)
 
     def call(self, name):
         return next((c for c in self.calls if c.name == name), None)

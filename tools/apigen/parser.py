@@ -175,6 +175,7 @@ def read_ledger(api, path, errors):
         if name in api.ledger:
             errors.append(ApiError(where, f"{name} has two numbers"))
         api.ledger[name] = int(op)
+        api.numbered[name] = where
 
 
 def read_symbols(api, path):
@@ -186,9 +187,9 @@ def read_symbols(api, path):
 
 def read_lookups(api, path):
     """Rows of the graphics APIs are left out: what we do not export is not found."""
-    for line in path.read_text().splitlines():
+    for number, line in enumerate(path.read_text().splitlines(), 1):
         if line and not line.startswith("#"):
             name, flag, version, symbol = line.split("\t")
             if GRAPHICS.match(name):
                 continue
-            api.lookups.append((name, int(flag), int(version), symbol))
+            api.lookups.append((name, int(flag), int(version), symbol, f"{path.name}:{number}"))
