@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fake driver and the fixture that uses it.
+ */
+#include "fake_driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct fake fake;
+
+static char traced[sizeof(fake.trace)];
+
+static CUresult trace(const char *format, ...)
+{
+    size_t used = strlen(fake.trace);
+    CUresult result = fake.refusal;
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(fake.trace + used, sizeof(fake.trace) - used, format, arguments);
+    va_end(arguments);
+    fake.refusal = CUDA_SUCCESS;
+    return result;
+}
+
+const char *fake_trace(void)
+{
+    strcpy(traced, fake.trace);
+    fake.trace[0] = '\0';
+    return traced;
+}
+
+static unsigned number(const void *handle)
+{
+    return (unsigned)(uintptr_t)handle;
+}
+
+static CUresult fake_cuCtxSetCurrent(CUcontext context)
+{
+    (void)context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_cuGetErrorName(CUresult result, const char **ret_name)
+{
+    (void)result;
+    *ret_name = "CUDA_ERROR_FAKE";
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_cuStreamCreateWithPriority(CUstream *ret_stream, unsigned flags, int priority)
+{
+    assert_int_equal(flags, CU_STREAM_NON_BLOCKING);
+    CUresult result = trace("stream s%u %d; ", fake.streams + 1, priority);
+    if (result == CUDA_SUCCESS)
+        *ret_stream = (CUstream)(uintptr_t)++fake.streams;
+    return result;
+}
+
+static CUresult fake_cuStreamDestroy(CUstream stream)
+{
+    return trace("destroy s%u; ", number(stream));
+}
+
+static CUresult fake_cuStreamQuery(CUstream stream)
+{
+    (void)stream;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_cuEventCreate(CUevent *ret_event, unsigned flags)
+{
+    (void)flags;
+    CUresult result = trace("event e%u; ", fake.events + 1);
+    if (result == CUDA_SUCCESS)
+        *ret_event = (CUevent)(uintptr_t)++fake.events;
+    return result;
+}
+
+static CUresult fake_cuEventDestroy(CUevent event)
+{
+    return trace("destroy e%u; ", number(event));
+}
+
+static CUresult fake_cuEventRecord(CUevent event, CUstream stream)
+{
+    return trace("record e%u s%u; ", number(event), number(stream));
+}
+
+static CUresult fake_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
+{
+    (void)flags;
+    return trace("wait s%u e%u; ", number(stream), number(event));
+}
+
+static CUresult fake_cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
+                                          unsigned flags)
+{
+    (void)flags;
+    *(uint32_t *)(uintptr_t)address = value;
+    return trace("write s%u %u; ", number(stream), value);
+}
+
+static CUresult fake_cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
+                                         unsigned flags)
+{
+    (void)address;
+    (void)flags;
+    return trace("gate s%u %u; ", number(stream), value);
+}
+
+static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                                      void **params, void **extra)
+{
+    (void)params;
+    return trace("launch s%u f%u %u %zu; ", number(config->hStream), number(function),
+                 config->numAttrs, extra ? *(size_t *)extra[3] : 0);
+}
+
+static CUresult fake_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
+{
+    (void)dst;
+    (void)src;
+    return trace("copy s%u %zu; ", number(stream), size);
+}
+
+static CUresult fake_cuMemcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream)
+{
+    return trace("box s%u %zux%zux%zu; ", number(stream), box->WidthInBytes, box->Height,
+                 box->Depth);
+}
+
+static CUresult fake_cuMemsetD32Async(CUdeviceptr dst, unsigned value, size_t count, CUstream stream)
+{
+    (void)dst;
+    return trace("fill s%u %u %zu; ", number(stream), value, count);
+}
+
+static CUresult fake_cuMemCreate(CUmemGenericAllocationHandle *ret_handle, size_t size,
+                                 const CUmemAllocationProp *prop, unsigned long long flags)
+{
+    (void)prop;
+    (void)flags;
+    CUresult result = trace("create %zu; ", size);
+    if (result == CUDA_SUCCESS)
+        *ret_handle = ++fake.granules;
+    return result;
+}
+
+static CUresult fake_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    return trace("release g%llu; ", handle);
+}
+
+static CUresult fake_cuMemMap(CUdeviceptr address, size_t size, size_t offset,
+                              CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    (void)address;
+    (void)size;
+    (void)offset;
+    (void)flags;
+    return trace("map g%llu; ", handle);
+}
+
+static CUresult fake_cuMemUnmap(CUdeviceptr address, size_t size)
+{
+    (void)address;
+    return trace("unmap %zu; ", size);
+}
+
+static CUresult fake_cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *access,
+                                    size_t count)
+{
+    (void)address;
+    (void)size;
+    (void)access;
+    (void)count;
+    return trace("access; ");
+}
+
+static CUresult fake_cuMemExportToShareableHandle(void *ret_fd, CUmemGenericAllocationHandle handle,
+                                                  CUmemAllocationHandleType type,
+                                                  unsigned long long flags)
+{
+    (void)handle;
+    (void)type;
+    (void)flags;
+    *(int *)ret_fd = dup(0);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_cuMemGetInfo(size_t *ret_free, size_t *ret_total)
+{
+    *ret_free = fake.free_bytes;
+    *ret_total = 1u << 30;
+    return CUDA_SUCCESS;
+}
+
+static void fill_table(void)
+{
+    driver = (struct driver_table){
+        .cuCtxSetCurrent = fake_cuCtxSetCurrent,
+        .cuGetErrorName = fake_cuGetErrorName,
+        .cuStreamCreateWithPriority = fake_cuStreamCreateWithPriority,
+        .cuStreamDestroy_v2 = fake_cuStreamDestroy,
+        .cuStreamQuery = fake_cuStreamQuery,
+        .cuEventCreate = fake_cuEventCreate,
+        .cuEventDestroy_v2 = fake_cuEventDestroy,
+        .cuEventRecord = fake_cuEventRecord,
+        .cuStreamWaitEvent = fake_cuStreamWaitEvent,
+        .cuStreamWriteValue32_v2 = fake_cuStreamWriteValue32,
+        .cuStreamWaitValue32_v2 = fake_cuStreamWaitValue32,
+        .cuLaunchKernelEx = fake_cuLaunchKernelEx,
+        .cuMemcpyAsync = fake_cuMemcpyAsync,
+        .cuMemcpy3DAsync_v2 = fake_cuMemcpy3DAsync,
+        .cuMemsetD32Async = fake_cuMemsetD32Async,
+        .cuMemCreate = fake_cuMemCreate,
+        .cuMemRelease = fake_cuMemRelease,
+        .cuMemMap = fake_cuMemMap,
+        .cuMemUnmap = fake_cuMemUnmap,
+        .cuMemSetAccess = fake_cuMemSetAccess,
+        .cuMemExportToShareableHandle = fake_cuMemExportToShareableHandle,
+        .cuMemGetInfo_v2 = fake_cuMemGetInfo,
+    };
+}
+
+static void make_device(struct devices *devices)
+{
+    devices->count = 1;
+    devices->stride = 4ull << 30;
+    devices->device[0].record.granularity = 2u << 20;
+    devices->device[0].record.total_memory = 1u << 30;
+    devices->device[0].record.priority_greatest = -5;
+}
+
+int fixture_setup(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    const struct server_client who = {.identity.pid = 4711};
+
+    memset(&fake, 0, sizeof(fake));
+    fill_table();
+    make_device(&fixture->server.devices);
+    pthread_mutex_init(&fixture->server.lock, NULL);
+    list_init(&fixture->server.sessions);
+    fixture->session = session_create(&fixture->server, &who);
+
+    struct window *window = &fixture->window;
+    window->devices = &fixture->server.devices;
+    window->base = WINDOW_FIRST;
+    window->host_base = (uintptr_t)calloc(1, GPU_REGION_SIZE);
+    list_init(&window->idle);
+    fixture->session->window = window;
+    *state = fixture;
+    return channel_server_create(&fixture->session->channel);
+}
+
+int fixture_teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->session->window = NULL;
+    session_destroy(fixture->session);
+    free((void *)(uintptr_t)fixture->window.host_base);
+    ranges_fini(&fixture->window.used);
+    free(fixture);
+    return 0;
+}
+
+uint64_t fixture_handle(enum wire_handle kind, uint32_t index)
+{
+    return (uint64_t)kind << 48 | 1ull << 24 | index;
+}
+
+struct stream *fixture_stream(struct fixture *fixture, uint32_t index, uint32_t flags)
+{
+    const struct wire_cuStreamCreateWithPriority in = {
+        .hStream = fixture_handle(WIRE_STREAM, index), .flags = flags, .word = index};
+
+    serve_cuStreamCreateWithPriority(fixture->session, &in);
+    return session_lookup(fixture->session, WIRE_STREAM, in.hStream);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A driver that does nothing but write down what it is asked to do, and a session on it without
+ * client and thread. Streams and events are numbered in the order in which they are made.
+ */
+#pragma once
+
+#include "server.h"
+#include "server_dispatch.h"
+#include "stream.h"
+#include "unit.h"
+
+struct fake {
+    char trace[4096];  /* "record e1 s2; wait s3 e1; " */
+    CUresult refusal;  /* what the next call that can fail answers; then it is CUDA_SUCCESS again */
+    unsigned streams, events, granules;
+    uint64_t free_bytes;
+};
+
+extern struct fake fake;
+
+/* One device of 1 GiB, one client. */
+struct fixture {
+    struct server server;
+    struct window window;
+    struct session *session;
+};
+
+int fixture_setup(void **state);
+int fixture_teardown(void **state);
+
+/* A handle as a client would mint it. */
+uint64_t fixture_handle(enum wire_handle kind, uint32_t index);
+
+/* The trace since the last call of this. */
+const char *fake_trace(void);
+
+/* Makes stream number `index` with fence word `index`; it has the handle of that index. */
+struct stream *fixture_stream(struct fixture *fixture, uint32_t index, uint32_t flags);

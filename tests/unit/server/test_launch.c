@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What of a launch reaches the driver.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_driver.h"
+#include "fault.h"
+#include "objects.h"
+
+static CUresult launch(struct fixture *fixture, const CUlaunchAttribute *attributes,
+                       uint32_t attributes_size, uint32_t params_size)
+{
+    static const unsigned char params[64];
+    struct module module = {.device = &fixture->server.devices.device[0]};
+    struct function *function = calloc(1, sizeof(*function) + 8);
+    struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
+    const struct wire_cuLaunchKernelEx in = {.gridDimX = 1,
+                                             .seq = 2,
+                                             .attributes = attributes,
+                                             .attributes_size = attributes_size,
+                                             .params = params,
+                                             .params_size = params_size};
+
+    function->module = &module;
+    function->driver = (CUfunction)5;
+    function->params_size = 16;
+    strcpy(function->name, "kernel");
+    fake_trace();
+    CUresult result = serve_cuLaunchKernelEx(fixture->session, &in, function, stream);
+    free(function);
+    return result;
+}
+
+static void parameters_go_through(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(launch(fixture, NULL, 0, 16), CUDA_SUCCESS);
+    assert_string_equal(fake_trace(), "launch s1 f5 0 16; write s1 2; ");
+    assert_string_equal(fixture->session->last_kernel, "kernel");
+    assert_int_equal(fixture->session->launches, 1);
+}
+
+static void short_parameters_are_refused(void **state)
+{
+    assert_int_equal(launch(*state, NULL, 0, 15), CUDA_ERROR_INVALID_VALUE);
+    assert_string_equal(fake_trace(), "write s1 2; ");
+}
+
+static void attributes_are_sorted_out(void **state)
+{
+    CUlaunchAttribute attributes[] = {{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE},
+                                      {.id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW},
+                                      {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION}};
+
+    assert_int_equal(launch(*state, attributes, sizeof(attributes), 16), CUDA_SUCCESS);
+    assert_string_equal(fake_trace(), "launch s1 f5 2 16; write s1 2; ");
+}
+
+static void attributes_with_handles_are_refused(void **state)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT};
+
+    assert_int_equal(launch(*state, &attribute, sizeof(attribute), 16), CUDA_ERROR_NOT_SUPPORTED);
+    attribute.id = (CUlaunchAttributeID)999;
+    assert_int_equal(launch(*state, &attribute, sizeof(attribute), 16), CUDA_ERROR_NOT_SUPPORTED);
+}
+
+static void cut_attributes_are_refused(void **state)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE};
+
+    assert_int_equal(launch(*state, &attribute, sizeof(attribute) - 1, 16),
+                     CUDA_ERROR_INVALID_VALUE);
+}
+
+static void only_lost_contexts_are_fatal(void **state)
+{
+    (void)state;
+    assert_true(fault_is_fatal(CUDA_ERROR_ILLEGAL_ADDRESS));
+    assert_true(fault_is_fatal(CUDA_ERROR_LAUNCH_FAILED));
+    assert_false(fault_is_fatal(CUDA_SUCCESS));
+    assert_false(fault_is_fatal(CUDA_ERROR_INVALID_VALUE));
+    assert_false(fault_is_fatal(CUDA_ERROR_OUT_OF_MEMORY));
+    assert_false(fault_is_fatal(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES));
+    assert_false(fault_is_fatal(CUDA_ERROR_NOT_READY));
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(parameters_go_through),
+        CASE(short_parameters_are_refused),
+        CASE(attributes_are_sorted_out),
+        CASE(attributes_with_handles_are_refused),
+        CASE(cut_attributes_are_refused),
+        CASE(only_lost_contexts_are_fatal),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
