@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the stress tests share: a daemon of their own, example programs, and what a server holds."""
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SKIPPED = 77
+
+# Programs of about a tenth of a second each, of every kind of work.
+PROGRAMS = {
+    "vector_add": ["-n", "20000", "-r", "3"],
+    "matmul": ["-n", "48", "-r", "2"],
+    "reduction": ["-n", "20000", "-r", "3"],
+    "histogram": ["-n", "100000", "-r", "1"],
+    "n_body": ["-n", "128", "-r", "4"],
+    "mandelbrot": ["-n", "60", "-r", "1"],
+}
+
+
+class Funnel:
+    def __init__(self, build, device, folder):
+        self.build = pathlib.Path(build).resolve()
+        self.device = device
+        self.binary = str(self.build / "bin/funnel")
+        self.folder = pathlib.Path(folder)
+        self.environment = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=str(self.folder / "pipe"),
+                                CUDA_MPS_LOG_DIRECTORY=str(self.folder / "log"))
+
+    def command(self, name, *arguments, direct=False):
+        return [self.binary, "run", "-q", *(["--direct"] if direct else []), "--device",
+                self.device, "--", str(self.build / "examples" / name), *arguments]
+
+    def start_program(self, name, *arguments):
+        """In a group of its own, though `funnel run` becomes the program: its pid is the client's."""
+        return subprocess.Popen(self.command(name, *arguments), env=self.environment, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+
+    def run_directly(self, name, *arguments):
+        done = subprocess.run(self.command(name, *arguments, direct=True), env=self.environment,
+                              text=True, capture_output=True, timeout=120)
+        if done.returncode == SKIPPED:
+            raise SystemExit(SKIPPED)
+        assert done.returncode == 0, f"{name} fails directly: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def status(self):
+        done = subprocess.run([self.binary, "status", "--json"], env=self.environment, text=True,
+                              capture_output=True, timeout=30)
+        assert done.returncode == 0, f"funnel status: {done.stderr}"
+        return json.loads(done.stdout)
+
+    def server_pid(self):
+        servers = self.status()["servers"]
+        assert len(servers) == 1, f"one server is expected: {servers}"
+        return servers[0]["pid"]
+
+    def await_no_clients(self, seconds):
+        """How long it took until nobody was listed."""
+        began = time.monotonic()
+        while self.status()["clients"]:
+            assert time.monotonic() - began < seconds, f"clients remain: {self.status()['clients']}"
+            time.sleep(0.02)
+        return time.monotonic() - began
+
+    def holdings(self):
+        """What the server holds of the system: descriptors, threads, mappings, device memory."""
+        pid = self.server_pid()
+        process = pathlib.Path("/proc", str(pid))
+        return {
+            "descriptors": len(os.listdir(process / "fd")),
+            "threads": len(os.listdir(process / "task")),
+            "mappings": len((process / "maps").read_text().splitlines()),
+            "device memory": sum(device["memory_total"] - device["memory_free"]
+                                 for device in self.status()["devices"]),
+        }
+
+    def show_logs(self):
+        for log in sorted((self.folder / "log").glob("*.log")):
+            print(f"--- {log.name}\n" + "\n".join(log.read_text(errors="replace").splitlines()[-25:]))
+
+
+@contextlib.contextmanager
+def running_funnel(build, device="soft"):
+    with tempfile.TemporaryDirectory(prefix="funnel-stress-") as folder:
+        funnel = Funnel(build, device, folder)
+        subprocess.run([funnel.binary, "start", "--device", device], env=funnel.environment,
+                       check=True, stdout=subprocess.DEVNULL)
+        try:
+            yield funnel
+        except BaseException:
+            funnel.show_logs()
+            raise
+        finally:
+            subprocess.run([funnel.binary, "stop", "--force"], env=funnel.environment, timeout=60,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def expect_lines(funnel):
+    """What each program prints when it runs directly."""
+    return {name: funnel.run_directly(name, *arguments) for name, arguments in PROGRAMS.items()}
+
+
+def check_end(name, program, expected, timeout=180):
+    out, err = program.communicate(timeout=timeout)
+    assert program.returncode == 0, f"{name}: status {program.returncode}: {out}{err}"
+    assert out == expected, f"{name}: {out!r} instead of {expected!r}"
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def arguments_of(description):
+    import argparse
+
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--build", default=str(ROOT / "build"))
+    parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kills", type=int, default=100)
+    return parser.parse_args()
+
+
+def finish(main):
+    try:
+        main()
+    except AssertionError as error:
+        say(f"failed: {error}")
+        sys.exit(1)

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A client is killed at a random moment, a hundred times, while two others go on computing.
+
+The others' results stay right, the server stays the same one, and of the dead nothing is left: no
+entry in `funnel ps` after a second, no descriptor, thread, mapping or device memory in the server.
+"""
+import random
+import threading
+import time
+
+import harness
+
+WARM_UP = 20
+
+
+class Bystander(threading.Thread):
+    """Runs one program after the other until told to stop, and notes the first thing wrong."""
+
+    def __init__(self, funnel, names, expected):
+        super().__init__()
+        self.funnel, self.names, self.expected = funnel, names, expected
+        self.ends = threading.Event()
+        self.runs = 0
+        self.wrong = None
+
+    def run(self):
+        try:
+            while not self.ends.is_set():
+                name = self.names[self.runs % len(self.names)]
+                program = self.funnel.start_program(name, *harness.PROGRAMS[name])
+                harness.check_end(name, program, self.expected[name])
+                self.runs += 1
+        except Exception as error:  # reported by the main thread
+            self.wrong = error
+
+
+def kill_one(funnel, chance):
+    name = chance.choice(list(harness.PROGRAMS))
+    # Far more rounds than it will ever do.
+    program = funnel.start_program(name, *harness.PROGRAMS[name][:2], "-r", "1000000")
+    time.sleep(chance.uniform(0, 0.3))
+    assert program.poll() is None, f"{name} ended by itself: {program.communicate()}"
+    program.kill()
+    program.communicate()
+    return program.pid
+
+
+def await_gone(funnel, pid):
+    began = time.monotonic()
+    while any(client["pid"] == pid for client in funnel.status()["clients"]):
+        assert time.monotonic() - began < 1.0, f"{pid} is still listed after a second"
+        time.sleep(0.02)
+
+
+def main():
+    options = harness.arguments_of(__doc__)
+    chance = random.Random(options.seed)
+    with harness.running_funnel(options.build, options.device) as funnel:
+        expected = harness.expect_lines(funnel)
+        names = list(harness.PROGRAMS)
+        bystanders = [Bystander(funnel, names, expected), Bystander(funnel, names[::-1], expected)]
+        for bystander in bystanders:
+            bystander.start()
+        try:
+            settle(funnel, bystanders, chance, options.kills)
+        finally:
+            for bystander in bystanders:
+                bystander.ends.set()
+                bystander.join()
+        compare(funnel, bystanders, options.kills)
+
+
+def settle(funnel, bystanders, chance, kills):
+    for number in range(1, kills + 1):
+        await_gone(funnel, kill_one(funnel, chance))
+        for bystander in bystanders:
+            assert not bystander.wrong, f"after {number} kills: {bystander.wrong}"
+        if number == WARM_UP:
+            funnel.after_warm_up = (funnel.server_pid(), funnel.holdings())
+        if number % 20 == 0:
+            harness.say(f"{number} killed, {sum(b.runs for b in bystanders)} others' runs right")
+
+
+def compare(funnel, bystanders, kills):
+    server, before = funnel.after_warm_up
+    funnel.await_no_clients(2)
+    after = funnel.holdings()
+    harness.say(f"after {WARM_UP} kills, two running: {before}")
+    harness.say(f"after {kills} kills, none running:  {after}")
+    for bystander in bystanders:
+        assert not bystander.wrong, str(bystander.wrong)
+        assert bystander.runs > 0, "the others never got to run"
+    assert funnel.server_pid() == server, "the server was replaced"
+    for what in before:
+        assert after[what] <= before[what], f"{what} grows: {before[what]}, then {after[what]}"
+
+
+harness.finish(main)
