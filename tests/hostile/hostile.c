@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server and the witness of a test program.
+ */
+#include "hostile.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+struct hostile hostile;
+
+int hostile_group_setup(void **state)
+{
+    (void)state;
+    signal(SIGPIPE, SIG_IGN);
+    if (!server_process_start(&hostile.server)) {
+        fprintf(stderr, "the server does not start\n");
+        return -1;
+    }
+    if (!witness_start(&hostile.witness, hostile.server.socket)) {
+        fprintf(stderr, "the witness can not attach\n");
+        return -1;
+    }
+    return hostile_check(state);
+}
+
+int hostile_check(void **state)
+{
+    (void)state;
+    if (!server_process_alive(&hostile.server)) {
+        fprintf(stderr, "the server has ended\n");
+        return -1;
+    }
+    if (!witness_is_well(&hostile.witness)) {
+        fprintf(stderr, "the witness is not well\n");
+        return -1;
+    }
+    return 0;
+}
+
+int hostile_group_teardown(void **state)
+{
+    (void)state;
+    witness_stop(&hostile.witness);
+    server_process_stop(&hostile.server);
+    return 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every hostile test stands on: one server and one honest witness for all tests of a program,
+ * and after each test the question whether both are still well.
+ */
+#pragma once
+
+#include "server_process.h"
+#include "unit.h"
+#include "witness.h"
+
+struct hostile {
+    struct server_process server;
+    struct witness witness;
+};
+
+/* The one of this program. */
+extern struct hostile hostile;
+
+int hostile_group_setup(void **state);
+int hostile_group_teardown(void **state);
+
+/* After each test: the server lives and the witness's sums are right. */
+int hostile_check(void **state);
+
+#define HOSTILE_CASE(name) cmocka_unit_test_teardown(name, hostile_check)
+#define HOSTILE_MAIN(tests) cmocka_run_group_tests(tests, hostile_group_setup, hostile_group_teardown)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client made of nothing but the wire: it can say whatever it wants, true or not.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "attach.h"
+#include "channel.h"
+#include "wire_calls.h"
+
+struct peer {
+    int socket;
+    int fds[ATTACH_FDS];
+    struct attach_offer offer;
+    struct channel channel;
+    unsigned char *gpu; /* the GPU-visible region, wherever it fell */
+    uint32_t next_handle;
+};
+
+/* A hello that any server takes. */
+struct hello peer_hello(void);
+
+/* Connects and says nothing. */
+bool peer_connect(struct peer *peer, const char *path);
+
+/* Waits for an offer: false when the server refuses (its welcome is in peer->offer) or hangs up. */
+bool peer_receive_offer(struct peer *peer);
+
+/* Answers an offer. */
+bool peer_answer(struct peer *peer, uint32_t verdict);
+
+/* The whole of it: connected, attached, its region mapped. */
+bool peer_attach(struct peer *peer, const char *path);
+
+/* Leaves; works at whatever point the peer got to. */
+void peer_leave(struct peer *peer);
+
+/* Has the server hung up within ten seconds? */
+bool peer_is_cut_off(struct peer *peer);
+
+/* A handle as the client library would mint it. */
+uint64_t peer_handle(struct peer *peer, enum wire_handle kind);
+
+/* Puts raw bytes into the ring as one message. `size` includes the header of 8 bytes. */
+bool peer_send_raw(struct peer *peer, uint32_t kind, const void *payload, uint32_t size);
+
+/* Waits until the fence word holds at least `seq`: false after ten seconds, or once cut off. */
+bool peer_wait_fence(struct peer *peer, uint32_t word, uint32_t seq);
+
+/* Where window address `address` of the GPU-visible region lies in this process. */
+void *peer_staging(struct peer *peer, uint64_t offset);

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients whose commands are cut short, forged, or simply wrong.
+ *
+ * The line that the server draws: who breaks the protocol is ended; who misuses an API gets an error
+ * and goes on.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "hostile.h"
+#include "region.h"
+#include "shm.h"
+#include "sock.h"
+
+static void attach(struct peer *peer)
+{
+    assert_true(peer_attach(peer, hostile.server.socket));
+}
+
+/* Is the session still there? Its answer to an honest question says so. */
+static bool still_served(struct peer *peer)
+{
+    const struct wire_cuMemGetInfo_v2 in = {0};
+    struct wire_cuMemGetInfo_v2_reply out = {0};
+
+    return wire_cuMemGetInfo_v2(&peer->channel, &in, &out) == CUDA_SUCCESS && out.total > 0;
+}
+
+static uint32_t last_op(void)
+{
+    uint32_t op = 1;
+
+    while (wire_op_name(op))
+        op++;
+    return op - 1;
+}
+
+/* A command of nothing but zeroes, of every length up to 160 bytes. Some are whole commands that
+ * name no handle; most are not. Either way only this client may notice. */
+static void commands_of_every_length(void **state)
+{
+    const unsigned char zeroes[160] = {0};
+    struct peer peer;
+
+    (void)state;
+    for (uint32_t op = 1; op <= last_op(); op++) {
+        for (uint32_t size = 8; size <= sizeof(zeroes); size += 16) {
+            attach(&peer);
+            peer_send_raw(&peer, channel_kind(op, CHANNEL_NO_SLOT), zeroes, size);
+            assert_true(still_served(&peer) || peer_is_cut_off(&peer));
+            peer_leave(&peer);
+        }
+    }
+}
+
+static void is_ended_by(uint32_t kind, const void *payload, uint32_t size)
+{
+    struct peer peer;
+
+    attach(&peer);
+    assert_true(peer_send_raw(&peer, kind, payload, size));
+    assert_true(peer_is_cut_off(&peer));
+    assert_int_equal(channel_error(&peer.channel), CUDA_ERROR_MPS_CLIENT_TERMINATED);
+    peer_leave(&peer);
+}
+
+static void unknown_commands_end_the_client(void **state)
+{
+    const unsigned char zeroes[64] = {0};
+
+    (void)state;
+    is_ended_by(0, zeroes, 64);
+    is_ended_by(last_op() + 1, zeroes, 64);
+    is_ended_by(0xffff, zeroes, 64);
+    is_ended_by(channel_kind(WIRE_fnFence, 0), zeroes, 64); /* async with a slot */
+    is_ended_by(WIRE_cuMemGetInfo_v2, zeroes, 16);          /* sync without */
+    is_ended_by(channel_kind(WIRE_cuMemGetInfo_v2, 32), zeroes, 16);
+    is_ended_by(channel_kind(WIRE_cuMemGetInfo_v2, 0x7fff), zeroes, 16);
+}
+
+/* Lengths inside a message that lead out of it. */
+static void lengths_that_lie(void **state)
+{
+    uint32_t words[64];
+
+    (void)state;
+    memset(words, 0xff, sizeof(words));
+    is_ended_by(WIRE_cuLaunchKernelEx, words, sizeof(words));
+    is_ended_by(WIRE_cuMemcpyHtoDAsync_v2, words, sizeof(words));
+    is_ended_by(WIRE_fnNote, words, sizeof(words));
+    is_ended_by(channel_kind(WIRE_cuLibraryGetKernel, 0), words, sizeof(words));
+    is_ended_by(channel_kind(WIRE_cuLibraryLoadData, 0), words, sizeof(words));
+}
+
+static void random_commands(void **state)
+{
+    uint64_t seed = 20261121;
+    unsigned char bytes[512];
+    struct peer peer;
+
+    (void)state;
+    for (unsigned client = 0; client < 100; client++) {
+        attach(&peer);
+        for (unsigned i = 0; i < 50 && !sock_hung_up(peer.socket); i++) {
+            uint32_t kind = unit_random(&seed) % (last_op() + 2);
+            if (unit_random(&seed) % 3 == 0)
+                kind = channel_kind(kind, (int)(unit_random(&seed) % 34));
+            for (unsigned j = 0; j < sizeof(bytes); j++)
+                bytes[j] = unit_random(&seed) % 4 ? 0 : (unsigned char)unit_random(&seed);
+            peer_send_raw(&peer, kind, bytes, 8 + unit_random(&seed) % 500);
+        }
+        peer_leave(&peer);
+    }
+}
+
+static CUresult deferred(struct peer *peer)
+{
+    still_served(peer);
+    return channel_take_deferred_error(&peer->channel);
+}
+
+static void fence(struct peer *peer, uint64_t stream)
+{
+    const struct wire_fnFence in = {.hStream = stream, .seq = 1};
+
+    channel_lock(&peer->channel);
+    assert_int_equal(wire_fnFence(&peer->channel, &in), CUDA_SUCCESS);
+    channel_unlock(&peer->channel);
+}
+
+static void handles_that_are_none(void **state)
+{
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    uint64_t stream = peer_make_stream(&peer, 1);
+    const uint64_t forged[] = {0,
+                               1,
+                               2,
+                               UINT64_MAX,
+                               stream + 1,
+                               stream + (1ull << 24),
+                               (stream & 0xffffffffffffull) | (uint64_t)WIRE_EVENT << 48,
+                               hostile.witness.stream + 77};
+
+    for (unsigned i = 0; i < sizeof(forged) / sizeof(forged[0]); i++) {
+        fence(&peer, forged[i]);
+        assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
+    }
+    fence(&peer, stream);
+    assert_int_equal(deferred(&peer), CUDA_SUCCESS);
+    assert_true(peer_wait_fence(&peer, 1, 1));
+    peer_leave(&peer);
+}
+
+/* An event under a stream's handle would be taken for a stream. */
+static void objects_under_foreign_kinds(void **state)
+{
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    const struct wire_cuEventCreate event = {.hEvent = peer_handle(&peer, WIRE_STREAM)};
+    channel_lock(&peer.channel);
+    wire_cuEventCreate(&peer.channel, &event);
+    channel_unlock(&peer.channel);
+    assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
+    fence(&peer, event.hEvent);
+    assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
+    assert_true(still_served(&peer));
+    peer_leave(&peer);
+}
+
+static CUresult copy(struct peer *peer, uint64_t stream, uint64_t dst, uint64_t src, uint64_t size)
+{
+    const struct wire_cuMemcpyAsync in = {
+        .dst = dst, .src = src, .ByteCount = size, .hStream = stream, .seq = 0};
+
+    channel_lock(&peer->channel);
+    wire_cuMemcpyAsync(&peer->channel, &in);
+    channel_unlock(&peer->channel);
+    return deferred(peer);
+}
+
+/* Neither the server's own memory nor a neighbour's can be reached by a copy. */
+static void copies_out_of_bounds(void **state)
+{
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    uint64_t stream = peer_make_stream(&peer, 1), own = peer.offer.staging_address;
+    const uint64_t foreign[] = {0,
+                                4096,
+                                (uintptr_t)&peer,
+                                hostile.witness.memory,
+                                hostile.witness.peer.offer.staging_address,
+                                peer.offer.window_base,
+                                own + peer.offer.gpu_size,
+                                UINT64_MAX - 10};
+
+    for (unsigned i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+        assert_int_equal(copy(&peer, stream, own, foreign[i], 64), CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(copy(&peer, stream, foreign[i], own, 64), CUDA_ERROR_INVALID_VALUE);
+    }
+    assert_int_equal(copy(&peer, stream, own, own + 4096, UINT64_MAX), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(copy(&peer, stream, own, own + 4096, 4096), CUDA_SUCCESS);
+    peer_leave(&peer);
+}
+
+static CUresult load_from(struct peer *peer, int fd, uint64_t said, uint64_t asked)
+{
+    const struct socket_message message = {SOCKET_BLOB, 9, said};
+    const struct wire_cuLibraryLoadData in = {
+        .library = peer_handle(peer, WIRE_MODULE), .blob = 9, .image_size = asked};
+    struct wire_cuLibraryLoadData_reply out = {0};
+
+    assert_int_equal(sock_send(peer->socket, &message, sizeof(message), &fd, 1), 0);
+    return wire_cuLibraryLoadData(&peer->channel, &in, &out);
+}
+
+static void descriptors_that_are_no_blobs(void **state)
+{
+    struct peer peer;
+    int pair[2], unsealed = memfd_create("unsealed", MFD_CLOEXEC), sealed = -1;
+    int zero = open("/dev/zero", O_RDWR | O_CLOEXEC);
+
+    (void)state;
+    attach(&peer);
+    assert_int_equal(pipe(pair), 0);
+    assert_int_equal(ftruncate(unsealed, 4096), 0);
+    assert_int_equal(shm_create_read_only("short", "x", 1, &sealed), 0);
+    assert_int_not_equal(load_from(&peer, zero, 4096, 4096), CUDA_SUCCESS);
+    assert_int_not_equal(load_from(&peer, pair[0], 4096, 4096), CUDA_SUCCESS);
+    assert_int_not_equal(load_from(&peer, unsealed, 4096, 4096), CUDA_SUCCESS);
+    assert_int_not_equal(load_from(&peer, sealed, 4096, 4096), CUDA_SUCCESS);
+    assert_int_not_equal(load_from(&peer, sealed, 1, 4096), CUDA_SUCCESS);
+    assert_int_not_equal(load_from(&peer, sealed, UINT64_MAX, UINT64_MAX), CUDA_SUCCESS);
+    assert_int_not_equal(load_from(&peer, sealed, 0, 0), CUDA_SUCCESS);
+    assert_true(still_served(&peer));
+    close(pair[0]);
+    close(pair[1]);
+    close(unsealed);
+    close(sealed);
+    close(zero);
+    peer_leave(&peer);
+}
+
+static void blob_that_never_comes(void **state)
+{
+    const struct wire_cuLibraryLoadData in = {.library = 1ull << 48, .blob = 1, .image_size = 10};
+    struct wire_cuLibraryLoadData_reply out = {0};
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    assert_int_equal(wire_cuLibraryLoadData(&peer.channel, &in, &out), CUDA_ERROR_INVALID_VALUE);
+    assert_true(still_served(&peer));
+    peer_leave(&peer);
+}
+
+static void images_that_are_none(void **state)
+{
+    unsigned char container[256] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 0xff, 0xff, 0xff, 0x7f};
+    unsigned char elf[256] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
+    struct peer peer;
+    uint64_t module;
+
+    (void)state;
+    attach(&peer);
+    assert_int_equal(peer_load_module(&peer, container, sizeof(container), &module),
+                     CUDA_ERROR_INVALID_IMAGE);
+    memset(elf + 16, 0xff, 200);
+    assert_int_equal(peer_load_module(&peer, elf, sizeof(elf), &module), CUDA_ERROR_INVALID_IMAGE);
+    assert_int_equal(peer_load_module(&peer, "hello", 5, &module), CUDA_ERROR_INVALID_IMAGE);
+    assert_int_not_equal(peer_load_module(&peer, ".version x\n{", 12, &module), CUDA_SUCCESS);
+    assert_true(still_served(&peer));
+    peer_leave(&peer);
+}
+
+static void short_parameters(void **state)
+{
+    struct peer peer;
+    uint64_t module, function;
+
+    (void)state;
+    attach(&peer);
+    uint64_t stream = peer_make_stream(&peer, 3);
+    assert_int_equal(peer_load_module(&peer, witness_ptx, strlen(witness_ptx) + 1, &module), 0);
+    assert_int_equal(peer_find_function(&peer, module, "vector_add", &function), 0);
+    const struct wire_cuLaunchKernelEx in = {.f = function,
+                                             .gridDimX = 1,
+                                             .gridDimY = 1,
+                                             .gridDimZ = 1,
+                                             .blockDimX = 1,
+                                             .blockDimY = 1,
+                                             .blockDimZ = 1,
+                                             .hStream = stream,
+                                             .seq = 1,
+                                             .params = "abcd",
+                                             .params_size = 4};
+    channel_lock(&peer.channel);
+    wire_cuLaunchKernelEx(&peer.channel, &in);
+    channel_unlock(&peer.channel);
+    assert_true(peer_wait_fence(&peer, 3, 1)); /* refused, and still fenced */
+    assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_VALUE);
+    peer_leave(&peer);
+}
+
+/* A client that makes every mistake it can, as fast as it can, fills neither log nor memory. */
+static void flood_of_mistakes(void **state)
+{
+    struct peer peer;
+    long before = server_process_log_size(&hostile.server);
+
+    (void)state;
+    attach(&peer);
+    const struct wire_fnNote note = {.text = "flood", .text_size = 5};
+    for (unsigned i = 0; i < 20000; i++) {
+        fence(&peer, 0x1234567890 + i);
+        channel_lock(&peer.channel);
+        assert_int_equal(wire_fnNote(&peer.channel, &note), CUDA_SUCCESS);
+        channel_unlock(&peer.channel);
+    }
+    assert_true(still_served(&peer));
+    assert_true(server_process_log_size(&hostile.server) - before < 100000);
+    peer_leave(&peer);
+}
+
+static void more_objects_than_allowed(void **state)
+{
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    for (unsigned i = 0; i < 5000; i++)
+        peer_make_stream(&peer, i % GPU_REGION_FENCES);
+    assert_int_equal(deferred(&peer), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_true(still_served(&peer));
+    peer_leave(&peer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOSTILE_CASE(commands_of_every_length),
+        HOSTILE_CASE(unknown_commands_end_the_client),
+        HOSTILE_CASE(lengths_that_lie),
+        HOSTILE_CASE(random_commands),
+        HOSTILE_CASE(handles_that_are_none),
+        HOSTILE_CASE(objects_under_foreign_kinds),
+        HOSTILE_CASE(copies_out_of_bounds),
+        HOSTILE_CASE(descriptors_that_are_no_blobs),
+        HOSTILE_CASE(blob_that_never_comes),
+        HOSTILE_CASE(images_that_are_none),
+        HOSTILE_CASE(short_parameters),
+        HOSTILE_CASE(flood_of_mistakes),
+        HOSTILE_CASE(more_objects_than_allowed),
+    };
+
+    return HOSTILE_MAIN(tests);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients that die, or stand still, in the middle of something.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hostile.h"
+#include "region.h"
+
+#define MIB (1ull << 20)
+
+static uint64_t free_memory(void)
+{
+    const struct wire_cuMemGetInfo_v2 in = {0};
+    struct wire_cuMemGetInfo_v2_reply out = {0};
+
+    assert_int_equal(wire_cuMemGetInfo_v2(&hostile.witness.peer.channel, &in, &out), CUDA_SUCCESS);
+    return out.free;
+}
+
+static bool free_memory_comes_back_to(uint64_t before)
+{
+    for (unsigned i = 0; i < 500; i++) {
+        if (free_memory() >= before)
+            return true;
+        usleep(20000);
+    }
+    return false;
+}
+
+/* Runs `act` in a process of its own, which says when it is done and then stands still. */
+static pid_t start_actor(void (*act)(struct peer *peer), int *ret_ready)
+{
+    int ready[2];
+
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct peer peer;
+        if (!peer_attach(&peer, hostile.server.socket))
+            _exit(1);
+        act(&peer);
+        if (write(ready[1], "x", 1) == 1)
+            pause();
+        _exit(0);
+    }
+    close(ready[1]);
+    *ret_ready = ready[0];
+    return pid;
+}
+
+static void end_actor(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void act_and_die(void (*act)(struct peer *peer))
+{
+    char byte;
+    int ready;
+    pid_t pid = start_actor(act, &ready);
+
+    assert_int_equal(read(ready, &byte, 1), 1);
+    close(ready);
+    end_actor(pid);
+}
+
+static void take_memory(struct peer *peer)
+{
+    uint64_t address;
+
+    for (unsigned i = 0; i < 8; i++)
+        peer_make_granule(peer, 8 * MIB, &address);
+}
+
+static void memory_comes_back(void **state)
+{
+    uint64_t before = free_memory();
+
+    (void)state;
+    for (unsigned i = 0; i < 20; i++)
+        act_and_die(take_memory);
+    assert_true(free_memory_comes_back_to(before));
+}
+
+static void launch_spin(struct peer *peer, uint64_t stream, uint32_t iterations)
+{
+    uint64_t module, function;
+
+    peer_load_module(peer, witness_ptx, strlen(witness_ptx) + 1, &module);
+    peer_find_function(peer, module, "spin", &function);
+    const struct wire_cuLaunchKernelEx in = {.f = function,
+                                             .gridDimX = 1,
+                                             .gridDimY = 1,
+                                             .gridDimZ = 1,
+                                             .blockDimX = 32,
+                                             .blockDimY = 1,
+                                             .blockDimZ = 1,
+                                             .hStream = stream,
+                                             .params = &iterations,
+                                             .params_size = sizeof(iterations)};
+    channel_lock(&peer->channel);
+    wire_cuLaunchKernelEx(&peer->channel, &in);
+    channel_unlock(&peer->channel);
+}
+
+static void compute(struct peer *peer)
+{
+    uint64_t stream = peer_make_stream(peer, 1);
+
+    take_memory(peer);
+    launch_spin(peer, stream, 3000000);
+}
+
+/* The memory goes only when the kernel is done with it. */
+static void dies_with_a_kernel_running(void **state)
+{
+    uint64_t before = free_memory();
+
+    (void)state;
+    for (unsigned i = 0; i < 5; i++) {
+        act_and_die(compute);
+        assert_int_equal(hostile_check(NULL), 0);
+    }
+    assert_true(free_memory_comes_back_to(before));
+}
+
+static void hold_streams(struct peer *peer)
+{
+    channel_lock(&peer->channel);
+    channel_unlock(&peer->channel);
+    take_memory(peer);
+    for (uint32_t word = 1; word < 12; word++) {
+        uint64_t stream = peer_make_stream(peer, word);
+        const struct wire_cuLaunchHostFunc callback = {
+            .hStream = stream, .seq = 1, .gate = word, .gate_seq = 1};
+        const struct wire_cuStreamWaitValue32_v2 wait = {
+            .hStream = stream, .addr = peer->offer.staging_address + 64 * word, .value = 9};
+        channel_lock(&peer->channel);
+        if (word % 2)
+            wire_cuLaunchHostFunc(&peer->channel, &callback);
+        else
+            wire_cuStreamWaitValue32_v2(&peer->channel, &wait);
+        channel_unlock(&peer->channel);
+    }
+}
+
+/* Streams that wait for their client when it dies are let go. */
+static void dies_holding_streams(void **state)
+{
+    uint64_t before = free_memory();
+
+    (void)state;
+    act_and_die(hold_streams);
+    assert_true(free_memory_comes_back_to(before));
+}
+
+static void flood(struct peer *peer)
+{
+    uint64_t stream = peer_make_stream(peer, 1);
+    const struct wire_fnFence fence = {.hStream = stream, .seq = 1};
+
+    for (unsigned i = 0; i < 20000; i++) {
+        channel_lock(&peer->channel);
+        wire_fnFence(&peer->channel, &fence);
+        channel_unlock(&peer->channel);
+    }
+}
+
+static void dies_at_any_moment(void **state)
+{
+    uint64_t seed = 99;
+
+    (void)state;
+    for (unsigned i = 0; i < 30; i++) {
+        int ready;
+        pid_t pid = start_actor(i % 2 ? flood : compute, &ready);
+        usleep(unit_random(&seed) % 20000);
+        end_actor(pid);
+        close(ready);
+        assert_int_equal(hostile_check(NULL), 0);
+    }
+}
+
+static void stopped_clients_stop_nobody(void **state)
+{
+    pid_t pids[4];
+    int ready[4];
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        pids[i] = start_actor(i % 2 ? flood : hold_streams, &ready[i]);
+        usleep(5000);
+        kill(pids[i], SIGSTOP);
+    }
+    for (unsigned i = 0; i < 20; i++)
+        assert_int_equal(hostile_check(NULL), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        end_actor(pids[i]);
+        close(ready[i]);
+    }
+}
+
+/* A client that asks for memory and never reads what comes over its socket. */
+static void never_reads_its_socket(void **state)
+{
+    struct peer peer;
+
+    (void)state;
+    assert_true(peer_attach(&peer, hostile.server.socket));
+    const struct wire_fnGranuleCreate in = {.size = 2 * MIB};
+    channel_lock(&peer.channel);
+    for (unsigned i = 0; i < 300; i++) {
+        struct ring_message *message = channel_reserve(&peer.channel, 32);
+        message->kind = channel_kind(WIRE_fnGranuleCreate, (int)(i % 32));
+        memcpy((unsigned char *)message + 8, &in.device, 4);
+        memcpy((unsigned char *)message + 16, &in.size, 8);
+        channel_commit(&peer.channel);
+    }
+    channel_unlock(&peer.channel);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(hostile_check(NULL), 0);
+    peer_leave(&peer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOSTILE_CASE(memory_comes_back),
+        HOSTILE_CASE(dies_with_a_kernel_running),
+        HOSTILE_CASE(dies_holding_streams),
+        HOSTILE_CASE(dies_at_any_moment),
+        HOSTILE_CASE(stopped_clients_stop_nobody),
+        HOSTILE_CASE(never_reads_its_socket),
+    };
+
+    return HOSTILE_MAIN(tests);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A kernel that writes where nothing is. It takes the context along, and this server with it; but
+ * every client hears why.
+ */
+#include <string.h>
+
+#include "hostile.h"
+#include "sock.h"
+
+static void poke(struct peer *peer, uint64_t address)
+{
+    uint64_t module, function, stream = peer_make_stream(peer, 1);
+
+    assert_int_equal(peer_load_module(peer, witness_ptx, strlen(witness_ptx) + 1, &module), 0);
+    assert_int_equal(peer_find_function(peer, module, "poke", &function), 0);
+    const struct wire_cuLaunchKernelEx in = {.f = function,
+                                             .gridDimX = 1,
+                                             .gridDimY = 1,
+                                             .gridDimZ = 1,
+                                             .blockDimX = 1,
+                                             .blockDimY = 1,
+                                             .blockDimZ = 1,
+                                             .hStream = stream,
+                                             .seq = 1,
+                                             .params = &address,
+                                             .params_size = sizeof(address)};
+    channel_lock(&peer->channel);
+    assert_int_equal(wire_cuLaunchKernelEx(&peer->channel, &in), CUDA_SUCCESS);
+    channel_unlock(&peer->channel);
+}
+
+static void everybody_hears_of_a_fault(void **state)
+{
+    struct peer peer;
+
+    (void)state;
+    assert_true(peer_attach(&peer, hostile.server.socket));
+    poke(&peer, 0x1000);
+    assert_true(peer_is_cut_off(&peer));
+    assert_int_equal(channel_error(&peer.channel), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_true(peer_is_cut_off(&hostile.witness.peer));
+    assert_int_equal(channel_error(&hostile.witness.peer.channel), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(server_process_wait(&hostile.server), 3);
+    peer_leave(&peer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(everybody_hears_of_a_fault)};
+
+    return HOSTILE_MAIN(tests);
+}

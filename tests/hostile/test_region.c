@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients that write nonsense into the memory they share with the server.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hostile.h"
+#include "region.h"
+
+static void attach(struct peer *peer)
+{
+    assert_true(peer_attach(peer, hostile.server.socket));
+}
+
+static void tail_that_jumps(void **state)
+{
+    const uint32_t jumps[] = {16, 4096, REGION_RING_BYTES, REGION_RING_BYTES + 16, 1u << 31, 7};
+    struct peer peer;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++) {
+        attach(&peer);
+        __atomic_fetch_add(&peer.channel.region->ring.tail, jumps[i], __ATOMIC_SEQ_CST);
+        assert_true(peer_is_cut_off(&peer));
+        peer_leave(&peer);
+    }
+}
+
+static void sizes_that_lie(void **state)
+{
+    const uint32_t sizes[] = {0, 1, 8, 15, 17, 65552, REGION_RING_BYTES, UINT32_MAX, 0x80000000u};
+    struct peer peer;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        attach(&peer);
+        struct region *region = peer.channel.region;
+        struct ring_message *message =
+            (void *)((unsigned char *)peer.channel.ring_data +
+                     (region->ring.tail & (REGION_RING_BYTES - 1)));
+        message->size = sizes[i];
+        message->kind = WIRE_fnFence;
+        __atomic_fetch_add(&region->ring.tail, 64, __ATOMIC_SEQ_CST);
+        assert_true(peer_is_cut_off(&peer));
+        peer_leave(&peer);
+    }
+}
+
+/* Everything the client can write to, overwritten again and again while commands run. */
+static void region_full_of_noise(void **state)
+{
+    uint64_t seed = 7;
+    struct peer peer;
+
+    (void)state;
+    for (unsigned client = 0; client < 20; client++) {
+        attach(&peer);
+        unsigned char *bytes = (unsigned char *)peer.channel.region;
+        for (unsigned i = 0; i < 20000; i++)
+            bytes[unit_random(&seed) % sizeof(struct region)] = (unsigned char)unit_random(&seed);
+        memset(peer.channel.ring_data, (int)unit_random(&seed), REGION_RING_BYTES);
+        __atomic_fetch_add(&peer.channel.region->ring.tail, 4096, __ATOMIC_SEQ_CST);
+        peer_leave(&peer);
+    }
+}
+
+/* Fences and gates are the client's own: whatever it writes there, only it is misled. */
+static void fences_full_of_noise(void **state)
+{
+    uint64_t seed = 8;
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    peer_make_stream(&peer, 0);
+    for (unsigned i = 0; i < 100000; i++)
+        peer.gpu[unit_random(&seed) % GPU_REGION_STAGING_OFFSET] = (unsigned char)unit_random(&seed);
+    peer_leave(&peer);
+}
+
+/* The next client of the window must not see what the last one left. */
+static void nothing_is_left_behind(void **state)
+{
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    uint64_t base = peer.offer.window_base;
+    memset(peer.gpu, 0x5a, peer.offer.gpu_size);
+    peer_leave(&peer);
+    for (unsigned i = 0; i < 200; i++) {
+        attach(&peer);
+        bool same = peer.offer.window_base == base;
+        for (uint64_t at = 0; same && at < peer.offer.gpu_size; at += 4096)
+            assert_int_equal(peer.gpu[at], 0);
+        peer_leave(&peer);
+        if (same)
+            return;
+        usleep(10000);
+    }
+    fail_msg("the window never came back");
+}
+
+/* Who broke the protocol may still write to its window; nobody else may get it meanwhile. */
+static void window_of_a_liar_is_not_reused(void **state)
+{
+    struct peer liar, peer;
+
+    (void)state;
+    attach(&liar);
+    peer_send_raw(&liar, 0xffff, "", 8);
+    assert_true(peer_is_cut_off(&liar));
+    usleep(50000);
+    for (unsigned i = 0; i < 5; i++) {
+        attach(&peer);
+        assert_int_not_equal(peer.offer.window_base, liar.offer.window_base);
+        peer_leave(&peer);
+    }
+    peer_leave(&liar);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOSTILE_CASE(tail_that_jumps),
+        HOSTILE_CASE(sizes_that_lie),
+        HOSTILE_CASE(region_full_of_noise),
+        HOSTILE_CASE(fences_full_of_noise),
+        HOSTILE_CASE(nothing_is_left_behind),
+        HOSTILE_CASE(window_of_a_liar_is_not_reused),
+    };
+
+    return HOSTILE_MAIN(tests);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An honest client beside the hostile ones: it adds vectors, and the sums must be right whatever the
+ * others do.
+ */
+#pragma once
+
+#include "peer.h"
+
+struct witness {
+    struct peer peer;
+    uint64_t stream, module, function;
+    uint64_t memory; /* a granule: three vectors */
+    uint32_t seq, round;
+};
+
+/* Attaches and makes all it needs. */
+bool witness_start(struct witness *witness, const char *path);
+
+/* Adds two vectors on the GPU: are the sums right? */
+bool witness_is_well(struct witness *witness);
+
+void witness_stop(struct witness *witness);
+
+/* The steps, for peers that begin honestly. */
+uint64_t peer_make_stream(struct peer *peer, uint32_t word);
+CUresult peer_load_module(struct peer *peer, const void *image, uint64_t size, uint64_t *ret_module);
+CUresult peer_find_function(struct peer *peer, uint64_t module, const char *name,
+                            uint64_t *ret_function);
+CUresult peer_make_granule(struct peer *peer, uint64_t size, uint64_t *ret_address);
+
+/* PTX with vector_add(sum, a, b, n), spin(iterations) and poke(address). */
+extern const char witness_ptx[];
