@@ -105,8 +105,8 @@ def runtime_programs(build):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         built = pool.map(lambda one: compile_runtime(nvcc, *one, folder), wanted)
     for (source, variant, _), (program, reason) in zip(wanted, built):
-        yield Program(f"runtime/{source.stem} ({variant})", [program], source.stem in RUNTIME_FAULTS,
-                      reason)
+        name = f"runtime/{source.stem} ({variant})"
+        yield Program(name, [program], source.stem in RUNTIME_FAULTS, reason)
 
 
 def all_programs(build):

@@ -37,7 +37,7 @@ class Funnel:
                 self.device, "--", str(self.build / "examples" / name), *arguments]
 
     def start_program(self, name, *arguments):
-        """In a group of its own, though `funnel run` becomes the program: its pid is the client's."""
+        """`funnel run` becomes the program, so this process is the client."""
         return subprocess.Popen(self.command(name, *arguments), env=self.environment, text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE)
@@ -83,7 +83,8 @@ class Funnel:
 
     def show_logs(self):
         for log in sorted((self.folder / "log").glob("*.log")):
-            print(f"--- {log.name}\n" + "\n".join(log.read_text(errors="replace").splitlines()[-25:]))
+            lines = log.read_text(errors="replace").splitlines()[-25:]
+            print(f"--- {log.name}\n" + "\n".join(lines))
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory through the runtime: every kind of copy and memset, pitched and three-dimensional, symbols.
+// Memory through the runtime: every kind of copy and memset, pitched and in three dimensions, and
+// variables of the device by name.
 #include "check.cuh"
 
 __device__ int global[8] = {1, 2, 3};

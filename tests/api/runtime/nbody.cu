@@ -83,7 +83,8 @@ static void orbits()
     EXPECT(cudaSuccess, cudaDeviceSynchronize());
     positions = take(from, N);
     for (int i = 0; i < N; i++)
-        worst = fmax(worst, fabs(positions[i].x - bodies[i].x) + fabs(positions[i].y - bodies[i].y) +
+        worst = fmax(worst, fabs(positions[i].x - bodies[i].x) +
+                                fabs(positions[i].y - bodies[i].y) +
                                 fabs(positions[i].z - bodies[i].z));
     IS_TRUE(worst < 1e-4);
     MUST(cudaFree(from));
