@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Barriers of a block. Lanes arrive one by one; a barrier opens when as many have come as it expects, which without a count
+ * is every lane that has not exited.
+ */
+#include <string.h>
+
+#include "control.h"
+
+static uint32_t arrived_lanes(const struct block *block, const struct barrier *barrier)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        uint32_t here = barrier->arrived[i];
+        /* A whole warp counts as 32, although its last lanes may not exist. */
+        bool whole = here && (here | ~block->warps[i].alive) == FULL_MASK;
+        count += whole ? LANES : (uint32_t)__builtin_popcount(here);
+    }
+    return count;
+}
+
+static bool everyone_is_here(const struct block *block, const struct barrier *barrier)
+{
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        if (block->warps[i].alive & ~barrier->arrived[i])
+            return false;
+    }
+    return true;
+}
+
+static bool is_complete(const struct block *block, const struct barrier *barrier)
+{
+    return barrier->expected ? arrived_lanes(block, barrier) >= barrier->expected : everyone_is_here(block, barrier);
+}
+
+static void release_warp(struct warp *warp, unsigned number)
+{
+    uint32_t waiting = warp->at_barrier;
+    for (; waiting; waiting &= waiting - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(waiting);
+        if (warp->barrier_of[lane] != number)
+            continue;
+        warp->at_barrier &= ~(1u << lane);
+        warp_add_group(warp, warp->blocked_pc[lane], 1u << lane);
+    }
+}
+
+static void release(struct block *block, unsigned number)
+{
+    struct barrier *barrier = &block->barriers[number];
+    barrier->last_count = barrier->count;
+    barrier->last_any = barrier->any;
+    barrier->last_all = !barrier->not_all;
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        if (block->warps[i].at_barrier)
+            release_warp(&block->warps[i], number);
+    }
+    memset(barrier->arrived, 0, sizeof(barrier->arrived));
+    barrier->in_use = false;
+    barrier->count = 0;
+    barrier->any = false;
+    barrier->not_all = false;
+}
+
+void barrier_recheck(struct block *block)
+{
+    for (unsigned i = 0; i < BARRIERS; i++) {
+        if (block->barriers[i].in_use && is_complete(block, &block->barriers[i]))
+            release(block, i);
+    }
+}
+
+static void arrive(struct barrier *barrier, const struct warp *warp, const struct insn *insn)
+{
+    barrier->in_use = true;
+    barrier->arrived[warp->index] |= warp->active;
+    if (insn->mode < BARRIER_POPC)
+        return;
+    uint32_t values = *(const uint32_t *)(warp->regs + insn->c) ^ ((insn->flags & INSN_NEGATE_C) ? FULL_MASK : 0);
+    values &= warp->active;
+    barrier->count += (uint32_t)__builtin_popcount(values);
+    barrier->any |= values != 0;
+    barrier->not_all |= values != warp->active;
+}
+
+/* a: the barrier's number, b: how many threads it expects. The result is read by the instruction behind it. */
+void run_barrier(struct warp *warp, const struct insn *insn)
+{
+    struct block *block = warp->block;
+    unsigned first = (unsigned)__builtin_ctz(warp->active);
+    uint32_t number = ((const uint32_t *)reg(warp, insn->a))[first];
+    uint32_t expected = insn->b == NO_OPERAND ? 0 : ((const uint32_t *)reg(warp, insn->b))[first];
+    if (number >= BARRIERS) {
+        warp_fault(warp, insn, first, CUDA_ERROR_ILLEGAL_INSTRUCTION, "barrier %u, of %d", number, BARRIERS);
+        return;
+    }
+    struct barrier *barrier = &block->barriers[number];
+    barrier->expected = expected;
+    arrive(barrier, warp, insn);
+    if (insn->mode != BARRIER_ARRIVE) {
+        EACH_ACTIVE_LANE
+        {
+            warp->blocked_pc[lane] = warp->pc;
+            warp->barrier_of[lane] = (uint8_t)number;
+        }
+        warp->at_barrier |= warp->active;
+        warp_leave(warp, WARP_REGROUP);
+    }
+    if (is_complete(block, barrier))
+        release(block, number);
+}
+
+/* What bar.red found, for the lanes that have just been released: d is a register, or p a predicate. */
+void run_barrier_result(struct warp *warp, const struct insn *insn)
+{
+    unsigned first = (unsigned)__builtin_ctz(warp->active);
+    uint32_t number = ((const uint32_t *)reg(warp, insn->a))[first] % BARRIERS;
+    const struct barrier *barrier = &warp->block->barriers[number];
+    if (insn->mode == BARRIER_POPC) {
+        uint32_t *to = reg(warp, insn->d);
+        EACH_ACTIVE_LANE
+        to[lane] = barrier->last_count;
+        return;
+    }
+    bool value = insn->mode == BARRIER_AND ? barrier->last_all : barrier->last_any;
+    uint32_t *p = pred(warp, insn->d);
+    *p = (*p & ~warp->active) | (value ? warp->active : 0);
+}

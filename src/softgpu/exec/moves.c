@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What moves without computing: predicates, packing, addresses between state spaces.
+ */
+#include "control.h"
+
+static uint32_t predicate_result(const struct insn *insn, uint32_t a, uint32_t b)
+{
+    switch (insn->mode) {
+    case PREDICATE_MOV:
+        return a;
+    case PREDICATE_NOT:
+        return ~a;
+    case PREDICATE_AND:
+        return a & b;
+    case PREDICATE_OR:
+        return a | b;
+    default:
+        return a ^ b;
+    }
+}
+
+void run_predicate(struct warp *warp, const struct insn *insn)
+{
+    uint32_t a = *pred(warp, insn->a);
+    uint32_t b = insn->b == NO_OPERAND ? 0 : *pred(warp, insn->b);
+    uint32_t *d = pred(warp, insn->d);
+    *d = (*d & ~warp->active) | (predicate_result(insn, a, b) & warp->active);
+}
+
+/* set: imm where the predicate a holds, zero elsewhere. */
+void run_set_b32(struct warp *warp, const struct insn *insn)
+{
+    uint32_t chosen = *pred(warp, insn->a);
+    uint32_t *to = reg(warp, insn->d);
+    EACH_ACTIVE_LANE
+    to[lane] = chosen >> lane & 1 ? (uint32_t)insn->imm : 0;
+}
+
+#define EACH_LANE_WRITES(expression)                                                                                  \
+    for (unsigned lane = 0; lane < LANES; lane++)                                                                     \
+        to[lane] = warp->active >> lane & 1 ? (expression) : to[lane];
+
+/* The address, in the local state space, of something at imm in the frame. */
+void run_local_address(struct warp *warp, const struct insn *insn)
+{
+    const uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);
+    uint64_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES(stack[lane] + insn->imm)
+}
+
+void run_param_address(struct warp *warp, const struct insn *insn)
+{
+    uint64_t base = (insn->flags & INSN_WIDE_ADDRESS) ? (uintptr_t)warp->block->grid->params : 0;
+    uint64_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES(base + insn->imm)
+}
+
+void run_shared_to_generic(struct warp *warp, const struct insn *insn)
+{
+    uint64_t base = (uintptr_t)warp->block->shared;
+    const uint64_t *from = reg(warp, insn->a);
+    uint64_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES(from[lane] + base)
+}
+
+void run_generic_to_shared(struct warp *warp, const struct insn *insn)
+{
+    uint64_t base = (uintptr_t)warp->block->shared;
+    const uint64_t *from = reg(warp, insn->a);
+    uint64_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES(from[lane] - base)
+}
+
+void run_local_to_generic(struct warp *warp, const struct insn *insn)
+{
+    const uint64_t *from = reg(warp, insn->a);
+    uint64_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES(from[lane] + warp->local + lane * warp->local_stride)
+}
+
+void run_generic_to_local(struct warp *warp, const struct insn *insn)
+{
+    const uint64_t *from = reg(warp, insn->a);
+    uint64_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES(from[lane] - warp->local - lane * warp->local_stride)
+}
+
+static bool is_in_space(const struct warp *warp, unsigned space, uint64_t address)
+{
+    const struct block *block = warp->block;
+    bool shared = address - (uintptr_t)block->shared < block->shared_size;
+    bool local = address - warp->local < LANES * warp->local_stride;
+    bool param = address - (uintptr_t)block->grid->params < block->grid->info->params_size;
+    switch (space) {
+    case PTX_SHARED:
+        return shared;
+    case PTX_LOCAL:
+        return local;
+    case PTX_PARAM:
+        return param;
+    case PTX_CONST:
+        return false;
+    default:
+        return !shared && !local;
+    }
+}
+
+/* isspacep */
+void run_is_space(struct warp *warp, const struct insn *insn)
+{
+    const uint64_t *from = reg(warp, insn->a);
+    uint32_t result = 0;
+    EACH_ACTIVE_LANE
+    result |= (uint32_t)is_in_space(warp, insn->space, from[lane]) << lane;
+    uint32_t *p = pred(warp, insn->d);
+    *p = (*p & ~warp->active) | result;
+}
+
+void run_read_special(struct warp *warp, const struct insn *insn)
+{
+    special_fill(warp, (unsigned)insn->imm, insn->d);
+}
+
+void run_widen_u32(struct warp *warp, const struct insn *insn)
+{
+    const uint32_t *from = reg(warp, insn->a);
+    uint64_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES(from[lane])
+}
+
+void run_widen_s32(struct warp *warp, const struct insn *insn)
+{
+    const int32_t *from = reg(warp, insn->a);
+    int64_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES(from[lane])
+}
+
+void run_narrow(struct warp *warp, const struct insn *insn)
+{
+    const uint64_t *from = reg(warp, insn->a);
+    uint32_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES((uint32_t)from[lane])
+}
+
+void run_pack_2x16(struct warp *warp, const struct insn *insn)
+{
+    const uint32_t *low = reg(warp, insn->a);
+    const uint32_t *high = reg(warp, insn->b);
+    uint32_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES((low[lane] & 0xffff) | high[lane] << 16)
+}
+
+void run_pack_2x32(struct warp *warp, const struct insn *insn)
+{
+    const uint32_t *low = reg(warp, insn->a);
+    const uint32_t *high = reg(warp, insn->b);
+    uint64_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES(low[lane] | (uint64_t)high[lane] << 32)
+}
+
+void run_pack_4x16(struct warp *warp, const struct insn *insn)
+{
+    const uint32_t *a = reg(warp, insn->a);
+    const uint32_t *b = reg(warp, insn->b);
+    const uint32_t *c = reg(warp, insn->c);
+    const uint32_t *e = reg(warp, insn->p);
+    uint64_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES((a[lane] & 0xffff) | (uint64_t)(b[lane] & 0xffff) << 16 | (uint64_t)(c[lane] & 0xffff) << 32 |
+                     (uint64_t)e[lane] << 48)
+}
+
+static void unpack(struct warp *warp, uint32_t offset, const uint64_t *value, unsigned shift)
+{
+    if (offset == NO_OPERAND)
+        return;
+    uint32_t *to = reg(warp, offset);
+    EACH_LANE_WRITES((uint32_t)(value[lane] >> shift))
+}
+
+/* Copies first: a destination may be the source. */
+static void copy_wide(struct warp *warp, const struct insn *insn, uint64_t *value, bool wide)
+{
+    for (unsigned lane = 0; lane < LANES; lane++)
+        value[lane] = wide ? ((const uint64_t *)reg(warp, insn->a))[lane] : ((const uint32_t *)reg(warp, insn->a))[lane];
+}
+
+void run_unpack_2x16(struct warp *warp, const struct insn *insn)
+{
+    uint64_t value[LANES];
+    copy_wide(warp, insn, value, false);
+    unpack(warp, insn->d, value, 0);
+    unpack(warp, insn->b, value, 16);
+}
+
+void run_unpack_2x32(struct warp *warp, const struct insn *insn)
+{
+    uint64_t value[LANES];
+    copy_wide(warp, insn, value, true);
+    unpack(warp, insn->d, value, 0);
+    unpack(warp, insn->b, value, 32);
+}
+
+void run_unpack_4x16(struct warp *warp, const struct insn *insn)
+{
+    uint64_t value[LANES];
+    copy_wide(warp, insn, value, true);
+    unpack(warp, insn->d, value, 0);
+    unpack(warp, insn->b, value, 16);
+    unpack(warp, insn->c, value, 32);
+    unpack(warp, insn->p, value, 48);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ranges that kernels may touch: a sorted array behind a reader-writer lock.
+ *
+ * Kernels look up rarely, for every warp remembers ranges it has met; a removal changes the generation, which
+ * makes all of them forget.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+struct range {
+    uint64_t start;
+    uint64_t size;
+    unsigned access;
+};
+
+struct sg_space {
+    pthread_rwlock_t lock;
+    struct range *ranges;
+    size_t count;
+    size_t capacity;
+    uint64_t generation;
+};
+
+struct sg_space *sg_space_create(void)
+{
+    struct sg_space *space = calloc(1, sizeof(*space));
+    if (!space)
+        return NULL;
+    pthread_rwlock_init(&space->lock, NULL);
+    space->generation = 1;
+    return space;
+}
+
+void sg_space_destroy(struct sg_space *space)
+{
+    if (!space)
+        return;
+    pthread_rwlock_destroy(&space->lock);
+    free(space->ranges);
+    free(space);
+}
+
+/* The first range that starts above the address. */
+static size_t upper_bound(const struct sg_space *space, uint64_t address)
+{
+    size_t low = 0, high = space->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (space->ranges[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int grow(struct sg_space *space)
+{
+    size_t capacity = space->capacity ? 2 * space->capacity : 16;
+    struct range *ranges = realloc(space->ranges, capacity * sizeof(*ranges));
+    if (!ranges)
+        return -ENOMEM;
+    space->ranges = ranges;
+    space->capacity = capacity;
+    return 0;
+}
+
+static int add_locked(struct sg_space *space, const struct range *range)
+{
+    size_t at = upper_bound(space, range->start);
+    const struct range *before = at > 0 ? &space->ranges[at - 1] : NULL;
+    const struct range *after = at < space->count ? &space->ranges[at] : NULL;
+    if ((before && range->start - before->start < before->size) ||
+        (after && after->start - range->start < range->size))
+        return -EEXIST;
+    if (space->count == space->capacity && grow(space) < 0)
+        return -ENOMEM;
+    memmove(&space->ranges[at + 1], &space->ranges[at], (space->count - at) * sizeof(*range));
+    space->ranges[at] = *range;
+    space->count++;
+    return 0;
+}
+
+int sg_space_add(struct sg_space *space, uint64_t base, uint64_t size, unsigned access)
+{
+    if (size == 0 || base + size < base)
+        return -EINVAL;
+    struct range range = {.start = base, .size = size, .access = access};
+    pthread_rwlock_wrlock(&space->lock);
+    int result = add_locked(space, &range);
+    pthread_rwlock_unlock(&space->lock);
+    return result;
+}
+
+int sg_space_remove(struct sg_space *space, uint64_t base)
+{
+    int result = -ENOENT;
+    pthread_rwlock_wrlock(&space->lock);
+    size_t at = upper_bound(space, base);
+    if (at > 0 && space->ranges[at - 1].start == base) {
+        memmove(&space->ranges[at - 1], &space->ranges[at], (space->count - at) * sizeof(*space->ranges));
+        space->count--;
+        __atomic_add_fetch(&space->generation, 1, __ATOMIC_RELEASE);
+        result = 0;
+    }
+    pthread_rwlock_unlock(&space->lock);
+    return result;
+}
+
+uint64_t space_generation(const struct sg_space *space)
+{
+    return __atomic_load_n(&space->generation, __ATOMIC_ACQUIRE);
+}
+
+bool space_lookup(struct sg_space *space, uint64_t address, struct range_cache *ret_range)
+{
+    bool found = false;
+    pthread_rwlock_rdlock(&space->lock);
+    size_t at = upper_bound(space, address);
+    if (at > 0 && address - space->ranges[at - 1].start < space->ranges[at - 1].size) {
+        const struct range *range = &space->ranges[at - 1];
+        *ret_range = (struct range_cache){
+            .start = range->start,
+            .size = range->size,
+            .access = range->access,
+            .generation = space->generation,
+        };
+        found = true;
+    }
+    pthread_rwlock_unlock(&space->lock);
+    return found;
+}
+
+bool sg_space_allows(struct sg_space *space, uint64_t address, uint64_t size, unsigned access)
+{
+    struct range_cache range;
+    if (!space_lookup(space, address, &range))
+        return false;
+    return (range.access & access) == access && size <= range.size - (address - range.start);
+}
