@@ -155,7 +155,7 @@ static void test_for_each_may_remove(void **state)
 
 #define WRITERS 2
 #define READERS 2
-#define ROUNDS 20000
+#define ROUNDS 200000
 
 static struct handles shared_handles;
 static uint64_t newest[WRITERS];
@@ -199,7 +199,7 @@ static void test_readers_beside_writers(void **state)
 {
     pthread_t writers[WRITERS], readers[READERS];
     void *wrong;
-    assert_int_equal(handles_init(&shared_handles, 4), 0);
+    assert_int_equal(handles_init(&shared_handles, WRITERS), 0);
     writers_left = WRITERS;
     for (intptr_t i = 0; i < READERS; i++)
         pthread_create(&readers[i], NULL, read_handles, NULL);
