@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a socket to a struct client: hello and welcome, the window, the shared memory. What the
+ * server says is checked as far as a wrong number could hurt this process.
+ */
+#include "client_attach.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "client_memory.h"
+#include "environment.h"
+#include "fd.h"
+#include "shm.h"
+#include "sock.h"
+#include "text.h"
+#include "wire_calls.h"
+
+/* A daemon that starts a server for us may have to wait for the driver. */
+#define WELCOME_TIMEOUT_MS 120000
+#define HANDLES_MAX (1u << 22)
+
+#ifndef FUNNEL_RELEASE
+#define FUNNEL_RELEASE "unknown"
+#endif
+
+struct attempt {
+    int socket;
+    struct attach_offer offer;
+    int fds[ATTACH_FDS];
+    CUresult status;
+    char *why;
+    size_t why_size;
+};
+
+static enum attach_outcome refuse(struct attempt *attempt, CUresult status, const char *why)
+{
+    attempt->status = status;
+    text_copy(attempt->why, attempt->why_size, why);
+    return ATTACH_REFUSED;
+}
+
+static void close_descriptors(struct attempt *attempt)
+{
+    for (int i = 0; i < ATTACH_FDS; i++)
+        fd_close(&attempt->fds[i]);
+}
+
+/* ---- the conversation ---- */
+
+static enum attach_outcome connect_daemon(struct attempt *attempt)
+{
+    char path[4096];
+    int r;
+
+    if (!environment_socket_path(path, sizeof(path)))
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the path of the pipe directory is too long");
+    r = sock_connect(path, &attempt->socket);
+    if (r == 0)
+        return ATTACHED;
+    text_format(attempt->why, attempt->why_size, "nobody serves %s (%s); start one with: funnel up",
+                path, strerror(-r));
+    attempt->status = CUDA_ERROR_MPS_CONNECTION_FAILED;
+    return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR ? ATTACH_NOBODY : ATTACH_REFUSED;
+}
+
+static enum attach_outcome say_hello(struct attempt *attempt)
+{
+    struct hello hello = {
+        .magic = HELLO_MAGIC,
+        .version = HELLO_VERSION,
+        .kind = HELLO_CLIENT,
+        .api_hash = WIRE_API_HASH,
+    };
+
+    environment_limits(&hello);
+    text_copy(hello.program, sizeof(hello.program), program_invocation_short_name);
+    text_copy(hello.release, sizeof(hello.release), FUNNEL_RELEASE);
+    if (sock_send(attempt->socket, &hello, sizeof(hello), NULL, 0) < 0)
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the daemon closed the connection before a word was said");
+    return ATTACHED;
+}
+
+static bool offer_makes_sense(const struct attach_offer *offer)
+{
+    uint64_t window = offer->device_span + offer->host_span;
+    uint64_t gpu_end = offer->gpu_address + offer->gpu_size;
+
+    return offer->window_base >= WINDOW_FIRST && offer->window_base < UINT64_C(1) << 47 &&
+           window < UINT64_C(1) << 46 && offer->device_count >= 1 &&
+           offer->device_count <= ATTACH_DEVICES_MAX && offer->device_stride > 0 &&
+           offer->device_span / offer->device_count >= offer->device_stride &&
+           offer->gpu_address >= offer->window_base + offer->device_span &&
+           gpu_end <= offer->window_base + window && gpu_end > offer->gpu_address &&
+           offer->fence_address >= offer->gpu_address &&
+           offer->fence_address + 4 * (uint64_t)offer->fence_count <= gpu_end &&
+           offer->gate_address >= offer->gpu_address &&
+           offer->gate_address + 4 * (uint64_t)offer->gate_count <= gpu_end &&
+           offer->gate_count >= offer->fence_count && offer->fence_count > 0 &&
+           offer->staging_address >= offer->gpu_address &&
+           offer->staging_address + offer->staging_size <= gpu_end;
+}
+
+static enum attach_outcome hear_offer(struct attempt *attempt)
+{
+    size_t fd_count = 0;
+    ssize_t bytes = sock_recv(attempt->socket, &attempt->offer, sizeof(attempt->offer),
+                              attempt->fds, ATTACH_FDS, &fd_count, WELCOME_TIMEOUT_MS);
+    struct welcome *welcome = &attempt->offer.welcome;
+
+    for (size_t i = bytes < 0 ? 0 : fd_count; i < ATTACH_FDS; i++)
+        attempt->fds[i] = -1;
+    if (bytes < (ssize_t)sizeof(*welcome) || welcome->magic != WELCOME_MAGIC)
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the daemon or its server went away without an answer");
+    welcome->text[sizeof(welcome->text) - 1] = '\0';
+    if (welcome->status != 0)
+        return refuse(attempt, (CUresult)welcome->status, welcome->text);
+    if (bytes != sizeof(attempt->offer) || fd_count != ATTACH_FDS ||
+        !offer_makes_sense(&attempt->offer))
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the server's offer makes no sense; is it of another release?");
+    return ATTACHED;
+}
+
+static bool answer(struct attempt *attempt, enum attach_verdict verdict)
+{
+    struct attach_reply reply = {.magic = ATTACH_REPLY_MAGIC, .verdict = verdict};
+
+    return sock_send(attempt->socket, &reply, sizeof(reply), NULL, 0) == 0;
+}
+
+/* ---- the window ---- */
+
+static size_t window_size(const struct attach_offer *offer)
+{
+    return offer->device_span + offer->host_span;
+}
+
+/* Nobody else of this process may come to lie where the GPU sees our memory. */
+static bool reserve_window(const struct attach_offer *offer)
+{
+    void *want = (void *)(uintptr_t)offer->window_base;
+    void *got = mmap(want, window_size(offer), PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+    if (got == MAP_FAILED)
+        return false;
+    if (got != want) {
+        munmap(got, window_size(offer));
+        return false;
+    }
+    madvise(got, window_size(offer), MADV_DONTFORK);
+    return true;
+}
+
+static enum attach_outcome agree_on_window(struct attempt *attempt)
+{
+    for (int i = 0; i < ATTACH_TRIES; i++) {
+        enum attach_outcome outcome = hear_offer(attempt);
+
+        if (outcome != ATTACHED)
+            return outcome;
+        if (reserve_window(&attempt->offer))
+            return ATTACHED;
+        close_descriptors(attempt);
+        if (!answer(attempt, ATTACH_TAKEN))
+            break;
+    }
+    return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                  "every range of addresses that the server offered is taken in this process");
+}
+
+/* ---- what lies in it ---- */
+
+static int map_gpu_region(struct attempt *attempt)
+{
+    const struct attach_offer *offer = &attempt->offer;
+    int fd = attempt->fds[ATTACH_FD_GPU];
+    void *mapped;
+    int r = shm_check(fd, offer->gpu_size);
+
+    if (r == 0)
+        r = shm_map(fd, offer->gpu_size, (void *)(uintptr_t)offer->gpu_address, SHM_REPLACE,
+                    &mapped);
+    if (r == 0)
+        madvise(mapped, offer->gpu_size, MADV_DONTFORK);
+    return r;
+}
+
+static int map_device_table(struct client *made, struct attempt *attempt)
+{
+    int fd = attempt->fds[ATTACH_FD_DEVICES];
+    void *mapped;
+    int r;
+
+    made->records_size = attempt->offer.device_count * sizeof(struct device_record);
+    r = shm_check(fd, made->records_size);
+    if (r == 0)
+        r = shm_map(fd, made->records_size, NULL, SHM_READ_ONLY, &mapped);
+    if (r == 0)
+        made->records = mapped;
+    return r;
+}
+
+static void take_offer(struct client *made, const struct attach_offer *offer)
+{
+    made->driver_version = offer->driver_version;
+    made->window_base = offer->window_base;
+    made->window_end = offer->window_base + window_size(offer);
+    made->device_span = offer->device_span;
+    made->device_stride = offer->device_stride;
+    made->host_base = offer->window_base + offer->device_span;
+    made->fences = (const uint32_t *)(uintptr_t)offer->fence_address;
+    made->gates = (uint32_t *)(uintptr_t)offer->gate_address;
+    made->fence_count = offer->fence_count;
+    made->gate_count = offer->gate_count;
+    made->staging_address = offer->staging_address;
+    made->staging_slots = (uint32_t)(offer->staging_size / GPU_REGION_STAGING_SLOT_SIZE);
+}
+
+static void take_devices(struct client *made, int count)
+{
+    uint32_t indices[ATTACH_DEVICES_MAX];
+
+    made->device_count = environment_visible_devices(getenv("CUDA_VISIBLE_DEVICES"), made->records,
+                                                     count, indices);
+    for (int i = 0; i < made->device_count; i++) {
+        struct device *device = &made->devices[i];
+        uint64_t granularity;
+
+        device->ordinal = i;
+        device->index = indices[i];
+        device->record = &made->records[indices[i]];
+        granularity = device->record->granularity;
+        if (granularity == 0 || granularity & (granularity - 1))
+            granularity = 2u << 20;
+        heap_init(&device->heap, &device_granules, indices[i], granularity);
+    }
+    heap_init(&made->host_heap, &host_granules, 0, 2u << 20);
+}
+
+static int build(struct client *made, struct attempt *attempt)
+{
+    int r = map_gpu_region(attempt);
+
+    if (r == 0)
+        r = map_device_table(made, attempt);
+    if (r == 0)
+        r = handles_init(&made->handles, HANDLES_MAX);
+    if (r == 0)
+        r = channel_open(&made->channel, attempt->fds[ATTACH_FD_CONTROL],
+                         attempt->offer.region_size, attempt->offer.ring_bytes, attempt->socket);
+    if (r < 0)
+        return r;
+    made->socket = attempt->socket;
+    pthread_mutex_init(&made->socket_lock, NULL);
+    pthread_mutex_init(&made->lock, NULL);
+    list_init(&made->contexts);
+    ranges_init(&made->globals);
+    take_offer(made, &attempt->offer);
+    take_devices(made, (int)attempt->offer.device_count);
+    return 0;
+}
+
+static enum attach_outcome finish(struct client *made, struct attempt *attempt)
+{
+    int r = build(made, attempt);
+
+    if (r < 0) {
+        munmap((void *)(uintptr_t)attempt->offer.window_base, window_size(&attempt->offer));
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the server's shared memory could not be mapped");
+    }
+    if (!answer(attempt, ATTACH_OK))
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the server went away during the attach");
+    return ATTACHED;
+}
+
+enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, char *why,
+                           size_t why_size)
+{
+    struct attempt attempt = {.socket = -1, .fds = {-1, -1, -1}, .why = why, .why_size = why_size};
+    struct client *made = calloc(1, sizeof(*made));
+    enum attach_outcome outcome = connect_daemon(&attempt);
+
+    if (outcome == ATTACHED && !made)
+        outcome = refuse(&attempt, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
+    if (outcome == ATTACHED)
+        outcome = say_hello(&attempt);
+    if (outcome == ATTACHED)
+        outcome = agree_on_window(&attempt);
+    if (outcome == ATTACHED)
+        outcome = finish(made, &attempt);
+    close_descriptors(&attempt);
+    *ret_status = attempt.status;
+    if (outcome == ATTACHED) {
+        *ret_client = made;
+        return ATTACHED;
+    }
+    fd_close(&attempt.socket);
+    free(made);
+    return outcome;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which kind of driver are we in this process? Nothing is decided, opened or allocated before a
+ * program makes its first call; a child of fork has to make one of its own.
+ */
+#include "client.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "client_attach.h"
+#include "client_context.h"
+#include "client_export.h"
+#include "client_note.h"
+#include "client_pool.h"
+#include "client_prototypes.h"
+#include "entry.h"
+#include "environment.h"
+#include "fd.h"
+#include "host_function.h"
+#include "passthrough.h"
+#include "staging.h"
+
+struct client *client;
+int client_mode_word = CLIENT_COLD;
+
+static pthread_mutex_t decide_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t generation;
+static bool fork_watched;
+
+CUresult client_sync_error(void)
+{
+    CUresult result = client_error();
+
+    return result != CUDA_SUCCESS ? result : channel_take_deferred_error(&client->channel);
+}
+
+/* ---- fork ---- */
+
+/* The memory of granules is held by descriptors, which a child would hold on to: their lists must
+ * be whole when it looks at them. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&decide_lock);
+    if (!client)
+        return;
+    for (int i = 0; i < client->device_count; i++)
+        pthread_mutex_lock(&client->devices[i].heap.lock);
+    pthread_mutex_lock(&client->host_heap.lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    if (client) {
+        pthread_mutex_unlock(&client->host_heap.lock);
+        for (int i = client->device_count; i-- > 0;)
+            pthread_mutex_unlock(&client->devices[i].heap.lock);
+    }
+    pthread_mutex_unlock(&decide_lock);
+}
+
+/* The window was not inherited, and the locks may be in any state: all of it is abandoned. */
+static void after_fork_in_child(void)
+{
+    if (client) {
+        for (int i = 0; i < client->device_count; i++)
+            heap_after_fork(&client->devices[i].heap);
+        heap_after_fork(&client->host_heap);
+        fd_close(&client->socket);
+        client = NULL;
+        __atomic_store_n(&client_mode_word, CLIENT_COLD, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&decide_lock);
+}
+
+static void watch_fork(void)
+{
+    if (!fork_watched)
+        fork_watched =
+            pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+}
+
+/* ---- deciding ---- */
+
+static CUresult furnish(void)
+{
+    client->generation = ++generation;
+    staging_init();
+    host_function_init();
+    if (fence_init() < 0 || pool_init() < 0 || context_init_primaries() < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    export_init();
+    return CUDA_SUCCESS;
+}
+
+static CUresult fall_back(CUresult status, const char *why)
+{
+    if (environment_requires_server()) {
+        note_to_file("%s", why);
+        return status;
+    }
+    if (passthrough_open() < 0) {
+        note_to_file("%s, and there is no driver to pass calls on to", why);
+        return CUDA_ERROR_NO_DEVICE;
+    }
+    __atomic_store_n(&client_mode_word, CLIENT_PASSTHROUGH, __ATOMIC_RELEASE);
+    return CUDA_SUCCESS;
+}
+
+static CUresult decide_locked(void)
+{
+    struct client *made;
+    CUresult status;
+    char why[512];
+
+    if (client || client_mode() == CLIENT_PASSTHROUGH)
+        return CUDA_SUCCESS;
+    note_open();
+    switch (attach(&made, &status, why, sizeof(why))) {
+    case ATTACHED:
+        client = made;
+        watch_fork();
+        return furnish();
+    case ATTACH_NOBODY:
+        return fall_back(status, why);
+    case ATTACH_REFUSED:
+        note_to_file("%s", why);
+        return status;
+    }
+    return CUDA_ERROR_UNKNOWN;
+}
+
+CUresult client_decide(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&decide_lock);
+
+    return decide_locked();
+}
+
+CUresult client_start(void)
+{
+    CUresult result = client_decide();
+
+    if (result == CUDA_SUCCESS && client)
+        __atomic_store_n(&client_mode_word, CLIENT_FUNNEL, __ATOMIC_RELEASE);
+    return result;
+}
+
+CUresult client_not_ready(void)
+{
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+/* ---- the calls that get here undecided ---- */
+
+CUresult client_cuInit(unsigned Flags)
+{
+    CUresult result;
+
+    if (Flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = client_start();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!client)
+        return passthrough_init(Flags);
+    return client->device_count > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+CUresult client_cuDriverGetVersion(int *driverVersion)
+{
+    CUresult result;
+
+    if (!driverVersion)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = client_decide();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!client)
+        return passthrough_driver_version(driverVersion);
+    *driverVersion = CUDA_VERSION;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The attached process: one struct client, made by the first cuInit and kept to the end. A child
+ * of fork starts again with none.
+ */
+#ifndef FUNNEL_CLIENT_H
+#define FUNNEL_CLIENT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "attach.h"
+#include "channel.h"
+#include "cuda_abi.h"
+#include "handles.h"
+#include "heap.h"
+#include "list.h"
+#include "ranges.h"
+
+struct context;
+struct stream;
+
+/* Kinds of handles that stay in the client; those that travel are wire kinds, from 1 up. */
+enum client_kind {
+    CLIENT_CONTEXT = 100,
+    CLIENT_LIBRARY = 101,
+    CLIENT_KERNEL = 102,
+    CLIENT_POOL = 103,
+};
+
+/* A device that this process may see, in its own order (CUDA_VISIBLE_DEVICES). */
+struct device {
+    int ordinal;    /* the process's number */
+    uint32_t index; /* the server's number */
+    const struct device_record *record;
+    struct context *primary;
+    struct heap heap;      /* device memory */
+    struct stream *legacy; /* made when it is first used; under client->lock */
+    uint32_t blocking_streams;
+    uint32_t nonblocking_streams;
+    uint64_t blocking_work; /* commands put on blocking streams; under the channel lock */
+};
+
+struct client {
+    struct channel channel;
+    int socket;
+    pthread_mutex_t socket_lock; /* from a request for a granule until its descriptor is here */
+    uint32_t generation;         /* differs from that of any client before a fork */
+    uint32_t next_blob;
+
+    int driver_version;
+    uint64_t window_base, window_end;
+    uint64_t device_span, device_stride;
+    uint64_t host_base;
+    const uint32_t *fences;
+    uint32_t *gates;
+    uint32_t fence_count, gate_count;
+    uint64_t staging_address;
+    uint32_t staging_slots;
+
+    const struct device_record *records;
+    size_t records_size;
+    struct device devices[ATTACH_DEVICES_MAX];
+    int device_count;
+
+    struct handles handles;
+    struct heap host_heap; /* pinned host memory */
+
+    pthread_mutex_t lock; /* short: the lists below and in contexts */
+    struct list contexts;
+    struct ranges globals; /* variables of modules, which lie outside the window */
+    uint64_t next_id;      /* of contexts, streams, allocations */
+};
+
+/* NULL until attached. Never freed: threads may be inside it. */
+extern struct client *client;
+
+static inline uint64_t client_next_id(void)
+{
+    return __atomic_add_fetch(&client->next_id, 1, __ATOMIC_RELAXED);
+}
+
+/* An error that every call reports from now on, or CUDA_SUCCESS. */
+static inline CUresult client_error(void)
+{
+    return channel_error(&client->channel);
+}
+
+/* The same, and else the error that an asynchronous command left, which is thereby taken. */
+CUresult client_sync_error(void);
+
+/* A sentence for the server's log, or FUNNEL_LOG's file where there is no server. */
+void client_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Decides between funnel and passthrough if that is still open: 0, or why neither can be. */
+CUresult client_decide(void);
+
+/* client_decide(), and from then on every call is served. */
+CUresult client_start(void);
+
+#endif

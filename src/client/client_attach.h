@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Becoming the client of a server. */
+#ifndef FUNNEL_CLIENT_ATTACH_H
+#define FUNNEL_CLIENT_ATTACH_H
+
+#include "client.h"
+
+enum attach_outcome {
+    ATTACHED,
+    ATTACH_NOBODY,  /* no daemon listens */
+    ATTACH_REFUSED, /* somebody does, and said no, or something is broken */
+};
+
+/* `why` gets a sentence when it does not end with ATTACHED. `ret_status` is the CUDA error. */
+enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, char *why,
+                           size_t why_size);
+
+#endif

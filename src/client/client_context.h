@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: a primary one for each device, and those that programs create. */
+#ifndef FUNNEL_CLIENT_CONTEXT_H
+#define FUNNEL_CLIENT_CONTEXT_H
+
+#include "client.h"
+
+struct context {
+    CUcontext handle;
+    unsigned long long id;
+    struct device *device;
+    bool primary;
+    bool active;       /* atomic; of a primary one: somebody retains it */
+    unsigned retained; /* under client->lock */
+    unsigned flags;
+    unsigned version;
+    uint64_t epoch; /* grows with every reset */
+    CUfunc_cache cache;
+    unsigned limits_set; /* bit l: the program has set limits[l] */
+    uint64_t limits[CU_LIMIT_MAX];
+    struct list link;    /* client->contexts */
+    struct list streams; /* these three under client->lock */
+    struct list events;
+    struct list modules;
+};
+
+/* The primary contexts of all devices; called while attaching. 0 or -ENOMEM. */
+int context_init_primaries(void);
+
+/* The calling thread's context, if it can be used. */
+CUresult context_current(struct context **ret_context);
+
+/* The same for calls that reach the device: they report what has been lost before. */
+CUresult context_enter(struct context **ret_context);
+
+/* `handle`, or the current one where it is NULL. */
+CUresult context_resolve(CUcontext handle, struct context **ret_context);
+
+/* The context behind a handle, active or not; NULL when there is none. */
+struct context *context_lookup(CUcontext handle);
+
+static inline bool context_active(const struct context *context)
+{
+    return __atomic_load_n(&context->active, __ATOMIC_ACQUIRE);
+}
+
+/* The device behind an ordinal, NULL when there is none. */
+struct device *device_lookup(CUdevice ordinal);
+
+/* The value of an attribute, 0 when the server does not know it. */
+int device_attribute(const struct device *device, CUdevice_attribute attribute);
+
+#endif

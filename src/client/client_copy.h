@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between any two places. */
+#ifndef FUNNEL_CLIENT_COPY_H
+#define FUNNEL_CLIENT_COPY_H
+
+#include "client_memory.h"
+#include "client_stream.h"
+
+/* A box of bytes: `depth` slices of `height` rows of `width` bytes. A plain copy is one row. */
+struct box {
+    uint64_t dst, src; /* of the first byte */
+    uint64_t dst_pitch, dst_height, src_pitch, src_height;
+    uint64_t width, height, depth;
+};
+
+/* Where the program says that a side is; unified = the address tells. */
+enum side {
+    SIDE_ANY,
+    SIDE_HOST,
+    SIDE_DEVICE,
+};
+
+/*
+ * Copies on a stream. Returns when the program's pageable memory is done with; `sync` adds what
+ * the synchronous calls of CUDA promise.
+ */
+CUresult copy_box(const struct box *box, enum side dst_side, enum side src_side,
+                  struct stream *stream, bool sync);
+
+/* One row. */
+CUresult copy_bytes(uint64_t dst, enum side dst_side, uint64_t src, enum side src_side,
+                    uint64_t size, struct stream *stream, bool sync);
+
+/* Of copy_pageable.c: one side is the program's own memory, the other in the window. */
+CUresult copy_upload(const struct box *box, struct stream *stream);
+CUresult copy_download(const struct box *box, struct stream *stream);
+
+#endif

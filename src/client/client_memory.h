@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where addresses lead, and the allocations behind them. */
+#ifndef FUNNEL_CLIENT_MEMORY_H
+#define FUNNEL_CLIENT_MEMORY_H
+
+#include "client_context.h"
+
+enum place {
+    PLACE_PAGEABLE, /* the program's own memory: the GPU does not reach it */
+    PLACE_DEVICE,
+    PLACE_PINNED, /* host memory of the window */
+    PLACE_NOWHERE, /* inside the window, and nothing is there; or a range that leaves its allocation */
+};
+
+/* Where `size` bytes at an address are; size 0 asks about the address alone. */
+enum place memory_place(uint64_t address, uint64_t size);
+
+/* The allocation that contains an address. */
+bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place *ret_place);
+
+/* Tells of a variable of a module, which lies outside the window. */
+void memory_add_global(uint64_t address, uint64_t size);
+void memory_remove_global(uint64_t address);
+
+/* Granules of either kind; see heap.h. */
+extern const struct heap_source device_granules, host_granules;
+
+struct device *memory_device_of(uint64_t address);
+
+void memory_free_all(struct context *context);
+
+/* Frees what cuMemFreeAsync has put off and whose time has come. `wait` waits for all of it. */
+void memory_reclaim(struct device *device, bool wait);
+
+/* An allocation on the calling thread's device; the caller has checked the size. */
+CUresult memory_take(struct heap *heap, struct context *context, uint64_t size, unsigned flags,
+                     bool managed, uint64_t *ret_address);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Code. An image is what the program handed over; a module is an image loaded on a device; a
+ * library is an image with modules made on demand, and a kernel is to a function what a library is
+ * to a module.
+ */
+#ifndef FUNNEL_CLIENT_MODULE_H
+#define FUNNEL_CLIENT_MODULE_H
+
+#include "client_context.h"
+
+#define FUNCTION_ATTRIBUTES 16
+
+/* The bytes, in a sealed memfd that can be sent again for another device. */
+struct image {
+    int fd;
+    uint64_t size;
+    uint32_t options_size; /* pairs of u64: the numeric JIT options */
+    unsigned char options[512];
+};
+
+struct library;
+
+struct module {
+    uint64_t handle;
+    struct context *context;
+    struct library *library; /* NULL = loaded by cuModuleLoad* */
+    struct list functions;   /* under client->lock */
+    struct list globals;
+    struct list link; /* context->modules */
+};
+
+struct function {
+    uint64_t handle;
+    struct module *module;
+    struct kernel *kernel; /* NULL = not of a library */
+    char *name;
+    int32_t attributes[FUNCTION_ATTRIBUTES];
+    uint32_t param_count, params_size;
+    uint32_t *layout; /* offset and size of each parameter */
+    struct list link;
+};
+
+#define KERNEL_CACHE 8
+
+struct kernel {
+    uint64_t handle;
+    struct library *library;
+    char *name;
+    uint64_t functions[KERNEL_CACHE]; /* handles of its functions, found last; atomic */
+    struct list link;
+};
+
+struct library {
+    uint64_t handle;
+    struct image image;
+    pthread_mutex_t load_lock; /* one load at a time, so that each module is made once */
+    struct list kernels;       /* under client->lock */
+};
+
+/* Where the log of the compiler goes: what the JIT options of a call asked for. */
+struct jit_log {
+    char *text;
+    unsigned capacity;
+    unsigned *ret_size; /* where the option's value is to be replaced by the size */
+};
+
+struct jit_options {
+    struct jit_log info, error;
+    uint32_t size;
+    unsigned char pairs[512];
+};
+
+/* ---- image.c ---- */
+
+/* Sorts options into those that travel and those that are buffers here. */
+CUresult jit_options_read(struct jit_options *options, unsigned count, CUjit_option *names,
+                          void **values);
+
+CUresult image_init(struct image *image, const void *code, const struct jit_options *options);
+void image_fini(struct image *image);
+
+/* For cuModuleLoad and cuLibraryLoadFromFile: the whole file, NUL behind it. */
+CUresult image_read_file(const char *path, void **ret_bytes);
+
+/* ---- module.c ---- */
+
+/* Loads an image on the context's device. `options` may be NULL: nobody wants the log. */
+CUresult module_load(struct context *context, const struct image *image,
+                     const struct jit_options *options, struct library *library,
+                     struct module **ret_module);
+void module_unload(struct module *module);
+void module_unload_all(struct context *context);
+
+/* The function of that name; asked of the server once. */
+CUresult module_function(struct module *module, const char *name, struct function **ret_function);
+CUresult module_global(struct module *module, const char *name, uint64_t *ret_address,
+                       uint64_t *ret_size);
+struct module *module_lookup(CUmodule handle);
+
+/* How many kernels a module has, and the names of the first `count`, each for the caller to free. */
+CUresult module_kernel_names(struct module *module, char **names, unsigned count,
+                             unsigned *ret_total);
+
+/* ---- library.c ---- */
+
+/* The library's module in a context, loaded if it is not there yet. */
+CUresult library_module(struct library *library, struct context *context,
+                        struct module **ret_module);
+struct kernel *kernel_lookup(CUkernel handle);
+
+/* The context in which to ask about a library when there is no current one. */
+struct context *library_context(void);
+
+CUresult kernel_function(struct kernel *kernel, struct context *context,
+                         struct function **ret_function);
+
+/* ---- function.c ---- */
+
+/* What a CUfunction means in a context; a CUkernel is one, too. */
+CUresult function_resolve(struct context *context, CUfunction handle,
+                          struct function **ret_function);
+
+#endif

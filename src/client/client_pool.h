@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stream-ordered allocation; see pool.c. */
+#ifndef FUNNEL_CLIENT_POOL_H
+#define FUNNEL_CLIENT_POOL_H
+
+/* Called once while attaching: 0, or -1 when there is no memory for it. */
+int pool_init(void);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams: minted here, rebuilt in the server, and waited for by their fence word. */
+#ifndef FUNNEL_CLIENT_STREAM_H
+#define FUNNEL_CLIENT_STREAM_H
+
+#include "client_context.h"
+#include "fence.h"
+
+enum stream_kind {
+    STREAM_LEGACY,      /* stream 0 of a device */
+    STREAM_BLOCKING,    /* ordered against stream 0 */
+    STREAM_NONBLOCKING, /* on its own */
+};
+
+struct stream {
+    uint64_t handle;
+    unsigned long long id;
+    struct context *context;
+    struct device *device;
+    enum stream_kind kind;
+    unsigned flags;
+    int priority;
+    uint32_t word; /* index of its fence word, and of its gate word */
+    uint32_t gate_seq;
+    bool unfenced;         /* commands behind the last fence; under the channel lock */
+    uint64_t work_covered; /* legacy: device->blocking_work at the last fence */
+    struct list link;      /* context->streams */
+};
+
+/* The stream that `handle` means to the calling thread in `context`. */
+CUresult stream_resolve(struct context *context, CUstream handle, struct stream **ret_stream);
+
+/* context_enter() and stream_resolve() in one. */
+CUresult stream_enter(CUstream handle, struct stream **ret_stream);
+
+/*
+ * Every command on a stream stands between these two, which hold the channel lock: sequence
+ * numbers enter the ring in order. stream_begin() tells of work without a fence,
+ * stream_begin_fenced() returns the number that the command has to carry.
+ */
+void stream_begin(struct stream *stream);
+uint32_t stream_begin_fenced(struct stream *stream);
+void stream_end(void);
+
+/* A fence behind everything put on the stream so far; sends one if there is none yet. */
+CUresult stream_fence(struct stream *stream, struct fence *ret_fence);
+
+/* The fence of a command that stream_begin_fenced() gave `seq` to. */
+static inline struct fence stream_fence_at(const struct stream *stream, uint32_t seq)
+{
+    return (struct fence){stream->word, seq};
+}
+
+/* Waits for all that is on the stream, and reports what went wrong. */
+CUresult stream_synchronize(struct stream *stream);
+
+/* The same for every stream of a context, the legacy one included. */
+CUresult stream_synchronize_context(struct context *context);
+
+/* Waits until nothing of this client runs on the device, if anything does. */
+CUresult stream_drain_device(struct device *device);
+
+void stream_destroy_all(struct context *context);
+void stream_destroy_handle(CUstream handle);
+
+#endif

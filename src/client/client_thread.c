@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Thread-local state. It is freed when the thread ends, and forgotten when it turns out to be a
+ * leftover of the parent in a child of fork.
+ */
+#include "client_thread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "client_stream.h"
+#include "entry.h"
+
+static __thread struct thread self;
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static bool key_made;
+
+static void forget(struct thread *thread)
+{
+    context_stack_clear(&thread->stack);
+    free(thread->streams);
+    memset(thread, 0, sizeof(*thread));
+}
+
+/* Runs while the thread ends: nobody else can use its default streams from now on. */
+static void thread_leave(void *argument)
+{
+    struct thread *thread = argument;
+
+    if (client_mode() == CLIENT_FUNNEL && thread->generation == client->generation)
+        for (unsigned i = 0; i < thread->stream_count; i++)
+            stream_destroy_handle(thread->streams[i].stream);
+    forget(thread);
+}
+
+static void make_key(void)
+{
+    key_made = pthread_key_create(&key, thread_leave) == 0;
+}
+
+void thread_keep(void)
+{
+    pthread_once(&key_once, make_key);
+    if (key_made)
+        pthread_setspecific(key, &self);
+}
+
+struct thread *thread_self(void)
+{
+    if (__builtin_expect(self.generation != client->generation, 0)) {
+        CUstream default_stream = self.default_stream;
+
+        forget(&self);
+        self.generation = client->generation;
+        self.default_stream = default_stream;
+    }
+    return &self;
+}
+
+CUstream client_default_stream_swap(CUstream stream)
+{
+    CUstream before = self.default_stream;
+
+    self.default_stream = stream;
+    return before;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Environment variables, read once while attaching. */
+#include "environment.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "text.h"
+
+bool environment_requires_server(void)
+{
+    const char *value = getenv("FUNNEL_REQUIRE");
+
+    return value && strcmp(value, "0") != 0 && *value;
+}
+
+bool environment_socket_path(char *path, size_t capacity)
+{
+    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+    if (folder && *folder)
+        return text_format(path, capacity, "%s/%s", folder, HELLO_SOCKET_NAME);
+    if (geteuid() == 0)
+        return text_format(path, capacity, "/run/funnel/%s", HELLO_SOCKET_NAME);
+    if (runtime && *runtime)
+        return text_format(path, capacity, "%s/funnel/%s", runtime, HELLO_SOCKET_NAME);
+    return text_format(path, capacity, "/tmp/funnel-%u/%s", (unsigned)geteuid(),
+                       HELLO_SOCKET_NAME);
+}
+
+/* "1G", "512MB", "4096": bytes; 0 when it is not a size. */
+static uint64_t parse_size(const char *text, const char **ret_end)
+{
+    char *end;
+    uint64_t value = strtoull(text, &end, 10);
+    unsigned shift = 0;
+
+    switch (toupper((unsigned char)*end)) {
+    case 'K':
+        shift = 10;
+        break;
+    case 'M':
+        shift = 20;
+        break;
+    case 'G':
+        shift = 30;
+        break;
+    case 'T':
+        shift = 40;
+        break;
+    }
+    if (shift) {
+        end++;
+        if (toupper((unsigned char)*end) == 'B')
+            end++;
+    }
+    *ret_end = end;
+    return value > UINT64_MAX >> shift ? 0 : value << shift;
+}
+
+/* "0=1G,1=512MB". Devices named by UUID are for the daemon, which knows them. */
+static void parse_memory_limits(const char *text, struct hello *hello)
+{
+    while (text && *text) {
+        char *end;
+        unsigned long device = strtoul(text, &end, 10);
+        const char *rest;
+
+        if (end != text && *end == '=' && device < HELLO_MAX_DEVICES)
+            hello->memory_limit[device] = parse_size(end + 1, &rest);
+        text = strchr(text, ',');
+        text = text ? text + 1 : NULL;
+    }
+}
+
+void environment_limits(struct hello *hello)
+{
+    const char *percentage = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+    const char *priority = getenv("CUDA_MPS_CLIENT_PRIORITY");
+    double value = percentage ? strtod(percentage, NULL) : 0;
+
+    if (value > 0 && value <= 100)
+        hello->sm_centipercent = (uint32_t)(value * 100 + 0.5);
+    hello->priority = HELLO_PRIORITY_UNSET;
+    if (priority && (strcmp(priority, "0") == 0 || strcmp(priority, "1") == 0))
+        hello->priority = (uint32_t)(*priority - '0');
+    parse_memory_limits(getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"), hello);
+}
+
+/* "GPU-8-4-4-4-12" or the beginning of it, as CUDA allows. */
+static bool uuid_matches(const char *text, size_t length, const uint8_t *uuid)
+{
+    char full[64] = "GPU-";
+    size_t at = 4;
+
+    for (int i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            full[at++] = '-';
+        full[at++] = "0123456789abcdef"[uuid[i] >> 4];
+        full[at++] = "0123456789abcdef"[uuid[i] & 15];
+    }
+    return length > 4 && length <= at && strncasecmp(text, full, length) == 0;
+}
+
+static int find_device(const char *text, size_t length, const struct device_record *records,
+                       int count)
+{
+    char *end;
+    long ordinal;
+
+    if (length > 4 && strncasecmp(text, "GPU-", 4) == 0) {
+        for (int i = 0; i < count; i++)
+            if (uuid_matches(text, length, records[i].uuid))
+                return i;
+        return -1;
+    }
+    ordinal = strtol(text, &end, 10);
+    if (end != text + length || length == 0 || ordinal < 0 || ordinal >= count)
+        return -1;
+    return (int)ordinal;
+}
+
+static bool seen(const uint32_t *indices, int count, int device)
+{
+    for (int i = 0; i < count; i++)
+        if (indices[i] == (uint32_t)device)
+            return true;
+    return false;
+}
+
+int environment_visible_devices(const char *list, const struct device_record *records, int count,
+                                uint32_t *ret_indices)
+{
+    int visible = 0;
+
+    if (!list) {
+        for (int i = 0; i < count; i++)
+            ret_indices[i] = (uint32_t)i;
+        return count;
+    }
+    while (*list) {
+        size_t length;
+        int device;
+
+        list += strspn(list, " \t");
+        length = strcspn(list, ",");
+        while (length > 0 && isspace((unsigned char)list[length - 1]))
+            length--;
+        device = find_device(list, length, records, count);
+        if (device < 0)
+            break;
+        if (seen(ret_indices, visible, device))
+            return 0;
+        ret_indices[visible++] = (uint32_t)device;
+        list += strcspn(list, ",");
+        list += *list == ',';
+    }
+    return visible;
+}

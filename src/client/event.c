@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An event is the fence of its last record. The server keeps a real event beside it, for streams
+ * that wait for it on the device and for the time between two of them.
+ */
+#include "client_event.h"
+
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "client_prototypes.h"
+#include "client_stream.h"
+#include "wire_calls.h"
+
+#define EVENT_FLAGS (CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
+
+struct event {
+    uint64_t handle;
+    struct context *context;
+    unsigned flags;
+    /* Of the last record, under the channel lock. One that was never recorded is complete. */
+    bool recorded;
+    struct fence fence;
+    uint64_t stream;
+    struct list link;
+};
+
+static struct event *event_lookup(CUevent handle)
+{
+    return handles_get(&client->handles, WIRE_EVENT, (uint64_t)handle);
+}
+
+static void send_create(const struct event *event)
+{
+    struct wire_cuEventCreate in = {
+        .hEvent = event->handle,
+        .device = event->context->device->index,
+        .flags = event->flags & ~(unsigned)CU_EVENT_INTERPROCESS,
+    };
+
+    channel_lock(&client->channel);
+    wire_cuEventCreate(&client->channel, &in);
+    channel_unlock(&client->channel);
+}
+
+static struct event *event_create(struct context *context, unsigned flags)
+{
+    struct event *event = calloc(1, sizeof(*event));
+
+    if (!event)
+        return NULL;
+    event->context = context;
+    event->flags = flags;
+    list_init(&event->link);
+    event->handle = handles_add(&client->handles, WIRE_EVENT, event);
+    if (!event->handle) {
+        free(event);
+        return NULL;
+    }
+    send_create(event);
+    pthread_mutex_lock(&client->lock);
+    list_append(&context->events, &event->link);
+    pthread_mutex_unlock(&client->lock);
+    return event;
+}
+
+CUresult client_cuEventCreate(CUevent *phEvent, unsigned Flags)
+{
+    struct context *context;
+    struct event *event;
+    CUresult result = context_enter(&context);
+
+    if (!phEvent || Flags & ~(unsigned)EVENT_FLAGS)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (Flags & CU_EVENT_INTERPROCESS)
+        return Flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED
+                                               : CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    event = event_create(context, Flags);
+    if (!event)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *phEvent = (CUevent)event->handle;
+    return CUDA_SUCCESS;
+}
+
+static bool event_destroy(CUevent handle)
+{
+    struct wire_cuEventDestroy_v2 in = {.hEvent = (uint64_t)handle};
+    struct event *event;
+
+    pthread_mutex_lock(&client->lock);
+    event = handles_remove(&client->handles, WIRE_EVENT, (uint64_t)handle);
+    if (event)
+        list_remove(&event->link);
+    pthread_mutex_unlock(&client->lock);
+    if (!event)
+        return false;
+    channel_lock(&client->channel);
+    wire_cuEventDestroy_v2(&client->channel, &in);
+    channel_unlock(&client->channel);
+    free(event);
+    return true;
+}
+
+CUresult client_cuEventDestroy_v2(CUevent hEvent)
+{
+    return event_destroy(hEvent) ? client_error() : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUevent any_event(struct context *context)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+    struct event *event = list_first(&context->events, struct event, link);
+
+    return event ? (CUevent)event->handle : NULL;
+}
+
+void event_destroy_all(struct context *context)
+{
+    CUevent handle;
+
+    while ((handle = any_event(context)) != NULL)
+        event_destroy(handle);
+}
+
+CUresult client_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned flags)
+{
+    struct wire_cuEventRecordWithFlags in = {.hEvent = (uint64_t)hEvent, .flags = flags};
+    struct event *event = event_lookup(hEvent);
+    struct stream *stream;
+    CUresult result = stream_enter(hStream, &stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!event || event->context->device != stream->device)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (flags != CU_EVENT_RECORD_DEFAULT)
+        return flags == CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE
+                                                 : CUDA_ERROR_INVALID_VALUE;
+    in.hStream = stream->handle;
+    in.seq = stream_begin_fenced(stream);
+    event->fence = stream_fence_at(stream, in.seq);
+    event->stream = stream->handle;
+    event->recorded = true;
+    result = wire_cuEventRecordWithFlags(&client->channel, &in);
+    stream_end();
+    return result;
+}
+
+CUresult client_cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+    return client_cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
+}
+
+struct record {
+    bool pending;
+    struct fence fence;
+    uint64_t stream;
+    unsigned flags;
+    unsigned context_flags;
+};
+
+/* The last record, as it is now; a later one does not matter to those who wait already. */
+static CUresult last_record(CUevent handle, struct record *ret_record)
+{
+    struct event *event = event_lookup(handle);
+    CUresult result = client_error();
+
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    channel_lock(&client->channel);
+    *ret_record = (struct record){
+        .pending = event->recorded && !fence_passed(event->fence),
+        .fence = event->fence,
+        .stream = event->stream,
+        .flags = event->flags,
+        .context_flags = event->context->flags,
+    };
+    channel_unlock(&client->channel);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuEventQuery(CUevent hEvent)
+{
+    struct record record;
+    CUresult result = last_record(hEvent, &record);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    return record.pending ? CUDA_ERROR_NOT_READY : client_sync_error();
+}
+
+/* The stream may be gone by now; then nobody can wake us and we poll. */
+CUresult client_cuEventSynchronize(CUevent hEvent)
+{
+    struct record record;
+    CUresult result = last_record(hEvent, &record);
+    bool sleep;
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    sleep = record.flags & CU_EVENT_BLOCKING_SYNC ||
+            record.context_flags & CU_CTX_SCHED_BLOCKING_SYNC;
+    if (record.pending) {
+        bool alive = handles_get(&client->handles, WIRE_STREAM, record.stream) != NULL;
+
+        result = fence_wait(record.fence, alive ? record.stream : 0,
+                            sleep ? FENCE_SLEEP : FENCE_SPIN);
+    }
+    return result != CUDA_SUCCESS ? result : client_sync_error();
+}
+
+CUresult client_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned Flags)
+{
+    struct wire_cuStreamWaitEvent in = {.hEvent = (uint64_t)hEvent};
+    struct record record;
+    struct stream *stream;
+    CUresult result = stream_enter(hStream, &stream);
+
+    if (Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = last_record(hEvent, &record);
+    if (result != CUDA_SUCCESS || !record.pending)
+        return result;
+    in.hStream = stream->handle;
+    stream_begin(stream);
+    result = wire_cuStreamWaitEvent(&client->channel, &in);
+    stream_end();
+    return result;
+}
+
+static CUresult timed_event(CUevent handle, struct event **ret_event)
+{
+    struct event *event = event_lookup(handle);
+
+    if (!event || !event->recorded || event->flags & CU_EVENT_DISABLE_TIMING)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *ret_event = event;
+    return fence_passed(event->fence) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult client_cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+    struct wire_cuEventElapsedTime_v2 in = {.hStart = (uint64_t)hStart, .hEnd = (uint64_t)hEnd};
+    struct wire_cuEventElapsedTime_v2_reply out;
+    struct event *start, *end;
+    CUresult result = client_error();
+
+    if (!pMilliseconds)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = timed_event(hStart, &start);
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) {
+        CUresult other = timed_event(hEnd, &end);
+
+        result = other != CUDA_SUCCESS ? other : result;
+    }
+    if (result == CUDA_SUCCESS)
+        result = wire_cuEventElapsedTime_v2(&client->channel, &in, &out);
+    if (result == CUDA_SUCCESS)
+        *pMilliseconds = out.milliseconds;
+    return result;
+}
+
+CUresult client_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+    return client_cuEventElapsedTime(pMilliseconds, hStart, hEnd);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What libraries ask of a driver beyond the public API: src/cudart answers, with these. */
+#include <string.h>
+
+#include "client_context.h"
+#include "client_export.h"
+#include "client_module.h"
+#include "client_prototypes.h"
+#include "client_stream.h"
+#include "client_thread.h"
+#include "cudart.h"
+#include "entry_points.h"
+#include "passthrough.h"
+
+static CUresult primary_context(CUcontext *ret_context, CUdevice dev)
+{
+    struct device *device = device_lookup(dev);
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *ret_context = device->primary->handle;
+    return CUDA_SUCCESS;
+}
+
+static CUcontext current_context(void)
+{
+    return context_stack_top(&thread_self()->stack);
+}
+
+static CUresult context_state(CUcontext handle)
+{
+    struct context *context = context_lookup(handle);
+
+    return context && context_active(context) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult context_device(CUcontext handle, CUdevice *ret_device)
+{
+    struct context *context = context_lookup(handle);
+
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *ret_device = context->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+static CUresult context_id(CUcontext handle, unsigned long long *ret_id)
+{
+    return client_cuCtxGetId(handle, ret_id);
+}
+
+static CUresult stream_id(CUcontext handle, CUstream stream_handle, unsigned long long *ret_id)
+{
+    struct context *context;
+    struct stream *stream;
+    CUresult result = context_resolve(handle, &context);
+
+    if (result == CUDA_SUCCESS)
+        result = stream_resolve(context, stream_handle, &stream);
+    if (result == CUDA_SUCCESS)
+        *ret_id = stream->id;
+    return result;
+}
+
+static int for_each_function(CUcontext handle, CUmodule module_handle,
+                             void (*visit)(void *user, CUfunction function), void *user)
+{
+    unsigned count = 0;
+    CUfunction functions[64];
+
+    if (client_cuModuleGetFunctionCount(&count, module_handle) != CUDA_SUCCESS)
+        return 0;
+    if (count > 64)
+        count = 64;
+    if (client_cuModuleEnumerateFunctions(functions, count, module_handle) != CUDA_SUCCESS)
+        return 0;
+    for (unsigned i = 0; i < count; i++)
+        visit(user, functions[i]);
+    return (int)count;
+}
+
+static CUresult load_module(CUmodule *ret_module, const void *image)
+{
+    return client_cuModuleLoadData(ret_module, image);
+}
+
+static struct cudart_ops ops = {
+    .device_count = client_cuDeviceGetCount,
+    .device_uuid = client_cuDeviceGetUuid_v2,
+    .device_attribute = client_cuDeviceGetAttribute,
+    .primary_context = primary_context,
+    .current_context = current_context,
+    .context_state = context_state,
+    .context_device = context_device,
+    .context_id = context_id,
+    .stream_id = stream_id,
+    .for_each_function = for_each_function,
+    .module_load = load_module,
+};
+
+void export_init(void)
+{
+    ops.driver_version = client->driver_version;
+    cudart_init(&ops);
+}
+
+/* libcudart asks for a table before anything else: this is where the mode may be decided. */
+CUresult client_cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
+{
+    CUresult result;
+
+    if (!ppExportTable || !pExportTableId)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (memcmp(pExportTableId, &passthrough_signature, sizeof(*pExportTableId)) == 0) {
+        *ppExportTable = &passthrough_signature;
+        return CUDA_SUCCESS;
+    }
+    result = client_decide();
+    if (result != CUDA_SUCCESS) {
+        *ppExportTable = NULL;
+        return result;
+    }
+    if (!client)
+        return passthrough_get_export_table(ppExportTable, pExportTableId);
+    return cudart_get_export_table(ppExportTable, pExportTableId);
+}
+
+/* Our own entry points are right in every mode: they pass calls on when there is no server. */
+CUresult client_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
+                                    cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus)
+{
+    if (!symbol || !pfn)
+        return CUDA_ERROR_INVALID_VALUE;
+    return cudart_get_proc_address(entry_points, entry_point_count, symbol, pfn, cudaVersion, flags,
+                                   symbolStatus, CUDA_VERSION);
+}
+
+CUresult client_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
+{
+    return client_cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fence words: the GPU writes a stream's sequence number to its word behind the work, and whoever
+ * waits looks at the word. Numbers only grow; they are compared by signed difference, so they may
+ * wrap. A word that changes streams goes on from its value.
+ */
+#ifndef FUNNEL_FENCE_H
+#define FUNNEL_FENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_result.h"
+
+#define FENCE_NONE UINT32_MAX
+
+struct fence {
+    uint32_t word;
+    uint32_t seq;
+};
+
+/* Pure: whether a word that reads `value` has reached `seq`. */
+static inline bool fence_reached(uint32_t value, uint32_t seq)
+{
+    return (int32_t)(value - seq) >= 0;
+}
+
+/* Called once while attaching: 0 or -ENOMEM. */
+int fence_init(void);
+
+/* A word for a new stream of `device`, or FENCE_NONE when all are in use. */
+uint32_t fence_word_take(int device);
+
+/* The stream is gone. Its word is reused when the last number that was issued has arrived. */
+void fence_word_give(uint32_t word);
+
+/* The next number of a word; the caller holds the channel lock. */
+uint32_t fence_issue(uint32_t word);
+
+/* The number issued last. */
+uint32_t fence_issued(uint32_t word);
+
+bool fence_passed(struct fence fence);
+
+enum fence_patience {
+    FENCE_SPIN,  /* look for a while before sleeping */
+    FENCE_SLEEP, /* sleep at once (CU_CTX_SCHED_BLOCKING_SYNC) */
+};
+
+/* Waits. `stream` is the handle of the word's stream, for being woken; 0 = poll. Returns early, with
+ * the reason, when the fence will never pass. */
+CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_patience patience);
+
+/* Waits for every number issued so far for `device`, of streams that are gone as well. */
+CUresult fence_wait_device(int device);
+
+/* Whether every number issued for `device` has arrived. */
+bool fence_device_idle(int device);
+
+#endif

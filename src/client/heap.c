@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small allocations share granules of 32 MiB, large ones have a granule each. Granules that are
+ * wholly free stay up to a cap, so a program that allocates and frees in a loop asks the server
+ * once.
+ */
+#include "heap.h"
+
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "fd.h"
+
+#define SHARED_GRANULE (UINT64_C(32) << 20)
+#define LARGE (UINT64_C(16) << 20)
+#define KEPT_BYTES (UINT64_C(256) << 20)
+
+/* A map holds pointers; descriptor 0 is one, too. */
+static void *fd_to_value(int fd)
+{
+    return (void *)((intptr_t)fd + 1);
+}
+
+static int value_to_fd(void *value)
+{
+    return (int)((intptr_t)value - 1);
+}
+
+void heap_init(struct heap *heap, const struct heap_source *source, uint32_t device,
+               uint64_t granularity)
+{
+    pthread_mutex_init(&heap->lock, NULL);
+    suballoc_init(&heap->blocks);
+    map_init(&heap->granules);
+    heap->source = source;
+    heap->device = device;
+    heap->granularity = granularity;
+}
+
+static bool take(struct heap *heap, struct allocation *allocation)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&heap->lock);
+
+    allocation->address = suballoc_take(&heap->blocks, allocation->size, allocation);
+    return allocation->address != 0;
+}
+
+/* A large one has the granule to itself; a small one leaves the rest to others. */
+static int add_granule_locked(struct heap *heap, uint64_t address, uint64_t size, int fd,
+                              struct allocation *allocation)
+{
+    if (map_put(&heap->granules, address, fd_to_value(fd)) < 0)
+        return -1;
+    if (allocation->size >= LARGE) {
+        allocation->address = address;
+        return suballoc_add_taken(&heap->blocks, address, size, allocation->size, allocation);
+    }
+    if (suballoc_add_granule(&heap->blocks, address, size) < 0)
+        return -1;
+    allocation->address = suballoc_take(&heap->blocks, allocation->size, allocation);
+    return allocation->address ? 0 : -1;
+}
+
+static CUresult grow(struct heap *heap, uint64_t size, struct allocation *allocation)
+{
+    uint64_t address;
+    int fd, r;
+    CUresult result = heap->source->create(heap->device, size, &address, &fd);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    pthread_mutex_lock(&heap->lock);
+    r = add_granule_locked(heap, address, size, fd, allocation);
+    if (r < 0)
+        map_remove(&heap->granules, address);
+    pthread_mutex_unlock(&heap->lock);
+    if (r == 0)
+        return CUDA_SUCCESS;
+    heap->source->release(address, size);
+    fd_close(&fd);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* When the shared size cannot be had any more, just what is needed still may. */
+static CUresult grow_for(struct heap *heap, struct allocation *allocation)
+{
+    uint64_t needed = (allocation->size + heap->granularity - 1) & ~(heap->granularity - 1);
+    CUresult result;
+
+    if (needed < allocation->size)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (allocation->size < LARGE) {
+        result = grow(heap, SHARED_GRANULE, allocation);
+        if (result != CUDA_ERROR_OUT_OF_MEMORY)
+            return result;
+    }
+    return grow(heap, needed, allocation);
+}
+
+CUresult heap_take(struct heap *heap, struct allocation *allocation)
+{
+    CUresult result;
+
+    if (take(heap, allocation))
+        return CUDA_SUCCESS;
+    result = grow_for(heap, allocation);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY)
+        return result;
+    heap_trim(heap, 0);
+    return grow_for(heap, allocation);
+}
+
+struct allocation *heap_give(struct heap *heap, uint64_t address)
+{
+    struct suballoc_info info;
+    bool found;
+
+    pthread_mutex_lock(&heap->lock);
+    found = suballoc_find(&heap->blocks, address, &info) && info.address == address &&
+            suballoc_give(&heap->blocks, address) == 0;
+    pthread_mutex_unlock(&heap->lock);
+    if (!found)
+        return NULL;
+    heap_trim(heap, KEPT_BYTES);
+    return info.user;
+}
+
+bool heap_find(struct heap *heap, uint64_t address, struct allocation *ret_allocation)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&heap->lock);
+    struct suballoc_info info;
+
+    if (!suballoc_find(&heap->blocks, address, &info))
+        return false;
+    *ret_allocation = *(struct allocation *)info.user;
+    return true;
+}
+
+bool heap_next(struct heap *heap, const struct context *context, uint64_t address,
+               struct allocation *ret_allocation)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&heap->lock);
+    struct suballoc_info info;
+
+    while (suballoc_next(&heap->blocks, address, &info)) {
+        const struct allocation *allocation = info.user;
+
+        if (allocation->context == context) {
+            *ret_allocation = *allocation;
+            return true;
+        }
+        address = info.address + 1;
+    }
+    return false;
+}
+
+uint64_t heap_unused(struct heap *heap)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&heap->lock);
+
+    return heap->blocks.free_bytes;
+}
+
+static uint64_t remove_granule(struct heap *heap, uint64_t keep, uint64_t *ret_size, int *ret_fd)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&heap->lock);
+    uint64_t address;
+
+    if (heap->blocks.whole_free_bytes <= keep)
+        return 0;
+    address = suballoc_remove_free_granule(&heap->blocks, ret_size);
+    if (address)
+        *ret_fd = value_to_fd(map_remove(&heap->granules, address));
+    return address;
+}
+
+void heap_trim(struct heap *heap, uint64_t keep)
+{
+    uint64_t address, size;
+    int fd;
+
+    while ((address = remove_granule(heap, keep, &size, &fd)) != 0) {
+        heap->source->release(address, size);
+        fd_close(&fd);
+    }
+}
+
+void heap_after_fork(struct heap *heap)
+{
+    const struct map_entry *entry;
+    size_t cursor = 0;
+
+    while ((entry = map_next(&heap->granules, &cursor)) != NULL) {
+        int fd = value_to_fd(entry->value);
+
+        fd_close(&fd);
+    }
+}

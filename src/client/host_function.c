@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host functions. The stream writes a fence and then waits for its gate word; a thread of ours
+ * sees the fence, runs the function, and opens the gate. The thread is made by the first use. It
+ * runs one function at a time, in whatever order the fences of different streams pass.
+ */
+#include "host_function.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "client_prototypes.h"
+#include "client_stream.h"
+#include "spin.h"
+#include "wire_calls.h"
+
+struct job {
+    struct fence fence;
+    uint32_t gate, gate_seq;
+    CUhostFn function;
+    CUstreamCallback callback; /* one of the two is set */
+    CUstream stream;
+    void *user;
+    struct list link;
+};
+
+static struct runner {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct list jobs; /* in the order of the calls, so those of one stream are in theirs */
+    bool started;
+} runner;
+
+void host_function_init(void)
+{
+    memset(&runner, 0, sizeof(runner));
+    pthread_mutex_init(&runner.lock, NULL);
+    pthread_cond_init(&runner.wake, NULL);
+    list_init(&runner.jobs);
+}
+
+/* Once the context is lost nothing passes any more: callbacks hear the error, functions are
+ * skipped, as CUDA does it. */
+static struct job *next_job(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&runner.lock);
+
+    while (list_empty(&runner.jobs))
+        pthread_cond_wait(&runner.wake, &runner.lock);
+    list_for_each(struct job, job, &runner.jobs, link) {
+        if (fence_passed(job->fence) || client_error() != CUDA_SUCCESS) {
+            list_remove(&job->link);
+            return job;
+        }
+    }
+    return NULL;
+}
+
+static void open_gate(const struct job *job)
+{
+    __atomic_store_n(&client->gates[job->gate], job->gate_seq, __ATOMIC_RELEASE);
+}
+
+static void run(struct job *job)
+{
+    CUresult error = client_error();
+
+    if (job->callback)
+        job->callback(job->stream, error, job->user);
+    else if (error == CUDA_SUCCESS)
+        job->function(job->user);
+    open_gate(job);
+    free(job);
+}
+
+static void *run_jobs(void *unused)
+{
+    struct timespec pause = {0, 20000};
+    struct spin spin = spin_begin();
+
+    for (unsigned idle = 0;; idle++) {
+        struct job *job = next_job();
+
+        if (job) {
+            run(job);
+            spin = spin_begin();
+        } else if (!spin_more(&spin)) {
+            nanosleep(&pause, NULL);
+            if (idle % 1024 == 0)
+                channel_alive(&client->channel);
+        }
+    }
+    return NULL;
+}
+
+/* Signals are the program's, and so none comes to our thread. */
+static bool start_thread_locked(void)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    if (runner.started)
+        return true;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    runner.started = pthread_create(&thread, &attributes, run_jobs, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return runner.started;
+}
+
+static CUresult send_job(struct job *job, struct stream *stream)
+{
+    struct wire_cuLaunchHostFunc in = {.hStream = stream->handle, .gate = stream->word};
+    CUresult result;
+
+    in.seq = stream_begin_fenced(stream);
+    stream->unfenced = true;
+    in.gate_seq = ++stream->gate_seq;
+    job->fence = stream_fence_at(stream, in.seq);
+    job->gate = in.gate;
+    job->gate_seq = in.gate_seq;
+    pthread_mutex_lock(&runner.lock);
+    list_append(&runner.jobs, &job->link);
+    pthread_cond_signal(&runner.wake);
+    pthread_mutex_unlock(&runner.lock);
+    result = wire_cuLaunchHostFunc(&client->channel, &in);
+    stream_end();
+    return result;
+}
+
+static CUresult queue(CUstream handle, struct job what)
+{
+    struct stream *stream;
+    struct job *job;
+    bool started;
+    CUresult result = stream_enter(handle, &stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    pthread_mutex_lock(&runner.lock);
+    started = start_thread_locked();
+    pthread_mutex_unlock(&runner.lock);
+    job = malloc(sizeof(*job));
+    if (!started || !job) {
+        free(job);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *job = what;
+    job->stream = handle;
+    return send_job(job, stream);
+}
+
+CUresult client_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+{
+    return fn ? queue(hStream, (struct job){.function = fn, .user = userData})
+              : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult client_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
+                                    unsigned flags)
+{
+    return callback && flags == 0
+               ? queue(hStream, (struct job){.callback = callback, .user = userData})
+               : CUDA_ERROR_INVALID_VALUE;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pinned host memory: shared pages inside the window, at one address for the program, the server
+ * and the device. Managed memory is the same with other papers: both sides reach it at any time.
+ */
+#include <stdlib.h>
+
+#include "client_memory.h"
+#include "client_prototypes.h"
+#include "client_stream.h"
+
+#define HOST_FLAGS                                                                                 \
+    (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
+
+CUresult client_cuMemHostAlloc(void **pp, size_t bytesize, unsigned Flags)
+{
+    struct context *context;
+    uint64_t address;
+    CUresult result = context_enter(&context);
+
+    if (!pp || bytesize == 0 || Flags & ~(unsigned)HOST_FLAGS)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = memory_take(&client->host_heap, context, bytesize, Flags, false, &address);
+    if (result == CUDA_SUCCESS)
+        *pp = (void *)(uintptr_t)address;
+    return result;
+}
+
+CUresult client_cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+    return client_cuMemHostAlloc(pp, bytesize, CU_MEMHOSTALLOC_DEVICEMAP);
+}
+
+static bool find_pinned(const void *p, struct allocation *ret_allocation)
+{
+    enum place place;
+
+    return memory_find((uintptr_t)p, ret_allocation, &place) && place == PLACE_PINNED;
+}
+
+CUresult client_cuMemFreeHost(void *p)
+{
+    struct allocation allocation;
+    struct context *context;
+    CUresult result = context_enter(&context);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!p)
+        return CUDA_SUCCESS;
+    if (!find_pinned(p, &allocation) || allocation.address != (uintptr_t)p || allocation.managed)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
+        result = stream_drain_device(&client->devices[i]);
+    if (result != CUDA_SUCCESS)
+        return result;
+    free(heap_give(&client->host_heap, allocation.address));
+    return client_sync_error();
+}
+
+CUresult client_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned Flags)
+{
+    struct allocation allocation;
+    struct context *context;
+    CUresult result = context_current(&context);
+
+    if (!pdptr || Flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!find_pinned(p, &allocation))
+        return CUDA_ERROR_INVALID_VALUE;
+    *pdptr = (uintptr_t)p;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuMemHostGetFlags(unsigned *pFlags, void *p)
+{
+    struct allocation allocation;
+    struct context *context;
+    CUresult result = context_current(&context);
+
+    if (!pFlags)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!find_pinned(p, &allocation) || allocation.managed)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pFlags = allocation.flags | CU_MEMHOSTALLOC_DEVICEMAP;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned flags)
+{
+    struct context *context;
+    uint64_t address;
+    CUresult result = context_enter(&context);
+
+    if (!dptr || bytesize == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = memory_take(&client->host_heap, context, bytesize, 0, true, &address);
+    if (result == CUDA_SUCCESS)
+        *dptr = address;
+    return result;
+}
+
+/* Where pages are best is not ours to move yet, so advice is heard and changes nothing. */
+static CUresult managed_range(CUdeviceptr address, size_t count)
+{
+    struct allocation allocation;
+    struct context *context;
+    enum place place;
+    CUresult result = context_enter(&context);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (count == 0 || !memory_find(address, &allocation, &place) || !allocation.managed ||
+        count > allocation.size - (address - allocation.address))
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
+{
+    return managed_range(devPtr, count);
+}
+
+CUresult client_cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
+                               CUmemLocation location)
+{
+    return managed_range(devPtr, count);
+}
+
+CUresult client_cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice,
+                                   CUstream hStream)
+{
+    return managed_range(devPtr, count);
+}
+
+CUresult client_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
+                                      unsigned flags, CUstream hStream)
+{
+    return managed_range(devPtr, count);
+}
+
+CUresult client_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length,
+                                       unsigned flags)
+{
+    struct stream *stream;
+    CUresult result = stream_enter(hStream, &stream);
+
+    return result != CUDA_SUCCESS ? result : managed_range(dptr, length ? length : 1);
+}

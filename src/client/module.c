@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules: images loaded on one device, with the functions and variables found in them so far. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "client_memory.h"
+#include "client_module.h"
+#include "sock.h"
+#include "wire_calls.h"
+
+#define LOG_MAX 4096
+#define LAYOUT_MAX 8000
+#define NAMES_MAX 8000
+#define PARAMS_MAX 32764
+
+/* A variable whose address was given out, so that copies know it for device memory. */
+struct global {
+    uint64_t address;
+    struct list link;
+};
+
+struct module *module_lookup(CUmodule handle)
+{
+    return handles_get(&client->handles, WIRE_MODULE, (uint64_t)handle);
+}
+
+/* ---- loading ---- */
+
+/* The image goes before the command that names it. */
+static CUresult send_image(const struct image *image, uint32_t *ret_blob)
+{
+    struct socket_message message = {.kind = SOCKET_BLOB, .value = image->size};
+
+    message.id = *ret_blob = __atomic_add_fetch(&client->next_blob, 1, __ATOMIC_RELAXED);
+    return sock_send(client->socket, &message, sizeof(message), &image->fd, 1) < 0
+               ? CUDA_ERROR_MPS_RPC_FAILURE
+               : CUDA_SUCCESS;
+}
+
+static void write_log(const struct jit_log *log, const char *text, uint32_t size)
+{
+    if (!log->text || log->capacity == 0)
+        return;
+    if (size >= log->capacity)
+        size = log->capacity - 1;
+    memcpy(log->text, text, size);
+    log->text[size] = '\0';
+    if (log->ret_size)
+        *log->ret_size = size;
+}
+
+static CUresult send_load(const struct module *module, const struct image *image,
+                          const struct jit_options *options)
+{
+    char text[LOG_MAX];
+    struct wire_cuLibraryLoadData in = {
+        .library = module->handle,
+        .device = module->context->device->index,
+        .image_size = image->size,
+        .options = image->options,
+        .options_size = image->options_size,
+    };
+    struct wire_cuLibraryLoadData_reply out = {.error_log = text, .error_log_capacity = LOG_MAX};
+    CUresult result = send_image(image, &in.blob);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = wire_cuLibraryLoadData(&client->channel, &in, &out);
+    if (options) {
+        write_log(&options->info, text, result == CUDA_SUCCESS ? out.error_log_size : 0);
+        write_log(&options->error, text, result == CUDA_SUCCESS ? 0 : out.error_log_size);
+    }
+    return result;
+}
+
+CUresult module_load(struct context *context, const struct image *image,
+                     const struct jit_options *options, struct library *library,
+                     struct module **ret_module)
+{
+    struct module *module = calloc(1, sizeof(*module));
+    CUresult result;
+
+    if (!module)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    module->context = context;
+    module->library = library;
+    list_init(&module->functions);
+    list_init(&module->globals);
+    list_init(&module->link);
+    module->handle = handles_add(&client->handles, WIRE_MODULE, module);
+    result = module->handle ? send_load(module, image, options) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result != CUDA_SUCCESS) {
+        handles_remove(&client->handles, WIRE_MODULE, module->handle);
+        free(module);
+        return result;
+    }
+    pthread_mutex_lock(&client->lock);
+    list_append(&context->modules, &module->link);
+    pthread_mutex_unlock(&client->lock);
+    *ret_module = module;
+    return CUDA_SUCCESS;
+}
+
+static void function_destroy(struct function *function)
+{
+    handles_remove(&client->handles, WIRE_FUNCTION, function->handle);
+    free(function->name);
+    free(function->layout);
+    free(function);
+}
+
+static void forget_contents(struct module *module)
+{
+    list_for_each_safe(struct function, function, &module->functions, link)
+        function_destroy(function);
+    list_for_each_safe(struct global, global, &module->globals, link) {
+        memory_remove_global(global->address);
+        free(global);
+    }
+}
+
+/* Work of the module that still runs is the server's to wait for. */
+void module_unload(struct module *module)
+{
+    struct wire_cuLibraryUnload in = {.library = module->handle};
+
+    if (!handles_remove(&client->handles, WIRE_MODULE, module->handle))
+        return;
+    pthread_mutex_lock(&client->lock);
+    list_remove(&module->link);
+    pthread_mutex_unlock(&client->lock);
+    channel_lock(&client->channel);
+    wire_cuLibraryUnload(&client->channel, &in);
+    channel_unlock(&client->channel);
+    forget_contents(module);
+    free(module);
+}
+
+static struct module *any_module(struct context *context)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    return list_first(&context->modules, struct module, link);
+}
+
+void module_unload_all(struct context *context)
+{
+    struct module *module;
+
+    while ((module = any_module(context)) != NULL)
+        module_unload(module);
+}
+
+/* ---- functions ---- */
+
+static struct function *known_function(struct module *module, const char *name)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    list_for_each(struct function, function, &module->functions, link) {
+        if (strcmp(function->name, name) == 0)
+            return function;
+    }
+    return NULL;
+}
+
+/* The server says where each parameter lies; what it says is bounded by what a launch can carry. */
+static CUresult take_layout(struct function *function,
+                            const struct wire_cuLibraryGetKernel_reply *out)
+{
+    memcpy(function->attributes, out->attributes, sizeof(function->attributes));
+    function->param_count = out->param_count;
+    function->params_size = out->params_size;
+    if (out->param_count > LAYOUT_MAX / 8 || out->layout_size != out->param_count * 8 ||
+        out->params_size > PARAMS_MAX)
+        return CUDA_ERROR_MPS_RPC_FAILURE;
+    function->layout = malloc(out->layout_size + 1);
+    if (!function->layout)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(function->layout, out->layout, out->layout_size);
+    for (uint32_t i = 0; i < out->param_count; i++)
+        if (function->layout[2 * i] > out->params_size ||
+            function->layout[2 * i + 1] > out->params_size - function->layout[2 * i])
+            return CUDA_ERROR_MPS_RPC_FAILURE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fetch_function(struct function *function)
+{
+    unsigned char layout[LAYOUT_MAX];
+    struct wire_cuLibraryGetKernel in = {
+        .library = function->module->handle, .f = function->handle, .name = function->name};
+    struct wire_cuLibraryGetKernel_reply out = {.layout = layout, .layout_capacity = LAYOUT_MAX};
+    CUresult result = wire_cuLibraryGetKernel(&client->channel, &in, &out);
+
+    return result != CUDA_SUCCESS ? result : take_layout(function, &out);
+}
+
+CUresult module_function(struct module *module, const char *name, struct function **ret_function)
+{
+    struct function *function = known_function(module, name);
+    CUresult result;
+
+    if (function) {
+        *ret_function = function;
+        return CUDA_SUCCESS;
+    }
+    function = calloc(1, sizeof(*function));
+    if (!function)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    function->module = module;
+    list_init(&function->link);
+    function->name = strdup(name);
+    function->handle = handles_add(&client->handles, WIRE_FUNCTION, function);
+    result = function->name && function->handle ? fetch_function(function)
+                                                : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result != CUDA_SUCCESS) {
+        function_destroy(function);
+        return result;
+    }
+    pthread_mutex_lock(&client->lock);
+    list_append(&module->functions, &function->link);
+    pthread_mutex_unlock(&client->lock);
+    *ret_function = function;
+    return CUDA_SUCCESS;
+}
+
+/* ---- variables ---- */
+
+static void remember_global(struct module *module, uint64_t address, uint64_t size)
+{
+    struct global *global = malloc(sizeof(*global));
+
+    if (!global)
+        return;
+    global->address = address;
+    memory_add_global(address, size);
+    pthread_mutex_lock(&client->lock);
+    list_append(&module->globals, &global->link);
+    pthread_mutex_unlock(&client->lock);
+}
+
+CUresult module_global(struct module *module, const char *name, uint64_t *ret_address,
+                       uint64_t *ret_size)
+{
+    struct wire_cuLibraryGetGlobal in = {.library = module->handle, .name = name};
+    struct wire_cuLibraryGetGlobal_reply out;
+    CUresult result = wire_cuLibraryGetGlobal(&client->channel, &in, &out);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    remember_global(module, out.address, out.size);
+    *ret_address = out.address;
+    *ret_size = out.size;
+    return CUDA_SUCCESS;
+}
+
+/* ---- what is in a module ---- */
+
+static unsigned take_names(const char *at, uint32_t size, char **names, unsigned count)
+{
+    const char *end = at + size;
+    unsigned taken = 0;
+
+    while (taken < count && at < end && memchr(at, 0, (size_t)(end - at))) {
+        names[taken] = strdup(at);
+        if (!names[taken])
+            break;
+        at += strlen(at) + 1;
+        taken++;
+    }
+    return taken;
+}
+
+CUresult module_kernel_names(struct module *module, char **names, unsigned count,
+                             unsigned *ret_total)
+{
+    char text[NAMES_MAX];
+    unsigned have = 0;
+
+    do {
+        struct wire_cuLibraryEnumerateKernels in = {.library = module->handle, .first = have};
+        struct wire_cuLibraryEnumerateKernels_reply out = {.names = text,
+                                                           .names_capacity = NAMES_MAX};
+        CUresult result = wire_cuLibraryEnumerateKernels(&client->channel, &in, &out);
+        unsigned got;
+
+        if (result != CUDA_SUCCESS)
+            return result;
+        *ret_total = out.total;
+        if (count > out.total)
+            count = out.total;
+        got = take_names(text, out.names_size, names + have, count - have);
+        if (got == 0)
+            break;
+        have += got;
+    } while (have < count);
+    return have < count ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}

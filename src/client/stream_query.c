@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions about streams, stream attributes, and what Funnel has to say about capturing. */
+#include <string.h>
+
+#include "client_prototypes.h"
+#include "client_stream.h"
+#include "client_thread.h"
+#include "wire_calls.h"
+
+CUresult client_cuStreamGetFlags(CUstream hStream, unsigned *flags)
+{
+    struct stream *stream;
+    CUresult result;
+
+    if (!flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = stream_enter(hStream, &stream);
+    if (result == CUDA_SUCCESS)
+        *flags = stream->flags;
+    return result;
+}
+
+CUresult client_cuStreamGetPriority(CUstream hStream, int *priority)
+{
+    struct stream *stream;
+    CUresult result;
+
+    if (!priority)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = stream_enter(hStream, &stream);
+    if (result == CUDA_SUCCESS)
+        *priority = stream->priority;
+    return result;
+}
+
+CUresult client_cuStreamGetId(CUstream hStream, unsigned long long *streamId)
+{
+    struct stream *stream;
+    CUresult result;
+
+    if (!streamId)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = stream_enter(hStream, &stream);
+    if (result == CUDA_SUCCESS)
+        *streamId = stream->id;
+    return result;
+}
+
+CUresult client_cuStreamGetDevice(CUstream hStream, CUdevice *device)
+{
+    struct stream *stream;
+    CUresult result;
+
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = stream_enter(hStream, &stream);
+    if (result == CUDA_SUCCESS)
+        *device = stream->device->ordinal;
+    return result;
+}
+
+CUresult client_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+{
+    struct context *context;
+    struct stream *stream;
+    CUresult result = context_enter(&context);
+
+    if (!pctx)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = stream_resolve(context, hStream, &stream);
+    if (result == CUDA_SUCCESS)
+        *pctx = stream->kind == STREAM_LEGACY ? context->handle : stream->context->handle;
+    return result;
+}
+
+CUresult client_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+    if (pGreenCtx)
+        *pGreenCtx = NULL;
+    return client_cuStreamGetCtx(hStream, pCtx);
+}
+
+/* Attributes are hints about caches and domains; a stream has the defaults. */
+CUresult client_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,
+                                     CUstreamAttrValue *value_out)
+{
+    struct stream *stream;
+    CUresult result;
+
+    if (!value_out)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = stream_enter(hStream, &stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    memset(value_out, 0, sizeof(*value_out));
+    if (attr == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+        value_out->priority = stream->priority;
+    else if (attr == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)
+        value_out->syncPolicy = CU_SYNC_POLICY_AUTO;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr,
+                                     const CUstreamAttrValue *value)
+{
+    struct stream *stream;
+
+    if (!value)
+        return CUDA_ERROR_INVALID_VALUE;
+    return stream_enter(hStream, &stream);
+}
+
+CUresult client_cuStreamCopyAttributes(CUstream dst, CUstream src)
+{
+    struct stream *stream;
+    CUresult result = stream_enter(dst, &stream);
+
+    return result != CUDA_SUCCESS ? result : stream_enter(src, &stream);
+}
+
+/* ---- capturing: no stream ever is ---- */
+
+CUresult client_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+    struct stream *stream;
+    CUresult result;
+
+    if (!captureStatus)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = stream_enter(hStream, &stream);
+    if (result == CUDA_SUCCESS)
+        *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
+    return result;
+}
+
+CUresult client_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+                                       cuuint64_t *id_out)
+{
+    return client_cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+CUresult client_cuStreamGetCaptureInfo_v2(CUstream hStream,
+                                          CUstreamCaptureStatus *captureStatus_out,
+                                          cuuint64_t *id_out, CUgraph *graph_out,
+                                          const CUgraphNode **dependencies_out,
+                                          size_t *numDependencies_out)
+{
+    return client_cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+CUresult client_cuStreamGetCaptureInfo_v3(CUstream hStream,
+                                          CUstreamCaptureStatus *captureStatus_out,
+                                          cuuint64_t *id_out, CUgraph *graph_out,
+                                          const CUgraphNode **dependencies_out,
+                                          const CUgraphEdgeData **edgeData_out,
+                                          size_t *numDependencies_out)
+{
+    return client_cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+CUresult client_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    struct thread *thread = thread_self();
+    CUstreamCaptureMode before = thread->capture_mode;
+
+    if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
+    thread->capture_mode = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
+
+/* ---- words in memory that a stream writes or waits for ---- */
+
+static CUresult value_stream(CUstream handle, CUdeviceptr addr, size_t size,
+                             struct stream **ret_stream)
+{
+    CUresult result = stream_enter(handle, ret_stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    return addr == 0 || addr % size != 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult client_cuStreamWriteValue32_v2(CUstream hStream, CUdeviceptr addr, cuuint32_t value,
+                                        unsigned flags)
+{
+    struct wire_cuStreamWriteValue32_v2 in = {.addr = addr, .value = value, .flags = flags};
+    struct stream *stream;
+    CUresult result = value_stream(hStream, addr, sizeof(value), &stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    in.hStream = stream->handle;
+    stream_begin(stream);
+    result = wire_cuStreamWriteValue32_v2(&client->channel, &in);
+    stream_end();
+    return result;
+}
+
+CUresult client_cuStreamWriteValue64_v2(CUstream hStream, CUdeviceptr addr, cuuint64_t value,
+                                        unsigned flags)
+{
+    struct wire_cuStreamWriteValue64_v2 in = {.addr = addr, .value = value, .flags = flags};
+    struct stream *stream;
+    CUresult result = value_stream(hStream, addr, sizeof(value), &stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    in.hStream = stream->handle;
+    stream_begin(stream);
+    result = wire_cuStreamWriteValue64_v2(&client->channel, &in);
+    stream_end();
+    return result;
+}
+
+CUresult client_cuStreamWaitValue32_v2(CUstream hStream, CUdeviceptr addr, cuuint32_t value,
+                                       unsigned flags)
+{
+    struct wire_cuStreamWaitValue32_v2 in = {.addr = addr, .value = value, .flags = flags};
+    struct stream *stream;
+    CUresult result = value_stream(hStream, addr, sizeof(value), &stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    in.hStream = stream->handle;
+    stream_begin(stream);
+    result = wire_cuStreamWaitValue32_v2(&client->channel, &in);
+    stream_end();
+    return result;
+}
+
+CUresult client_cuStreamWaitValue64_v2(CUstream hStream, CUdeviceptr addr, cuuint64_t value,
+                                       unsigned flags)
+{
+    struct wire_cuStreamWaitValue64_v2 in = {.addr = addr, .value = value, .flags = flags};
+    struct stream *stream;
+    CUresult result = value_stream(hStream, addr, sizeof(value), &stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    in.hStream = stream->handle;
+    stream_begin(stream);
+    result = wire_cuStreamWaitValue64_v2(&client->channel, &in);
+    stream_end();
+    return result;
+}

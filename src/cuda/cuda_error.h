@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names and descriptions of CUresult, for both driver libraries of ours. */
+#ifndef FUNNEL_CUDA_ERROR_H
+#define FUNNEL_CUDA_ERROR_H
+
+#include "cuda_result.h"
+
+/* "CUDA_ERROR_INVALID_VALUE"; NULL for a number that is none. */
+const char *cuda_error_name(CUresult result);
+
+/* "invalid argument"; NULL for a number that is none. */
+const char *cuda_error_string(CUresult result);
+
+#endif
