@@ -99,7 +99,7 @@ static int run_line(int fd, const char *line)
         puts("The connection to the MPS control daemon was lost");
         return 1;
     }
-    return is_quit(line) ? status : -1;
+    return is_quit(line) && status != COMMAND_REJECTED ? status : -1;
 }
 
 static int read_commands(int fd)

@@ -78,9 +78,15 @@ struct command_client {
     struct server_status_row row;
 };
 
+enum command_status {
+    COMMAND_OK = 0,
+    COMMAND_FAILED = 1,
+    COMMAND_REJECTED = 2, /* not understood or not allowed: nothing has changed */
+};
+
 struct command_done {
     struct command_header header;
-    int32_t status; /* 0, or what the front end may exit with */
+    int32_t status; /* enum command_status */
 };
 
 /* Room for any message. */

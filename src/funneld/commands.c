@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "command_protocol.h"
 #include "console.h"
 #include "journal.h"
 #include "server.h"
@@ -28,7 +29,7 @@ static const struct command *find_command(const char *name)
 static void refuse(struct console *console, const char *sentence)
 {
     console_print(console, "%s", sentence);
-    console_done(console, 1);
+    console_done(console, COMMAND_REJECTED);
 }
 
 static void run_words(struct console *console, char *words[], int count)
@@ -39,7 +40,7 @@ static void run_words(struct console *console, char *words[], int count)
 
     if (!command) {
         console_print(console, "Unknown command \"%.200s\"", words[0]);
-        console_done(console, 1);
+        console_done(console, COMMAND_REJECTED);
     } else if (grammar_parse(command->name, command->grammar, words + 1, count - 1, &values,
                              reason)) {
         refuse(console, reason);
@@ -61,7 +62,7 @@ void commands_run(struct console *console, char *line)
     if (count < 0)
         refuse(console, "Too many words");
     else if (count == 0)
-        console_done(console, 0);
+        console_done(console, COMMAND_OK);
     else
         run_words(console, words, count);
 }
@@ -74,6 +75,6 @@ struct server *command_server(struct console *console, const struct grammar_valu
     if (server && console_may_touch(console, server))
         return server;
     console_print(console, "Server %d not found", (int)values->server);
-    console_done(console, 1);
+    console_done(console, COMMAND_REJECTED);
     return NULL;
 }

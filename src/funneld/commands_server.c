@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands about servers and the daemon itself: list, state, start, shut down, devices, quit. */
+#include <errno.h>
 #include <string.h>
 
 #include "commands.h"
@@ -32,6 +33,8 @@ static bool may_start(struct console *console, uid_t uid)
     if (!console_is_operator(console) && (console->uid != uid || daemon->multiuser))
         console_print(console, "Permission denied: user %u may not start a server for user %u",
                       (unsigned)console->uid, (unsigned)uid);
+    else if (daemon->quitting)
+        console_print(console, "The daemon is quitting");
     else if (daemon->uid != 0 && daemon->uid != uid)
         console_print(console, "This daemon runs as user %u and cannot start a server for user %u",
                       (unsigned)daemon->uid, (unsigned)uid);
@@ -40,26 +43,33 @@ static bool may_start(struct console *console, uid_t uid)
     return false;
 }
 
-static void run_start_server(struct console *console, const struct grammar_values *values)
+static int start_server(struct console *console, uid_t uid)
 {
-    struct daemon *daemon = console->daemon;
-    uid_t uid = daemon->multiuser ? daemon->uid : values->uid;
-    struct server *server = server_for(daemon, uid);
+    struct server *server = server_for(console->daemon, uid);
     int error = 0;
 
-    if (values->mlopart)
-        console_print(console, "MLOPart devices are not supported; -mlopart is ignored");
-    if (daemon->quitting)
-        console_print(console, "The daemon is quitting");
-    else if (server)
+    if (server)
         console_print(console, "Server %d already exists for user %u", (int)server->pid,
                       (unsigned)uid);
-    else if (may_start(console, uid))
-        error = server_start(daemon, uid, (gid_t)uid, &server);
+    else
+        error = server_start(console->daemon, uid, (gid_t)uid, &server);
     if (error)
         console_print(console, "Failed to start a server for user %u: %s", (unsigned)uid,
                       strerror(-error));
-    console_done(console, error || !server);
+    return error;
+}
+
+static void run_start_server(struct console *console, const struct grammar_values *values)
+{
+    const struct daemon *daemon = console->daemon;
+    uid_t uid = daemon->multiuser ? daemon->uid : values->uid;
+    int error = -EPERM;
+
+    if (values->mlopart)
+        console_print(console, "MLOPart devices are not supported; -mlopart is ignored");
+    if (may_start(console, uid))
+        error = start_server(console, uid);
+    console_done(console, error != 0);
 }
 
 static void run_shutdown_server(struct console *console, const struct grammar_values *values)

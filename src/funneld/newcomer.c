@@ -21,8 +21,10 @@
 #include "text.h"
 
 #define HELLO_TIMEOUT_S 10
-#define STOPPING_TIMEOUT_S 15  /* how long a program waits for a server that ends */
-#define CONNECTIONS_A_USER 512 /* with the daemon, not counting those with a server */
+#define STOPPING_TIMEOUT_S 15 /* how long a program waits for a server that ends */
+#define CONNECTIONS_A_USER                                                   \
+    512 /* with the daemon, not counting those with a server; refused with a \
+         * sentence beyond that, and without one beyond twice that */
 #define ACCEPTS_A_TURN 64
 
 #define STATUS_CONNECTION_FAILED 805
@@ -217,6 +219,15 @@ static void admit_front_end(struct newcomer *newcomer)
 
 /* ---- hello ---- */
 
+static bool more_than(const struct daemon *daemon, uid_t uid, unsigned limit)
+{
+    unsigned count = console_count(daemon, uid);
+
+    list_for_each(struct newcomer, newcomer, &daemon->newcomers, link) count +=
+        newcomer->identity.uid == uid;
+    return uid != daemon->uid && count > limit;
+}
+
 static bool hello_is_sound(const struct hello *hello, size_t size)
 {
     return size == sizeof(*hello) && hello->magic == HELLO_MAGIC &&
@@ -236,6 +247,10 @@ static void on_message(void *owner, const void *data, size_t size)
                "This is funneld %s, and it does not understand the client's hello; use a client "
                "library and a daemon of the same release",
                FUNNEL_VERSION);
+    } else if (more_than(newcomer->daemon, newcomer->identity.uid, CONNECTIONS_A_USER)) {
+        refuse(newcomer, STATUS_MAX_CONNECTIONS,
+               "User %u has more than %d connections waiting at the daemon", newcomer->identity.uid,
+               CONNECTIONS_A_USER);
     } else {
         newcomer->hello = *(const struct hello *)data;
         if (newcomer->hello.kind == HELLO_CLIENT)
@@ -253,15 +268,6 @@ static void on_closed(void *owner)
 static const struct peer_handlers newcomer_handlers = {on_message, on_closed};
 
 /* ---- accepting ---- */
-
-static bool too_many_of(const struct daemon *daemon, uid_t uid)
-{
-    unsigned count = console_count(daemon, uid);
-
-    list_for_each(struct newcomer, newcomer, &daemon->newcomers, link) count +=
-        newcomer->identity.uid == uid;
-    return uid != daemon->uid && count > CONNECTIONS_A_USER;
-}
 
 /* Takes `fd`. */
 static void take_in(struct daemon *daemon, int fd)
@@ -283,11 +289,8 @@ static void take_in(struct daemon *daemon, int fd)
     newcomer->deadline = evtimer_new(daemon->base, on_deadline, newcomer);
     list_append(&daemon->newcomers, &newcomer->link);
     if (peer_open(&newcomer->peer, daemon->base, fd, &newcomer_handlers, newcomer) ||
-        !newcomer->deadline)
+        !newcomer->deadline || more_than(daemon, uid, 2 * CONNECTIONS_A_USER))
         newcomer_free(newcomer);
-    else if (too_many_of(daemon, uid))
-        refuse(newcomer, STATUS_MAX_CONNECTIONS, "User %u has more than %d connections waiting",
-               (unsigned)uid, CONNECTIONS_A_USER);
     else
         set_deadline(newcomer, HELLO_TIMEOUT_S);
 }

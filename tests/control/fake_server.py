@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A stand-in for funnel-server that has no GPU: it welcomes clients, tells what it was told, and can
+be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang, silent).
+It writes one JSON line to its log for each message."""
+import array
+import json
+import os
+import selectors
+import signal
+import socket
+import struct
+import sys
+import time
+
+import wire
+
+control = socket.socket(fileno=3)
+how = os.environ.get("FUNNEL_FAKE", "ready")
+clients = {}  # socket -> (pid, id, identity, limits)
+last_id = 0
+stopping = False
+
+
+def log(**what):
+    os.write(4, (json.dumps(what) + "\n").encode())
+
+
+def send(kind, body=b"", request=0):
+    try:
+        control.send(wire.message(kind, body, request))
+    except OSError:
+        pass
+
+
+def start():
+    log(event="start", argv=sys.argv, uid=os.getuid(), gid=os.getgid(), groups=os.getgroups(),
+        environment=dict(os.environ), descriptors=sorted(int(n) for n in os.listdir("/proc/self/fd")),
+        affinity=sorted(os.sched_getaffinity(0)))
+    if how == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if how == "hang":
+        time.sleep(1000)
+    if how == "fail":
+        send(wire.FAILED, struct.pack("<i468s", 100, b"No device: load the driver's module"))
+        sys.exit(1)
+    if how == "slow":
+        time.sleep(0.5)
+    device = wire.DEVICE.pack(b"Test GPU", bytes(range(16)), b"0000:01:00.0", 1 << 34, 132, 9, 0, 0)
+    second = wire.DEVICE.pack(b"Test GPU", bytes(range(16, 32)), b"0000:02:00.0", 1 << 33, 66, 9, 0, 0)
+    empty = bytes(wire.DEVICE.size * (wire.DEVICES - 2))
+    send(wire.READY, struct.pack("<IIII", 2, 13000, 2, 512) + device + second + empty)
+
+
+def on_client(data, descriptor):
+    global last_id
+    identity = data[16:16 + wire.IDENTITY.size]
+    limits = data[16 + wire.IDENTITY.size:][:wire.LIMITS.size]
+    pid, uid = struct.unpack_from("<iI", identity)
+    share, priority, *memory = wire.LIMITS.unpack(limits)
+    connection = socket.socket(fileno=descriptor)
+    last_id += 1
+    clients[connection] = (pid, last_id, identity, limits)
+    log(event="client", pid=pid, uid=uid, share=share, priority=priority, memory=memory[:2],
+        command=wire.IDENTITY.unpack(identity)[6].split(b"\0")[0].decode())
+    selector.register(connection, selectors.EVENT_READ)
+    try:
+        connection.send(wire.WELCOME.pack(wire.WELCOME_MAGIC, 0, b""))
+    except OSError:
+        pass
+    send(wire.CLIENT_ATTACHED, struct.pack("<iI", pid, last_id))
+
+
+def on_status(request):
+    if how == "silent":
+        return
+    for pid, number, identity, limits in clients.values():
+        tail = struct.pack("<IIQ", number, 1, 1) + struct.pack(f"<{wire.DEVICES}Q", 1 << 20, *[0] * 31)
+        send(wire.STATUS_ROW, identity + limits + tail + struct.pack("<QQQ", 7, 3, 4096), request)
+    send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) + bytes(8 * wire.DEVICES), request)
+
+
+def drop(connection, status=0):
+    pid, number, _, _ = clients.pop(connection)
+    selector.unregister(connection)
+    connection.close()
+    send(wire.CLIENT_GONE, struct.pack("<iIi212s", pid, number, status, b""))
+    leave_if_done()
+
+
+def on_terminate(body, request):
+    wanted = struct.unpack_from("<i", body)[0]
+    found = [c for c, (pid, *_) in clients.items() if pid == wanted]
+    for connection in found:
+        drop(connection, 810)
+    send(wire.RESULT, struct.pack("<iI", 0 if found else 201, 0), request)
+
+
+def leave_if_done():
+    if stopping and not clients:
+        sys.exit(0)
+
+
+def on_control():
+    global stopping
+    data, control_data, _, _ = control.recvmsg(8192, socket.CMSG_SPACE(4))
+    descriptors = array.array("i")
+    for _, _, part in control_data:
+        descriptors.frombytes(part)
+    if not data:
+        stopping = True
+        selector.unregister(control)
+        return leave_if_done()
+    _, _, kind, _, request = wire.HEADER.unpack_from(data)
+    log(event="message", kind=kind)
+    if kind == wire.CLIENT:
+        on_client(data, descriptors[0])
+    elif kind == wire.STATUS:
+        on_status(request)
+    elif kind == wire.SHUTDOWN:
+        stopping = True
+        if struct.unpack_from("<I", data, 16)[0]:
+            sys.exit(0)
+        leave_if_done()
+    elif kind == wire.TERMINATE_CLIENT:
+        on_terminate(data[16:], request)
+    elif kind == wire.REOPEN_LOG:
+        os.dup2(descriptors[0], 4)
+        log(event="reopened")
+
+
+start()
+selector = selectors.DefaultSelector()
+selector.register(control, selectors.EVENT_READ)
+while True:
+    for key, _ in selector.select():
+        if key.fileobj is control:
+            on_control()
+        elif key.fileobj in clients:
+            drop(key.fileobj)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An installation of Funnel of its own for a test: the real daemon and front ends, in a directory where
+their funnel-server is fake_server.py. Run as: python3 test_x.py BUILD [unittest options]."""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import wire
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = None
+PATIENCE = 20  # seconds after which something has gone wrong; nothing takes a fraction of that
+
+
+def wait_until(condition, what="something"):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"{what} did not come about")
+        time.sleep(0.01)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as status:
+            return status.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class Client:
+    """A program, as far as the daemon sees one."""
+
+    def __init__(self, path, **hello):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(PATIENCE)
+        self.socket.connect(path)
+        self.socket.send(wire.hello(**hello))
+
+    def welcome(self):
+        data = self.socket.recv(8192)
+        return wire.welcome(data) if data else None
+
+    def close(self):
+        self.socket.close()
+
+
+class TestCase(unittest.TestCase):
+    fake = "ready"
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp(prefix="fnl-", dir="/tmp")
+        os.chmod(self.root, 0o755)
+        self.pipe = os.path.join(self.root, "pipe")
+        self.log = os.path.join(self.pipe, "log")
+        self.install()
+        self.environment = {k: v for k, v in os.environ.items()
+                            if not k.startswith(("CUDA_", "FUNNEL_", "LD_", "XDG_"))}
+        self.environment.update(CUDA_MPS_PIPE_DIRECTORY=self.pipe, FUNNEL_FAKE=self.fake)
+        self.processes = []
+
+    def install(self):
+        binaries = os.path.join(self.root, "bin")
+        os.makedirs(binaries)
+        for name in ("funnel", "funneld", "nvidia-cuda-mps-control"):
+            shutil.copy(os.path.join(BUILD, "bin", name), binaries)
+        shutil.copy(os.path.join(HERE, "wire.py"), binaries)
+        server = os.path.join(binaries, "funnel-server")
+        shutil.copy(os.path.join(HERE, "fake_server.py"), server)
+        os.chmod(server, 0o755)
+
+    def tearDown(self):
+        pid = self.daemon_pid()
+        if pid and alive(pid):
+            os.kill(pid, signal.SIGTERM)
+            wait_until(lambda: not alive(pid), "the end of the daemon")
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    # ---- commands ----
+
+    def run_program(self, name, *arguments, **options):
+        environment = {**self.environment, **options.pop("environment", {})}
+        return subprocess.run([os.path.join(self.root, "bin", name), *arguments], env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=PATIENCE * 3, **options)
+
+    def funnel(self, *arguments, **options):
+        return self.run_program("funnel", *arguments, **options)
+
+    def mps(self, commands, **options):
+        """What the commands answer, as lines."""
+        done = self.run_program("nvidia-cuda-mps-control", input=commands, **options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout.splitlines()
+
+    def start(self, *arguments, **options):
+        done = self.run_program("funneld", "-d", *arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    # ---- looking ----
+
+    def daemon_pid(self):
+        try:
+            with open(os.path.join(self.pipe, "nvidia-cuda-mps-control.pid")) as file:
+                return int(file.read())
+        except (OSError, ValueError):
+            return None
+
+    @property
+    def socket_path(self):
+        return os.path.join(self.pipe, "funnel")
+
+    def client(self, **hello):
+        client = Client(self.socket_path, **hello)
+        self.addCleanup(client.close)
+        return client
+
+    def control_log(self):
+        with open(os.path.join(self.log, "control.log")) as file:
+            return file.read()
+
+    def server_events(self, event, *folder):
+        """What the fake servers wrote down."""
+        try:
+            with open(os.path.join(self.log, *folder, "server.log")) as file:
+                return [e for e in map(json.loads, file) if e["event"] == event]
+        except FileNotFoundError:
+            return []
+
+    def servers(self):
+        return [int(pid) for pid in self.mps("get_server_list\n")]
+
+
+def main():
+    global BUILD
+    BUILD = os.path.abspath(sys.argv.pop(1))
+    unittest.main(module="__main__", verbosity=1)

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon's life: one a directory, stale leftovers, signals, logs."""
+import os
+import re
+import resource
+import signal
+import stat
+import subprocess
+import unittest
+
+import harness
+from harness import alive, wait_until
+
+
+class Lifecycle(harness.TestCase):
+    def test_start_status_stop(self):
+        self.assertEqual(self.funnel("status").returncode, 1)
+        started = self.funnel("start", "--device", "soft")
+        self.assertEqual(started.returncode, 0, started.stderr)
+        status = self.funnel("status")
+        self.assertEqual(status.returncode, 0)
+        self.assertIn("is running", status.stdout)
+        self.assertIn(self.pipe, status.stdout)
+        pid = self.daemon_pid()
+        self.assertEqual(self.funnel("stop").returncode, 0)
+        wait_until(lambda: not alive(pid))
+        self.assertEqual(os.path.exists(self.socket_path), False)
+        self.assertEqual(self.daemon_pid(), None)
+        self.assertEqual(self.funnel("stop").returncode, 1)
+
+    def test_second_daemon_is_refused(self):
+        self.start()
+        pid = self.daemon_pid()
+        for name, option in (("funneld", "-d"), ("funneld", "-f"), ("nvidia-cuda-mps-control", "-d")):
+            second = self.run_program(name, option)
+            self.assertEqual(second.returncode, 1)
+            self.assertIn("An instance of this daemon is already running", second.stderr)
+        self.assertEqual(self.daemon_pid(), pid)
+        self.assertEqual(self.funnel("status").returncode, 0)
+
+    def test_no_daemon(self):
+        done = self.run_program("nvidia-cuda-mps-control", input="get_server_list\n")
+        self.assertEqual((done.returncode, done.stdout),
+                         (1, "Cannot find MPS control daemon process\n"))
+
+    def test_leftovers_of_a_killed_daemon(self):
+        self.start()
+        first = self.daemon_pid()
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: not alive(first))
+        self.assertTrue(os.path.exists(self.socket_path))
+        self.assertEqual(self.funnel("status").returncode, 1)
+        self.start()
+        self.assertNotEqual(self.daemon_pid(), first)
+        self.assertEqual(self.funnel("status").returncode, 0)
+
+    def test_quick_restarts(self):
+        for _ in range(10):
+            self.start()
+            self.assertEqual(self.mps("quit\n"), [])
+
+    def test_servers_of_a_killed_daemon_end(self):
+        self.start()
+        client = self.client()
+        self.assertEqual(client.welcome(), (0, ""))
+        server = self.servers()[0]
+        os.kill(self.daemon_pid(), signal.SIGKILL)
+        self.assertTrue(alive(server))
+        client.close()
+        wait_until(lambda: not alive(server), "the end of the server")
+
+    def test_files(self):
+        self.start()
+        self.assertEqual(stat.S_IMODE(os.stat(self.socket_path).st_mode), 0o666)
+        expected = 0o755 if os.geteuid() == 0 else 0o700
+        self.assertEqual(stat.S_IMODE(os.stat(self.pipe).st_mode), expected)
+        self.assertFalse(os.path.exists(os.path.join(self.pipe, "control")))
+
+    def test_terminate(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.start()
+            self.assertEqual(self.client().welcome(), (0, ""))
+            server, daemon = self.servers()[0], self.daemon_pid()
+            os.kill(daemon, number)
+            wait_until(lambda: not alive(daemon) and not alive(server))
+            self.assertFalse(os.path.exists(self.socket_path))
+
+    def test_foreground_prints_the_log(self):
+        process = subprocess.Popen([os.path.join(self.root, "bin/funneld"), "-f"],
+                                   env=self.environment, stdout=subprocess.PIPE, text=True)
+        self.processes.append(process)
+        wait_until(lambda: self.funnel("status").returncode == 0)
+        process.terminate()
+        output, _ = process.communicate(timeout=harness.PATIENCE)
+        self.assertIn(f"Starting control daemon using socket {self.socket_path}", output)
+        self.assertEqual(process.returncode, 0)
+        line = re.compile(r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} Control +\d+\] \S")
+        for text in output.splitlines() + self.control_log().splitlines():
+            self.assertRegex(text, line)
+
+    def test_hangup_reopens_logs(self):
+        self.start()
+        self.assertEqual(self.client().welcome(), (0, ""))
+        for name in ("control.log", "server.log"):
+            os.rename(os.path.join(self.log, name), os.path.join(self.log, name + ".1"))
+        os.kill(self.daemon_pid(), signal.SIGHUP)
+        wait_until(lambda: self.server_events("reopened"))
+        self.mps("get_server_list\n")
+        self.assertIn("Cmd:get_server_list", self.control_log())
+
+    def test_log_that_cannot_be_written(self):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        self.start(restore_signals=False)
+        resource.prlimit(self.daemon_pid(), resource.RLIMIT_FSIZE, (0, 0))
+        for _ in range(3):
+            self.assertEqual(self.mps("get_default_active_thread_percentage\n"), ["100.0"])
+        self.assertNotIn("Cmd:", self.control_log())
+
+    def test_environment_sets_defaults(self):
+        self.environment.update(CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="40",
+                                CUDA_MPS_PINNED_DEVICE_MEM_LIMIT="0=1G,1=512MB",
+                                CUDA_MPS_CLIENT_PRIORITY="1")
+        self.start()
+        self.assertEqual(self.mps("get_default_active_thread_percentage\n"
+                                  "get_default_device_pinned_mem_limit 1\n"
+                                  "get_default_client_priority\n"), ["40.0", "512M", "1"])
+
+    def test_nvidia_name_and_environment(self):
+        done = self.run_program("nvidia-cuda-mps-control", "-d")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(f"/proc/{self.daemon_pid()}/cmdline") as file:
+            arguments = file.read().split("\0")
+        self.assertEqual(os.path.basename(arguments[0]), "nvidia-cuda-mps-control")
+        with open(f"/proc/{self.daemon_pid()}/environ") as file:
+            self.assertIn(f"CUDA_MPS_PIPE_DIRECTORY={self.pipe}", file.read().split("\0"))
+
+    def test_options(self):
+        self.assertEqual(self.run_program("nvidia-cuda-mps-control", "-v").stdout, "13000\n")
+        for arguments in (["-S", "-d"], ["-p", "3"], ["-x"]):
+            done = self.run_program("nvidia-cuda-mps-control", *arguments)
+            self.assertEqual(done.returncode, 1)
+            self.assertTrue(done.stderr)
+        for arguments in ([], ["-d", "-f"], ["-d", "--device", "x"], ["-d", "x"]):
+            done = self.run_program("funneld", *arguments)
+            self.assertEqual(done.returncode, 1)
+            self.assertTrue(done.stderr)
+        self.assertIsNone(self.daemon_pid())
+
+    def test_help(self):
+        for name in ("start", "stop", "status", "ps", "run", "servers", "clients", "devices", "log"):
+            done = self.funnel(name, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("Usage: funnel " + name, done.stdout)
+            self.assertIn("Example", done.stdout)
+            self.assertEqual(self.funnel(name, "--nonsense").returncode, 2)
+        self.assertEqual(self.funnel("nonsense").returncode, 2)
+        self.assertEqual(self.funnel("help").returncode, 0)
+
+
+class Directories(harness.TestCase):
+    def refused(self, *words, **options):
+        done = self.run_program("funneld", "-d", **options)
+        self.assertEqual(done.returncode, 1)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_long_path(self):
+        deep = os.path.join(self.root, "d" * 120)
+        self.refused("CUDA_MPS_PIPE_DIRECTORY", "shorter",
+                     environment={"CUDA_MPS_PIPE_DIRECTORY": deep})
+        front = self.run_program("nvidia-cuda-mps-control", input="ps\n",
+                                 environment={"CUDA_MPS_PIPE_DIRECTORY": deep})
+        self.assertEqual(front.returncode, 1)
+        self.assertIn("Cannot find MPS control daemon process", front.stdout)
+        self.assertIn("shorter", front.stderr)
+
+    def test_longest_path(self):
+        deep = self.root + "/" + "d" * (100 - len(self.root) - 1)
+        self.assertEqual(len(deep), 100)
+        done = self.run_program("funneld", "-d", environment={"CUDA_MPS_PIPE_DIRECTORY": deep})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.pipe = deep
+        self.refused("shorter", environment={"CUDA_MPS_PIPE_DIRECTORY": deep + "d"})
+
+    def test_everybody_may_write(self):
+        os.makedirs(self.pipe)
+        os.chmod(self.pipe, 0o777)
+        self.refused("chmod o-w")
+
+    def test_not_a_directory(self):
+        with open(self.pipe, "w"):
+            pass
+        self.refused(self.pipe)
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root, to give a directory away")
+    def test_foreign_directory(self):
+        os.makedirs(self.pipe)
+        os.chown(self.pipe, 65534, 65534)
+        self.refused("belongs to user 65534")
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root, to give a link away")
+    def test_foreign_link(self):
+        os.makedirs(self.root + "/own")
+        os.symlink(self.root + "/own", self.pipe)
+        os.chown(self.pipe, 65534, 65534, follow_symlinks=False)
+        self.refused("belongs to user")
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root, to become another user")
+    def test_no_permission(self):
+        self.refused("Cannot make the directory", user=65534, group=65534, extra_groups=[])
+
+    def test_link_in_place_of_the_log(self):
+        os.makedirs(self.log)
+        os.symlink("/dev/null", os.path.join(self.log, "control.log"))
+        self.refused("control.log")
+
+
+if __name__ == "__main__":
+    harness.main()

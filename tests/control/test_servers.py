@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers: started on demand, told about clients, replaced when they die, ended when asked."""
+import json
+import os
+import select
+import signal
+import unittest
+
+import harness
+import wire
+from harness import alive, wait_until
+
+
+class Servers(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.start("--device", "soft")
+
+    def attach(self, **hello):
+        client = self.client(**hello)
+        self.assertEqual(client.welcome(), (0, ""))
+        return client
+
+    def test_started_for_the_first_client(self):
+        self.assertEqual(self.servers(), [])
+        self.attach()
+        self.attach()
+        servers = self.servers()
+        self.assertEqual(len(servers), 1)
+        self.assertEqual(self.mps(f"get_server_status {servers[0]}\n"), ["ACTIVE"])
+        log = self.control_log()
+        self.assertIn(f"Starting new server {servers[0]} for user {os.getuid()}", log)
+        self.assertIn("Server is not ready, push client to pending list", log)
+        self.assertIn(f"NEW SERVER {servers[0]}: Ready", log)
+        self.assertIn(f"NEW CLIENT {os.getpid()} from user {os.getuid()}: Server already exists", log)
+
+    def test_clean_process(self):
+        self.environment["LD_PRELOAD"] = "/nowhere/libcuda.so.1"
+        self.attach()
+        start, = self.server_events("start")
+        self.assertEqual(start["argv"][1:], ["--device", "soft"])
+        # 5 is what lists the directory.
+        self.assertEqual(start["descriptors"], [0, 1, 2, 3, 4, 5])
+        empty = start["environment"]["CUDA_MPS_PIPE_DIRECTORY"]
+        self.assertEqual(os.listdir(empty), [])
+
+    def test_affinity_is_inherited(self):
+        cpu = min(os.sched_getaffinity(0))
+        os.sched_setaffinity(self.daemon_pid(), {cpu})
+        self.attach()
+        self.assertEqual(self.server_events("start")[0]["affinity"], [cpu])
+
+    def test_who_the_client_is(self):
+        self.attach()
+        event, = self.server_events("client")
+        self.assertEqual((event["pid"], event["uid"]), (os.getpid(), os.getuid()))
+        self.assertIn("test_servers.py", event["command"])
+
+    def test_lists(self):
+        self.attach()
+        server, = self.servers()
+        self.assertEqual(self.mps(f"get_client_list {server}\n"), [str(os.getpid())])
+        header, row = self.mps("ps\n")
+        self.assertEqual(header.split(), ["PID", "ID", "SERVER", "DEVICE", "NAMESPACE", "COMMAND"])
+        fields = row.split(maxsplit=5)
+        self.assertEqual(fields[:4], [str(os.getpid()), "1", str(server), "GPU-00010203-0405-0607"])
+        self.assertEqual(fields[4], str(os.stat("/proc/self/ns/pid").st_ino))
+        self.assertEqual(self.mps(f"ps -p {os.getpid()}\n")[1:], [row])
+        self.assertEqual(self.mps("ps -p 1\n")[1:], [])
+        query = self.mps(f"device_query {server} --csv\n")
+        self.assertEqual(len(query), 3)
+        self.assertIn("GPU-00010203-0405-0607-0809-0a0b0c0d0e0f", query[1])
+
+    def test_json(self):
+        self.attach()
+        status = json.loads(self.funnel("status", "--json").stdout)
+        self.assertEqual(status["clients"][0]["pid"], os.getpid())
+        self.assertEqual(status["clients"][0]["devices"][0]["memory_used"], 1 << 20)
+        self.assertEqual(status["servers"][0]["state"], "active")
+        self.assertEqual([d["sm_count"] for d in status["devices"]], [132, 66])
+        for view in ("ps", "clients", "servers", "devices"):
+            done = self.funnel(view, "--json")
+            self.assertEqual(done.returncode, 0)
+            self.assertIsInstance(json.loads(done.stdout), list)
+
+    def test_tables(self):
+        self.attach()
+        self.assertIn(str(os.getpid()), self.funnel("ps").stdout)
+        self.assertIn("active", self.funnel("servers").stdout)
+        self.assertIn("Test GPU", self.funnel("devices").stdout)
+
+    def test_terminate_client(self):
+        client = self.attach()
+        server, = self.servers()
+        self.assertEqual(self.mps(f"terminate_client {server} 1\n"), ["201"])
+        self.assertEqual(self.mps(f"terminate_client {server} {os.getpid()}\n"), ["0"])
+        self.assertEqual(client.socket.recv(1), b"")
+        self.assertEqual(self.mps(f"terminate_client {server} {os.getpid()}\n"), ["201"])
+
+    def test_next_client_after_a_crash(self):
+        client = self.attach()
+        server, = self.servers()
+        os.kill(server, signal.SIGKILL)
+        self.assertEqual(client.socket.recv(1), b"")
+        self.attach()
+        self.assertNotEqual(self.servers(), [server])
+        self.assertIn(f"Server {server} was killed by signal 9", self.control_log())
+
+    def test_shutdown_waits_for_clients(self):
+        client = self.attach()
+        server, = self.servers()
+        self.assertEqual(self.mps(f"shutdown_server {server}\n"), [])
+        waiting = self.client()
+        self.assertEqual(self.mps(f"get_client_list {server}\n"), [str(os.getpid())])
+        client.close()
+        self.assertEqual(waiting.welcome(), (0, ""))
+        self.assertNotEqual(self.servers(), [server])
+
+    def test_shutdown_by_force(self):
+        client = self.attach()
+        server, = self.servers()
+        self.assertEqual(self.mps(f"shutdown_server {server} -f\n"), [])
+        self.assertEqual(client.socket.recv(1), b"")
+        wait_until(lambda: not alive(server))
+        wait_until(lambda: self.servers() == [])
+
+    def test_start_server(self):
+        self.assertEqual(self.mps(f"start_server -uid {os.getuid()}\n"), [])
+        server, = self.servers()
+        self.assertIn("already exists", self.mps(f"start_server -uid {os.getuid()}\n")[0])
+        wait_until(lambda: self.mps(f"get_server_status {server}\n") == ["ACTIVE"])
+
+    def test_limits_reach_the_server(self):
+        self.mps("set_default_active_thread_percentage 50\n"
+                 "set_default_device_pinned_mem_limit 0 2G\n"
+                 "set_default_device_pinned_mem_limit GPU-10111213 3G\n")
+        self.attach()
+        self.attach(sm_centipercent=2500, priority=1, memory=[1 << 30, 4 << 30])
+        server, = self.servers()
+        self.mps(f"set_active_thread_percentage {server} 20\nset_default_client_priority 1\n"
+                 f"set_device_pinned_mem_limit {server} 0 4G\n"
+                 "set_default_active_thread_percentage 70\n")
+        self.attach()
+        self.attach(sm_centipercent=9000, priority=0)
+        told = [(e["share"], e["priority"], e["memory"]) for e in self.server_events("client")]
+        gib = 1 << 30
+        self.assertEqual(told, [(5000, 0, [2 * gib, 3 * gib]), (2500, 1, [1 * gib, 3 * gib]),
+                                (2000, 1, [4 * gib, 3 * gib]), (2000, 0, [4 * gib, 3 * gib])])
+
+    def test_quit_waits(self):
+        client = self.attach()
+        refused = self.funnel("stop")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("1 program still runs", refused.stderr)
+        process = self.start_mps("quit\n")
+        wait_until(lambda: "Cmd:quit" in self.control_log())
+        self.assertIsNone(process.poll())
+        self.assertTrue(alive(self.daemon_pid()))
+        client.close()
+        self.assertEqual(process.wait(timeout=harness.PATIENCE), 0)
+
+    def test_quit_with_a_limit(self):
+        self.attach()
+        process = self.start_mps("quit -t 1\n")
+        self.assertNotEqual(process.wait(timeout=harness.PATIENCE), 0)
+
+    def test_stop_by_force(self):
+        client = self.attach()
+        self.assertEqual(self.funnel("stop", "--force").returncode, 0)
+        self.assertEqual(client.socket.recv(1), b"")
+
+    def start_mps(self, commands):
+        import subprocess
+        process = subprocess.Popen([os.path.join(self.root, "bin/nvidia-cuda-mps-control")],
+                                   stdin=subprocess.PIPE, text=True, env=self.environment)
+        self.processes.append(process)
+        process.stdin.write(commands)
+        process.stdin.close()
+        return process
+
+
+class Trouble(harness.TestCase):
+    def begin(self, how):
+        self.environment["FUNNEL_FAKE"] = how
+        self.start("--device", "cuda")
+
+    def test_clients_queue_while_it_starts(self):
+        self.begin("slow")
+        clients = [self.client() for _ in range(5)]
+        impatient = self.client()
+        impatient.close()
+        self.assertEqual([c.welcome() for c in clients], [(0, "")] * 5)
+        self.assertEqual(len(self.servers()), 1)
+
+    def test_reason_of_a_failed_start(self):
+        self.begin("fail")
+        first, second = self.client(), self.client()
+        for client in (first, second):
+            self.assertEqual(client.welcome(), (100, "No device: load the driver's module"))
+        self.assertEqual(self.servers(), [])
+        self.assertIn("No device: load the driver's module", self.control_log())
+
+    def test_crash_while_starting(self):
+        self.begin("crash")
+        status, text = self.client().welcome()
+        self.assertEqual(status, 805)
+        self.assertIn("signal 11", text)
+        self.assertIn("server.log", text)
+
+    def test_no_server_program(self):
+        os.unlink(os.path.join(self.root, "bin/funnel-server"))
+        self.begin("ready")
+        status, text = self.client().welcome()
+        self.assertEqual(status, 805)
+        self.assertIn("No such file", text)
+
+    def test_quit_while_it_starts(self):
+        self.begin("hang")
+        client = self.client()
+        wait_until(lambda: self.server_events("start"))
+        self.assertEqual(self.mps("quit\n"), [])
+        self.assertEqual(client.welcome()[0], 805)
+
+    def test_a_silent_server_does_not_hold_the_daemon(self):
+        self.begin("silent")
+        self.assertEqual(self.client().welcome(), (0, ""))
+        self.assertIn("silent", self.funnel("servers").stdout)
+
+    def test_nonsense_from_a_server(self):
+        server = os.path.join(self.root, "bin/funnel-server")
+        with open(server, "w") as file:
+            file.write("#!/bin/sh\nprintf nonsense >&3\nsleep 1000\n")
+        self.begin("ready")
+        self.assertEqual(self.client().welcome()[0], 805)
+        self.assertEqual(self.servers(), [])
+
+
+@unittest.skipIf(os.geteuid() != 0, "needs root, to be two users")
+class Users(harness.TestCase):
+    def as_user(self, uid, function):
+        """Runs it in a child of that user; its result comes back as text."""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            try:
+                result = function()
+            except Exception as error:  # the parent compares
+                result = repr(error)
+            os.write(writing, json.dumps(result).encode())
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as file:
+            result = json.loads(file.read())
+        os.waitpid(child, 0)
+        return result
+
+    def mps_as(self, uid, commands):
+        done = self.run_program("nvidia-cuda-mps-control", input=commands, user=uid, group=uid,
+                                extra_groups=[])
+        return done.returncode, done.stdout.splitlines()
+
+    def test_a_server_each(self):
+        self.environment["SECRET"] = "of root"
+        self.start()
+        for uid in (2001, 2002):
+            self.assertEqual(self.as_user(uid, lambda: self.client().welcome()), [0, ""])
+        self.assertEqual(self.client().welcome(), (0, ""))
+        self.assertEqual(len(self.servers()), 3)
+        for uid in (2001, 2002):
+            start, = self.server_events("start", f"uid_{uid}")
+            self.assertEqual((start["uid"], start["gid"], start["groups"]), (uid, uid, [uid]))
+            self.assertNotIn("SECRET", start["environment"])
+
+    def test_what_a_user_may_command(self):
+        self.start()
+        self.assertEqual(self.client().welcome(), (0, ""))
+        roots, = self.servers()
+        self.as_user(2001, lambda: self.client().welcome())
+        own, = set(self.servers()) - {roots}
+        self.assertEqual(self.mps_as(2001, "get_server_list\n"), (0, [str(own)]))
+        for line in (f"get_server_status {roots}", f"shutdown_server {roots} -f",
+                     f"terminate_client {roots} {os.getpid()}", f"get_client_list {roots}"):
+            self.assertEqual(self.mps_as(2001, line + "\n"), (0, [f"Server {roots} not found"]))
+        for line in ("quit -t 0", "set_default_active_thread_percentage 1",
+                     f"set_active_thread_percentage {own} 50", "start_server -uid 0"):
+            code, answer = self.mps_as(2001, line + "\n")
+            self.assertIn("ermission denied", (answer or ["nothing"])[0])
+        self.assertNotIn(str(os.getpid()), "".join(self.mps_as(2001, "ps\n")[1][1:]))
+        self.assertEqual(self.mps("get_default_active_thread_percentage\n"), ["100.0"])
+        self.mps_as(2001, f"shutdown_server {own} -f\n")
+        wait_until(lambda: self.servers() == [roots])
+
+    def test_a_users_daemon_serves_that_user_only(self):
+        os.makedirs(self.pipe)
+        os.chown(self.pipe, 2001, 2001)
+        self.start(user=2001, group=2001, extra_groups=[])
+        status, text = self.as_user(2002, lambda: self.client().welcome())
+        self.assertEqual(status, 807)
+        self.assertIn("serves user 2001 only", text)
+        self.assertEqual(self.client().welcome()[0], 807)
+        self.assertEqual(self.mps_as(2002, "get_server_list\n")[0], 1)
+        self.assertEqual(self.as_user(2001, lambda: self.client().welcome()), [0, ""])
+        self.assertIn("start a server for user 2002",
+                      self.mps_as(2001, "start_server -uid 2002\n")[1][0])
+
+    def test_one_user_cannot_crowd_out_others(self):
+        self.environment["FUNNEL_FAKE"] = "hang"
+        self.start()
+
+        def crowd():
+            clients = [self.client() for _ in range(600)]
+            answered = []
+            while len(answered) < 80:
+                ready, _, _ = select.select([c.socket for c in clients], [], [], harness.PATIENCE)
+                answered += [wire.welcome(s.recv(8192))[0] for s in ready]
+                clients = [c for c in clients if c.socket not in ready]
+            return sorted(set(answered))
+
+        self.assertEqual(self.as_user(2001, crowd), [809])
+        self.assertEqual(self.mps("get_default_active_thread_percentage\n"), ["100.0"])
+
+    def test_one_server_for_everybody(self):
+        self.start("--multiuser-server")
+        self.assertEqual(self.as_user(2001, lambda: self.client().welcome()), [0, ""])
+        self.assertEqual(self.client().welcome(), (0, ""))
+        self.assertEqual(len(self.servers()), 1)
+        self.assertEqual([e["uid"] for e in self.server_events("client")], [2001, 0])
+        self.assertEqual(self.mps_as(2001, "get_server_list\n"), (0, []))
+
+
+if __name__ == "__main__":
+    harness.main()

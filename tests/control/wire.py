@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The messages of src/ipc/hello.h and src/control/server_protocol.h, for tests that play a client or a
+server. They are written down a second time on purpose: a change of the layout must be noticed."""
+import struct
+
+HELLO_MAGIC = 0x314C4E46
+WELCOME_MAGIC = 0x31574E46
+SERVER_MAGIC = 0x31534E46
+COMMAND_MAGIC = 0x31434E46
+VERSION = 1
+HELLO_CLIENT, HELLO_COMMAND = 1, 2
+UNSET = 0xFFFFFFFF
+DEVICES = 32
+
+CLIENT, STATUS, SHUTDOWN, TERMINATE_CLIENT, SET_LIMITS, REOPEN_LOG = range(1, 7)
+(READY, FAILED, STATE_CHANGED, CLIENT_ATTACHED, CLIENT_GONE, STATUS_ROW, STATUS_END, RESULT,
+ FAULT) = range(64, 73)
+
+HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s")
+WELCOME = struct.Struct("<Ii472s")
+HEADER = struct.Struct("<IHHII")
+IDENTITY = struct.Struct("<iIIIQq256s")
+LIMITS = struct.Struct(f"<II{DEVICES}Q")
+DEVICE = struct.Struct("<128s16s16sQIIII")
+
+
+def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic=HELLO_MAGIC,
+          version=VERSION):
+    memory = list(memory) + [0] * (DEVICES - len(memory))
+    return HELLO.pack(magic, version, kind, 0, sm_centipercent, priority, *memory, b"test",
+                      b"0.1.0")
+
+
+def welcome(data):
+    """(status, sentence)"""
+    magic, status, text = WELCOME.unpack_from(data)
+    assert magic == WELCOME_MAGIC
+    return status, text.split(b"\0")[0].decode()
+
+
+def message(kind, body=b"", request=0):
+    return HEADER.pack(SERVER_MAGIC, VERSION, kind, HEADER.size + len(body), request) + body
+
+
+def command_line(text):
+    return struct.pack("<II", COMMAND_MAGIC, 1) + text.encode()
