@@ -4,7 +4,7 @@
 #define FUNNEL_CLIENT_STREAM_H
 
 #include "client_context.h"
-#include "fence.h"
+#include "client_fence.h"
 
 enum stream_kind {
     STREAM_LEGACY,      /* stream 0 of a device */

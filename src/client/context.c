@@ -459,17 +459,3 @@ CUresult client_cuCtxResetPersistingL2Cache(void)
 
     return context_enter(&context);
 }
-
-CUresult client_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned flags)
-{
-    if (!context_lookup(peerContext))
-        return CUDA_ERROR_INVALID_CONTEXT;
-    return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-}
-
-CUresult client_cuCtxDisablePeerAccess(CUcontext peerContext)
-{
-    if (!context_lookup(peerContext))
-        return CUDA_ERROR_INVALID_CONTEXT;
-    return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
-}

@@ -90,7 +90,7 @@ CUresult client_cuDeviceGetName(char *name, int len, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-CUresult client_cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
+CUresult client_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
     struct device *device = device_lookup(dev);
 
@@ -100,11 +100,6 @@ CUresult client_cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
         return CUDA_ERROR_INVALID_DEVICE;
     memcpy(uuid, device->record->uuid, sizeof(*uuid));
     return CUDA_SUCCESS;
-}
-
-CUresult client_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
-{
-    return client_cuDeviceGetUuid(uuid, dev);
 }
 
 CUresult client_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)

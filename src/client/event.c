@@ -243,7 +243,7 @@ static CUresult timed_event(CUevent handle, struct event **ret_event)
     return fence_passed(event->fence) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-CUresult client_cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+CUresult client_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
     struct wire_cuEventElapsedTime_v2 in = {.hStart = (uint64_t)hStart, .hEnd = (uint64_t)hEnd};
     struct wire_cuEventElapsedTime_v2_reply out;
@@ -264,9 +264,4 @@ CUresult client_cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent
     if (result == CUDA_SUCCESS)
         *pMilliseconds = out.milliseconds;
     return result;
-}
-
-CUresult client_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
-{
-    return client_cuEventElapsedTime(pMilliseconds, hStart, hEnd);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fence words and how a thread waits for one; see fence.h. */
-#include "fence.h"
+/* Fence words and how a thread waits for one; see client_fence.h. */
+#include "client_fence.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -76,17 +76,3 @@ CUresult client_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
         return CUDA_ERROR_INVALID_CONTEXT;
     return copy_on(hStream, dstDevice, SIDE_DEVICE, srcDevice, SIDE_DEVICE, ByteCount, false);
 }
-
-/* Attributes are hints about who reads the source when; copying in order satisfies all of them. */
-CUresult client_cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes,
-                                      size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs,
-                                      size_t numAttrs, CUstream hStream)
-{
-    CUresult result = CUDA_SUCCESS;
-
-    if (!dsts || !srcs || !sizes || count == 0 || (numAttrs > 0 && (!attrs || !attrsIdxs)))
-        return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
-        result = copy_on(hStream, dsts[i], SIDE_ANY, srcs[i], SIDE_ANY, sizes[i], false);
-    return result;
-}

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fence.h"
+#include "client_fence.h"
 
 #define STAGING_SLOTS_MAX 64u
 

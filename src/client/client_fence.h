@@ -4,8 +4,8 @@
  * waits looks at the word. Numbers only grow; they are compared by signed difference, so they may
  * wrap. A word that changes streams goes on from its value.
  */
-#ifndef FUNNEL_FENCE_H
-#define FUNNEL_FENCE_H
+#ifndef FUNNEL_CLIENT_FENCE_H
+#define FUNNEL_CLIENT_FENCE_H
 
 #include <stdbool.h>
 #include <stdint.h>
