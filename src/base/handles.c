@@ -110,19 +110,32 @@ static struct handle_entry *make_entry_locked(struct handles *handles, uint32_t 
     return &chunk->entries[index % CHUNK_ENTRIES];
 }
 
-/* The index freed longest ago, else one never used; NO_INDEX = full. */
-static uint32_t take_index_locked(struct handles *handles)
+static uint32_t take_fresh_index_locked(struct handles *handles)
+{
+    if (handles->used == handles->limit || !make_entry_locked(handles, handles->used))
+        return NO_INDEX;
+    return handles->used++;
+}
+
+static uint32_t take_freed_index_locked(struct handles *handles)
 {
     uint32_t index = handles->oldest_free;
-    if (index == NO_INDEX) {
-        if (handles->used == handles->limit || !make_entry_locked(handles, handles->used))
-            return NO_INDEX;
-        return handles->used++;
-    }
+    if (index == NO_INDEX)
+        return NO_INDEX;
     handles->oldest_free = entry_at(handles, index)->next_free;
     if (handles->oldest_free == NO_INDEX)
         handles->newest_free = NO_INDEX;
+    handles->free_count--;
     return index;
+}
+
+/* NO_INDEX = full or out of memory. */
+static uint32_t take_index_locked(struct handles *handles)
+{
+    uint32_t index = NO_INDEX;
+    if (handles->free_count <= HANDLES_REST)
+        index = take_fresh_index_locked(handles);
+    return index != NO_INDEX ? index : take_freed_index_locked(handles);
 }
 
 /* Only indices that were minted here are queued for minting again. */
@@ -136,6 +149,7 @@ static void give_index_locked(struct handles *handles, uint32_t index)
     else
         entry_at(handles, handles->newest_free)->next_free = index;
     handles->newest_free = index;
+    handles->free_count++;
 }
 
 uint64_t handles_add(struct handles *handles, unsigned type, void *object)

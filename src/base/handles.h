@@ -30,6 +30,7 @@ struct handles {
     uint32_t used;                /* indices from here on were never minted */
     uint32_t oldest_free;         /* queue of freed indices, linked through the entries */
     uint32_t newest_free;
+    uint32_t free_count;
     uint32_t count;
 };
 
@@ -54,8 +55,13 @@ int handles_init(struct handles *handles, uint32_t limit);
 /* Frees the table, not the objects. Nobody may use it any more. */
 void handles_fini(struct handles *handles);
 
-/* Mints a handle for `object` (not NULL). The index freed longest ago is used first, so a stale
- * handle stays recognisable for as long as possible. 0 = full or out of memory. */
+/* While there are fresh indices, a freed one rests until this many others were freed. */
+#define HANDLES_REST 1024u
+
+/* Mints a handle for `object` (not NULL). Of the rested indices the one freed longest ago is used
+ * first: a stale handle stays recognisable for long, and a peer that hears of handles from several
+ * threads still hears of the end of one before it hears of its successor. 0 = full or out of
+ * memory. */
 uint64_t handles_add(struct handles *handles, unsigned type, void *object);
 
 /* Enters a handle minted elsewhere, perhaps by a liar: 0; -EINVAL = not a handle; -ENOSPC = index

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* Sends later lines to `fd`, marked with `role` ("Control", "Server", ...). A file must be open with
- * O_APPEND, for that is what keeps the lines of several writers apart. The caller keeps the
+/* Sends later lines to `fd`, marked with `role` ("Control", "Server", ...). A file must be open
+ * with O_APPEND, for that is what keeps the lines of several writers apart. The caller keeps the
  * descriptor, which must stay open; -1 turns the log off again. `role` must outlive the log. */
 void log_open(int fd, const char *role);
 

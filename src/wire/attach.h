@@ -22,6 +22,9 @@
 #define ATTACH_TRIES 16
 #define ATTACH_DEVICES_MAX HELLO_MAX_DEVICES
 
+/* Handles that a client may have at a time: the limit of both sides' tables. */
+#define ATTACH_HANDLES_MAX (1u << 20)
+
 /* Windows: ranges of virtual addresses, the same in client, server and on the GPU. The first one,
  * and the part of each that is host memory (behind the devices' part). */
 #define WINDOW_FIRST 0x200000000000ull

@@ -74,6 +74,19 @@ static void test_oldest_index_comes_back_with_a_new_generation(void **state)
     handles_fini(&handles);
 }
 
+static void test_a_freed_index_rests_while_there_are_fresh_ones(void **state)
+{
+    struct handles handles;
+    int object;
+    assert_int_equal(handles_init(&handles, HANDLE_INDEX_MAX + 1), 0);
+    for (uint32_t i = 0; i < 3 * HANDLES_REST; i++) {
+        uint64_t handle = handles_add(&handles, EVENT, &object);
+        assert_int_equal(handle_index(handle), i % (HANDLES_REST + 1));
+        handles_remove(&handles, EVENT, handle);
+    }
+    handles_fini(&handles);
+}
+
 static void test_refused_additions(void **state)
 {
     struct handles handles;
@@ -225,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_limits_of_init),
         cmocka_unit_test(test_every_flipped_bit_is_found_out),
         cmocka_unit_test(test_oldest_index_comes_back_with_a_new_generation),
+        cmocka_unit_test(test_a_freed_index_rests_while_there_are_fresh_ones),
         cmocka_unit_test(test_refused_additions),
         cmocka_unit_test(test_put_of_handles_minted_elsewhere),
         cmocka_unit_test(test_put_refuses_what_is_no_handle),
