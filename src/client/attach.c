@@ -20,7 +20,6 @@
 
 /* A daemon that starts a server for us may have to wait for the driver. */
 #define WELCOME_TIMEOUT_MS 120000
-#define HANDLES_MAX (1u << 22)
 
 #ifndef FUNNEL_RELEASE
 #define FUNNEL_RELEASE "unknown"
@@ -251,7 +250,7 @@ static int build(struct client *made, struct attempt *attempt)
     if (r == 0)
         r = map_device_table(made, attempt);
     if (r == 0)
-        r = handles_init(&made->handles, HANDLES_MAX);
+        r = handles_init(&made->handles, ATTACH_HANDLES_MAX);
     if (r == 0)
         r = channel_open(&made->channel, attempt->fds[ATTACH_FD_CONTROL],
                          attempt->offer.region_size, attempt->offer.ring_bytes, attempt->socket);

@@ -28,7 +28,7 @@ struct stream;
 struct watch;
 
 /* What one client may hold at a time. Far above what programs use, far below what hurts others. */
-#define SESSION_HANDLES_MAX (1u << 20)
+#define SESSION_HANDLES_MAX ATTACH_HANDLES_MAX
 #define SESSION_STREAMS_MAX 4096u
 #define SESSION_EVENTS_MAX (1u << 17)
 #define SESSION_MODULES_MAX (1u << 14)
