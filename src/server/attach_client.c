@@ -190,6 +190,18 @@ static bool allow_shared_region(struct session *session)
     return memory_allow(session, &shared) == CUDA_SUCCESS;
 }
 
+static void log_devices(const struct devices *devices)
+{
+    for (unsigned i = 0; i < devices->count; i++) {
+        const struct device_record *record = &devices->device[i].record;
+        const uint8_t *id = record->uuid;
+        log_line("Device %s (uuid GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
+                 "%02x%02x%02x%02x%02x%02x) is associated",
+                 record->name, id[0], id[1], id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9],
+                 id[10], id[11], id[12], id[13], id[14], id[15]);
+    }
+}
+
 bool attach_client(struct session *session)
 {
     const struct devices *devices = &session->server->devices;
@@ -197,7 +209,6 @@ bool attach_client(struct session *session)
     if (!hello_arrives(session))
         return false;
     grant_wishes(session);
-    log_line("Received new client request for " CLIENT_FORMAT, CLIENT_ARGS(session));
     if (!hello_fits(session) || !open_channel(session))
         return false;
     if (session_enter(session, &devices->device[0]) != CUDA_SUCCESS)
@@ -206,6 +217,7 @@ bool attach_client(struct session *session)
         return false;
     channel_server_close_fd(session->channel);
     log_line("Client " CLIENT_FORMAT " connected", CLIENT_ARGS(session));
+    log_devices(devices);
     log_line("Status of client " CLIENT_FORMAT " is ACTIVE", CLIENT_ARGS(session));
     return true;
 }

@@ -138,6 +138,8 @@ void server_take_client(struct server *server, const struct server_client *who, 
     }
     session->socket = socket;
     enlist(server, session);
+    log_line("Received new client request for " CLIENT_FORMAT, CLIENT_ARGS(session));
+    log_line("Creating worker thread for client " CLIENT_FORMAT, CLIENT_ARGS(session));
     session->hang_up = loop_watch_changes(server->loop, socket, on_hang_up, session);
     if (!session->hang_up || session_start(session)) {
         delist(server, session);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "control.h"
@@ -89,6 +90,17 @@ static void shed_preload(char **argv)
     execv("/proc/self/exe", argv);
 }
 
+/* Every client costs some descriptors, and every granule of host memory one. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* The driver must not take our daemon, or NVIDIA's, for an MPS server and become its client. */
 static void prepare_environment(char *ret_pipe_directory)
 {
@@ -168,6 +180,7 @@ int server_main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     log_open(options.log_fd, "Server");
     log_line("Startup");
+    raise_descriptor_limit();
     server.control_fd = options.control_fd;
     server.listen_fd = -1;
     server.log_fd = options.log_fd;
