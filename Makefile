@@ -23,7 +23,7 @@ test: all
 	@tools/test $(BUILD)
 
 test-gpu: all
-	@tests/api/run.py --build $(BUILD) --device cuda
+	@tests/api/run.py --build $(BUILD) --device cuda --clients 1,4,8
 
 demo: all
 	@examples/demo --build $(BUILD)
@@ -33,7 +33,7 @@ bench: all
 
 # The prefix may differ from the one that the build was configured with.
 install: all
-	@$(MESON) configure $(BUILD) --prefix=$(PREFIX)
+	@$(MESON) setup --reconfigure $(BUILD) --prefix=$(PREFIX) >/dev/null
 	@DESTDIR=$(DESTDIR) $(MESON) install -C $(BUILD) --no-rebuild --quiet
 	@echo "Installed in $(DESTDIR)$(PREFIX)"
 

@@ -225,13 +225,19 @@ static void set_flag(const char *option, struct grammar_values *values)
     values->csv |= !strcmp(option, "--csv");
 }
 
+/* "-f", but not "-5": that is a value, though a wrong one. */
+static bool looks_like_option(const char *word)
+{
+    return word[0] == '-' && !(word[1] >= '0' && word[1] <= '9');
+}
+
 /* A word fills the option of that name, else the next positional slot that is free. */
 static struct slot *slot_for(struct slot slots[], int count, const char *word)
 {
     for (int i = 0; i < count; i++)
         if (!slots[i].filled && *slots[i].option && !strcmp(slots[i].option, word))
             return &slots[i];
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && !looks_like_option(word); i++)
         if (!slots[i].filled && !*slots[i].option)
             return &slots[i];
     return NULL;

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages arrive whole and in order, and whoever does not read is cut off, not waited for. */
+#include "peer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sock.h"
+#include "unit.h"
+
+struct witness {
+    struct peer peer;
+    unsigned messages;
+    unsigned closed;
+    char last;
+    bool close_at_once;
+};
+
+static void on_message(void *owner, const void *data, size_t size)
+{
+    struct witness *witness = owner;
+
+    witness->messages++;
+    witness->last = *(const char *)data;
+    if (witness->close_at_once)
+        peer_close(&witness->peer);
+}
+
+static void on_closed(void *owner)
+{
+    struct witness *witness = owner;
+
+    witness->closed++;
+    peer_close(&witness->peer);
+}
+
+static const struct peer_handlers handlers = {on_message, on_closed};
+
+static struct event_base *base;
+static struct witness witness;
+static int far_end;
+
+static int open_pair(void **state)
+{
+    int ends[2];
+
+    memset(&witness, 0, sizeof(witness));
+    base = event_base_new();
+    if (sock_pair(ends))
+        return -1;
+    far_end = ends[1];
+    return peer_open(&witness.peer, base, ends[0], &handlers, &witness);
+}
+
+static int close_pair(void **state)
+{
+    peer_close(&witness.peer);
+    close(far_end);
+    event_base_free(base);
+    return 0;
+}
+
+static void turn(void)
+{
+    event_base_loop(base, EVLOOP_NONBLOCK);
+}
+
+static void test_messages(void **state)
+{
+    assert_int_equal(sock_send(far_end, "a", 1, NULL, 0), 0);
+    assert_int_equal(sock_send(far_end, "b", 1, NULL, 0), 0);
+    turn();
+    assert_int_equal(witness.messages, 2);
+    assert_int_equal(witness.last, 'b');
+    close(far_end);
+    far_end = -1;
+    turn();
+    assert_int_equal(witness.closed, 1);
+}
+
+static void test_closed_by_its_handler(void **state)
+{
+    witness.close_at_once = true;
+    sock_send(far_end, "a", 1, NULL, 0);
+    sock_send(far_end, "b", 1, NULL, 0);
+    turn();
+    assert_int_equal(witness.messages, 1);
+    assert_int_equal(witness.closed, 0);
+    assert_int_equal(witness.peer.fd, -1);
+    assert_int_equal(peer_send(&witness.peer, "x", 1, -1), -EPIPE);
+}
+
+static void test_paused(void **state)
+{
+    peer_listen(&witness.peer, false);
+    sock_send(far_end, "a", 1, NULL, 0);
+    turn();
+    assert_int_equal(witness.messages, 0);
+    peer_listen(&witness.peer, true);
+    turn();
+    assert_int_equal(witness.messages, 1);
+}
+
+static void test_queue_keeps_order(void **state)
+{
+    char data[4096] = "";
+    unsigned sent = 0;
+    size_t fds;
+
+    for (; witness.peer.queued < 65536; sent++) {
+        data[0] = (char)(sent % 100);
+        assert_int_equal(peer_send(&witness.peer, data, sizeof(data), -1), 0);
+    }
+    for (unsigned i = 0; i < sent; i++) {
+        turn();
+        assert_int_equal(sock_recv(far_end, data, sizeof(data), NULL, 0, &fds, 1000), sizeof(data));
+        assert_int_equal(data[0], i % 100);
+    }
+    assert_int_equal(witness.peer.queued, 0);
+}
+
+static void test_never_reading_breaks_it(void **state)
+{
+    char data[8192] = "";
+    int error = 0;
+
+    for (int i = 0; i < 10000 && !error; i++)
+        error = peer_send(&witness.peer, data, sizeof(data), -1);
+    assert_int_equal(error, -ENOBUFS);
+    assert_int_equal(witness.closed, 0); /* not from inside peer_send */
+    turn();
+    assert_int_equal(witness.closed, 1);
+}
+
+static void test_descriptor_travels_and_is_closed_here(void **state)
+{
+    int pipe_ends[2], got = -1;
+    size_t fds = 0;
+    char byte;
+
+    assert_int_equal(pipe(pipe_ends), 0);
+    assert_int_equal(peer_send(&witness.peer, "x", 1, pipe_ends[1]), 0);
+    assert_int_equal(write(pipe_ends[1], "y", 1), -1);
+    assert_int_equal(errno, EBADF);
+    assert_int_equal(sock_recv(far_end, &byte, 1, &got, 1, &fds, 1000), 1);
+    assert_int_equal(fds, 1);
+    assert_int_equal(write(got, "y", 1), 1);
+    close(got);
+    close(pipe_ends[0]);
+}
+
+int main(void)
+{
+#define WITH_PAIR(test) cmocka_unit_test_setup_teardown(test, open_pair, close_pair)
+    const struct CMUnitTest tests[] = {
+        WITH_PAIR(test_messages),
+        WITH_PAIR(test_closed_by_its_handler),
+        WITH_PAIR(test_paused),
+        WITH_PAIR(test_queue_keeps_order),
+        WITH_PAIR(test_never_reading_breaks_it),
+        WITH_PAIR(test_descriptor_travels_and_is_closed_here),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
