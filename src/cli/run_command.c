@@ -181,21 +181,66 @@ static int check_device(int fd, const struct paths *paths, const char *device)
     return served ? 0 : 1;
 }
 
+/* Has the new daemon start a server, so that a device that does not work is said here and now, and
+ * not by the program in its own way. 0, or 1 with the reason said. */
+static int try_server(int fd)
+{
+    static union command_any message;
+    char line[64], reason[COMMAND_TEXT_MAX] = "the daemon that was started is gone";
+    size_t length;
+    int kind = 0, status = 1;
+
+    text_format(line, sizeof(line), "start_server -uid %u", (unsigned)geteuid());
+    if (command_send_line(fd, line))
+        return cli_fail("%s", reason);
+    while (kind >= 0 && kind != COMMAND_DONE) {
+        kind = command_receive(fd, &message, &length);
+        if (kind == COMMAND_OUTPUT)
+            text_copy(reason, sizeof(reason), message.text.text);
+        else if (kind == COMMAND_DONE)
+            status = message.done.status;
+    }
+    if (status == 0)
+        return 0;
+    command_send_line(fd, "quit");
+    return cli_fail("%s", reason);
+}
+
+/* "the software GPU", as the server of the new daemon has it. */
+static const char *device_in_use(int fd)
+{
+    struct snapshot snapshot;
+    uint32_t driver = 0;
+
+    if (snapshot_read(fd, &snapshot))
+        return "a device unknown";
+    if (snapshot.server_count)
+        driver = snapshot.servers[0].driver;
+    snapshot_fini(&snapshot);
+    return driver == SERVER_DRIVER_CUDA ? "NVIDIA's driver" : "the software GPU";
+}
+
 static int start_daemon(const struct paths *paths, const struct run_options *options, int *ret_fd,
                         char *reason)
 {
     const char *device = options->device ? options->device : "auto";
+    bool started;
 
     if (options->no_start)
         return cli_fail("%s, and --no-start forbids to start one", reason);
     /* It may lose the race against another `funnel run`: what counts is that one listens. */
-    if (cli_start_daemon(device, true) == 0)
-        tell("no daemon was running; started one in %s (device: %s; end it with: funnel stop)",
-             paths->pipe, device);
-    if (!command_connect(paths, ret_fd, reason))
+    started = cli_start_daemon(device, true) == 0;
+    if (command_connect(paths, ret_fd, reason)) {
+        cli_start_daemon(device, false);
+        return cli_fail("%s", reason);
+    }
+    if (!started)
         return 0;
-    cli_start_daemon(device, false);
-    return cli_fail("%s", reason);
+    if (try_server(*ret_fd))
+        return 1;
+    tell("no daemon was running; started one in %s on %s (end it with: funnel stop)", paths->pipe,
+         device_in_use(*ret_fd));
+    return 0;
 }
 
 static int reach_daemon(const struct paths *paths, const struct run_options *options)

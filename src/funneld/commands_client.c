@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
 #include "server.h"
@@ -34,7 +35,7 @@ static void on_surveyed(struct survey *survey, void *context)
     for (unsigned i = 0; i < survey->part_count; i++)
         view->print(view, &survey->parts[i]);
     free(view);
-    console_done(console, 0);
+    console_done(console, COMMAND_OK);
 }
 
 static void show(const struct view *what)
@@ -48,7 +49,7 @@ static void show(const struct view *what)
         free(view);
     }
     console_print(what->console, "Out of memory");
-    console_done(what->console, 1);
+    console_done(what->console, COMMAND_FAILED);
 }
 
 static void print_pids(const struct view *view, const struct survey_part *part)

@@ -2,6 +2,7 @@
 /* Commands that set and show limits. Defaults concern servers started later, a server's limits its
  * later clients, and the default priority all later clients: these are the rules of MPS. */
 #include "client_limits.h"
+#include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
 #include "server.h"
@@ -10,7 +11,7 @@ static void print_percentage(struct console *console, const struct limits *limit
 {
     console_print(console, "%u.%u", limits->sm_centipercent / 100,
                   limits->sm_centipercent % 100 / 10);
-    console_done(console, 0);
+    console_done(console, COMMAND_OK);
 }
 
 static void run_get_default_percentage(struct console *console, const struct grammar_values *values)
@@ -48,7 +49,7 @@ static void print_memory(struct console *console, const struct limits *limits, c
 
     if (text)
         console_print(console, "%s", text);
-    console_done(console, 0);
+    console_done(console, COMMAND_OK);
 }
 
 static void set_memory(struct console *console, struct limits *limits,
@@ -90,13 +91,13 @@ static void run_set_memory(struct console *console, const struct grammar_values 
 static void run_get_default_priority(struct console *console, const struct grammar_values *values)
 {
     console_print(console, "%u", console->daemon->defaults.priority);
-    console_done(console, 0);
+    console_done(console, COMMAND_OK);
 }
 
 static void run_set_default_priority(struct console *console, const struct grammar_values *values)
 {
     console->daemon->defaults.priority = values->priority;
-    console_done(console, 0);
+    console_done(console, COMMAND_OK);
 }
 
 const struct command limit_commands[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands about servers and the daemon itself: list, state, start, shut down, devices, quit. */
-#include <errno.h>
 #include <string.h>
 
+#include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
 #include "server.h"
@@ -12,7 +12,7 @@ static void run_get_server_list(struct console *console, const struct grammar_va
     list_for_each(struct server, server, &console->daemon->servers,
                   link) if (console_may_touch(console, server))
         console_print(console, "%d", (int)server->pid);
-    console_done(console, 0);
+    console_done(console, COMMAND_OK);
 }
 
 static void run_get_server_status(struct console *console, const struct grammar_values *values)
@@ -22,7 +22,7 @@ static void run_get_server_status(struct console *console, const struct grammar_
     if (!server)
         return;
     console_print(console, "%s", server_state_name(server));
-    console_done(console, 0);
+    console_done(console, COMMAND_OK);
 }
 
 /* Whoever may command a user's server may start it; a user's daemon starts only that user's. */
@@ -43,33 +43,37 @@ static bool may_start(struct console *console, uid_t uid)
     return false;
 }
 
-static int start_server(struct console *console, uid_t uid)
+/* Answered when the server is ready, or has failed and said why. */
+static void start_server(struct console *console, uid_t uid)
 {
     struct server *server = server_for(console->daemon, uid);
-    int error = 0;
+    int error;
 
-    if (server)
-        console_print(console, "Server %d already exists for user %u", (int)server->pid,
-                      (unsigned)uid);
-    else
-        error = server_start(console->daemon, uid, (gid_t)uid, &server);
-    if (error)
+    error = server ? 0 : server_start(console->daemon, uid, (gid_t)uid, &server);
+    if (error) {
         console_print(console, "Failed to start a server for user %u: %s", (unsigned)uid,
                       strerror(-error));
-    return error;
+        console_done(console, COMMAND_FAILED);
+    } else if (server->state == SERVER_INITIALIZING && !server->starter) {
+        server->starter = console;
+    } else {
+        console_print(console, "Server %d already exists for user %u", (int)server->pid,
+                      (unsigned)uid);
+        console_done(console, COMMAND_OK);
+    }
 }
 
 static void run_start_server(struct console *console, const struct grammar_values *values)
 {
     const struct daemon *daemon = console->daemon;
     uid_t uid = daemon->multiuser ? daemon->uid : values->uid;
-    int error = -EPERM;
 
     if (values->mlopart)
         console_print(console, "MLOPart devices are not supported; -mlopart is ignored");
     if (may_start(console, uid))
-        error = start_server(console, uid);
-    console_done(console, error != 0);
+        start_server(console, uid);
+    else
+        console_done(console, COMMAND_REJECTED);
 }
 
 static void run_shutdown_server(struct console *console, const struct grammar_values *values)
@@ -79,7 +83,7 @@ static void run_shutdown_server(struct console *console, const struct grammar_va
     if (!server)
         return;
     server_stop(server, values->force);
-    console_done(console, 0);
+    console_done(console, COMMAND_OK);
 }
 
 static void print_device(struct console *console, const struct server *server, unsigned ordinal,
@@ -118,7 +122,7 @@ static void run_device_query(struct console *console, const struct grammar_value
                              i++) if ((!only || only == server) &&
                                       console_may_touch(console, server))
         print_device(console, server, i, values->csv);
-    console_done(console, 0);
+    console_done(console, COMMAND_OK);
 }
 
 /* Answered when the last server has ended. */

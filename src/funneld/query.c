@@ -50,7 +50,7 @@ static void on_surveyed(struct survey *survey, void *context)
     send_daemon(console);
     for (unsigned i = 0; i < survey->part_count; i++)
         send_part(console, &survey->parts[i]);
-    console_done(console, 0);
+    console_done(console, COMMAND_OK);
 }
 
 static bool may_see(const struct server *server, const void *console)
@@ -61,5 +61,5 @@ static bool may_see(const struct server *server, const void *console)
 void query_answer(struct console *console)
 {
     if (survey_start(console->daemon, may_see, console, on_surveyed, console))
-        console_done(console, 1);
+        console_done(console, COMMAND_FAILED);
 }

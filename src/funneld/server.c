@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "command_protocol.h"
+#include "console.h"
 #include "fd.h"
 #include "journal.h"
 #include "newcomer.h"
@@ -255,6 +257,18 @@ void server_stop(struct server *server, bool force)
 
 /* ---- what it says ---- */
 
+static void answer_starter(struct server *server, int status)
+{
+    struct console *starter = server->starter;
+
+    server->starter = NULL;
+    if (starter && status != COMMAND_OK)
+        console_print(starter, "Failed to start a server for user %u: %s", (unsigned)server->uid,
+                      server->failure_text);
+    if (starter)
+        console_done(starter, status);
+}
+
 static void on_ready(struct server *server, const struct server_ready *ready)
 {
     server->ready = *ready;
@@ -266,6 +280,7 @@ static void on_ready(struct server *server, const struct server_ready *ready)
     if (!server->stopping)
         evtimer_del(server->deadline);
     journal("NEW SERVER %d: Ready", (int)server->pid);
+    answer_starter(server, COMMAND_OK);
     if (!server->stopping)
         newcomer_server_ready(server);
 }
@@ -400,6 +415,7 @@ static void refuse_those_who_waited(struct server *server, int wait_status)
                     server->daemon->paths.log);
     }
     newcomer_refuse_waiting(server->daemon, server->uid, server->failure, server->failure_text);
+    answer_starter(server, COMMAND_FAILED);
 }
 
 bool server_reap(struct daemon *daemon, pid_t pid, int wait_status)

@@ -27,7 +27,8 @@ struct server {
     struct server_ready ready; /* all zero until it is */
     int failure;               /* CUresult and sentence of a start that failed */
     char failure_text[sizeof(((struct server_failed *)NULL)->text)];
-    struct event *deadline; /* to start, or to stop: then it is killed */
+    struct console *starter; /* the front end that waits for the start, or NULL */
+    struct event *deadline;  /* to start, or to stop: then it is killed */
     struct list questions;
     uint32_t last_question;
 };

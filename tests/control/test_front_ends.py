@@ -246,6 +246,7 @@ class Run(harness.TestCase):
         done = self.funnel("run", "--device", "soft", "--", "echo", "hello")
         self.assertEqual((done.returncode, done.stdout), (0, "hello\n"))
         self.assertIn("started one", done.stderr)
+        self.assertIn("software GPU", done.stderr)
         again = self.funnel("run", "--", "echo", "hello")
         self.assertEqual((again.returncode, again.stdout, again.stderr), (0, "hello\n", ""))
 
@@ -323,6 +324,13 @@ class Run(harness.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(self.pipe, done.stderr)
         os.unlink(self.pipe)
+
+    def test_device_that_does_not_work(self):
+        done = self.funnel("run", "--device", "cuda", "--", "echo", "never",
+                           environment={"FUNNEL_FAKE": "fail"})
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("No device: load the driver's module", done.stderr)
+        wait_until(lambda: self.daemon_pid() is None)
 
     def test_many_at_once_share_one_daemon(self):
         program = os.path.join(self.root, "bin/funnel")

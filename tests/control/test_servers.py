@@ -4,6 +4,7 @@ import json
 import os
 import select
 import signal
+import subprocess
 import unittest
 
 import harness
@@ -128,7 +129,7 @@ class Servers(harness.TestCase):
         self.assertEqual(self.mps(f"start_server -uid {os.getuid()}\n"), [])
         server, = self.servers()
         self.assertIn("already exists", self.mps(f"start_server -uid {os.getuid()}\n")[0])
-        wait_until(lambda: self.mps(f"get_server_status {server}\n") == ["ACTIVE"])
+        self.assertEqual(self.mps(f"get_server_status {server}\n"), ["ACTIVE"])
 
     def test_limits_reach_the_server(self):
         self.mps("set_default_active_thread_percentage 50\n"
@@ -170,7 +171,6 @@ class Servers(harness.TestCase):
         self.assertEqual(client.socket.recv(1), b"")
 
     def start_mps(self, commands):
-        import subprocess
         process = subprocess.Popen([os.path.join(self.root, "bin/nvidia-cuda-mps-control")],
                                    stdin=subprocess.PIPE, text=True, env=self.environment)
         self.processes.append(process)
@@ -199,6 +199,22 @@ class Trouble(harness.TestCase):
             self.assertEqual(client.welcome(), (100, "No device: load the driver's module"))
         self.assertEqual(self.servers(), [])
         self.assertIn("No device: load the driver's module", self.control_log())
+
+    def test_start_server_says_why_it_failed(self):
+        self.begin("fail")
+        answer, = self.mps(f"start_server -uid {os.getuid()}\n")
+        self.assertIn("No device: load the driver's module", answer)
+
+    def test_start_server_by_one_that_dies(self):
+        self.begin("slow")
+        process = subprocess.Popen([os.path.join(self.root, "bin/nvidia-cuda-mps-control")],
+                                   stdin=subprocess.PIPE, text=True, env=self.environment)
+        process.stdin.write(f"start_server -uid {os.getuid()}\n")
+        process.stdin.flush()
+        wait_until(lambda: self.server_events("start"))
+        process.kill()
+        process.communicate()
+        self.assertEqual(self.client().welcome(), (0, ""))
 
     def test_crash_while_starting(self):
         self.begin("crash")
