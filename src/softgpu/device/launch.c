@@ -170,6 +170,7 @@ static void fill_grid(struct launch *launch, const struct launch_request *reques
         .done = launch_done,
         .user = launch,
     };
+    memcpy(launch->grid.sm_mask, stream->sms, sizeof(stream->sms));
     memcpy(launch->grid.grid, request->grid, sizeof(launch->grid.grid));
     memcpy(launch->grid.block, request->block, sizeof(launch->grid.block));
 }

@@ -27,6 +27,8 @@ enum soft_handle_type {
     SOFT_FUNCTION,
     SOFT_ALLOCATION,
     SOFT_POOL,
+    SOFT_RESOURCE,
+    SOFT_GREEN,
 };
 
 extern pthread_mutex_t soft_lock;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "exec.h"
 #include "schedule.h"
 #include "soft.h"
 
@@ -16,6 +17,7 @@ struct stream {
     struct context *context;
     unsigned flags;
     int priority;
+    uint64_t sms[SG_MAX_SMS / 64]; /* those that it is confined to; none set: all */
     bool destroyed; /* goes when its last operation has finished */
     struct operation *first;
     struct operation *last;
