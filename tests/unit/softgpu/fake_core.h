@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A compute core that computes nothing: grids run until the test ends them, so that the test decides
+ * what happens when. */
+#ifndef FUNNEL_FAKE_CORE_H
+#define FUNNEL_FAKE_CORE_H
+
+#include "exec.h"
+
+/* How many grids have been started and not ended. */
+unsigned fake_running(void);
+/* The newest of them, or NULL. */
+const struct sg_launch *fake_newest(void);
+/* Ends the one that was started first. */
+void fake_end(CUresult result);
+/* Whether the address is one that kernels of the last created space may touch. */
+bool fake_space_has(uint64_t address);
+
+/* PTX for it: the kernels `one` and `two`, without parameters. */
+#define FAKE_PTX ".version 9.0\n.target sm_90\n.visible .entry one()\n.visible .entry two()\n"
+
+#endif
