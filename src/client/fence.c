@@ -17,6 +17,9 @@
 #define POLL_NS 50000
 #define ALIVE_EVERY 16
 
+/* A kernel takes microseconds to milliseconds, and being woken costs some fifty microseconds. */
+#define PATIENCE_NS (10 * UINT64_C(1000000))
+
 struct fence_word {
     uint32_t issued; /* atomic; written under the channel lock */
     int device;
@@ -147,7 +150,7 @@ static CUresult sleep_until(struct fence fence, uint64_t stream)
 
 CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_patience patience)
 {
-    struct spin spin = spin_begin();
+    struct spin spin = spin_begin_patient(PATIENCE_NS);
 
     do {
         if (fence_passed(fence))

@@ -130,7 +130,7 @@ static bool looks_like_text(const unsigned char *code)
             return i > 0;
         if (code[i] < 0x20 && code[i] != '\n' && code[i] != '\r' && code[i] != '\t')
             return false;
-        if (code[i] >= 0x80)
+        if (code[i] >= 0x7f)
             return false;
     }
     return true;

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the environment means to the client. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "environment.h"
+
+static struct device_record records[3] = {
+    {.uuid = {0x11, 0x22, 0x33}},
+    {.uuid = {0x11, 0x99}},
+    {.uuid = {0xab}},
+};
+
+static int visible(const char *list, uint32_t *indices)
+{
+    return environment_visible_devices(list, records, 3, indices);
+}
+
+static void test_no_list_shows_all_devices(void **state)
+{
+    uint32_t indices[3];
+
+    assert_int_equal(visible(NULL, indices), 3);
+    assert_int_equal(indices[2], 2);
+}
+
+static void test_a_list_orders_and_hides(void **state)
+{
+    uint32_t indices[3];
+
+    assert_int_equal(visible("2,0", indices), 2);
+    assert_int_equal(indices[0], 2);
+    assert_int_equal(indices[1], 0);
+    assert_int_equal(visible("", indices), 0);
+    assert_int_equal(visible("-1", indices), 0);
+}
+
+static void test_a_list_ends_at_the_first_wrong_entry(void **state)
+{
+    uint32_t indices[3];
+
+    assert_int_equal(visible("1,7,0", indices), 1);
+    assert_int_equal(visible("1,x", indices), 1);
+    assert_int_equal(visible("1,1", indices), 0);
+}
+
+static void test_devices_by_uuid(void **state)
+{
+    uint32_t indices[3];
+
+    assert_int_equal(visible("GPU-ab", indices), 1);
+    assert_int_equal(indices[0], 2);
+    assert_int_equal(visible("GPU-1199,GPU-112233", indices), 2);
+    assert_int_equal(indices[0], 1);
+    assert_int_equal(indices[1], 0);
+    assert_int_equal(visible("GPU-ff", indices), 0);
+}
+
+static void test_limits(void **state)
+{
+    struct hello hello = {0};
+
+    setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "33.5", 1);
+    setenv("CUDA_MPS_CLIENT_PRIORITY", "1", 1);
+    setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1G,2=512MB,99=1G", 1);
+    environment_limits(&hello);
+    assert_int_equal(hello.sm_centipercent, 3350);
+    assert_int_equal(hello.priority, 1);
+    assert_int_equal(hello.memory_limit[0], UINT64_C(1) << 30);
+    assert_int_equal(hello.memory_limit[1], 0);
+    assert_int_equal(hello.memory_limit[2], UINT64_C(512) << 20);
+}
+
+static void test_wrong_limits_are_not_asked_for(void **state)
+{
+    struct hello hello = {0};
+
+    setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "-3", 1);
+    setenv("CUDA_MPS_CLIENT_PRIORITY", "9", 1);
+    setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "nonsense", 1);
+    environment_limits(&hello);
+    assert_int_equal(hello.sm_centipercent, 0);
+    assert_int_equal(hello.priority, HELLO_PRIORITY_UNSET);
+    assert_int_equal(hello.memory_limit[0], 0);
+}
+
+static void test_socket_path(void **state)
+{
+    char path[64];
+
+    setenv("CUDA_MPS_PIPE_DIRECTORY", "/tmp/here", 1);
+    assert_true(environment_socket_path(path, sizeof(path)));
+    assert_string_equal(path, "/tmp/here/funnel");
+    assert_false(environment_socket_path(path, 8));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_list_shows_all_devices),
+        cmocka_unit_test(test_a_list_orders_and_hides),
+        cmocka_unit_test(test_a_list_ends_at_the_first_wrong_entry),
+        cmocka_unit_test(test_devices_by_uuid),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_wrong_limits_are_not_asked_for),
+        cmocka_unit_test(test_socket_path),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
