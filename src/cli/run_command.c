@@ -267,8 +267,9 @@ static int prepare_funnel(const struct run_options *options)
         return 1;
     if (path_join(paths.log, "client.log", log, sizeof(log)))
         return cli_fail("the path of the log directory is too long");
+    /* The log directory of root's daemon is not for everybody. */
     if (setenv("CUDA_MPS_PIPE_DIRECTORY", paths.pipe, 1) || setenv("FUNNEL_REQUIRE", "1", 1) ||
-        setenv("FUNNEL_LOG", log, 0))
+        (access(paths.log, W_OK) == 0 && setenv("FUNNEL_LOG", log, 0)))
         return cli_fail("cannot set the environment: %s", strerror(errno));
     return 0;
 }

@@ -47,6 +47,14 @@ int journal_open(const char *directory, bool foreground)
     return 0;
 }
 
+/* Others choose part of what is logged; they shall not move the cursor of who reads it. */
+static void make_printable(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *text = '?';
+}
+
 /* The daemon has one thread, so it may point the log elsewhere for the length of a line. */
 void journal(const char *format, ...)
 {
@@ -56,6 +64,7 @@ void journal(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    make_printable(text);
     log_line("%s", text);
     if (!to_stdout)
         return;

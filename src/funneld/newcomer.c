@@ -173,6 +173,8 @@ static void place(struct newcomer *newcomer, uid_t uid)
         refuse(newcomer, STATUS_SERVER_NOT_READY,
                "Server %d recovers from a fatal GPU error; try again in a moment",
                (int)server->pid);
+    else if (server_has_died(server))
+        wait_for(newcomer, server);
     else {
         journal("NEW CLIENT %d from user %u: Server already exists", newcomer->identity.pid,
                 newcomer->identity.uid);

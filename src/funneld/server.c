@@ -227,6 +227,13 @@ int server_start(struct daemon *daemon, uid_t uid, gid_t gid, struct server **re
     return 0;
 }
 
+bool server_has_died(struct server *server)
+{
+    if (sock_hung_up(server->peer.fd))
+        server->stopping = true;
+    return server->stopping;
+}
+
 void server_introduce(struct server *server, const struct server_identity *identity,
                       const struct hello *hello, int fd)
 {

@@ -48,6 +48,9 @@ struct server *server_by_pid(struct daemon *daemon, pid_t pid);
 /* Starts one: 0 or -errno, with the server in the list. */
 int server_start(struct daemon *daemon, uid_t uid, gid_t gid, struct server **ret_server);
 
+/* Whether it is gone although the loop has not heard of it yet; it counts as stopping then. */
+bool server_has_died(struct server *server);
+
 /* Hands a program over to a server that is ready. Takes `fd`. */
 void server_introduce(struct server *server, const struct server_identity *identity,
                       const struct hello *hello, int fd);

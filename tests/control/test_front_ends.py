@@ -179,9 +179,11 @@ class Rudeness(harness.TestCase):
 
     def test_binary_text(self):
         console = self.console()
-        console.send(struct.pack("<II", wire.COMMAND_MAGIC, 1) + bytes(range(1, 256)))
+        console.send(struct.pack("<II", wire.COMMAND_MAGIC, 1) + b"\x1b[2J" + bytes(range(1, 256)))
         self.assertTrue(console.recv(8192))
         self.serves()
+        with open(os.path.join(self.log, "control.log"), "rb") as file:
+            self.assertNotRegex(file.read(), b"[\0-\x09\x0b-\x1f\x7f]")
 
     def test_dying_midway(self):
         for _ in range(20):
