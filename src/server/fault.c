@@ -78,8 +78,9 @@ static void tell_clients_locked(struct server *server, CUresult result)
     log_line("The following clients have a sticky error set:");
     list_for_each(struct session, session, &server->sessions, link)
     {
-        log_line("  " CLIENT_FORMAT " last kernel %s", CLIENT_ARGS(session),
-                 session->last_kernel[0] ? session->last_kernel : "(none)");
+        char kernel[128];
+        session_last_kernel(session, kernel, sizeof(kernel));
+        log_line("  " CLIENT_FORMAT " last kernel %s", CLIENT_ARGS(session), kernel);
         session_fail_locked(session, result);
     }
 }
@@ -87,15 +88,17 @@ static void tell_clients_locked(struct server *server, CUresult result)
 static void tell_daemon(struct server *server, CUresult result, const struct suspects *suspects)
 {
     struct server_fault fault;
-    const struct session *first = suspects->first;
+    struct session *first = suspects->first;
+    char kernel[128];
 
     server_message_init(&fault, SERVER_FAULT, 0);
     fault.status = (int32_t)result;
     if (suspects->count == 1) {
         fault.pid = first->who.identity.pid;
         fault.id = first->id;
+        session_last_kernel(first, kernel, sizeof(kernel));
         text_format(fault.text, sizeof(fault.text), "%s in kernel %s of " CLIENT_FORMAT,
-                    driver_error_name(result), first->last_kernel, CLIENT_ARGS(first));
+                    driver_error_name(result), kernel, CLIENT_ARGS(first));
     } else {
         text_format(fault.text, sizeof(fault.text),
                     "%s; %u clients had work on the GPU, it is not known which did it",

@@ -116,7 +116,7 @@ CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLau
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
         result = launch(in, f, hStream, attributes, count);
-    session_launched(session, f->name);
+    session_launched(session, in->f, f->name);
     return stream_end(hStream, in->seq, result);
 }
 

@@ -66,6 +66,7 @@ struct session *session_create(struct server *server, const struct server_client
     session->id = ++server->next_id;
     session->socket = -1;
     session->phase = SESSION_ATTACHING;
+    pthread_mutex_init(&session->kernel_lock, NULL);
     init_lists(session);
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         session->memory_limit[i] = who->limits.memory_limit[i];
@@ -182,10 +183,21 @@ void session_remove(struct session *session, enum wire_handle kind, uint64_t han
     handles_remove(&session->objects, kind, handle);
 }
 
-void session_launched(struct session *session, const char *kernel)
+void session_launched(struct session *session, uint64_t function, const char *kernel)
 {
     atomic_fetch_add_explicit(&session->launches, 1, memory_order_relaxed);
+    if (session->last_function == function)
+        return;
+    session->last_function = function;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->kernel_lock);
     text_copy(session->last_kernel, sizeof(session->last_kernel), kernel);
+}
+
+void session_last_kernel(struct session *session, char *ret_name, size_t size)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->kernel_lock);
+
+    text_copy(ret_name, size, session->last_kernel[0] ? session->last_kernel : "(none)");
 }
 
 /* Counts one: false when the client has had its share for now, and `ret_last` on the last one. */

@@ -97,7 +97,11 @@ struct session {
     struct list waits;                   /* struct wait: what streams wait for elsewhere */
     unsigned wait_count;
     struct complaints complaints;
-    char last_kernel[128]; /* for fault reports, which read it without a lock */
+    uint64_t last_function; /* handle of what was launched last */
+
+    /* Shared again, for fault reports. */
+    pthread_mutex_t kernel_lock;
+    char last_kernel[128];
 };
 
 /* A session without thread and socket; NULL when out of memory. */
@@ -130,7 +134,10 @@ CUresult session_enter(struct session *session, const struct device *device);
 const struct device *session_find_device(struct session *session, const char *call, uint32_t index);
 
 /* Notes a launch, for the counters and for fault reports. */
-void session_launched(struct session *session, const char *kernel);
+void session_launched(struct session *session, uint64_t function, const char *kernel);
+
+/* From any thread: the name of the kernel that was launched last, or "(none)". */
+void session_last_kernel(struct session *session, char *ret_name, size_t size);
 
 /* A sentence about a mistake of the client, into the log: which call, which argument, which limit. */
 void session_complain(struct session *session, const char *format, ...)

@@ -47,6 +47,15 @@ static bool is_quiet(struct session *session)
     return true;
 }
 
+static void warn_of_long_work(struct session *session)
+{
+    char kernel[128];
+
+    session_last_kernel(session, kernel, sizeof(kernel));
+    log_line("Client " CLIENT_FORMAT " is gone, but its work goes on (last kernel: %s)",
+             CLIENT_ARGS(session), kernel);
+}
+
 static void drain(struct session *session)
 {
     struct timespec pause = {.tv_nsec = DRAIN_PAUSE_NS_MIN};
@@ -62,8 +71,7 @@ static void drain(struct session *session)
             pause.tv_nsec *= 2;
         if (!warned && clock_ns() > warn_at) {
             warned = true;
-            log_line("Client " CLIENT_FORMAT " is gone, but its work goes on (last kernel: %s)",
-                     CLIENT_ARGS(session), session->last_kernel);
+            warn_of_long_work(session);
         }
     }
 }

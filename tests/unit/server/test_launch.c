@@ -16,7 +16,8 @@ static CUresult launch(struct fixture *fixture, const CUlaunchAttribute *attribu
     struct module module = {.device = &fixture->server.devices.device[0]};
     struct function *function = calloc(1, sizeof(*function) + 8);
     struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
-    const struct wire_cuLaunchKernelEx in = {.gridDimX = 1,
+    const struct wire_cuLaunchKernelEx in = {.f = 1,
+                                             .gridDimX = 1,
                                              .seq = 2,
                                              .attributes = attributes,
                                              .attributes_size = attributes_size,
