@@ -309,11 +309,14 @@ static void on_state(struct server *server, uint32_t state)
     journal("Server %d is in state %s", (int)server->pid, server_state_name(server));
 }
 
-static void on_fault(const struct server *server, const struct server_fault *fault)
+/* A lost context is not mended: the server ends, and who comes meanwhile waits for the next one. */
+static void on_fault(struct server *server, const struct server_fault *fault)
 {
-    journal("Server %d: fatal GPU error %d on device %u, caused by client %d: %.*s",
-            (int)server->pid, fault->status, fault->device, fault->pid, (int)sizeof(fault->text),
-            fault->text);
+    journal("Server %d: fatal GPU error %d on device %u: %.*s", (int)server->pid, fault->status,
+            fault->device, (int)sizeof(fault->text), fault->text);
+    server->state = SERVER_FAULTED;
+    server->stopping = true;
+    set_deadline(server, STOP_TIMEOUT_S);
 }
 
 static void on_gone(const struct server *server, const struct server_client_gone *gone)

@@ -129,6 +129,14 @@ def on_control():
         log(event="reopened")
 
 
+def fault(*_):
+    send(wire.FAULT, struct.pack("<iIiI232s", 700, 0, 1234, 1, b"Client 1234 wrote where nothing is"))
+    signal.sigwait({signal.SIGUSR2})
+    os._exit(3)
+
+
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
+signal.signal(signal.SIGUSR1, fault)
 start()
 selector = selectors.DefaultSelector()
 selector.register(control, selectors.EVENT_READ)

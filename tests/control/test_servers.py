@@ -107,6 +107,19 @@ class Servers(harness.TestCase):
         self.assertNotEqual(self.servers(), [server])
         self.assertIn(f"Server {server} was killed by signal 9", self.control_log())
 
+    def test_next_client_after_a_fault(self):
+        self.attach()
+        server, = self.servers()
+        os.kill(server, signal.SIGUSR1)
+        wait_until(lambda: "fatal GPU error 700" in self.control_log())
+        self.assertEqual(self.mps(f"get_server_status {server}\n"), ["FAULT"])
+        waiting = self.client()
+        wait_until(lambda: self.control_log().count("pending list") == 2)
+        os.kill(server, signal.SIGUSR2)
+        self.assertEqual(waiting.welcome(), (0, ""))
+        self.assertNotEqual(self.servers(), [server])
+        self.assertIn("Client 1234 wrote where nothing is", self.control_log())
+
     def test_shutdown_waits_for_clients(self):
         client = self.attach()
         server, = self.servers()
