@@ -46,6 +46,12 @@ struct spin spin_begin(void)
     return (struct spin){.budget = spin_budget_ns()};
 }
 
+struct spin spin_begin_patient(uint64_t patience_ns)
+{
+    uint64_t budget = spin_budget_ns();
+    return (struct spin){.budget = budget, .patience = budget == LONG_SPIN_NS ? patience_ns : 0};
+}
+
 bool spin_more(struct spin *spin)
 {
     if (spin->budget == 0)
@@ -56,5 +62,10 @@ bool spin_more(struct spin *spin)
     uint64_t now = clock_ns();
     if (spin->deadline == 0)
         spin->deadline = now + spin->budget;
-    return now < spin->deadline;
+    if (now < spin->deadline)
+        return true;
+    if (now >= spin->deadline + spin->patience)
+        return false;
+    sched_yield();
+    return true;
 }

@@ -67,6 +67,7 @@
 #define RING_SIZE_MAX (1u << 30)
 #define SLEEP_SLICE_NS (1 * NS_PER_SEC)  /* how long a hostile producer can hide a kick */
 #define SPACE_SLICE_NS (100 * NS_PER_MS) /* how often a waiting producer asks for life signs */
+#define PATIENCE_NS (500 * NS_PER_US)    /* a program that synchronises is back within this */
 
 /* ---- the shared words: one accessor, one access, one partner ---- */
 
@@ -301,7 +302,7 @@ static void sleep_for_message(struct ring *ring, uint64_t timeout_ns)
 
 void ring_wait_message(struct ring *ring, uint64_t timeout_ns)
 {
-    struct spin spin = spin_begin();
+    struct spin spin = spin_begin_patient(PATIENCE_NS);
     while (!ready(ring) && spin_more(&spin))
         ;
     if (!ready(ring))
