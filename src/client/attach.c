@@ -60,7 +60,7 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
     r = sock_connect(path, &attempt->socket);
     if (r == 0)
         return ATTACHED;
-    text_format(attempt->why, attempt->why_size, "nobody serves %s (%s); start one with: funnel up",
+    text_format(attempt->why, attempt->why_size, "nobody serves %s (%s); start one with: funnel start",
                 path, strerror(-r));
     attempt->status = CUDA_ERROR_MPS_CONNECTION_FAILED;
     return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR ? ATTACH_NOBODY : ATTACH_REFUSED;

@@ -25,6 +25,7 @@
 #include "host_function.h"
 #include "passthrough.h"
 #include "staging.h"
+#include "text.h"
 
 struct client *client;
 int client_mode_word = CLIENT_COLD;
@@ -98,14 +99,28 @@ static CUresult furnish(void)
     return CUDA_SUCCESS;
 }
 
+/* A program may ask many times; the reason is worth one line as long as it stays the same. */
+static void complain(const char *why)
+{
+    static char last[600];
+
+    if (strcmp(last, why) == 0)
+        return;
+    text_copy(last, sizeof(last), why);
+    note_to_file("%s", why);
+}
+
 static CUresult fall_back(CUresult status, const char *why)
 {
     if (environment_requires_server()) {
-        note_to_file("%s", why);
+        complain(why);
         return status;
     }
     if (passthrough_open() < 0) {
-        note_to_file("%s, and there is no driver to pass calls on to", why);
+        char more[600];
+
+        text_format(more, sizeof(more), "%s, and there is no driver to pass calls on to", why);
+        complain(more);
         return CUDA_ERROR_NO_DEVICE;
     }
     __atomic_store_n(&client_mode_word, CLIENT_PASSTHROUGH, __ATOMIC_RELEASE);
@@ -129,7 +144,7 @@ static CUresult decide_locked(void)
     case ATTACH_NOBODY:
         return fall_back(status, why);
     case ATTACH_REFUSED:
-        note_to_file("%s", why);
+        complain(why);
         return status;
     }
     return CUDA_ERROR_UNKNOWN;
@@ -172,16 +187,13 @@ CUresult client_cuInit(unsigned Flags)
     return client->device_count > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
+/* Never fails for want of a server: libcudart would take that for a driver that is too old, where
+ * cuInit is going to say what is wrong. */
 CUresult client_cuDriverGetVersion(int *driverVersion)
 {
-    CUresult result;
-
     if (!driverVersion)
         return CUDA_ERROR_INVALID_VALUE;
-    result = client_decide();
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (!client)
+    if (client_decide() == CUDA_SUCCESS && !client)
         return passthrough_driver_version(driverVersion);
     *driverVersion = CUDA_VERSION;
     return CUDA_SUCCESS;
