@@ -85,6 +85,7 @@ class Commands(harness.TestCase):
 
     def test_log_of_a_session(self):
         self.mps("set_default_active_thread_percentage 10\n")
+        wait_until(lambda: "UI closed" in self.control_log())
         text = "\n".join(line.split("] ", 1)[1] for line in self.control_log().splitlines())
         self.assertIn("NEW UI\nCmd:set_default_active_thread_percentage 10\n10.0\nUI closed", text)
 
