@@ -103,6 +103,12 @@ static void *open_library(const char *path, char *why, size_t why_size)
     return library;
 }
 
+/* What a driver has to say of a fault beyond its number. Only newer ones have this. */
+static void log_sentence(void *unused, CUlogLevel level, char *message, size_t length)
+{
+    log_line("Driver: %.*s", (int)length, message);
+}
+
 static int start_driver(void *library, char *why, size_t why_size)
 {
     int devices = 0;
@@ -121,6 +127,8 @@ static int start_driver(void *library, char *why, size_t why_size)
         text_format(why, why_size, "%s finds no device", loaded_path);
         return -ENODEV;
     }
+    if (driver.cuLogsRegisterCallback)
+        driver.cuLogsRegisterCallback(log_sentence, NULL, NULL);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The driver as a library in somebody's process: whether it is initialised, what stream 0 means, and
- * what it writes down.
+ * the trace of its calls.
  */
 #include "entry.h"
 
@@ -9,10 +9,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "fd.h"
 #include "soft.h"
 #include "soft_device.h"
 
@@ -21,7 +19,6 @@ struct handles soft_handles;
 bool soft_tracing;
 
 static int trace_fd = -1;
-static int log_fd = -1;
 static bool initialised;
 static bool forked;
 static __thread CUstream default_stream = CU_STREAM_LEGACY;
@@ -49,28 +46,6 @@ CUstream soft_default_stream(void)
     return default_stream;
 }
 
-static void write_line(int fd, const char *format, va_list arguments)
-{
-    char line[1024];
-    int length = vsnprintf(line, sizeof(line) - 1, format, arguments);
-
-    if (fd < 0 || length < 0)
-        return;
-    if (length > (int)sizeof(line) - 2)
-        length = sizeof(line) - 2;
-    line[length] = '\n';
-    write_all(fd, line, length + 1);
-}
-
-void soft_complain(const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    write_line(log_fd, format, arguments);
-    va_end(arguments);
-}
-
 void soft_trace(const char *name, CUresult result, const char *format, ...)
 {
     char text[768];
@@ -87,19 +62,12 @@ void soft_unsupported(const char *name)
     soft_complain("%s is not supported by the software GPU", name);
 }
 
-static int open_named_by(const char *variable)
+__attribute__((constructor)) static void open_trace(void)
 {
-    const char *path = getenv(variable);
+    const char *path = getenv("FUNNEL_SOFT_TRACE");
 
-    if (!path || !*path)
-        return -1;
-    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-}
-
-__attribute__((constructor)) static void open_files(void)
-{
-    log_fd = open_named_by("FUNNEL_SOFT_LOG");
-    trace_fd = open_named_by("FUNNEL_SOFT_TRACE");
+    if (path && *path)
+        trace_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     soft_tracing = trace_fd >= 0;
 }
 

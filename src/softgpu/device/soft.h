@@ -47,5 +47,5 @@ static inline uint64_t soft_add(enum soft_handle_type type, void *object)
     return handles_add(&soft_handles, type, object);
 }
 
-/* A sentence for whoever looks after the device: to the file named by FUNNEL_SOFT_LOG, if any. */
+/* A sentence for whoever looks after the device (log.c). */
 __attribute__((format(printf, 1, 2))) void soft_complain(const char *format, ...);
