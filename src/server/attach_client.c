@@ -10,10 +10,13 @@
 
 #include "attach.h"
 #include "cleanup.h"
+#include "fd.h"
 #include "log.h"
 #include "memory.h"
+#include "partition.h"
 #include "region.h"
 #include "server.h"
+#include "shm.h"
 #include "sock.h"
 #include "text.h"
 
@@ -51,7 +54,7 @@ static void grant_wishes(struct session *session)
 
     if (session->server->control_fd >= 0)
         return;
-    limits->sm_centipercent = 10000;
+    limits->sm_centipercent = hello->sm_centipercent ? hello->sm_centipercent : 10000;
     limits->priority = hello->priority == 1;
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
         limits->memory_limit[i] = hello->memory_limit[i];
@@ -116,13 +119,34 @@ static struct attach_offer describe(const struct session *session, const struct 
     };
 }
 
+/* A client sees as many multiprocessors as it may use. */
+static int make_own_table(struct session *session, int *ret_fd)
+{
+    struct device_record records[ATTACH_DEVICES_MAX];
+    const struct devices *devices = &session->server->devices;
+
+    for (unsigned i = 0; i < devices->count; i++) {
+        const struct partition *partition = session->device[i].partition;
+        records[i] = devices->device[i].record;
+        if (partition)
+            records[i].attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] =
+                (int32_t)partition->sm_count;
+    }
+    return shm_create_read_only("funnel-devices", records, devices->count * sizeof(records[0]),
+                                ret_fd);
+}
+
 static bool send_offer(struct session *session, const struct window *window)
 {
     struct attach_offer offer = describe(session, window);
+    _cleanup_fd_ int own_table = -1;
+
+    if (session->who.limits.sm_centipercent < 10000 && make_own_table(session, &own_table))
+        return false;
     int fds[ATTACH_FDS] = {
         [ATTACH_FD_CONTROL] = channel_server_fd(session->channel),
         [ATTACH_FD_GPU] = window->gpu_fd,
-        [ATTACH_FD_DEVICES] = window->devices->table_fd,
+        [ATTACH_FD_DEVICES] = own_table >= 0 ? own_table : window->devices->table_fd,
     };
 
     return !sock_send(session->socket, &offer, sizeof(offer), fds, ATTACH_FDS);
@@ -190,6 +214,35 @@ static bool allow_shared_region(struct session *session)
     return memory_allow(session, &shared) == CUDA_SUCCESS;
 }
 
+static bool take_partition(struct session *session, unsigned device)
+{
+    struct partitions *partitions = &session->server->partitions[device];
+    uint32_t share = session->who.limits.sm_centipercent;
+    unsigned sm_count = partitions_grant(partitions, share);
+
+    if (share >= 10000 || !partitions->group_count)
+        return true;
+    CUresult result =
+        partitions_take(partitions, sm_count, &session->device[device].partition);
+    if (result == CUDA_SUCCESS) {
+        log_line("Client " CLIENT_FORMAT ": Active Threads Percentage set to %u.%u, %u SMs",
+                 CLIENT_ARGS(session), share / 100, share % 100 / 10, sm_count);
+        return true;
+    }
+    attach_refuse(session->socket, result, "no part of device %u with %u multiprocessors: %s",
+                  device, sm_count, driver_error_name(result));
+    return false;
+}
+
+static bool take_partitions(struct session *session)
+{
+    for (unsigned i = 0; i < session->server->devices.count; i++) {
+        if (!take_partition(session, i))
+            return false;
+    }
+    return true;
+}
+
 static void log_devices(const struct devices *devices)
 {
     for (unsigned i = 0; i < devices->count; i++) {
@@ -213,7 +266,7 @@ bool attach_client(struct session *session)
         return false;
     if (session_enter(session, &devices->device[0]) != CUDA_SUCCESS)
         return false;
-    if (!find_window(session) || !allow_shared_region(session))
+    if (!take_partitions(session) || !find_window(session) || !allow_shared_region(session))
         return false;
     channel_server_close_fd(session->channel);
     log_line("Client " CLIENT_FORMAT " connected", CLIENT_ARGS(session));

@@ -12,12 +12,14 @@
 #include "list.h"
 #include "loader.h"
 #include "loop.h"
+#include "partition.h"
 #include "session.h"
 #include "window.h"
 
 struct server {
     struct devices devices;
     struct windows windows;
+    struct partitions partitions[ATTACH_DEVICES_MAX]; /* by device */
     enum driver_kind driver_kind;
     unsigned clients_max;
     atomic_bool faulted;

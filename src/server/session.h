@@ -23,6 +23,7 @@
 #include "window.h"
 #include "wire_calls.h"
 
+struct partition;
 struct server;
 struct stream;
 struct watch;
@@ -44,7 +45,8 @@ enum session_phase {
 /* What a client has on one device. */
 struct session_device {
     struct list streams;
-    struct stream *legacy; /* one of them; NULL until the client makes it */
+    struct stream *legacy;       /* one of them; NULL until the client makes it */
+    struct partition *partition; /* the multiprocessors it may use; NULL = all */
     atomic_uint_fast64_t memory_used;
 };
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "blob.h"
+#include "cleanup.h"
 #include "clock.h"
 #include "fault.h"
 #include "hold.h"
@@ -87,6 +88,7 @@ static void destroy_streams(struct session *session)
             list_remove(&stream->link);
             stream_destroy(stream);
         }
+        partitions_put_back(&session->server->partitions[i], steal_pointer(home->partition));
     }
 }
 
@@ -109,9 +111,10 @@ static void destroy_object(void *context, uint64_t handle, void *object)
 
 void session_wind_up(struct session *session)
 {
-    if (session->window) {
+    if (session->window)
         drain(session);
-        destroy_streams(session);
+    destroy_streams(session);
+    if (session->window) {
         handles_for_each(&session->objects, destroy_object, session);
         memory_release_all(session);
         log_line("Client " CLIENT_FORMAT " exit", CLIENT_ARGS(session));

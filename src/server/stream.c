@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "fence.h"
+#include "partition.h"
 #include "server_dispatch.h"
 
 static struct session_device *stream_home(const struct stream *stream)
@@ -165,6 +166,17 @@ static void stream_enlist(struct stream *stream)
     stream->session->streams++;
 }
 
+static CUresult make_driver_stream(struct stream *stream, int asked_priority)
+{
+    const struct partition *partition = stream_home(stream)->partition;
+    int priority = granted_priority(stream->session, stream->device, asked_priority);
+
+    if (partition)
+        return driver.cuGreenCtxStreamCreate(&stream->driver, partition->green,
+                                             CU_STREAM_NON_BLOCKING, priority);
+    return driver.cuStreamCreateWithPriority(&stream->driver, CU_STREAM_NON_BLOCKING, priority);
+}
+
 /* The client goes on as if this had worked. So a stream that the driver refuses is kept all the
  * same, without a stream of the driver: its work fails, and its fences are still written. */
 CUresult serve_cuStreamCreateWithPriority(struct session *session,
@@ -186,11 +198,7 @@ CUresult serve_cuStreamCreateWithPriority(struct session *session,
     stream_enlist(stream);
 
     result = session_enter(session, device);
-    if (result == CUDA_SUCCESS)
-        result = driver.cuStreamCreateWithPriority(
-            &stream->driver, CU_STREAM_NON_BLOCKING,
-            granted_priority(session, device, in->priority));
-    return result;
+    return result != CUDA_SUCCESS ? result : make_driver_stream(stream, in->priority);
 }
 
 void stream_destroy(struct stream *stream)

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shares of a device with 132 multiprocessors, as NVIDIA's MPS grants them on an H100.
+ */
+#include <stdlib.h>
+
+#include "fake_driver.h"
+#include "partition.h"
+
+static unsigned made;
+static CUresult refusal;
+
+static CUresult get_resource(CUdevice device, CUdevResource *ret_resource, CUdevResourceType type)
+{
+    (void)device;
+    *ret_resource = (CUdevResource){.type = type, .sm = {.smCount = 132}};
+    return CUDA_SUCCESS;
+}
+
+static CUresult split(CUdevResource *ret_groups, unsigned *count, const CUdevResource *input,
+                      CUdevResource *ret_rest, unsigned flags, unsigned size)
+{
+    (void)ret_rest;
+    (void)flags;
+    *count = input->sm.smCount / size;
+    for (unsigned i = 0; i < *count; i++)
+        ret_groups[i] = (CUdevResource){.type = input->type, .sm = {.smCount = size}};
+    return CUDA_SUCCESS;
+}
+
+static CUresult describe(CUdevResourceDesc *ret_description, CUdevResource *parts, unsigned count)
+{
+    unsigned sms = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        sms += parts[i].sm.smCount;
+    *ret_description = (CUdevResourceDesc)(uintptr_t)sms;
+    return CUDA_SUCCESS;
+}
+
+static CUresult create(CUgreenCtx *ret_green, CUdevResourceDesc description, CUdevice device,
+                       unsigned flags)
+{
+    (void)device;
+    (void)flags;
+    if (refusal != CUDA_SUCCESS)
+        return refusal;
+    made++;
+    *ret_green = (CUgreenCtx)description; /* its number of multiprocessors */
+    return CUDA_SUCCESS;
+}
+
+static CUresult destroy(CUgreenCtx green)
+{
+    (void)green;
+    return CUDA_SUCCESS;
+}
+
+static CUresult create_stream(CUstream *ret_stream, CUgreenCtx green, unsigned flags, int priority)
+{
+    (void)flags;
+    (void)priority;
+    *ret_stream = (CUstream)green;
+    return CUDA_SUCCESS;
+}
+
+static struct partitions *setup_device(struct fixture *fixture)
+{
+    struct device *device = &fixture->server.devices.device[0];
+
+    device->record.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] = 132;
+    driver.cuDeviceGetDevResource = get_resource;
+    driver.cuDevSmResourceSplitByCount = split;
+    driver.cuDevResourceGenerateDesc = describe;
+    driver.cuGreenCtxCreate = create;
+    driver.cuGreenCtxDestroy = destroy;
+    driver.cuGreenCtxStreamCreate = create_stream;
+    made = 0;
+    refusal = CUDA_SUCCESS;
+    partitions_init(&fixture->server.partitions[0], device);
+    return &fixture->server.partitions[0];
+}
+
+static void shares_are_rounded_as_by_nvidia(void **state)
+{
+    static const unsigned table[][2] = {{5, 8},   {10, 12}, {25, 32}, {33, 42},
+                                        {50, 66}, {75, 98}, {99, 130}, {100, 132}};
+    struct partitions *partitions = setup_device(*state);
+
+    for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+        assert_int_equal(partitions_grant(partitions, table[i][0] * 100), table[i][1]);
+}
+
+static void device_that_can_not_be_divided_is_whole(void **state)
+{
+    struct partitions *partitions = setup_device(*state);
+
+    driver.cuGreenCtxCreate = NULL;
+    partitions_init(partitions, partitions->device);
+    assert_int_equal(partitions_grant(partitions, 1000), 132);
+}
+
+static void partitions_avoid_each_other_and_are_reused(void **state)
+{
+    struct partitions *partitions = setup_device(*state);
+    struct partition *a, *b, *c;
+
+    assert_int_equal(partitions_take(partitions, 66, &a), CUDA_SUCCESS);
+    assert_int_equal(partitions_take(partitions, 66, &b), CUDA_SUCCESS);
+    assert_int_equal(a->first_group, 0);
+    assert_int_equal(b->first_group, 33);
+    assert_int_equal((uintptr_t)a->green, 66);
+    partitions_put_back(partitions, a);
+    assert_int_equal(partitions_take(partitions, 66, &c), CUDA_SUCCESS);
+    assert_ptr_equal(c, a);
+    assert_int_equal(made, 2);
+    free(b);
+    free(c);
+}
+
+static void refused_partition_counts_for_nothing(void **state)
+{
+    struct partitions *partitions = setup_device(*state);
+    struct partition *partition = NULL;
+
+    refusal = CUDA_ERROR_OUT_OF_MEMORY;
+    assert_int_equal(partitions_take(partitions, 8, &partition), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_null(partition);
+    for (unsigned i = 0; i < partitions->group_count; i++)
+        assert_int_equal(partitions->users[i], 0);
+}
+
+static void streams_come_from_the_partition(void **state)
+{
+    struct fixture *fixture = *state;
+    struct partition *partition;
+
+    partitions_take(setup_device(fixture), 12, &partition);
+    fixture->session->device[0].partition = partition;
+    struct stream *stream = fixture_stream(fixture, 1, 0);
+    assert_int_equal((uintptr_t)stream->driver, 12);
+    fixture->session->device[0].partition = NULL;
+    free(partition);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(shares_are_rounded_as_by_nvidia),
+        CASE(device_that_can_not_be_divided_is_whole),
+        CASE(partitions_avoid_each_other_and_are_reused),
+        CASE(refused_partition_counts_for_nothing),
+        CASE(streams_come_from_the_partition),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
