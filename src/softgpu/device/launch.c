@@ -11,6 +11,8 @@
 #include "soft_stream.h"
 
 #define PARAMS_LIMIT 32764u
+/* Operations that may be queued in a stream before a launch waits; NVIDIA's driver allows 1024. */
+#define QUEUE_LIMIT 256u
 
 struct launch {
     struct operation operation;
@@ -199,12 +201,17 @@ static CUresult submit_locked(const struct launch_request *request, struct strea
     return result;
 }
 
+/* As on hardware a full queue makes the launcher wait, so nobody is far ahead of the device. */
 static CUresult submit(const struct launch_request *request)
 {
     struct stream *stream;
     SOFT_LOCKED;
     CUresult result = stream_use_locked(request->stream, &stream);
 
+    while (!result && stream->queued >= QUEUE_LIMIT) {
+        operation_wait_finished_locked(stream->first);
+        result = stream_use_locked(request->stream, &stream);
+    }
     return result ? result : submit_locked(request, stream);
 }
 

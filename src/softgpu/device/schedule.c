@@ -112,6 +112,7 @@ static void leave_stream_locked(struct operation *operation)
     if (!stream)
         return;
     stream->first = operation->next;
+    stream->queued--;
     if (!stream->first)
         stream->last = NULL;
     else if (is_ready(stream->first))
@@ -196,6 +197,7 @@ void schedule_enqueue_locked(struct stream *stream, struct operation *operation)
     else
         stream->first = operation;
     stream->last = operation;
+    stream->queued++;
 
     if (is_ready(operation))
         make_ready_locked(operation);

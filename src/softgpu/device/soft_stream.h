@@ -21,6 +21,7 @@ struct stream {
     bool destroyed; /* goes when its last operation has finished */
     struct operation *first;
     struct operation *last;
+    unsigned queued; /* operations in it that have not finished */
     struct list in_context;
 };
 
