@@ -46,7 +46,7 @@ static CUresult take_extra(void **extra, const struct function *function, struct
     }
     if (!params->bytes || !size || *size > PARAMS_MAX || *size < function->params_size)
         return function->params_size == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    params->size = (uint32_t)*size;
+    params->size = function->params_size;
     return CUDA_SUCCESS;
 }
 
