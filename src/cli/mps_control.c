@@ -18,10 +18,7 @@
 #include <editline/readline.h>
 #endif
 
-/* The release of CUDA MPS whose commands these are, as CUDA writes versions. */
-#define MPS_BINARY_VERSION 13000
-
-static const char help[] =
+static const char usage[] =
     "Usage: nvidia-cuda-mps-control [-d | -f] [-multiuser-server] | -v | -h\n"
     "\n"
     "Funnel's stand-in for the control program of NVIDIA MPS. Without an option it reads commands\n"
@@ -39,6 +36,27 @@ static const char help[] =
     "  echo quit | nvidia-cuda-mps-control\n"
     "\n"
     "`funnel help` lists the commands of Funnel's own front end, which says more.\n";
+
+static const struct {
+    const char *name;
+    const char *grammar;
+    const char *help;
+} commands[] = {
+#define COMMAND(name, who, grammar, help) {#name, grammar, help},
+#include "command_list.h"
+#undef COMMAND
+};
+
+#define COMMAND_COUNT (sizeof(commands) / sizeof(*commands))
+
+static int print_help(FILE *out)
+{
+    fprintf(out, "%s\nCommands:\n", usage);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %s%s%s\n      %s\n", commands[i].name, *commands[i].grammar ? " " : "",
+                commands[i].grammar, commands[i].help);
+    return ferror(out) != 0;
+}
 
 /* ---- the daemon ---- */
 
@@ -115,11 +133,24 @@ static int read_commands(int fd)
 }
 
 #ifdef HAVE_LIBEDIT
+/* The next command that begins with `text`; libedit frees what it gets. */
+static char *complete(const char *text, int again)
+{
+    static size_t next;
+
+    next = again ? next : 0;
+    while (next < COMMAND_COUNT)
+        if (text_starts_with(commands[next++].name, text))
+            return strdup(commands[next - 1].name);
+    return NULL;
+}
+
 static int converse(int fd)
 {
     char *line;
     int status = -1;
 
+    rl_completion_entry_function = complete;
     while (status < 0 && (line = readline("mps> "))) {
         if (*line)
             add_history(line);
@@ -174,13 +205,13 @@ static int parse_option(const char *option, struct options *options)
     else if (!strcmp(option, "-v") || !strcmp(option, "--version"))
         return printf("%d\n", MPS_BINARY_VERSION) < 0;
     else if (!strcmp(option, "-h") || !strcmp(option, "--help"))
-        return fputs(help, stdout) < 0;
+        return print_help(stdout);
     else if (!strcmp(option, "-S") || !strcmp(option, "--static-partitioning"))
         return refuse("Funnel does not offer static SM partitioning (-S) yet");
     else if (!strcmp(option, "-p") || text_starts_with(option, "--protocol"))
         return refuse("Funnel speaks version 2 of the MPS interface only, and takes no -p");
     else {
-        fprintf(stderr, "Unknown option %s\n%s", option, help);
+        fprintf(stderr, "Unknown option %s\n%s", option, usage);
         return 1;
     }
     return -1;

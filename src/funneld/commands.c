@@ -9,21 +9,27 @@
 #include "journal.h"
 #include "server.h"
 
-static const struct command *find_in(const struct command *table, const char *name)
-{
-    for (; table->name; table++)
-        if (!strcmp(table->name, name))
-            return table;
-    return NULL;
-}
+enum command_user { ANYBODY, OPERATORS };
+
+struct command {
+    const char *name;
+    const char *grammar;
+    enum command_user who;
+    void (*run)(struct console *console, const struct grammar_values *values);
+};
+
+static const struct command commands[] = {
+#define COMMAND(name, who, grammar, help) {#name, grammar, who, run_##name},
+#include "command_list.h"
+#undef COMMAND
+};
 
 static const struct command *find_command(const char *name)
 {
-    const struct command *command = find_in(server_commands, name);
-
-    if (!command)
-        command = find_in(client_commands, name);
-    return command ? command : find_in(limit_commands, name);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+        if (!strcmp(commands[i].name, name))
+            return &commands[i];
+    return NULL;
 }
 
 static void refuse(struct console *console, const char *sentence)
@@ -44,7 +50,7 @@ static void run_words(struct console *console, char *words[], int count)
     } else if (grammar_parse(command->name, command->grammar, words + 1, count - 1, &values,
                              reason)) {
         refuse(console, reason);
-    } else if (command->operators_only && !console_is_operator(console)) {
+    } else if (command->who == OPERATORS && !console_is_operator(console)) {
         refuse(console, "Permission denied: this command is for root and the daemon's own user");
     } else {
         command->run(console, &values);

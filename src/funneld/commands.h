@@ -9,17 +9,11 @@ struct console;
 /* Runs one line; console_done() is called when it has been answered. `line` is written to. */
 void commands_run(struct console *console, char *line);
 
-struct command {
-    const char *name;
-    const char *grammar;
-    bool operators_only; /* it concerns everybody, not one's own server */
-    void (*run)(struct console *console, const struct grammar_values *values);
-};
-
-/* What belongs to each file: tables that end with a name of NULL. */
-extern const struct command server_commands[];
-extern const struct command client_commands[];
-extern const struct command limit_commands[];
+/* run_get_server_list() and so on: one handler for each command of the list. */
+#define COMMAND(name, who, grammar, help) \
+    void run_##name(struct console *console, const struct grammar_values *values);
+#include "command_list.h"
+#undef COMMAND
 
 struct server;
 

@@ -58,7 +58,7 @@ static void print_pids(const struct view *view, const struct survey_part *part)
         console_print(view->console, "%d", part->clients[i].identity.pid);
 }
 
-static void run_get_client_list(struct console *console, const struct grammar_values *values)
+void run_get_client_list(struct console *console, const struct grammar_values *values)
 {
     if (command_server(console, values))
         show(&(struct view){console, values->server, 0, print_pids});
@@ -80,7 +80,7 @@ static void print_device_pids(const struct view *view, const struct survey_part 
     }
 }
 
-static void run_get_device_client_list(struct console *console, const struct grammar_values *values)
+void run_get_device_client_list(struct console *console, const struct grammar_values *values)
 {
     if (!grammar_given(values, GRAMMAR_SERVER) || command_server(console, values))
         show(&(struct view){console, values->server, 0, print_device_pids});
@@ -125,7 +125,7 @@ static void print_ps(const struct view *view, const struct survey_part *part)
             print_ps_client(view, part, &part->clients[i]);
 }
 
-static void run_ps(struct console *console, const struct grammar_values *values)
+void run_ps(struct console *console, const struct grammar_values *values)
 {
     console_print(console, PS_FORMAT, "PID", "ID", "SERVER", "DEVICE", "NAMESPACE", "COMMAND");
     show(&(struct view){console, 0, values->client, print_ps});
@@ -144,7 +144,7 @@ static void on_terminated(void *context, int status, const struct server_status_
     console_done(console, status != 0);
 }
 
-static void run_terminate_client(struct console *console, const struct grammar_values *values)
+void run_terminate_client(struct console *console, const struct grammar_values *values)
 {
     struct server *server = command_server(console, values);
     struct server_terminate_client message = {.pid = values->client};
@@ -153,11 +153,3 @@ static void run_terminate_client(struct console *console, const struct grammar_v
     if (server)
         server_ask(server, &message, SERVER_TERMINATE_CLIENT, TERMINATE_TIMEOUT_S, &answer);
 }
-
-const struct command client_commands[] = {
-    {"get_client_list", "SERVER", false, run_get_client_list},
-    {"get_device_client_list", "[SERVER]", false, run_get_device_client_list},
-    {"ps", "[-p CLIENT]", false, run_ps},
-    {"terminate_client", "SERVER CLIENT", false, run_terminate_client},
-    {NULL, NULL, false, NULL},
-};

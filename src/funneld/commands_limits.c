@@ -14,18 +14,20 @@ static void print_percentage(struct console *console, const struct limits *limit
     console_done(console, COMMAND_OK);
 }
 
-static void run_get_default_percentage(struct console *console, const struct grammar_values *values)
+void run_get_default_active_thread_percentage(struct console *console,
+                                              const struct grammar_values *values)
 {
     print_percentage(console, &console->daemon->defaults);
 }
 
-static void run_set_default_percentage(struct console *console, const struct grammar_values *values)
+void run_set_default_active_thread_percentage(struct console *console,
+                                              const struct grammar_values *values)
 {
     console->daemon->defaults.sm_centipercent = values->centipercent;
     print_percentage(console, &console->daemon->defaults);
 }
 
-static void run_get_percentage(struct console *console, const struct grammar_values *values)
+void run_get_active_thread_percentage(struct console *console, const struct grammar_values *values)
 {
     struct server *server = command_server(console, values);
 
@@ -33,7 +35,7 @@ static void run_get_percentage(struct console *console, const struct grammar_val
         print_percentage(console, &server->limits);
 }
 
-static void run_set_percentage(struct console *console, const struct grammar_values *values)
+void run_set_active_thread_percentage(struct console *console, const struct grammar_values *values)
 {
     struct server *server = command_server(console, values);
 
@@ -62,17 +64,19 @@ static void set_memory(struct console *console, struct limits *limits,
     console_done(console, error != 0);
 }
 
-static void run_get_default_memory(struct console *console, const struct grammar_values *values)
+void run_get_default_device_pinned_mem_limit(struct console *console,
+                                             const struct grammar_values *values)
 {
     print_memory(console, &console->daemon->defaults, values->device);
 }
 
-static void run_set_default_memory(struct console *console, const struct grammar_values *values)
+void run_set_default_device_pinned_mem_limit(struct console *console,
+                                             const struct grammar_values *values)
 {
     set_memory(console, &console->daemon->defaults, values);
 }
 
-static void run_get_memory(struct console *console, const struct grammar_values *values)
+void run_get_device_pinned_mem_limit(struct console *console, const struct grammar_values *values)
 {
     struct server *server = command_server(console, values);
 
@@ -80,7 +84,7 @@ static void run_get_memory(struct console *console, const struct grammar_values 
         print_memory(console, &server->limits, values->device);
 }
 
-static void run_set_memory(struct console *console, const struct grammar_values *values)
+void run_set_device_pinned_mem_limit(struct console *console, const struct grammar_values *values)
 {
     struct server *server = command_server(console, values);
 
@@ -88,28 +92,14 @@ static void run_set_memory(struct console *console, const struct grammar_values 
         set_memory(console, &server->limits, values);
 }
 
-static void run_get_default_priority(struct console *console, const struct grammar_values *values)
+void run_get_default_client_priority(struct console *console, const struct grammar_values *values)
 {
     console_print(console, "%u", console->daemon->defaults.priority);
     console_done(console, COMMAND_OK);
 }
 
-static void run_set_default_priority(struct console *console, const struct grammar_values *values)
+void run_set_default_client_priority(struct console *console, const struct grammar_values *values)
 {
     console->daemon->defaults.priority = values->priority;
     console_done(console, COMMAND_OK);
 }
-
-const struct command limit_commands[] = {
-    {"get_default_active_thread_percentage", "", false, run_get_default_percentage},
-    {"set_default_active_thread_percentage", "PERCENT", true, run_set_default_percentage},
-    {"get_active_thread_percentage", "SERVER", false, run_get_percentage},
-    {"set_active_thread_percentage", "SERVER PERCENT", true, run_set_percentage},
-    {"get_default_device_pinned_mem_limit", "DEVICE", false, run_get_default_memory},
-    {"set_default_device_pinned_mem_limit", "DEVICE MEMORY", true, run_set_default_memory},
-    {"get_device_pinned_mem_limit", "SERVER DEVICE", false, run_get_memory},
-    {"set_device_pinned_mem_limit", "SERVER DEVICE MEMORY", true, run_set_memory},
-    {"get_default_client_priority", "", false, run_get_default_priority},
-    {"set_default_client_priority", "[PRIORITY]", true, run_set_default_priority},
-    {NULL, NULL, false, NULL},
-};

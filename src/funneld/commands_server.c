@@ -7,7 +7,7 @@
 #include "console.h"
 #include "server.h"
 
-static void run_get_server_list(struct console *console, const struct grammar_values *values)
+void run_get_server_list(struct console *console, const struct grammar_values *values)
 {
     list_for_each(struct server, server, &console->daemon->servers,
                   link) if (console_may_touch(console, server))
@@ -15,7 +15,7 @@ static void run_get_server_list(struct console *console, const struct grammar_va
     console_done(console, COMMAND_OK);
 }
 
-static void run_get_server_status(struct console *console, const struct grammar_values *values)
+void run_get_server_status(struct console *console, const struct grammar_values *values)
 {
     struct server *server = command_server(console, values);
 
@@ -63,7 +63,7 @@ static void start_server(struct console *console, uid_t uid)
     }
 }
 
-static void run_start_server(struct console *console, const struct grammar_values *values)
+void run_start_server(struct console *console, const struct grammar_values *values)
 {
     const struct daemon *daemon = console->daemon;
     uid_t uid = daemon->multiuser ? daemon->uid : values->uid;
@@ -76,7 +76,7 @@ static void run_start_server(struct console *console, const struct grammar_value
         console_done(console, COMMAND_REJECTED);
 }
 
-static void run_shutdown_server(struct console *console, const struct grammar_values *values)
+void run_shutdown_server(struct console *console, const struct grammar_values *values)
 {
     struct server *server = command_server(console, values);
 
@@ -102,7 +102,7 @@ static void print_device(struct console *console, const struct server *server, u
 #pragma GCC diagnostic pop
 }
 
-static void run_device_query(struct console *console, const struct grammar_values *values)
+void run_device_query(struct console *console, const struct grammar_values *values)
 {
     struct server *only = NULL;
 
@@ -126,19 +126,9 @@ static void run_device_query(struct console *console, const struct grammar_value
 }
 
 /* Answered when the last server has ended. */
-static void run_quit(struct console *console, const struct grammar_values *values)
+void run_quit(struct console *console, const struct grammar_values *values)
 {
     bool limited = grammar_given(values, GRAMMAR_SECONDS);
 
     daemon_quit(console->daemon, limited ? (int)values->seconds : -1, console);
 }
-
-const struct command server_commands[] = {
-    {"get_server_list", "", false, run_get_server_list},
-    {"get_server_status", "SERVER", false, run_get_server_status},
-    {"start_server", "-uid UID [-mlopart]", false, run_start_server},
-    {"shutdown_server", "SERVER [-f]", false, run_shutdown_server},
-    {"device_query", "[SERVER] [--csv]", false, run_device_query},
-    {"quit", "[-t SECONDS]", true, run_quit},
-    {NULL, NULL, false, NULL},
-};

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "command_protocol.h"
 #include "console.h"
 #include "fd.h"
 #include "journal.h"
@@ -165,8 +166,8 @@ static void announce(struct daemon *daemon, int ready_fd)
     journal("Starting control daemon using socket %s", daemon->paths.socket);
     journal("To connect CUDA applications to this daemon, set env CUDA_MPS_PIPE_DIRECTORY=%s",
             daemon->paths.pipe);
-    journal("Funnel %s, protocol of CUDA MPS 2, servers use the device: %s", FUNNEL_VERSION,
-            daemon->device);
+    journal("CUDA MPS Control binary version: %d", MPS_BINARY_VERSION);
+    journal("Funnel %s, servers use the device: %s", FUNNEL_VERSION, daemon->device);
     notify("READY=1");
     if (ready_fd >= 0 && write(ready_fd, "", 1) != 1)
         journal("Whoever started the daemon is gone");

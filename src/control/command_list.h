@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The commands of MPS v2, each once: COMMAND(name, who, grammar, help). The daemon makes its table of
+ * handlers from this list, and the shell its help and its completion.
+ *
+ *     ANYBODY   concerns servers: who asks reaches those of his own user, operators reach all
+ *     OPERATORS concerns everybody: root's and the daemon's own user's
+ */
+
+/* Servers. */
+COMMAND(get_server_list, ANYBODY, "", "process ids of the servers")
+COMMAND(get_server_status, ANYBODY, "SERVER", "its state: INITIALIZING, ACTIVE or FAULT")
+COMMAND(start_server, ANYBODY, "-uid UID [-mlopart]", "start the server of a user")
+COMMAND(shutdown_server, ANYBODY, "SERVER [-f]", "end it when its last client leaves; -f: now")
+COMMAND(device_query, ANYBODY, "[SERVER] [--csv]", "devices that clients see")
+COMMAND(quit, OPERATORS, "[-t SECONDS]", "end the daemon when all clients have left, or after a while")
+
+/* Clients. */
+COMMAND(get_client_list, ANYBODY, "SERVER", "process ids of its clients")
+COMMAND(get_device_client_list, ANYBODY, "[SERVER]", "the same for each device")
+COMMAND(ps, ANYBODY, "[-p CLIENT]", "clients with their server, device and command line")
+COMMAND(terminate_client, ANYBODY, "SERVER CLIENT", "end a client; prints a CUresult, 0 for success")
+
+/* Limits. */
+COMMAND(get_default_active_thread_percentage, ANYBODY, "", "share of the SMs for later servers")
+COMMAND(set_default_active_thread_percentage, OPERATORS, "PERCENT", "set it")
+COMMAND(get_active_thread_percentage, ANYBODY, "SERVER", "share for a server's later clients")
+COMMAND(set_active_thread_percentage, OPERATORS, "SERVER PERCENT", "set it")
+COMMAND(get_default_device_pinned_mem_limit, ANYBODY, "DEVICE", "memory limit for later servers")
+COMMAND(set_default_device_pinned_mem_limit, OPERATORS, "DEVICE MEMORY", "set it, to 2G or 512M")
+COMMAND(get_device_pinned_mem_limit, ANYBODY, "SERVER DEVICE", "limit for a server's later clients")
+COMMAND(set_device_pinned_mem_limit, OPERATORS, "SERVER DEVICE MEMORY", "set it")
+COMMAND(get_default_client_priority, ANYBODY, "", "priority of later clients")
+COMMAND(set_default_client_priority, OPERATORS, "[PRIORITY]", "set it: 0 normal, 1 below normal")
