@@ -54,19 +54,32 @@ bool peer_answer(struct peer *peer, uint32_t verdict)
     return !sock_send(peer->socket, &reply, sizeof(reply), NULL, 0);
 }
 
-bool peer_attach(struct peer *peer, const char *path)
+/* From an offer to a channel. */
+static bool settle(struct peer *peer)
 {
-    struct hello hello = peer_hello();
     void *gpu = NULL;
 
-    if (!peer_connect(peer, path) || sock_send(peer->socket, &hello, sizeof(hello), NULL, 0) ||
-        !peer_receive_offer(peer) || !peer_answer(peer, ATTACH_OK))
+    if (!peer_receive_offer(peer) || !peer_answer(peer, ATTACH_OK))
         return false;
     if (shm_map(peer->fds[ATTACH_FD_GPU], peer->offer.gpu_size, NULL, 0, &gpu))
         return false;
     peer->gpu = gpu;
     return !channel_open(&peer->channel, peer->fds[ATTACH_FD_CONTROL], peer->offer.region_size,
                          peer->offer.ring_bytes, peer->socket);
+}
+
+bool peer_attach(struct peer *peer, const char *path)
+{
+    struct hello hello = peer_hello();
+
+    return peer_connect(peer, path) &&
+           !sock_send(peer->socket, &hello, sizeof(hello), NULL, 0) && settle(peer);
+}
+
+bool peer_adopt(struct peer *peer, int socket)
+{
+    *peer = (struct peer){.socket = socket, .fds = {-1, -1, -1}};
+    return settle(peer);
 }
 
 void peer_leave(struct peer *peer)

@@ -35,6 +35,9 @@ bool peer_answer(struct peer *peer, uint32_t verdict);
 /* The whole of it: connected, attached, its region mapped. */
 bool peer_attach(struct peer *peer, const char *path);
 
+/* The same over a socket whose other end the server has got, with the hello, from a daemon. */
+bool peer_adopt(struct peer *peer, int socket);
+
 /* Leaves; works at whatever point the peer got to. */
 void peer_leave(struct peer *peer);
 
