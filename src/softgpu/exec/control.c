@@ -39,8 +39,8 @@ void run_in_fp_environment(struct warp *warp, const struct insn *insn)
 {
     static const unsigned rounding[4] = {0x0000, 0x6000, 0x2000, 0x4000};
     unsigned saved = _mm_getcsr();
-    unsigned flush = (insn->mode & FP_FLUSH) ? FLUSH_TO_ZERO : 0;
-    _mm_setcsr((saved & ~0x6000u) | rounding[insn->mode & 3] | flush);
+    unsigned flush = (insn->environment & FP_FLUSH) ? FLUSH_TO_ZERO : 0;
+    _mm_setcsr((saved & ~0x6000u) | rounding[insn->environment & 3] | flush);
     insn->fp_inner(warp, insn);
     _mm_setcsr(saved);
 }
@@ -49,7 +49,7 @@ void run_in_fp_environment(struct warp *warp, const struct insn *insn)
 {
     static const int rounding[4] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
     int saved = fegetround();
-    fesetround(rounding[insn->mode & 3]);
+    fesetround(rounding[insn->environment & 3]);
     insn->fp_inner(warp, insn);
     fesetround(saved);
 }

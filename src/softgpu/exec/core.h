@@ -46,11 +46,12 @@ struct insn {
     uint8_t width;  /* elements of a vector access */
     uint8_t mode;   /* a boolean operator, a floating-point environment, a kind of shuffle ... */
     uint8_t flags;
+    uint8_t environment; /* rounding and flushing, where a floating-point environment is wrapped around */
 };
 
 #define NO_OPERAND UINT32_MAX
 
-/* insn.mode of arithmetic: 0 to 3 to nearest, to zero, down, up; and whether subnormals are flushed. */
+/* insn.environment: 0 to 3 to nearest, to zero, down, up; and whether subnormals are flushed. */
 #define FP_FLUSH 4
 
 /* Function pointers: no memory is there, so they cannot be mistaken for data. */
@@ -183,6 +184,13 @@ struct barrier {
     bool last_all;
 };
 
+/* Memory for a block, kept by a worker for the next one. */
+struct block_memory {
+    unsigned char *bytes;
+    size_t size;
+    const struct sg_space *space; /* whose data may still be in it */
+};
+
 struct block {
     struct grid *grid;
     uint32_t index[3];
@@ -190,28 +198,23 @@ struct block {
     struct warp *warps;
     unsigned char *shared;
     uint32_t shared_size;
-    uint32_t live_warps;
-    unsigned char *memory; /* one allocation: register files, local, shared */
-    size_t memory_size;
+    struct block_memory memory; /* one allocation: this struct, warps, register files, local, shared */
     struct barrier barriers[BARRIERS];
     uint32_t sm;
-    struct block *next;
 };
 
 /* A launch in flight. */
 struct grid {
     struct sg_engine *engine;
-    struct sg_instance *instance;
     const struct program *program;
     const struct sg_kernel_info *info;
     struct sg_launch launch;
     unsigned char *params; /* 16 bytes aligned */
     uint64_t block_count;
     uint64_t next_block;
-    uint64_t blocks_done;
+    uint32_t running; /* blocks on SMs */
     uint32_t shared_size;
     uint32_t threads_per_block;
-    uint32_t running; /* blocks on SMs */
     bool stopped;     /* a fault or an abort: no more blocks; read without the lock */
     CUresult result;
     char sentence[512];
@@ -234,6 +237,7 @@ static inline uint32_t *pred(struct warp *warp, uint32_t offset)
 
 /* ---- warp.c ---- */
 void warp_start(struct warp *warp, uint32_t lanes);
+void warp_end(struct warp *warp);
 /* Runs until the warp exits, blocks, faults or has used up its budget. */
 void warp_run(struct warp *warp, int32_t budget);
 bool warp_can_run(const struct warp *warp);
@@ -272,10 +276,13 @@ void warp_fault(struct warp *warp, const struct insn *insn, unsigned lane, CUres
     __attribute__((format(printf, 5, 6)));
 
 /* ---- block.c ---- */
-struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm);
-void block_destroy(struct block *block);
+/* Takes the memory; NULL when there is none. */
+struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm, struct block_memory *memory);
+/* Gives the memory back. */
+void block_destroy(struct block *block, struct block_memory *ret_memory);
+void block_memory_free(struct block_memory *memory);
 /* Runs every warp that can run for a while. False when the block has ended. */
-bool block_run(struct block *block, int32_t budget);
+bool block_run(struct block *block);
 
 /* ---- barrier.c ---- */
 void barrier_recheck(struct block *block);
@@ -283,6 +290,9 @@ void barrier_recheck(struct block *block);
 /* ---- space.c ---- */
 bool space_lookup(struct sg_space *space, uint64_t address, struct range_cache *ret_range);
 uint64_t space_generation(const struct sg_space *space);
+/* The kernels' malloc and free: 0 when there is no room, false when it was not allocated. */
+uint64_t heap_allocate(struct sg_space *space, uint64_t size);
+bool heap_release(struct sg_space *space, uint64_t address);
 
 /* ---- special.c ---- */
 /* The number of a special register ("%tid.x"), or -1. */
@@ -293,6 +303,7 @@ bool special_is_volatile(unsigned special);
 void special_fill(struct warp *warp, unsigned special, uint32_t offset);
 
 /* ---- decode.c ---- */
-struct program *program_build(struct sg_instance *instance, const struct ptx_function *kernel, char *log,
-                              size_t log_size, CUresult *ret_result);
+/* Without an instance the addresses of variables are left open: a check that the kernel can be run. */
+struct program *program_build(struct sg_instance *instance, const struct ptx_module *module,
+                              const struct ptx_function *kernel, char *log, size_t log_size, CUresult *ret_result);
 void program_destroy(struct program *program);

@@ -33,6 +33,9 @@ int sg_space_remove(struct sg_space *space, uint64_t base);
 /* Whether [address, address + size) lies inside one range that allows the access. */
 bool sg_space_allows(struct sg_space *space, uint64_t address, uint64_t size, unsigned access);
 
+/* How much kernels may allocate with malloc (cuCtxSetLimit); 8 MiB at first. It is freed with the space. */
+void sg_space_set_heap_limit(struct sg_space *space, uint64_t bytes);
+
 /* ---- Modules: PTX text, parsed and checked ---- */
 
 struct sg_module;
@@ -48,7 +51,7 @@ struct sg_variable {
     uint32_t align;
     enum sg_variable_space space;
     bool is_extern;        /* declared, not defined: bind it to another module's variable */
-    bool is_managed;       /* .attribute(.managed): host and device share it */
+    bool is_managed; /* .attribute(.managed): host and device share it */
 };
 
 struct sg_param_info {

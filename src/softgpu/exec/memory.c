@@ -204,3 +204,22 @@ void run_restore_registers(struct warp *warp, const struct insn *insn)
         restore_lane(warp, insn, lane, memory);
     }
 }
+
+/* cp.async: to a of imm from what the nop behind carries; b says how many of the bytes are copied, the rest is zero. */
+void run_copy_async(struct warp *warp, const struct insn *insn)
+{
+    unsigned size = insn->width;
+    uint64_t from[LANES];
+    const uint32_t *valid = reg(warp, insn->b);
+    if (!locate(warp, insn + 1, size, size, SG_READ))
+        return;
+    memcpy(from, warp->address, sizeof(from));
+    if (!locate(warp, insn, size, size, SG_WRITE))
+        return;
+    EACH_ACTIVE_LANE
+    {
+        unsigned char bytes[16] = {0};
+        memcpy(bytes, (const void *)(uintptr_t)from[lane], valid[lane] < size ? valid[lane] : size);
+        memcpy((void *)(uintptr_t)warp->address[lane], bytes, size);
+    }
+}

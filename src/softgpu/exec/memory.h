@@ -29,6 +29,7 @@ DECLARE(load_param_s16)
 DECLARE(load_param_b32)
 DECLARE(load_param_b64)
 DECLARE(copy_local)
+DECLARE(copy_async)
 DECLARE(save_registers)
 DECLARE(restore_registers)
 #undef DECLARE

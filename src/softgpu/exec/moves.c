@@ -49,11 +49,27 @@ void run_local_address(struct warp *warp, const struct insn *insn)
     EACH_LANE_WRITES(stack[lane] + insn->imm)
 }
 
+/* Parameters have a state space of their own, which begins at zero. */
 void run_param_address(struct warp *warp, const struct insn *insn)
 {
-    uint64_t base = (insn->flags & INSN_WIDE_ADDRESS) ? (uintptr_t)warp->block->grid->params : 0;
     uint64_t *to = reg(warp, insn->d);
-    EACH_LANE_WRITES(base + insn->imm)
+    EACH_LANE_WRITES(insn->imm)
+}
+
+void run_param_to_generic(struct warp *warp, const struct insn *insn)
+{
+    uint64_t base = (uintptr_t)warp->block->grid->params;
+    const uint64_t *from = reg(warp, insn->a);
+    uint64_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES(from[lane] + base)
+}
+
+void run_generic_to_param(struct warp *warp, const struct insn *insn)
+{
+    uint64_t base = (uintptr_t)warp->block->grid->params;
+    const uint64_t *from = reg(warp, insn->a);
+    uint64_t *to = reg(warp, insn->d);
+    EACH_LANE_WRITES(from[lane] - base)
 }
 
 void run_shared_to_generic(struct warp *warp, const struct insn *insn)

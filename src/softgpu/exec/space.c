@@ -17,8 +17,14 @@ struct range {
     unsigned access;
 };
 
+/* A range's access may also say that it came from the kernels' malloc. */
+#define FROM_HEAP 4u
+#define DEFAULT_HEAP (8u << 20)
+
 struct sg_space {
     pthread_rwlock_t lock;
+    uint64_t heap_used;
+    uint64_t heap_limit;
     struct range *ranges;
     size_t count;
     size_t capacity;
@@ -32,6 +38,7 @@ struct sg_space *sg_space_create(void)
         return NULL;
     pthread_rwlock_init(&space->lock, NULL);
     space->generation = 1;
+    space->heap_limit = DEFAULT_HEAP;
     return space;
 }
 
@@ -39,6 +46,10 @@ void sg_space_destroy(struct sg_space *space)
 {
     if (!space)
         return;
+    for (size_t i = 0; i < space->count; i++) {
+        if (space->ranges[i].access & FROM_HEAP)
+            free((void *)(uintptr_t)space->ranges[i].start);
+    }
     pthread_rwlock_destroy(&space->lock);
     free(space->ranges);
     free(space);
@@ -96,12 +107,14 @@ int sg_space_add(struct sg_space *space, uint64_t base, uint64_t size, unsigned 
     return result;
 }
 
-int sg_space_remove(struct sg_space *space, uint64_t base)
+/* Only a range that has all the `kind` bits. */
+static int remove_range(struct sg_space *space, uint64_t base, unsigned kind, uint64_t *ret_size)
 {
     int result = -ENOENT;
     pthread_rwlock_wrlock(&space->lock);
     size_t at = upper_bound(space, base);
-    if (at > 0 && space->ranges[at - 1].start == base) {
+    if (at > 0 && space->ranges[at - 1].start == base && (space->ranges[at - 1].access & kind) == kind) {
+        *ret_size = space->ranges[at - 1].size;
         memmove(&space->ranges[at - 1], &space->ranges[at], (space->count - at) * sizeof(*space->ranges));
         space->count--;
         __atomic_add_fetch(&space->generation, 1, __ATOMIC_RELEASE);
@@ -109,6 +122,46 @@ int sg_space_remove(struct sg_space *space, uint64_t base)
     }
     pthread_rwlock_unlock(&space->lock);
     return result;
+}
+
+int sg_space_remove(struct sg_space *space, uint64_t base)
+{
+    uint64_t size;
+    return remove_range(space, base, 0, &size);
+}
+
+void sg_space_set_heap_limit(struct sg_space *space, uint64_t bytes)
+{
+    __atomic_store_n(&space->heap_limit, bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t heap_allocate(struct sg_space *space, uint64_t size)
+{
+    uint64_t limit = __atomic_load_n(&space->heap_limit, __ATOMIC_RELAXED);
+    if (size == 0 || size > limit)
+        return 0;
+    size = (size + 15) & ~15ull;
+    if (__atomic_add_fetch(&space->heap_used, size, __ATOMIC_RELAXED) <= limit) {
+        void *memory = aligned_alloc(16, size);
+        if (memory) {
+            memset(memory, 0, size);
+            if (sg_space_add(space, (uintptr_t)memory, size, SG_READ | SG_WRITE | FROM_HEAP) == 0)
+                return (uintptr_t)memory;
+        }
+        free(memory);
+    }
+    __atomic_sub_fetch(&space->heap_used, size, __ATOMIC_RELAXED);
+    return 0;
+}
+
+bool heap_release(struct sg_space *space, uint64_t address)
+{
+    uint64_t size;
+    if (remove_range(space, address, FROM_HEAP, &size) < 0)
+        return false;
+    __atomic_sub_fetch(&space->heap_used, size, __ATOMIC_RELAXED);
+    free((void *)(uintptr_t)address);
+    return true;
 }
 
 uint64_t space_generation(const struct sg_space *space)

@@ -8,6 +8,8 @@
  */
 #include "core.h"
 
+#include <stdlib.h>
+
 #define NO_STOP ((const struct insn *)UINTPTR_MAX)
 
 void warp_set_active(struct warp *warp, uint32_t mask)
@@ -220,4 +222,10 @@ void warp_start(struct warp *warp, uint32_t lanes)
         stack[lane] = 0;
     for (uint32_t i = 0; i < program->special_count; i++)
         special_fill(warp, program->specials[i].special, program->specials[i].offset);
+}
+
+void warp_end(struct warp *warp)
+{
+    free(warp->returns);
+    warp->returns = NULL;
 }

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A block: its warps, and the memory they share. One host thread runs all of it at a time.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core.h"
+
+/* Backward jumps that a warp may take before the next one has its turn. */
+#define WARP_BUDGET 2000
+/* Turns of all warps, when barriers make them change, before other blocks have theirs. */
+#define BLOCK_TURNS 512
+
+/* Where the parts of a block's memory begin. */
+struct parts {
+    size_t warps;
+    size_t files;
+    size_t local;
+    size_t shared;
+    size_t end;
+    size_t local_stride;
+};
+
+static size_t align_up(size_t value, size_t align)
+{
+    return (value + align - 1) & ~(align - 1);
+}
+
+/* A function that may be entered again keeps more on the stack than a real compiler would. */
+#define RECURSION_ROOM 8
+
+static struct parts plan(const struct grid *grid, uint32_t warp_count)
+{
+    const struct program *program = grid->program;
+    uint32_t stack = grid->launch.stack_size ? grid->launch.stack_size : 1024;
+    struct parts parts;
+    parts.local_stride = align_up(program->local_size + (program->recursive ? (size_t)stack * RECURSION_ROOM : 0), 16);
+    parts.warps = align_up(sizeof(struct block), 64);
+    parts.files = align_up(parts.warps + warp_count * sizeof(struct warp), 64);
+    parts.local = align_up(parts.files + (size_t)warp_count * align_up(program->file_size, 64), 64);
+    parts.shared = align_up(parts.local + (size_t)warp_count * LANES * parts.local_stride, 1024);
+    parts.end = parts.shared + grid->shared_size;
+    return parts;
+}
+
+void block_memory_free(struct block_memory *memory)
+{
+    if (memory->bytes)
+        munmap(memory->bytes, memory->size);
+    *memory = (struct block_memory){0};
+}
+
+/* What is there if it is large enough; another context's data is cleared. */
+static bool provide(struct block_memory *memory, size_t size, const struct sg_space *space)
+{
+    if (memory->size >= size) {
+        if (memory->space != space)
+            memset(memory->bytes, 0, memory->size);
+        memory->space = space;
+        return true;
+    }
+    block_memory_free(memory);
+    size = align_up(size, 1 << 16);
+    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bytes == MAP_FAILED)
+        return false;
+    *memory = (struct block_memory){.bytes = bytes, .size = size, .space = space};
+    return true;
+}
+
+static void start_warps(struct block *block, const struct parts *parts)
+{
+    const struct grid *grid = block->grid;
+    size_t file = align_up(grid->program->file_size, 64);
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        struct warp *warp = &block->warps[i];
+        uint32_t first = i * LANES;
+        memset(warp, 0, sizeof(*warp));
+        warp->block = block;
+        warp->index = i;
+        warp->regs = block->memory.bytes + parts->files + i * file;
+        warp->local = (uintptr_t)(block->memory.bytes + parts->local + i * LANES * parts->local_stride);
+        warp->local_stride = parts->local_stride;
+        warp_start(warp, grid->threads_per_block - first);
+    }
+}
+
+struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm, struct block_memory *memory)
+{
+    const uint32_t *size = grid->launch.grid;
+    uint32_t warp_count = (grid->threads_per_block + LANES - 1) / LANES;
+    struct parts parts = plan(grid, warp_count);
+    if (!provide(memory, parts.end, grid->launch.space))
+        return NULL;
+    struct block *block = (struct block *)memory->bytes;
+    *block = (struct block){
+        .grid = grid,
+        .index = {(uint32_t)(number % size[0]), (uint32_t)(number / size[0] % size[1]),
+                  (uint32_t)(number / size[0] / size[1])},
+        .warp_count = warp_count,
+        .warps = (struct warp *)(memory->bytes + parts.warps),
+        .shared = memory->bytes + parts.shared,
+        .shared_size = grid->shared_size,
+        .memory = *memory,
+        .sm = sm,
+    };
+    *memory = (struct block_memory){0};
+    start_warps(block, &parts);
+    return block;
+}
+
+void block_destroy(struct block *block, struct block_memory *ret_memory)
+{
+    struct block_memory memory = block->memory;
+    for (uint32_t i = 0; i < block->warp_count; i++)
+        warp_end(&block->warps[i]);
+    *ret_memory = memory;
+}
+
+static bool has_ended(const struct block *block)
+{
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        if (block->warps[i].alive)
+            return false;
+    }
+    return true;
+}
+
+static bool is_stopped(const struct block *block)
+{
+    return __atomic_load_n(&block->grid->stopped, __ATOMIC_RELAXED);
+}
+
+/* Every thread that is left waits at a barrier which cannot open. */
+static void report_deadlock(struct block *block)
+{
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        struct warp *warp = &block->warps[i];
+        if (!warp->at_barrier)
+            continue;
+        unsigned lane = (unsigned)__builtin_ctz(warp->at_barrier);
+        warp_fault(warp, warp->blocked_pc[lane] - 1, lane, CUDA_ERROR_LAUNCH_FAILED,
+                   "a barrier that the block's other threads never reach");
+        return;
+    }
+}
+
+bool block_run(struct block *block)
+{
+    for (unsigned turn = 0; turn < BLOCK_TURNS; turn++) {
+        bool ran = false, used_up = false;
+        for (uint32_t i = 0; i < block->warp_count; i++) {
+            struct warp *warp = &block->warps[i];
+            if (!warp_can_run(warp))
+                continue;
+            if (is_stopped(block))
+                return false;
+            ran = true;
+            warp_run(warp, WARP_BUDGET);
+            used_up |= warp->budget <= 0;
+        }
+        if (!ran && has_ended(block))
+            return false;
+        if (!ran) {
+            report_deadlock(block);
+            return false;
+        }
+        if (used_up)
+            return true;
+    }
+    return true;
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arithmetic: find the row of the opcode table, then turn operands into offsets.
+ *
+ * A row is looked up by the opcode as written. If there is none, modifiers that mean the same everywhere (.ftz, .rn, .sat,
+ * .approx) are taken out, and the row must allow them; a type may stand for the bits of its size.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "decode.h"
+
+#define NAME_SIZE 96
+
+/* What was taken out of the opcode's name. */
+struct modifiers {
+    unsigned kinds; /* MOD_ */
+    unsigned rounding;
+    bool flushes;
+    bool saturates;
+};
+
+static int modifier_kind(const struct tokens *tokens, unsigned index)
+{
+    if (token_is(tokens, index, "ftz"))
+        return MOD_FTZ;
+    if (token_is(tokens, index, "sat"))
+        return MOD_SAT;
+    if (token_is(tokens, index, "approx"))
+        return MOD_APPROX;
+    bool rounds = token_is(tokens, index, "rn") || token_is(tokens, index, "rz") || token_is(tokens, index, "rm") ||
+                  token_is(tokens, index, "rp");
+    return rounds ? MOD_ROUND : 0;
+}
+
+static unsigned rounding_of(const struct tokens *tokens, unsigned index)
+{
+    static const char *const names[] = {"rn", "rz", "rm", "rp"};
+    unsigned rounding = 0;
+    while (rounding < 3 && !token_is(tokens, index, names[rounding]))
+        rounding++;
+    return rounding;
+}
+
+static void note_modifier(const struct tokens *tokens, unsigned index, struct modifiers *modifiers)
+{
+    int kind = modifier_kind(tokens, index);
+    modifiers->kinds |= (unsigned)kind;
+    modifiers->flushes |= kind == MOD_FTZ;
+    modifiers->saturates |= kind == MOD_SAT;
+    if (kind == MOD_ROUND)
+        modifiers->rounding = rounding_of(tokens, index);
+}
+
+static bool row_allows(const struct alu_row *row, const struct modifiers *modifiers)
+{
+    unsigned allowed = row->modifiers;
+    if (allowed & MOD_CLAMPS)
+        allowed |= MOD_SAT;
+    if ((allowed & MOD_ROUND_EVEN) && modifiers->rounding == 0)
+        allowed |= MOD_ROUND;
+    return (modifiers->kinds & ~allowed) == 0;
+}
+
+static const char *bits_type(const struct tokens *tokens, unsigned index)
+{
+    switch (ptx_type_size(token_type(tokens, index))) {
+    case 2:
+        return "b16";
+    case 4:
+        return "b32";
+    case 8:
+        return "b64";
+    default:
+        return NULL;
+    }
+}
+
+/* The name without the tokens in `left_out`; with as_bits the first type becomes that of its bits. */
+static int find_without(const struct tokens *tokens, uint32_t left_out, bool as_bits, struct modifiers *ret_modifiers)
+{
+    char name[NAME_SIZE];
+    size_t length = 0;
+    struct modifiers modifiers = {0};
+    for (unsigned i = 0; i < tokens->count; i++) {
+        if (left_out >> i & 1) {
+            note_modifier(tokens, i, &modifiers);
+            continue;
+        }
+        const char *text = tokens->text[i];
+        size_t size = tokens->length[i];
+        const char *bits = as_bits && i > 0 ? bits_type(tokens, i) : NULL;
+        if (bits) {
+            text = bits;
+            size = strlen(bits);
+            as_bits = false;
+        }
+        if (length + size + 2 > sizeof(name))
+            return -1;
+        length += (size_t)snprintf(name + length, sizeof(name) - length, "%s%.*s", i ? "." : "", (int)size, text);
+    }
+    int row = alu_find(name, length);
+    if (row < 0 || !row_allows(&alu_rows[row], &modifiers))
+        return -1;
+    *ret_modifiers = modifiers;
+    return row;
+}
+
+static uint32_t removable(const struct tokens *tokens)
+{
+    uint32_t mask = 0;
+    for (unsigned i = 1; i < tokens->count; i++)
+        mask |= modifier_kind(tokens, i) ? 1u << i : 0;
+    return mask;
+}
+
+static int find_row(const struct tokens *tokens, struct modifiers *ret_modifiers)
+{
+    uint32_t mask = removable(tokens);
+    for (int as_bits = 0; as_bits < 2; as_bits++) {
+        /* Every subset of the removable tokens, the empty one first. */
+        for (uint32_t subset = 0;; subset = (subset - mask) & mask) {
+            int row = find_without(tokens, subset, as_bits, ret_modifiers);
+            if (row >= 0)
+                return row;
+            if (subset == mask)
+                break;
+        }
+    }
+    return -1;
+}
+
+/* Sets what runs the insn, inside the floating-point environment that the modifiers ask for. */
+static void set_handler(struct builder *builder, struct insn *insn, int row, const struct modifiers *modifiers)
+{
+    handler_fn run = alu_handlers()[row];
+    if (modifiers->rounding == 0 && !modifiers->flushes) {
+        insn->run = run;
+        return;
+    }
+    insn->run = run_in_fp_environment;
+    insn->fp_inner = run;
+    insn->environment = (uint8_t)(modifiers->rounding | (modifiers->flushes ? FP_FLUSH : 0));
+}
+
+static void emit_saturate(struct builder *builder, uint32_t offset)
+{
+    struct insn *insn = emit(builder, alu_handlers()[ALU_saturate_f32]);
+    insn->d = offset;
+    insn->a = offset;
+}
+
+static void decode_lanes(struct builder *builder, int index, const struct modifiers *modifiers)
+{
+    const struct alu_row *row = &alu_rows[index];
+    uint32_t sources[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
+    if (operand_count(builder) != row->operands + 1u) {
+        decode_malformed(builder, "the wrong number of operands");
+        return;
+    }
+    for (unsigned i = 0; i < row->operands; i++)
+        sources[i] = source(builder, operand(builder, i + 1), row->types[i + 1]);
+    uint32_t to = destination(builder, operand(builder, 0), row->types[0]);
+    struct insn *insn = emit(builder, NULL);
+    insn->d = to;
+    insn->a = sources[0];
+    insn->b = sources[1];
+    insn->c = sources[2];
+    insn->p = sources[3];
+    set_handler(builder, insn, index, modifiers);
+    if (modifiers->saturates && !(row->modifiers & MOD_CLAMPS))
+        emit_saturate(builder, to);
+    finish_destination(builder, operand(builder, 0), row->types[0], to);
+}
+
+static void decode_select(struct builder *builder, int index)
+{
+    const struct alu_row *row = &alu_rows[index];
+    bool negated;
+    uint32_t a = source(builder, operand(builder, 1), row->types[1]);
+    uint32_t b = source(builder, operand(builder, 2), row->types[2]);
+    uint32_t chooser = source_predicate(builder, operand(builder, 3), &negated);
+    uint32_t to = destination(builder, operand(builder, 0), row->types[0]);
+    struct insn *insn = emit(builder, alu_handlers()[index]);
+    insn->d = to;
+    insn->a = a;
+    insn->b = b;
+    insn->c = chooser;
+    insn->flags = negated ? INSN_NEGATE_C : 0;
+    finish_destination(builder, operand(builder, 0), row->types[0], to);
+}
+
+static void decode_test(struct builder *builder, int index)
+{
+    uint32_t a = source(builder, operand(builder, 1), alu_rows[index].types[1]);
+    uint32_t to = destination_predicate(builder, operand(builder, 0));
+    struct insn *insn = emit(builder, alu_handlers()[index]);
+    insn->d = to;
+    insn->p = NO_OPERAND;
+    insn->a = a;
+}
+
+void decode_alu(struct builder *builder, const struct tokens *tokens)
+{
+    struct modifiers modifiers;
+    int row = find_row(tokens, &modifiers);
+    if (row < 0)
+        decode_unsupported(builder);
+    else if (alu_rows[row].form == FORM_LANES)
+        decode_lanes(builder, row, &modifiers);
+    else if (alu_rows[row].form == FORM_SELECT)
+        decode_select(builder, row);
+    else if (alu_rows[row].form == FORM_TEST)
+        decode_test(builder, row);
+    else
+        decode_unsupported(builder);
+}
+
+/* Takes the boolean operator out of the opcode; its number is that of the handlers' enum boolean_operator. */
+static unsigned take_boolean(struct tokens *tokens)
+{
+    static const char *const names[] = {"and", "or", "xor"};
+    for (unsigned i = 0; i < 3; i++) {
+        int at = token_find(tokens, names[i]);
+        if (at < 0)
+            continue;
+        for (unsigned j = (unsigned)at; j + 1 < tokens->count; j++) {
+            tokens->text[j] = tokens->text[j + 1];
+            tokens->length[j] = tokens->length[j + 1];
+        }
+        tokens->count--;
+        return i + 1;
+    }
+    return 0;
+}
+
+/* p and q of p|q. */
+static void pair(struct builder *builder, const struct ptx_operand *from, uint32_t *ret_p, uint32_t *ret_q)
+{
+    bool is_pair = from->kind == PTX_OPERAND_PAIR;
+    *ret_p = destination_predicate(builder, is_pair ? &from->elements[0] : from);
+    *ret_q = is_pair ? destination_predicate(builder, &from->elements[1]) : NO_OPERAND;
+}
+
+static void emit_compare(struct builder *builder, struct tokens tokens, uint32_t p, uint32_t q)
+{
+    struct modifiers modifiers;
+    unsigned boolean = take_boolean(&tokens);
+    int row = find_row(&tokens, &modifiers);
+    if (row < 0 || alu_rows[row].form != FORM_COMPARE) {
+        decode_unsupported(builder);
+        return;
+    }
+    bool negated = false;
+    uint32_t a = source(builder, operand(builder, 1), alu_rows[row].types[1]);
+    uint32_t b = source(builder, operand(builder, 2), alu_rows[row].types[2]);
+    uint32_t with = boolean ? source_predicate(builder, operand(builder, 3), &negated) : NO_OPERAND;
+    struct insn *insn = emit(builder, NULL);
+    insn->d = p;
+    insn->p = q;
+    insn->a = a;
+    insn->b = b;
+    insn->c = with;
+    insn->mode = (uint8_t)boolean;
+    insn->flags = negated ? INSN_NEGATE_C : 0;
+    set_handler(builder, insn, row, &modifiers);
+}
+
+void decode_setp(struct builder *builder, const struct tokens *tokens)
+{
+    uint32_t p, q;
+    pair(builder, operand(builder, 0), &p, &q);
+    emit_compare(builder, *tokens, p, q);
+}
+
+/* set.cmp{.bool}{.ftz}.dtype.stype: a comparison whose result is a value. */
+void decode_set(struct builder *builder, const struct tokens *tokens)
+{
+    if (tokens->count < 4) {
+        decode_unsupported(builder);
+        return;
+    }
+    struct tokens compare = *tokens;
+    enum ptx_type type = token_type(tokens, tokens->count - 2);
+    compare.text[compare.count - 2] = compare.text[compare.count - 1];
+    compare.length[compare.count - 2] = compare.length[compare.count - 1];
+    compare.count--;
+    compare.text[0] = "setp";
+    compare.length[0] = 4;
+    if (type != PTX_U32 && type != PTX_S32 && type != PTX_F32) {
+        decode_unsupported(builder);
+        return;
+    }
+    uint32_t p = predicate_temporary(builder);
+    emit_compare(builder, compare, p, NO_OPERAND);
+    uint32_t to = destination(builder, operand(builder, 0), type);
+    struct insn *insn = emit(builder, run_set_b32);
+    insn->d = to;
+    insn->a = p;
+    insn->imm = type == PTX_F32 ? 0x3f800000 : FULL_MASK;
+}
+
+/* ---- mov, and logic on predicates ---- */
+
+static void emit_predicate(struct builder *builder, enum predicate_mode mode, uint32_t d, uint32_t a, uint32_t b)
+{
+    struct insn *insn = emit(builder, run_predicate);
+    insn->mode = (uint8_t)mode;
+    insn->d = d;
+    insn->a = a;
+    insn->b = b;
+}
+
+static void decode_mov_predicate(struct builder *builder)
+{
+    bool negated;
+    uint32_t from = source_predicate(builder, operand(builder, 1), &negated);
+    uint32_t to = destination_predicate(builder, operand(builder, 0));
+    if (to != NO_OPERAND)
+        emit_predicate(builder, negated ? PREDICATE_NOT : PREDICATE_MOV, to, from, NO_OPERAND);
+}
+
+static handler_fn pack_handler(unsigned elements, bool is_wide, bool packs)
+{
+    if (elements == 2 && !is_wide)
+        return packs ? run_pack_2x16 : run_unpack_2x16;
+    if (elements == 2)
+        return packs ? run_pack_2x32 : run_unpack_2x32;
+    if (elements == 4 && is_wide)
+        return packs ? run_pack_4x16 : run_unpack_4x16;
+    return NULL;
+}
+
+static uint32_t element_source(struct builder *builder, const struct ptx_operand *list, unsigned index)
+{
+    return index < list->count ? source(builder, &list->elements[index], PTX_B32) : NO_OPERAND;
+}
+
+static uint32_t element_destination(struct builder *builder, const struct ptx_operand *list, unsigned index)
+{
+    if (index >= list->count || list->elements[index].kind == PTX_OPERAND_SINK)
+        return NO_OPERAND;
+    return destination(builder, &list->elements[index], PTX_B32);
+}
+
+/* mov.b64 %rd, {%r1, %r2} */
+static void decode_pack(struct builder *builder, enum ptx_type type)
+{
+    const struct ptx_operand *list = operand(builder, 1);
+    handler_fn run = pack_handler(list->count, is_wide_type(type), true);
+    if (!run) {
+        decode_unsupported(builder);
+        return;
+    }
+    uint32_t elements[4];
+    for (unsigned i = 0; i < 4; i++)
+        elements[i] = element_source(builder, list, i);
+    uint32_t to = destination(builder, operand(builder, 0), type);
+    struct insn *insn = emit(builder, run);
+    insn->d = to;
+    insn->a = elements[0];
+    insn->b = elements[1];
+    insn->c = elements[2];
+    insn->p = elements[3];
+}
+
+/* mov.b64 {%r1, %r2}, %rd */
+static void decode_unpack(struct builder *builder, enum ptx_type type)
+{
+    const struct ptx_operand *list = operand(builder, 0);
+    handler_fn run = pack_handler(list->count, is_wide_type(type), false);
+    if (!run) {
+        decode_unsupported(builder);
+        return;
+    }
+    uint32_t from = source(builder, operand(builder, 1), type);
+    uint32_t elements[4];
+    for (unsigned i = 0; i < 4; i++)
+        elements[i] = element_destination(builder, list, i);
+    struct insn *insn = emit(builder, run);
+    insn->a = from;
+    insn->d = elements[0];
+    insn->b = elements[1];
+    insn->c = elements[2];
+    insn->p = elements[3];
+}
+
+void decode_mov(struct builder *builder, const struct tokens *tokens)
+{
+    enum ptx_type type = last_type(tokens);
+    if (type == PTX_PRED)
+        decode_mov_predicate(builder);
+    else if (operand(builder, 1)->kind == PTX_OPERAND_LIST)
+        decode_pack(builder, type);
+    else if (operand(builder, 0)->kind == PTX_OPERAND_LIST)
+        decode_unpack(builder, type);
+    else
+        decode_alu(builder, tokens);
+}
+
+/* and, or, xor, not */
+void decode_logic(struct builder *builder, const struct tokens *tokens)
+{
+    if (last_type(tokens) != PTX_PRED) {
+        decode_alu(builder, tokens);
+        return;
+    }
+    enum predicate_mode mode = token_is(tokens, 0, "and")  ? PREDICATE_AND
+                               : token_is(tokens, 0, "or") ? PREDICATE_OR
+                               : token_is(tokens, 0, "xor") ? PREDICATE_XOR
+                                                            : PREDICATE_NOT;
+    bool negated;
+    uint32_t a = source_predicate(builder, operand(builder, 1), &negated);
+    uint32_t b = mode == PREDICATE_NOT ? NO_OPERAND : source_predicate(builder, operand(builder, 2), &negated);
+    uint32_t to = destination_predicate(builder, operand(builder, 0));
+    if (to != NO_OPERAND)
+        emit_predicate(builder, mode, to, a, b);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Control flow, calls, barriers, and what the lanes of a warp do together.
+ */
+#include <string.h>
+
+#include "decode.h"
+
+static const struct ptx_symbol *label_of(struct builder *builder, const struct ptx_operand *from)
+{
+    if (from->kind == PTX_OPERAND_SYMBOL && from->symbol->kind == PTX_LABEL)
+        return from->symbol;
+    decode_malformed(builder, "a label is needed");
+    return NULL;
+}
+
+void decode_branch(struct builder *builder, const struct tokens *tokens)
+{
+    const struct ptx_symbol *label = label_of(builder, operand(builder, 0));
+    const struct ptx_instruction *instruction = builder->instruction;
+    if (!label)
+        return;
+    struct insn *insn = emit(builder, run_branch);
+    if (instruction->guard >= 0) {
+        insn->run = run_branch_if;
+        insn->guard = layout_of(builder, builder->function)->registers[instruction->guard] |
+                      (instruction->guard_negated ? 1 : 0);
+    }
+    add_fixup(builder, label, NULL);
+}
+
+void decode_branch_indexed(struct builder *builder, const struct tokens *tokens)
+{
+    const struct ptx_operand *table = operand(builder, 1);
+    if (table->kind != PTX_OPERAND_SYMBOL || table->symbol->kind != PTX_BRANCH_TARGETS) {
+        decode_malformed(builder, "a list of branch targets is needed");
+        return;
+    }
+    uint32_t index = source(builder, operand(builder, 0), PTX_U32);
+    struct insn *insn = emit(builder, run_branch_indexed);
+    insn->a = index;
+    insn->b = table->symbol->targets.count;
+    for (uint32_t i = 0; i < table->symbol->targets.count && !builder->failed; i++) {
+        const struct ptx_symbol *label = label_of(builder, &table->symbol->targets.labels[i]);
+        if (!label)
+            return;
+        emit(builder, run_nop);
+        add_fixup(builder, label, NULL);
+    }
+}
+
+void decode_ret(struct builder *builder, const struct tokens *tokens)
+{
+    emit(builder, builder->function->is_entry ? run_exit : run_ret);
+}
+
+void decode_exit(struct builder *builder, const struct tokens *tokens)
+{
+    emit(builder, run_exit);
+}
+
+void decode_trap(struct builder *builder, const struct tokens *tokens)
+{
+    emit(builder, run_trap);
+}
+
+void decode_nop(struct builder *builder, const struct tokens *tokens)
+{
+    emit(builder, run_nop);
+}
+
+void decode_fence(struct builder *builder, const struct tokens *tokens)
+{
+    if (token_find(tokens, "proxy") >= 0 && token_find(tokens, "tensormap::generic") >= 0)
+        decode_unsupported(builder);
+    else
+        emit(builder, run_fence);
+}
+
+void decode_nanosleep(struct builder *builder, const struct tokens *tokens)
+{
+    emit(builder, run_nanosleep);
+}
+
+/* ---- Calls ---- */
+
+struct call {
+    const struct ptx_operand *returns;
+    const struct ptx_operand *callee;
+    const struct ptx_operand *arguments;
+    const struct ptx_operand *prototype;
+};
+
+static struct call take_apart(struct builder *builder)
+{
+    struct call call = {0};
+    for (unsigned i = 0; i < operand_count(builder); i++) {
+        const struct ptx_operand *one = operand(builder, i);
+        if (one->kind == PTX_OPERAND_LIST && !call.callee)
+            call.returns = one;
+        else if (one->kind == PTX_OPERAND_LIST)
+            call.arguments = one;
+        else if (!call.callee)
+            call.callee = one;
+        else
+            call.prototype = one;
+    }
+    return call;
+}
+
+static uint32_t count_of(const struct ptx_operand *list)
+{
+    return list ? list->count : 0;
+}
+
+/* The place in our frame of the i-th of a list of .param variables. */
+static bool actual_offset(struct builder *builder, const struct ptx_operand *list, unsigned i, uint32_t *ret_offset)
+{
+    const struct ptx_operand *one = &list->elements[i];
+    bool is_param = one->kind == PTX_OPERAND_SYMBOL && one->symbol->kind == PTX_VARIABLE &&
+                    one->symbol->variable.space == PTX_PARAM;
+    if (!is_param || !frame_offset(builder, one->symbol, ret_offset)) {
+        decode_malformed(builder, "arguments and results must be .param variables of the caller");
+        return false;
+    }
+    return true;
+}
+
+static void emit_copy(struct builder *builder, uint32_t to, uint32_t from, uint64_t size)
+{
+    struct insn *insn = emit(builder, run_copy_local);
+    insn->d = to;
+    insn->a = from;
+    insn->b = (uint32_t)size;
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Between our .param variables and those of the callee, whose frame begins behind ours. */
+static void copy_values(struct builder *builder, const struct ptx_operand *list, struct ptx_symbol *const *formals,
+                        uint32_t count, uint32_t start, bool to_callee)
+{
+    uint32_t frame = layout_of(builder, builder->function)->frame;
+    uint64_t at = start;
+    for (uint32_t i = 0; i < count && !builder->failed; i++) {
+        uint32_t actual;
+        const struct ptx_variable *formal = &formals[i]->variable;
+        at = (at + formal->align - 1) & ~(uint64_t)(formal->align - 1);
+        if (!actual_offset(builder, list, i, &actual))
+            return;
+        uint64_t size = lesser(formal->size, list->elements[i].symbol->variable.size);
+        uint32_t place = frame + (uint32_t)at;
+        emit_copy(builder, to_callee ? place : actual, to_callee ? actual : place, size);
+        at += formal->size;
+    }
+}
+
+static void emit_window(struct builder *builder, handler_fn run)
+{
+    const struct layout *layout = layout_of(builder, builder->function);
+    struct insn *insn = emit(builder, run);
+    insn->d = layout->window;
+    insn->b = layout->wide_count;
+    insn->c = layout->narrow_count;
+    insn->p = layout->predicate_count;
+    insn->a = layout->save;
+}
+
+/* The jump itself; what a call may come back to is saved if need be. */
+static void emit_jump(struct builder *builder, const struct ptx_function *callee, uint32_t pointer)
+{
+    uint32_t frame = layout_of(builder, builder->function)->frame;
+    if (builder->program->recursive)
+        emit_window(builder, run_save_registers);
+    struct insn *insn = emit(builder, callee ? run_call : run_call_pointer);
+    insn->b = frame;
+    insn->c = callee ? layout_of(builder, callee)->frame : 0;
+    insn->a = pointer;
+    if (callee)
+        add_fixup(builder, NULL, callee);
+    if (builder->program->recursive)
+        emit_window(builder, run_restore_registers);
+}
+
+static void call_function(struct builder *builder, const struct call *call, const struct ptx_function *signature,
+                          const struct ptx_function *callee, uint32_t pointer)
+{
+    if (count_of(call->arguments) < signature->param_count || count_of(call->returns) < signature->return_count) {
+        decode_malformed(builder, "the call does not fit the function");
+        return;
+    }
+    uint32_t params = layout_params(signature->returns, signature->return_count, 0, NULL);
+    copy_values(builder, call->arguments, signature->params, signature->param_count, params, true);
+    emit_jump(builder, callee, pointer);
+    copy_values(builder, call->returns, signature->returns, signature->return_count, 0, false);
+}
+
+static const struct {
+    const char *name;
+    handler_fn run;
+    unsigned arguments;
+    unsigned returns;
+} builtins[] = {
+    {"vprintf", run_printf, 2, 1},
+    {"__assertfail", run_assert_fail, 5, 0},
+    {"malloc", run_malloc, 1, 1},
+    {"free", run_free, 1, 0},
+};
+
+/* a: where in the frame the first argument is, b the second, d the result; more arguments are not looked at. */
+static void call_builtin(struct builder *builder, const struct call *call, const char *name)
+{
+    for (unsigned i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
+        if (strcmp(name, builtins[i].name) != 0)
+            continue;
+        uint32_t offsets[5] = {0}, result = 0;
+        if (count_of(call->arguments) < builtins[i].arguments || count_of(call->returns) < builtins[i].returns) {
+            decode_malformed(builder, "the call does not fit the function");
+            return;
+        }
+        for (unsigned j = 0; j < builtins[i].arguments; j++) {
+            if (!actual_offset(builder, call->arguments, j, &offsets[j]))
+                return;
+        }
+        if (builtins[i].returns && !actual_offset(builder, call->returns, 0, &result))
+            return;
+        struct insn *insn = emit(builder, builtins[i].run);
+        insn->d = result;
+        insn->a = offsets[0];
+        insn->b = offsets[1];
+        insn->c = offsets[2];
+        insn->p = offsets[3];
+        return;
+    }
+    decode_fail(builder, CUDA_ERROR_NOT_FOUND, "function %s is declared but not defined", name);
+}
+
+void decode_call(struct builder *builder, const struct tokens *tokens)
+{
+    struct call call = take_apart(builder);
+    if (!call.callee) {
+        decode_malformed(builder, "a call needs a function");
+        return;
+    }
+    if (call.callee->kind == PTX_OPERAND_SYMBOL && call.callee->symbol->kind == PTX_FUNCTION) {
+        const struct ptx_function *callee = call.callee->symbol->function;
+        if (callee->is_entry)
+            decode_malformed(builder, "a kernel cannot be called");
+        else if (callee->has_body)
+            call_function(builder, &call, callee, callee, NO_OPERAND);
+        else
+            call_builtin(builder, &call, callee->name);
+        return;
+    }
+    const struct ptx_symbol *prototype = call.prototype ? call.prototype->symbol : NULL;
+    if (!prototype || prototype->kind != PTX_PROTOTYPE || !prototype->prototype) {
+        decode_malformed(builder, "a call through a pointer needs a .callprototype");
+        return;
+    }
+    uint32_t pointer = source(builder, call.callee, PTX_U64);
+    call_function(builder, &call, prototype->prototype, NULL, pointer);
+}
+
+/* ---- Barriers ---- */
+
+static void emit_warp_barrier(struct builder *builder, const struct ptx_operand *members)
+{
+    uint32_t mask = source(builder, members, PTX_U32);
+    emit(builder, run_warp_barrier)->guard = mask;
+}
+
+static int barrier_mode(const struct tokens *tokens)
+{
+    if (token_find(tokens, "arrive") >= 0)
+        return BARRIER_ARRIVE;
+    if (token_find(tokens, "red") < 0)
+        return token_find(tokens, "sync") >= 0 ? BARRIER_SYNC : -1;
+    if (token_find(tokens, "popc") >= 0)
+        return BARRIER_POPC;
+    return token_find(tokens, "and") >= 0 ? BARRIER_AND : token_find(tokens, "or") >= 0 ? BARRIER_OR : -1;
+}
+
+/* bar.sync a{, b}; bar.red.op d, a{, b}, p */
+static void emit_barrier(struct builder *builder, enum barrier_mode mode)
+{
+    unsigned first = mode >= BARRIER_POPC ? 1 : 0;
+    unsigned last = operand_count(builder) - first;
+    bool negated = false;
+    uint32_t number = source(builder, operand(builder, first), PTX_U32);
+    bool has_count = last > first + 1;
+    uint32_t expected = has_count ? source(builder, operand(builder, first + 1), PTX_U32) : NO_OPERAND;
+    uint32_t value = first ? source_predicate(builder, operand(builder, last), &negated) : NO_OPERAND;
+    struct insn *insn = emit(builder, run_barrier);
+    insn->mode = (uint8_t)mode;
+    insn->a = number;
+    insn->b = expected;
+    insn->c = value;
+    insn->flags = negated ? INSN_NEGATE_C : 0;
+    if (!first)
+        return;
+    uint32_t to = mode == BARRIER_POPC ? destination(builder, operand(builder, 0), PTX_U32)
+                                       : destination_predicate(builder, operand(builder, 0));
+    struct insn *result = emit(builder, run_barrier_result);
+    result->mode = (uint8_t)mode;
+    result->a = number;
+    result->d = to;
+}
+
+void decode_barrier(struct builder *builder, const struct tokens *tokens)
+{
+    int mode = barrier_mode(tokens);
+    if (token_is(tokens, 1, "warp"))
+        emit_warp_barrier(builder, operand(builder, 0));
+    else if (token_is(tokens, 1, "cluster"))
+        decode_unsupported(builder);
+    else if (mode < 0)
+        decode_unsupported(builder);
+    else
+        emit_barrier(builder, (enum barrier_mode)mode);
+}
+
+/* ---- What lanes do together ---- */
+
+/* shfl.sync.mode.b32 d{|p}, a, b, c, members */
+void decode_shuffle(struct builder *builder, const struct tokens *tokens)
+{
+    static const char *const modes[] = {"up", "down", "bfly", "idx"};
+    unsigned mode = 0;
+    while (mode < 4 && token_find(tokens, modes[mode]) < 0)
+        mode++;
+    if (mode == 4 || last_type(tokens) != PTX_B32 || token_find(tokens, "sync") < 0) {
+        decode_unsupported(builder);
+        return;
+    }
+    const struct ptx_operand *to = operand(builder, 0);
+    bool is_pair = to->kind == PTX_OPERAND_PAIR;
+    uint32_t value = source(builder, operand(builder, 1), PTX_B32);
+    uint32_t by = source(builder, operand(builder, 2), PTX_U32);
+    uint32_t clamp = source(builder, operand(builder, 3), PTX_U32);
+    uint32_t members = source(builder, operand(builder, 4), PTX_U32);
+    uint32_t d = destination(builder, is_pair ? &to->elements[0] : to, PTX_B32);
+    uint32_t p = is_pair ? destination_predicate(builder, &to->elements[1]) : NO_OPERAND;
+    struct insn *insn = emit(builder, run_shuffle);
+    insn->mode = (uint8_t)mode;
+    insn->a = value;
+    insn->b = by;
+    insn->c = clamp;
+    insn->guard = members;
+    insn->d = d;
+    insn->p = p;
+}
+
+/* vote.sync.mode.pred p, a, members and vote.sync.ballot.b32 d, a, members */
+void decode_vote(struct builder *builder, const struct tokens *tokens)
+{
+    static const char *const modes[] = {"all", "any", "uni", "ballot"};
+    unsigned mode = 0;
+    while (mode < 4 && token_find(tokens, modes[mode]) < 0)
+        mode++;
+    if (mode == 4 || token_find(tokens, "sync") < 0) {
+        decode_unsupported(builder);
+        return;
+    }
+    bool negated;
+    uint32_t votes = source_predicate(builder, operand(builder, 1), &negated);
+    uint32_t members = source(builder, operand(builder, 2), PTX_U32);
+    uint32_t to = mode == VOTE_BALLOT ? destination(builder, operand(builder, 0), PTX_B32)
+                                      : destination_predicate(builder, operand(builder, 0));
+    struct insn *insn = emit(builder, run_vote);
+    insn->mode = (uint8_t)mode;
+    insn->a = votes;
+    insn->flags = negated ? INSN_NEGATE_C : 0;
+    insn->guard = members;
+    insn->d = to == NO_OPERAND ? predicate_temporary(builder) : to;
+}
+
+/* match.any.sync.type d, a, members and match.all.sync.type d{|p}, a, members */
+void decode_match(struct builder *builder, const struct tokens *tokens)
+{
+    enum ptx_type type = last_type(tokens);
+    bool wide = type == PTX_B64;
+    bool all = token_find(tokens, "all") >= 0;
+    if ((type != PTX_B32 && !wide) || (!all && token_find(tokens, "any") < 0)) {
+        decode_unsupported(builder);
+        return;
+    }
+    const struct ptx_operand *to = operand(builder, 0);
+    bool is_pair = to->kind == PTX_OPERAND_PAIR;
+    uint32_t value = source(builder, operand(builder, 1), type);
+    uint32_t members = source(builder, operand(builder, 2), PTX_U32);
+    uint32_t d = destination(builder, is_pair ? &to->elements[0] : to, PTX_B32);
+    uint32_t p = is_pair ? destination_predicate(builder, &to->elements[1]) : NO_OPERAND;
+    struct insn *insn = emit(builder, all ? (wide ? run_match_all_b64 : run_match_all_b32)
+                                          : (wide ? run_match_any_b64 : run_match_any_b32));
+    insn->a = value;
+    insn->guard = members;
+    insn->d = d;
+    insn->p = p;
+}
+
+/* redux.sync.op.type d, a, members */
+void decode_redux(struct builder *builder, const struct tokens *tokens)
+{
+    static const struct {
+        const char *name;
+        enum atomic_op op;
+    } ops[] = {
+        {"add", ATOMIC_ADD}, {"min", ATOMIC_MIN}, {"max", ATOMIC_MAX},
+        {"and", ATOMIC_AND}, {"or", ATOMIC_OR},   {"xor", ATOMIC_XOR},
+    };
+    enum ptx_type type = last_type(tokens);
+    unsigned i = 0;
+    while (i < 6 && token_find(tokens, ops[i].name) < 0)
+        i++;
+    if (i == 6 || ptx_type_size(type) != 4 || type == PTX_F32) {
+        decode_unsupported(builder);
+        return;
+    }
+    uint32_t value = source(builder, operand(builder, 1), PTX_B32);
+    uint32_t members = source(builder, operand(builder, 2), PTX_U32);
+    uint32_t d = destination(builder, operand(builder, 0), PTX_B32);
+    struct insn *insn = emit(builder, run_redux);
+    insn->mode = (uint8_t)ops[i].op;
+    insn->width = type == PTX_S32;
+    insn->a = value;
+    insn->guard = members;
+    insn->d = d;
+}
+
+/* elect.sync d|p, members */
+void decode_elect(struct builder *builder, const struct tokens *tokens)
+{
+    const struct ptx_operand *to = operand(builder, 0);
+    if (to->kind != PTX_OPERAND_PAIR) {
+        decode_malformed(builder, "elect needs d|p");
+        return;
+    }
+    uint32_t members = source(builder, operand(builder, 1), PTX_U32);
+    bool sink = to->elements[0].kind == PTX_OPERAND_SINK;
+    uint32_t d = sink ? NO_OPERAND : destination(builder, &to->elements[0], PTX_B32);
+    uint32_t p = destination_predicate(builder, &to->elements[1]);
+    struct insn *insn = emit(builder, run_elect);
+    insn->guard = members;
+    insn->d = d;
+    insn->p = p == NO_OPERAND ? predicate_temporary(builder) : p;
+}
+
+void decode_activemask(struct builder *builder, const struct tokens *tokens)
+{
+    uint32_t d = destination(builder, operand(builder, 0), PTX_B32);
+    emit(builder, run_activemask)->d = d;
+}

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The virtual SMs. Each belongs to one worker thread, which goes round its SMs and gives every resident block a turn.
+ *
+ * An SM takes a new block when the one it has run has ended, or has used up its turn and there is room for another. So
+ * blocks spread over the SMs first, and blocks that wait for each other all get to run. Among grids the more urgent comes
+ * first; equals take turns.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+#include "module.h"
+
+#define MAX_RESIDENT 32
+#define MAX_BLOCK_THREADS 1024
+#define MAX_SHARED_PER_BLOCK (227u << 10)
+
+struct sm {
+    uint32_t index;
+    struct block *blocks[MAX_RESIDENT];
+    unsigned count;
+    unsigned next; /* whose turn it is */
+    unsigned threads;
+    unsigned shared;
+    unsigned registers;
+};
+
+struct worker {
+    struct sg_engine *engine;
+    unsigned index;
+    pthread_t thread;
+    struct block_memory memory;
+};
+
+struct sg_engine {
+    struct sg_engine_config config;
+    pthread_mutex_t lock;
+    pthread_cond_t work;   /* workers wait here */
+    pthread_cond_t ended;  /* sg_engine_abort waits here */
+    struct grid *grids;    /* in flight, those served least recently first */
+    struct grid *finishing_grids; /* their done callbacks run */
+    struct sm *sms;
+    struct worker *workers;
+    unsigned worker_count;
+    unsigned threads_started;
+    bool stopping;
+};
+
+unsigned engine_sm_count(const struct sg_engine *engine)
+{
+    return engine->config.sm_count;
+}
+
+/* ---- Grids ---- */
+
+static void grid_destroy(struct grid *grid)
+{
+    sg_instance_unref(grid->launch.instance);
+    free(grid->params);
+    free(grid);
+}
+
+void grid_stop(struct grid *grid, CUresult result, const char *sentence)
+{
+    pthread_mutex_lock(&grid->engine->lock);
+    if (!grid->stopped) {
+        grid->result = result;
+        snprintf(grid->sentence, sizeof(grid->sentence), "%s", sentence);
+        __atomic_store_n(&grid->stopped, true, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&grid->engine->lock);
+}
+
+static void unlink_grid_locked(struct sg_engine *engine, struct grid *grid)
+{
+    struct grid **at = &engine->grids;
+    while (*at != grid)
+        at = &(*at)->next;
+    *at = grid->next;
+}
+
+static void append_grid_locked(struct sg_engine *engine, struct grid *grid)
+{
+    struct grid **at = &engine->grids;
+    while (*at)
+        at = &(*at)->next;
+    grid->next = NULL;
+    *at = grid;
+}
+
+static bool has_ended(const struct grid *grid)
+{
+    return grid->running == 0 && (grid->stopped || grid->next_block == grid->block_count);
+}
+
+/* Takes a grid that has ended out of flight and tells its owner. The lock is released meanwhile. */
+static void finish_grid_locked(struct sg_engine *engine, struct grid *grid)
+{
+    unlink_grid_locked(engine, grid);
+    grid->next = engine->finishing_grids;
+    engine->finishing_grids = grid;
+    pthread_mutex_unlock(&engine->lock);
+    grid->launch.done(grid->launch.user, grid->result, grid->sentence);
+    pthread_mutex_lock(&engine->lock);
+    struct grid **at = &engine->finishing_grids;
+    while (*at != grid)
+        at = &(*at)->next;
+    *at = grid->next;
+    pthread_cond_broadcast(&engine->ended);
+    pthread_mutex_unlock(&engine->lock);
+    grid_destroy(grid);
+    pthread_mutex_lock(&engine->lock);
+}
+
+/* ---- Residency ---- */
+
+static unsigned block_registers(const struct sg_kernel_info *info, unsigned threads)
+{
+    return info->registers * ((threads + LANES - 1) / LANES * LANES);
+}
+
+unsigned sg_occupancy(const struct sg_engine *engine, const struct sg_kernel_info *kernel, unsigned block_threads,
+                      size_t dynamic_shared)
+{
+    const struct sg_engine_config *config = &engine->config;
+    unsigned threads = (block_threads + LANES - 1) / LANES * LANES;
+    size_t shared = kernel->static_shared + dynamic_shared;
+    if (threads == 0 || threads > kernel->max_threads_per_block + LANES - 1 || shared > MAX_SHARED_PER_BLOCK)
+        return 0;
+    unsigned count = config->blocks_per_sm;
+    unsigned by_threads = config->threads_per_sm / threads;
+    unsigned by_registers = config->registers_per_sm / block_registers(kernel, threads);
+    /* One KiB a block is the system's, as on the hardware. */
+    size_t by_shared = config->shared_per_sm / (shared + 1024);
+    count = by_threads < count ? by_threads : count;
+    count = by_registers < count ? by_registers : count;
+    return by_shared < count ? (unsigned)by_shared : count;
+}
+
+static bool fits(const struct sg_engine *engine, const struct sm *sm, const struct grid *grid)
+{
+    const struct sg_engine_config *config = &engine->config;
+    return sm->count < config->blocks_per_sm && sm->count < MAX_RESIDENT &&
+           sm->threads + grid->threads_per_block <= config->threads_per_sm &&
+           sm->shared + grid->shared_size + 1024 <= config->shared_per_sm &&
+           sm->registers + block_registers(grid->info, grid->threads_per_block) <= config->registers_per_sm;
+}
+
+static bool allows_sm(const struct grid *grid, uint32_t sm)
+{
+    const uint64_t *mask = grid->launch.sm_mask;
+    bool any = false;
+    for (unsigned i = 0; i < SG_MAX_SMS / 64; i++)
+        any |= mask[i] != 0;
+    return !any || (mask[sm / 64] >> (sm % 64) & 1);
+}
+
+static bool has_blocks_for(const struct sg_engine *engine, const struct sm *sm, const struct grid *grid)
+{
+    return !grid->stopped && grid->next_block < grid->block_count && allows_sm(grid, sm->index) &&
+           fits(engine, sm, grid);
+}
+
+/* The most urgent grid that has a block for this SM; among equals the one served least recently. */
+static struct grid *choose_grid_locked(struct sg_engine *engine, const struct sm *sm)
+{
+    struct grid *best = NULL;
+    for (struct grid *grid = engine->grids; grid; grid = grid->next) {
+        bool better = !best || grid->launch.priority < best->launch.priority;
+        if (better && has_blocks_for(engine, sm, grid))
+            best = grid;
+    }
+    return best;
+}
+
+static void account(struct sm *sm, const struct grid *grid, int sign)
+{
+    sm->threads += (unsigned)sign * grid->threads_per_block;
+    sm->shared += (unsigned)sign * (grid->shared_size + 1024);
+    sm->registers += (unsigned)sign * block_registers(grid->info, grid->threads_per_block);
+}
+
+/* Brings one more block onto the SM; NULL when there is none for it. */
+static struct block *admit_locked(struct worker *worker, struct sm *sm)
+{
+    struct sg_engine *engine = worker->engine;
+    struct grid *grid = choose_grid_locked(engine, sm);
+    if (!grid)
+        return NULL;
+    uint64_t number = grid->next_block++;
+    grid->running++;
+    if (engine->grids->next) {
+        unlink_grid_locked(engine, grid);
+        append_grid_locked(engine, grid);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    struct block *block = block_create(grid, number, sm->index, &worker->memory);
+    if (!block)
+        grid_stop(grid, CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block");
+    pthread_mutex_lock(&engine->lock);
+    if (!block) {
+        grid->running--;
+        if (has_ended(grid))
+            finish_grid_locked(engine, grid);
+        return NULL;
+    }
+    account(sm, grid, 1);
+    sm->blocks[sm->count++] = block;
+    return block;
+}
+
+static void retire_locked(struct worker *worker, struct sm *sm, unsigned at)
+{
+    struct block *block = sm->blocks[at];
+    struct grid *grid = block->grid;
+    account(sm, grid, -1);
+    sm->blocks[at] = sm->blocks[--sm->count];
+    sm->next = 0;
+    block_memory_free(&worker->memory);
+    block_destroy(block, &worker->memory);
+    grid->running--;
+    if (has_ended(grid))
+        finish_grid_locked(worker->engine, grid);
+}
+
+/* ---- Workers ---- */
+
+/* One turn of one block. False when the SM has nothing to do. */
+static bool sm_turn_locked(struct worker *worker, struct sm *sm)
+{
+    struct sg_engine *engine = worker->engine;
+    struct block *block = admit_locked(worker, sm);
+    unsigned at = sm->count - 1;
+    if (!block) {
+        if (sm->count == 0)
+            return false;
+        at = sm->next++ % sm->count;
+        block = sm->blocks[at];
+    }
+    pthread_mutex_unlock(&engine->lock);
+    bool goes_on = block_run(block);
+    pthread_mutex_lock(&engine->lock);
+    if (!goes_on)
+        retire_locked(worker, sm, at);
+    return true;
+}
+
+static bool worker_round_locked(struct worker *worker)
+{
+    struct sg_engine *engine = worker->engine;
+    bool worked = false;
+    for (unsigned i = worker->index; i < engine->config.sm_count; i += engine->worker_count)
+        worked |= sm_turn_locked(worker, &engine->sms[i]);
+    return worked;
+}
+
+static void *worker_main(void *argument)
+{
+    struct worker *worker = argument;
+    struct sg_engine *engine = worker->engine;
+    pthread_mutex_lock(&engine->lock);
+    for (;;) {
+        if (worker_round_locked(worker))
+            continue;
+        if (engine->stopping)
+            break;
+        pthread_cond_wait(&engine->work, &engine->lock);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    block_memory_free(&worker->memory);
+    return NULL;
+}
+
+static bool start_workers_locked(struct sg_engine *engine)
+{
+    while (engine->threads_started < engine->worker_count) {
+        struct worker *worker = &engine->workers[engine->threads_started];
+        *worker = (struct worker){.engine = engine, .index = engine->threads_started};
+        if (pthread_create(&worker->thread, NULL, worker_main, worker) != 0)
+            return false;
+        engine->threads_started++;
+    }
+    return true;
+}
+
+/* ---- Creating and destroying ---- */
+
+static unsigned cpu_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) < 0)
+        return 1;
+    int count = CPU_COUNT(&set);
+    return count > 0 ? (unsigned)count : 1;
+}
+
+static unsigned or_else(unsigned value, unsigned otherwise)
+{
+    return value ? value : otherwise;
+}
+
+static struct sg_engine_config complete(const struct sg_engine_config *given)
+{
+    struct sg_engine_config config = *given;
+    config.sm_count = or_else(config.sm_count, 8);
+    config.sm_count = config.sm_count > SG_MAX_SMS ? SG_MAX_SMS : config.sm_count;
+    config.host_threads = or_else(config.host_threads, cpu_count());
+    config.threads_per_sm = or_else(config.threads_per_sm, 2048);
+    config.blocks_per_sm = or_else(config.blocks_per_sm, MAX_RESIDENT);
+    config.shared_per_sm = or_else(config.shared_per_sm, 228 << 10);
+    config.registers_per_sm = or_else(config.registers_per_sm, 65536);
+    return config;
+}
+
+struct sg_engine *sg_engine_create(const struct sg_engine_config *given)
+{
+    struct sg_engine *engine = calloc(1, sizeof(*engine));
+    if (!engine)
+        return NULL;
+    engine->config = complete(given);
+    unsigned threads = engine->config.host_threads;
+    engine->worker_count = threads < engine->config.sm_count ? threads : engine->config.sm_count;
+    engine->sms = calloc(engine->config.sm_count, sizeof(*engine->sms));
+    engine->workers = calloc(engine->worker_count, sizeof(*engine->workers));
+    pthread_mutex_init(&engine->lock, NULL);
+    pthread_cond_init(&engine->work, NULL);
+    pthread_cond_init(&engine->ended, NULL);
+    if (!engine->sms || !engine->workers) {
+        sg_engine_destroy(engine);
+        return NULL;
+    }
+    for (unsigned i = 0; i < engine->config.sm_count; i++)
+        engine->sms[i].index = i;
+    return engine;
+}
+
+static bool concerns(const struct grid *grid, const struct sg_space *space)
+{
+    return !space || grid->launch.space == space;
+}
+
+static bool any_in_flight_locked(const struct sg_engine *engine, const struct sg_space *space)
+{
+    for (const struct grid *grid = engine->grids; grid; grid = grid->next) {
+        if (concerns(grid, space))
+            return true;
+    }
+    for (const struct grid *grid = engine->finishing_grids; grid; grid = grid->next) {
+        if (concerns(grid, space))
+            return true;
+    }
+    return false;
+}
+
+static void stop_locked(struct grid *grid, CUresult result)
+{
+    if (grid->stopped)
+        return;
+    grid->result = result;
+    snprintf(grid->sentence, sizeof(grid->sentence), "kernel %s was ended", grid->info->name);
+    __atomic_store_n(&grid->stopped, true, __ATOMIC_RELAXED);
+}
+
+/* A grid of which no block runs would wait for nobody: end it here. */
+static bool finish_idle_locked(struct sg_engine *engine)
+{
+    for (struct grid *grid = engine->grids; grid; grid = grid->next) {
+        if (grid->stopped && has_ended(grid)) {
+            finish_grid_locked(engine, grid);
+            return true;
+        }
+    }
+    return false;
+}
+
+void sg_engine_abort(struct sg_engine *engine, struct sg_space *space, CUresult result)
+{
+    pthread_mutex_lock(&engine->lock);
+    for (struct grid *grid = engine->grids; grid; grid = grid->next) {
+        if (concerns(grid, space))
+            stop_locked(grid, result);
+    }
+    while (finish_idle_locked(engine))
+        ;
+    while (any_in_flight_locked(engine, space))
+        pthread_cond_wait(&engine->ended, &engine->lock);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void sg_engine_destroy(struct sg_engine *engine)
+{
+    if (!engine)
+        return;
+    sg_engine_abort(engine, NULL, CUDA_ERROR_DEINITIALIZED);
+    pthread_mutex_lock(&engine->lock);
+    engine->stopping = true;
+    pthread_cond_broadcast(&engine->work);
+    pthread_mutex_unlock(&engine->lock);
+    for (unsigned i = 0; i < engine->threads_started; i++)
+        pthread_join(engine->workers[i].thread, NULL);
+    pthread_mutex_destroy(&engine->lock);
+    pthread_cond_destroy(&engine->work);
+    pthread_cond_destroy(&engine->ended);
+    free(engine->sms);
+    free(engine->workers);
+    free(engine);
+}
+
+/* ---- Launching ---- */
+
+static bool shape_is_valid(const struct sg_launch *launch, const struct sg_kernel_info *info)
+{
+    static const uint32_t most_grid[3] = {0x7fffffff, 65535, 65535};
+    static const uint32_t most_block[3] = {1024, 1024, 64};
+    for (unsigned i = 0; i < 3; i++) {
+        if (launch->grid[i] == 0 || launch->grid[i] > most_grid[i] || launch->block[i] == 0 ||
+            launch->block[i] > most_block[i])
+            return false;
+        if (info->required_block[0] && launch->block[i] != info->required_block[i])
+            return false;
+    }
+    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    return threads <= info->max_threads_per_block && threads <= MAX_BLOCK_THREADS;
+}
+
+static unsigned allowed_sms(const struct sg_engine *engine, const struct grid *grid)
+{
+    unsigned count = 0;
+    for (uint32_t i = 0; i < engine->config.sm_count; i++)
+        count += allows_sm(grid, i);
+    return count;
+}
+
+static CUresult check_resources(const struct sg_engine *engine, const struct grid *grid)
+{
+    unsigned per_sm = sg_occupancy(engine, grid->info, grid->threads_per_block,
+                                   grid->shared_size - grid->info->static_shared);
+    unsigned sms = allowed_sms(engine, grid);
+    if (sms == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (per_sm == 0)
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (grid->launch.cooperative && grid->block_count > (uint64_t)per_sm * sms)
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fill_grid(struct sg_engine *engine, struct grid *grid)
+{
+    const struct sg_launch *launch = &grid->launch;
+    CUresult result = CUDA_SUCCESS;
+    grid->engine = engine;
+    grid->info = sg_module_kernel(launch->instance->module, launch->kernel);
+    if (!shape_is_valid(launch, grid->info) || launch->params_size < grid->info->params_size)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (launch->dynamic_shared > MAX_SHARED_PER_BLOCK)
+        return CUDA_ERROR_INVALID_VALUE;
+    grid->program = instance_program(launch->instance, launch->kernel, NULL, 0, &result);
+    if (!grid->program)
+        return result;
+    grid->block_count = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    grid->threads_per_block = launch->block[0] * launch->block[1] * launch->block[2];
+    grid->shared_size = grid->program->dynamic_shared_start + launch->dynamic_shared;
+    grid->params = aligned_alloc(64, (grid->info->params_size + 64) / 64 * 64);
+    if (!grid->params)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (grid->info->params_size)
+        memcpy(grid->params, launch->params, grid->info->params_size);
+    return check_resources(engine, grid);
+}
+
+CUresult sg_engine_submit(struct sg_engine *engine, const struct sg_launch *launch)
+{
+    if (launch->kernel >= sg_module_kernel_count(launch->instance->module))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct grid *grid = calloc(1, sizeof(*grid));
+    if (!grid)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    grid->launch = *launch;
+    __atomic_add_fetch(&launch->instance->references, 1, __ATOMIC_RELAXED);
+    CUresult result = fill_grid(engine, grid);
+    pthread_mutex_lock(&engine->lock);
+    if (result == CUDA_SUCCESS && (engine->stopping || !start_workers_locked(engine)))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS) {
+        append_grid_locked(engine, grid);
+        pthread_cond_broadcast(&engine->work);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    if (result != CUDA_SUCCESS)
+        grid_destroy(grid);
+    return result;
+}

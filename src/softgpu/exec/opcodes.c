@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The opcode table, other half: everything that is not a plain computation of each lane. What is not listed here is looked up
+ * among the arithmetic rows.
+ */
+#include <string.h>
+
+#include "decode.h"
+
+static const struct opcode opcodes[] = {
+    {"setp", decode_setp, false, "setp.CMP{.and .or .xor}{.ftz}.type p{|q}, a, b{, c}"},
+    {"set", decode_set, false, "set.CMP{.and .or .xor}{.ftz}.{u32 s32 f32}.type d, a, b{, c}"},
+    {"mov", decode_mov, false, "mov.type d, a; vectors of 2 and 4 packed and unpacked; addresses; special registers"},
+    {"and", decode_logic, false, "and.{pred b16 b32 b64}"},
+    {"or", decode_logic, false, "or.{pred b16 b32 b64}"},
+    {"xor", decode_logic, false, "xor.{pred b16 b32 b64}"},
+    {"not", decode_logic, false, "not.{pred b16 b32 b64}"},
+    {"ld", decode_load, false, "ld{.space}{.volatile .relaxed .acquire ...}{.v2 .v4}.type"},
+    {"ldu", decode_load, false, "ldu.global{.v2 .v4}.type"},
+    {"st", decode_store, false, "st{.space}{.volatile .relaxed .release ...}{.v2 .v4}.type"},
+    {"atom", decode_atomic, false, "atom{.order}{.scope}{.space}.OP.type"},
+    {"red", decode_atomic, false, "red{.order}{.scope}{.space}.OP.type"},
+    {"cvta", decode_cvta, false, "cvta{.to}.{global const shared local param}.u64"},
+    {"isspacep", decode_isspacep, false, "isspacep.{global const shared local param}"},
+    {"cp", decode_cp, false, "cp.async.{ca cg}.shared.global, cp.async.{commit_group wait_group wait_all}"},
+    {"bra", decode_branch, false, "bra{.uni}"},
+    {"brx", decode_branch_indexed, true, "brx.idx{.uni}"},
+    {"call", decode_call, true, "call{.uni}, direct, through pointers; vprintf, __assertfail, malloc, free"},
+    {"ret", decode_ret, true, "ret{.uni}"},
+    {"exit", decode_exit, true, "exit"},
+    {"trap", decode_trap, true, "trap"},
+    {"brkpt", decode_trap, true, "brkpt"},
+    {"bar", decode_barrier, true, "bar{.cta}.{sync arrive red.OP}, bar.warp.sync"},
+    {"barrier", decode_barrier, true, "barrier{.cta}.{sync arrive red.OP}{.aligned}"},
+    {"membar", decode_fence, false, "membar.{cta gl sys}"},
+    {"fence", decode_fence, false, "fence{.sc .acq_rel}.scope, fence.proxy"},
+    {"shfl", decode_shuffle, true, "shfl.sync.{up down bfly idx}.b32"},
+    {"vote", decode_vote, true, "vote.sync.{all any uni}.pred, vote.sync.ballot.b32"},
+    {"match", decode_match, true, "match.{any all}.sync.{b32 b64}"},
+    {"redux", decode_redux, true, "redux.sync.OP.{u32 s32 b32}"},
+    {"elect", decode_elect, true, "elect.sync"},
+    {"activemask", decode_activemask, true, "activemask.b32"},
+    {"nanosleep", decode_nanosleep, true, "nanosleep.u32"},
+    {"prefetch", decode_nop, false, "prefetch: does nothing"},
+    {"prefetchu", decode_nop, false, "prefetchu: does nothing"},
+    {"discard", decode_nop, false, "discard: does nothing"},
+    {"applypriority", decode_nop, false, "applypriority: does nothing"},
+    {"pmevent", decode_nop, false, "pmevent: does nothing"},
+    {"griddepcontrol", decode_nop, false, "griddepcontrol: does nothing"},
+    {"setmaxnreg", decode_nop, false, "setmaxnreg: does nothing"},
+};
+
+const struct opcode *opcode_find(const char *name, size_t length)
+{
+    for (unsigned i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
+        if (strlen(opcodes[i].name) == length && memcmp(opcodes[i].name, name, length) == 0)
+            return &opcodes[i];
+    }
+    return NULL;
+}
