@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands and those who send them: right and wrong arguments, many, rude and dying front ends."""
 import os
-import re
+import pty
 import shutil
 import signal
 import socket
@@ -105,6 +105,23 @@ class Commands(harness.TestCase):
                 self.assertEqual(process.stdout.readline(), f"{value}.0\n")
         for process in both:
             process.communicate()
+
+    def test_at_a_terminal(self):
+        program = os.path.join(self.root, "bin/nvidia-cuda-mps-control")
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(program, [program], self.environment)
+        os.write(terminal, b"get_default_active_thread_percentage\nquit\n")
+        output = b""
+        try:
+            while data := os.read(terminal, 4096):
+                output += data
+        except OSError:  # the other end is closed
+            pass
+        os.close(terminal)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        self.assertIn(b"100.0", output)
+        self.assertIsNone(self.daemon_pid())
 
     def test_kubernetes_device_plugin(self):
         done = self.mps("set_default_device_pinned_mem_limit 0 20350M\n"
