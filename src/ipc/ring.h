@@ -37,6 +37,7 @@ struct ring {
     uint32_t cursor;     /* our own cursor: tail at the producer, head at the consumer */
     uint32_t peer;       /* the other cursor as last seen */
     uint32_t pending;    /* consumer: size of the message that ring_next() gave out */
+    uint32_t published;  /* consumer: `head` as last stored; behind the cursor during a burst */
     uint32_t kicked;     /* consumer: ring_kick() was called */
 };
 
@@ -74,7 +75,7 @@ bool ring_wait_space(struct ring *ring, uint32_t size, bool (*alive)(void *conte
  * rules (and the ring stays where it is). In `buffer` the size word is the checked one. */
 int ring_next(struct ring *ring, void *buffer, uint32_t capacity);
 
-/* Gives the place of the message back to the producer. */
+/* Gives the place of the message back to the producer, at the latest with the last of a burst. */
 void ring_release(struct ring *ring);
 
 /* Waits until there is a message, ring_kick(), or `timeout_ns` (0 = no limit) is over: spins for
