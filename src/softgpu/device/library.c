@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fatbin.h"
+#include "link.h"
 #include "soft_context.h"
 #include "soft_memory.h"
 #include "soft_module.h"
@@ -53,6 +54,20 @@ static CUresult compile(const struct fatbin_part *part, const struct jit_log *lo
     return CUDA_SUCCESS;
 }
 
+/* The parts of a program that was compiled with relocatable code. */
+static CUresult link_and_compile(const struct fatbin_code *code, const struct jit_log *log,
+                                 struct sg_module **ret_code)
+{
+    struct fatbin_part whole;
+    CUresult result;
+
+    if (fatbin_link(code, &whole))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = compile(&whole, log, ret_code);
+    free(whole.text);
+    return result;
+}
+
 static CUresult load_code(const void *image, const struct jit_log *log, struct sg_module **ret_code)
 {
     struct fatbin_code code;
@@ -64,12 +79,8 @@ static CUresult load_code(const void *image, const struct jit_log *log, struct s
         report(log, reason.text);
         return fatbin_result(error);
     }
-    if (code.count == 1) {
-        result = compile(&code.parts[0], log, ret_code);
-    } else {
-        report(log, "programs of several relocatable parts are not linked");
-        result = CUDA_ERROR_NOT_SUPPORTED;
-    }
+    result = code.count == 1 ? compile(&code.parts[0], log, ret_code)
+                             : link_and_compile(&code, log, ret_code);
     fatbin_code_fini(&code);
     return result;
 }

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One module out of several: the first part's header, then a declaration of every function, then the
+ * variables, then the bodies; so whatever is used has been said before.
+ */
+#include "link.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statement.h"
+
+struct piece {
+    struct statement statement;
+    unsigned part;
+    bool is_left_out;
+};
+
+struct linking {
+    struct piece *pieces;
+    size_t count;
+    const struct piece **privates; /* those whose name means nothing outside their part */
+    size_t private_count;
+    FILE *out;
+};
+
+static int collect(struct linking *linking, const struct fatbin_part *part, unsigned number)
+{
+    const char *cursor = part->text, *end = part->text + part->size;
+    struct piece piece = {.part = number};
+
+    while (statement_next(&cursor, end, &piece.statement)) {
+        struct piece *pieces =
+            reallocarray(linking->pieces, linking->count + 1, sizeof(*linking->pieces));
+
+        if (!pieces)
+            return -ENOMEM;
+        pieces[linking->count++] = piece;
+        linking->pieces = pieces;
+    }
+    return 0;
+}
+
+static bool is_named(const struct statement *statement)
+{
+    return statement->kind == STATEMENT_FUNCTION || statement->kind == STATEMENT_VARIABLE;
+}
+
+static bool is_definition(const struct statement *statement)
+{
+    return statement->kind == STATEMENT_FUNCTION ? statement->has_body : !statement->is_extern;
+}
+
+/* Whether two pieces mean the same thing. */
+static bool is_same(const struct piece *one, const struct piece *other)
+{
+    if (one->statement.kind != other->statement.kind ||
+        !span_equal(one->statement.name, other->statement.name))
+        return false;
+    return one->part == other->part ||
+           (one->statement.is_shared_name && other->statement.is_shared_name);
+}
+
+/* Of those that mean the same, the first definition stays; without one, the first declaration. */
+static void leave_out_doubles(struct linking *linking)
+{
+    for (size_t i = 0; i < linking->count; i++) {
+        struct piece *kept = &linking->pieces[i];
+
+        for (size_t j = i + 1; j < linking->count && is_named(&kept->statement); j++) {
+            struct piece *other = &linking->pieces[j];
+
+            if (kept->is_left_out || other->is_left_out || !is_same(kept, other))
+                continue;
+            if (is_definition(&kept->statement) || !is_definition(&other->statement))
+                other->is_left_out = true;
+            else
+                kept->is_left_out = true;
+        }
+    }
+}
+
+static bool is_private(const struct linking *linking, struct span name, unsigned part)
+{
+    for (size_t i = 0; i < linking->private_count; i++) {
+        const struct piece *piece = linking->privates[i];
+
+        if (piece->part == part && span_equal(piece->statement.name, name))
+            return true;
+    }
+    return false;
+}
+
+/* They are few, and looked through for every word of the text. */
+static int find_privates(struct linking *linking)
+{
+    linking->privates = calloc(linking->count + 1, sizeof(*linking->privates));
+    if (!linking->privates)
+        return -ENOMEM;
+    for (size_t i = 0; i < linking->count; i++) {
+        const struct statement *statement = &linking->pieces[i].statement;
+
+        if (is_named(statement) && !statement->is_shared_name)
+            linking->privates[linking->private_count++] = &linking->pieces[i];
+    }
+    return 0;
+}
+
+/* Copies a part's text with its private names marked. */
+static void put_text(const struct linking *linking, const char *text, size_t size, unsigned part)
+{
+    const char *cursor = text, *end = text + size, *done = text;
+    struct span token;
+
+    while (token_next(&cursor, end, &token)) {
+        if (!token_is_name(token) || !is_private(linking, token, part))
+            continue;
+        fwrite(done, 1, cursor - done, linking->out);
+        fprintf(linking->out, "$part%u", part);
+        done = cursor;
+    }
+    fwrite(done, 1, end - done, linking->out);
+}
+
+static void put_headers(const struct linking *linking)
+{
+    for (size_t i = 0; i < linking->count; i++) {
+        const struct piece *piece = &linking->pieces[i];
+
+        if (piece->part == 0 && piece->statement.kind == STATEMENT_HEADER)
+            fprintf(linking->out, "%.*s", (int)piece->statement.text.size,
+                    piece->statement.text.text);
+    }
+}
+
+static void put_declarations(const struct linking *linking)
+{
+    for (size_t i = 0; i < linking->count; i++) {
+        const struct piece *piece = &linking->pieces[i];
+        const struct statement *statement = &piece->statement;
+
+        if (statement->kind != STATEMENT_FUNCTION || piece->is_left_out || statement->is_kernel)
+            continue;
+        put_text(linking, statement->text.text,
+                 statement->has_body ? statement->head_size : statement->text.size, piece->part);
+        fputs(statement->has_body ? ";\n" : "\n", linking->out);
+    }
+}
+
+static void put_kind(const struct linking *linking, enum statement_kind kind)
+{
+    for (size_t i = 0; i < linking->count; i++) {
+        const struct piece *piece = &linking->pieces[i];
+        const struct statement *statement = &piece->statement;
+
+        if (statement->kind != kind || piece->is_left_out)
+            continue;
+        if (kind == STATEMENT_FUNCTION && !statement->has_body)
+            continue;
+        put_text(linking, statement->text.text, statement->text.size, piece->part);
+        fputc('\n', linking->out);
+    }
+}
+
+static int put_all(struct linking *linking, struct fatbin_part *ret_part)
+{
+    struct fatbin_part part = {0};
+
+    linking->out = open_memstream(&part.text, &part.size);
+    if (!linking->out)
+        return -ENOMEM;
+    leave_out_doubles(linking);
+    put_headers(linking);
+    put_declarations(linking);
+    put_kind(linking, STATEMENT_VARIABLE);
+    put_kind(linking, STATEMENT_FUNCTION);
+    put_kind(linking, STATEMENT_OTHER);
+    if (fclose(linking->out)) {
+        free(part.text);
+        return -ENOMEM;
+    }
+    *ret_part = part;
+    return 0;
+}
+
+int fatbin_link(const struct fatbin_code *code, struct fatbin_part *ret_part)
+{
+    struct linking linking = {0};
+    int error = 0;
+
+    for (unsigned i = 0; i < code->count && !error; i++)
+        error = collect(&linking, &code->parts[i], i);
+    if (!error)
+        error = find_privates(&linking);
+    if (!error)
+        error = put_all(&linking, ret_part);
+    free(linking.privates);
+    free(linking.pieces);
+    return error;
+}
