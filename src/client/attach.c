@@ -60,8 +60,8 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
     r = sock_connect(path, &attempt->socket);
     if (r == 0)
         return ATTACHED;
-    text_format(attempt->why, attempt->why_size, "nobody serves %s (%s); start one with: funnel start",
-                path, strerror(-r));
+    text_format(attempt->why, attempt->why_size,
+                "nobody serves %s (%s); start one with: funnel start", path, strerror(-r));
     attempt->status = CUDA_ERROR_MPS_CONNECTION_FAILED;
     return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR ? ATTACH_NOBODY : ATTACH_REFUSED;
 }
@@ -226,8 +226,8 @@ static void take_devices(struct client *made, int count)
 {
     uint32_t indices[ATTACH_DEVICES_MAX];
 
-    made->device_count = environment_visible_devices(getenv("CUDA_VISIBLE_DEVICES"), made->records,
-                                                     count, indices);
+    made->device_count =
+        environment_visible_devices(getenv("CUDA_VISIBLE_DEVICES"), made->records, count, indices);
     for (int i = 0; i < made->device_count; i++) {
         struct device *device = &made->devices[i];
         uint64_t granularity;

@@ -82,8 +82,7 @@ static void after_fork_in_child(void)
 static void watch_fork(void)
 {
     if (!fork_watched)
-        fork_watched =
-            pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+        fork_watched = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
 /* ---- deciding ---- */

@@ -47,8 +47,8 @@ enum fence_patience {
     FENCE_SLEEP, /* sleep at once (CU_CTX_SCHED_BLOCKING_SYNC) */
 };
 
-/* Waits. `stream` is the handle of the word's stream, for being woken; 0 = poll. Returns early, with
- * the reason, when the fence will never pass. */
+/* Waits. `stream` is the handle of the word's stream, for being woken; 0 = poll. Returns early,
+ * with the reason, when the fence will never pass. */
 CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_patience patience);
 
 /* Waits for every number issued so far for `device`, of streams that are gone as well. */

@@ -8,8 +8,9 @@
 enum place {
     PLACE_PAGEABLE, /* the program's own memory: the GPU does not reach it */
     PLACE_DEVICE,
-    PLACE_PINNED, /* host memory of the window */
-    PLACE_NOWHERE, /* inside the window, and nothing is there; or a range that leaves its allocation */
+    PLACE_PINNED,  /* host memory of the window */
+    PLACE_NOWHERE, /* inside the window, and nothing is there; or a range that leaves its allocation
+                    */
 };
 
 /* Where `size` bytes at an address are; size 0 asks about the address alone. */

@@ -98,7 +98,8 @@ CUresult module_global(struct module *module, const char *name, uint64_t *ret_ad
                        uint64_t *ret_size);
 struct module *module_lookup(CUmodule handle);
 
-/* How many kernels a module has, and the names of the first `count`, each for the caller to free. */
+/* How many kernels a module has, and the names of the first `count`, each for the caller to free.
+ */
 CUresult module_kernel_names(struct module *module, char **names, unsigned count,
                              unsigned *ret_total);
 

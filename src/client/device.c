@@ -136,9 +136,8 @@ CUresult client_cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
         return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    return text_copy(pciBusId, (size_t)len, device->record->pci_bus_id)
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    return text_copy(pciBusId, (size_t)len, device->record->pci_bus_id) ? CUDA_SUCCESS
+                                                                        : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* "domain:bus:device.function"; the domain and the function may be left out. */
@@ -187,17 +186,14 @@ CUresult client_cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
         return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    prop->maxThreadsPerBlock =
-        device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    prop->maxThreadsPerBlock = device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     for (int i = 0; i < 3; i++) {
-        prop->maxThreadsDim[i] =
-            device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i);
+        prop->maxThreadsDim[i] = device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i);
         prop->maxGridSize[i] = device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i);
     }
     prop->sharedMemPerBlock =
         device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-    prop->totalConstantMemory =
-        device_attribute(device, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY);
+    prop->totalConstantMemory = device_attribute(device, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY);
     prop->SIMDWidth = device_attribute(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
     prop->memPitch = device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_PITCH);
     prop->regsPerBlock = device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
@@ -247,7 +243,7 @@ CUresult client_cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
         return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    *maxWidthInElements = (size_t)device_attribute(
-        device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
+    *maxWidthInElements =
+        (size_t)device_attribute(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
     return CUDA_SUCCESS;
 }

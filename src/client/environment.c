@@ -28,8 +28,7 @@ bool environment_socket_path(char *path, size_t capacity)
         return text_format(path, capacity, "/run/funnel/%s", HELLO_SOCKET_NAME);
     if (runtime && *runtime)
         return text_format(path, capacity, "%s/funnel/%s", runtime, HELLO_SOCKET_NAME);
-    return text_format(path, capacity, "/tmp/funnel-%u/%s", (unsigned)geteuid(),
-                       HELLO_SOCKET_NAME);
+    return text_format(path, capacity, "/tmp/funnel-%u/%s", (unsigned)geteuid(), HELLO_SOCKET_NAME);
 }
 
 /* "1G", "512MB", "4096": bytes; 0 when it is not a size. */

@@ -10,7 +10,8 @@
 #include "attach.h"
 #include "hello.h"
 
-/* Path of the daemon's socket, by the rules of CUDA_MPS_PIPE_DIRECTORY: false when it is too long. */
+/* Path of the daemon's socket, by the rules of CUDA_MPS_PIPE_DIRECTORY: false when it is too long.
+ */
 bool environment_socket_path(char *path, size_t capacity);
 
 /* The limits that the process asks for itself (CUDA_MPS_...). */

@@ -202,13 +202,13 @@ CUresult client_cuEventSynchronize(CUevent hEvent)
 
     if (result != CUDA_SUCCESS)
         return result;
-    sleep = record.flags & CU_EVENT_BLOCKING_SYNC ||
-            record.context_flags & CU_CTX_SCHED_BLOCKING_SYNC;
+    sleep =
+        record.flags & CU_EVENT_BLOCKING_SYNC || record.context_flags & CU_CTX_SCHED_BLOCKING_SYNC;
     if (record.pending) {
         bool alive = handles_get(&client->handles, WIRE_STREAM, record.stream) != NULL;
 
-        result = fence_wait(record.fence, alive ? record.stream : 0,
-                            sleep ? FENCE_SLEEP : FENCE_SPIN);
+        result =
+            fence_wait(record.fence, alive ? record.stream : 0, sleep ? FENCE_SLEEP : FENCE_SPIN);
     }
     return result != CUDA_SUCCESS ? result : client_sync_error();
 }

@@ -10,8 +10,7 @@ CUresult function_resolve(struct context *context, CUfunction handle,
                           struct function **ret_function)
 {
     struct kernel *kernel;
-    struct function *function =
-        handles_get(&client->handles, WIRE_FUNCTION, (uint64_t)handle);
+    struct function *function = handles_get(&client->handles, WIRE_FUNCTION, (uint64_t)handle);
 
     if (function) {
         *ret_function = function;

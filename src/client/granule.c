@@ -21,8 +21,8 @@ static CUresult receive_descriptor(uint32_t kind, uint64_t address, int *ret_fd)
     struct socket_message message;
     size_t fd_count;
     int fd = -1;
-    ssize_t bytes = sock_recv(client->socket, &message, sizeof(message), &fd, 1, &fd_count,
-                              RECEIVE_TIMEOUT_MS);
+    ssize_t bytes =
+        sock_recv(client->socket, &message, sizeof(message), &fd, 1, &fd_count, RECEIVE_TIMEOUT_MS);
 
     if (bytes == sizeof(message) && fd_count == 1 && message.kind == kind &&
         message.value == address) {

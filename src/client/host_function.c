@@ -50,7 +50,8 @@ static struct job *next_job(void)
 
     while (list_empty(&runner.jobs))
         pthread_cond_wait(&runner.wake, &runner.lock);
-    list_for_each(struct job, job, &runner.jobs, link) {
+    list_for_each(struct job, job, &runner.jobs, link)
+    {
         if (fence_passed(job->fence) || client_error() != CUDA_SUCCESS) {
             list_remove(&job->link);
             return job;

@@ -9,7 +9,7 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 
-#define HOST_FLAGS                                                                                 \
+#define HOST_FLAGS \
     (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
 
 CUresult client_cuMemHostAlloc(void **pp, size_t bytesize, unsigned Flags)

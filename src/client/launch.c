@@ -90,8 +90,8 @@ static CUresult check_cooperative(const CUlaunchConfig *config, const struct fun
     };
     struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_reply out;
     const struct device *device = function->module->context->device;
-    CUresult result = wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&client->channel,
-                                                                                &in, &out);
+    CUresult result =
+        wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&client->channel, &in, &out);
     uint64_t room;
 
     if (result != CUDA_SUCCESS)
@@ -224,13 +224,11 @@ CUresult client_cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDim
 }
 
 CUresult client_cuLaunchCooperativeKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY,
-                                          unsigned gridDimZ, unsigned blockDimX,
-                                          unsigned blockDimY, unsigned blockDimZ,
-                                          unsigned sharedMemBytes, CUstream hStream,
-                                          void **kernelParams)
+                                          unsigned gridDimZ, unsigned blockDimX, unsigned blockDimY,
+                                          unsigned blockDimZ, unsigned sharedMemBytes,
+                                          CUstream hStream, void **kernelParams)
 {
-    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
-                                   .value.cooperative = 1};
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
     CUlaunchConfig config = {
         .gridDimX = gridDimX,
         .gridDimY = gridDimY,

@@ -40,11 +40,9 @@ static bool valid_shared(const CUlaunchConfig *config, const int32_t *function,
            (most == 0 || total <= most);
 }
 
-CUresult launch_check(const CUlaunchConfig *config, const int32_t *function,
-                      const int32_t *device)
+CUresult launch_check(const CUlaunchConfig *config, const int32_t *function, const int32_t *device)
 {
-    uint64_t threads =
-        (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
+    uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
 
     if (!valid_grid(config, device) || !valid_block(config, device))
         return CUDA_ERROR_INVALID_VALUE;

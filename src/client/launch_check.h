@@ -8,7 +8,6 @@
 #include "cuda_abi.h"
 
 /* Both arrays are indexed by their enumerations. CUDA's own answer, CUDA_SUCCESS included. */
-CUresult launch_check(const CUlaunchConfig *config, const int32_t *function,
-                      const int32_t *device);
+CUresult launch_check(const CUlaunchConfig *config, const int32_t *function, const int32_t *device);
 
 #endif

@@ -102,7 +102,8 @@ static struct module *find_module(struct library *library, struct context *conte
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
-    list_for_each(struct module, module, &context->modules, link) {
+    list_for_each(struct module, module, &context->modules, link)
+    {
         if (module->library == library)
             return module;
     }
@@ -124,8 +125,10 @@ static struct module *any_module_of(struct library *library)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
-    list_for_each(struct context, context, &client->contexts, link) {
-        list_for_each(struct module, module, &context->modules, link) {
+    list_for_each(struct context, context, &client->contexts, link)
+    {
+        list_for_each(struct module, module, &context->modules, link)
+        {
             if (module->library == library)
                 return module;
         }
@@ -135,8 +138,7 @@ static struct module *any_module_of(struct library *library)
 
 CUresult client_cuLibraryUnload(CUlibrary handle)
 {
-    struct library *library =
-        handles_remove(&client->handles, CLIENT_LIBRARY, (uint64_t)handle);
+    struct library *library = handles_remove(&client->handles, CLIENT_LIBRARY, (uint64_t)handle);
     struct module *module;
 
     if (!library)
@@ -160,7 +162,8 @@ static struct kernel *find_kernel(struct library *library, const char *name)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
-    list_for_each(struct kernel, kernel, &library->kernels, link) {
+    list_for_each(struct kernel, kernel, &library->kernels, link)
+    {
         if (strcmp(kernel->name, name) == 0)
             return kernel;
     }
@@ -198,8 +201,8 @@ static void cache_function(struct kernel *kernel, struct context *context,
 CUresult kernel_function(struct kernel *kernel, struct context *context,
                          struct function **ret_function)
 {
-    uint64_t cached = __atomic_load_n(
-        &kernel->functions[context->device->ordinal % KERNEL_CACHE], __ATOMIC_ACQUIRE);
+    uint64_t cached = __atomic_load_n(&kernel->functions[context->device->ordinal % KERNEL_CACHE],
+                                      __ATOMIC_ACQUIRE);
     struct function *function = handles_get(&client->handles, WIRE_FUNCTION, cached);
     struct module *module;
     CUresult result;
@@ -265,8 +268,7 @@ static CUresult kernel_names(CUlibrary handle, char **names, unsigned count, uns
         return CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
         result = library_module(library, library_context(), &module);
-    return result != CUDA_SUCCESS ? result
-                                  : module_kernel_names(module, names, count, ret_total);
+    return result != CUDA_SUCCESS ? result : module_kernel_names(module, names, count, ret_total);
 }
 
 CUresult client_cuLibraryGetKernelCount(unsigned *count, CUlibrary lib)

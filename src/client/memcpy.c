@@ -53,8 +53,8 @@ CUresult client_cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, si
     return copy_on(NULL, dstDevice, SIDE_DEVICE, srcDevice, SIDE_DEVICE, ByteCount, true);
 }
 
-CUresult client_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice,
-                                     size_t ByteCount, CUstream hStream)
+CUresult client_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
+                                     CUstream hStream)
 {
     return copy_on(hStream, dstDevice, SIDE_DEVICE, srcDevice, SIDE_DEVICE, ByteCount, false);
 }

@@ -45,11 +45,11 @@ static CUresult copy_corners(const struct corner *dst, const struct corner *src,
     CUresult result = stream_enter(handle, &stream);
 
     if (result == CUDA_SUCCESS)
-        result = place_corner(dst, width, height, &box.dst, &box.dst_pitch, &box.dst_height,
-                              &dst_side);
+        result =
+            place_corner(dst, width, height, &box.dst, &box.dst_pitch, &box.dst_height, &dst_side);
     if (result == CUDA_SUCCESS)
-        result = place_corner(src, width, height, &box.src, &box.src_pitch, &box.src_height,
-                              &src_side);
+        result =
+            place_corner(src, width, height, &box.src, &box.src_pitch, &box.src_height, &src_side);
     if (result != CUDA_SUCCESS)
         return result;
     return copy_box(&box, dst_side, src_side, stream, sync);

@@ -160,8 +160,8 @@ CUresult client_cuMemFree_v2(CUdeviceptr dptr)
     heap = heap_of_device_pointer(dptr);
     if (!heap)
         return CUDA_ERROR_INVALID_VALUE;
-    result = stream_drain_device(heap == &client->host_heap ? context->device
-                                                            : memory_device_of(dptr));
+    result =
+        stream_drain_device(heap == &client->host_heap ? context->device : memory_device_of(dptr));
     if (result != CUDA_SUCCESS)
         return result;
     free(heap_give(heap, dptr));

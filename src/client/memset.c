@@ -98,8 +98,7 @@ CUresult client_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigne
     return set(&(struct fill){dstDevice, dstPitch, ui, 4, Width, Height}, NULL, true);
 }
 
-CUresult client_cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N,
-                                CUstream hStream)
+CUresult client_cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream)
 {
     return set(&(struct fill){dstDevice, N, uc, 1, N, 1}, hStream, false);
 }

@@ -114,7 +114,8 @@ static void forget_contents(struct module *module)
 {
     list_for_each_safe(struct function, function, &module->functions, link)
         function_destroy(function);
-    list_for_each_safe(struct global, global, &module->globals, link) {
+    list_for_each_safe(struct global, global, &module->globals, link)
+    {
         memory_remove_global(global->address);
         free(global);
     }
@@ -158,7 +159,8 @@ static struct function *known_function(struct module *module, const char *name)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
-    list_for_each(struct function, function, &module->functions, link) {
+    list_for_each(struct function, function, &module->functions, link)
+    {
         if (strcmp(function->name, name) == 0)
             return function;
     }
@@ -213,8 +215,8 @@ CUresult module_function(struct module *module, const char *name, struct functio
     list_init(&function->link);
     function->name = strdup(name);
     function->handle = handles_add(&client->handles, WIRE_FUNCTION, function);
-    result = function->name && function->handle ? fetch_function(function)
-                                                : CUDA_ERROR_OUT_OF_MEMORY;
+    result =
+        function->name && function->handle ? fetch_function(function) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result != CUDA_SUCCESS) {
         function_destroy(function);
         return result;

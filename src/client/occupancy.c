@@ -22,8 +22,8 @@ static CUresult blocks_per_sm(const struct function *function, int block_size, s
         .flags = flags,
     };
     struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_reply out;
-    CUresult result = wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&client->channel,
-                                                                                &in, &out);
+    CUresult result =
+        wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&client->channel, &in, &out);
 
     if (result == CUDA_SUCCESS)
         *ret_blocks = out.numBlocks;
@@ -31,8 +31,7 @@ static CUresult blocks_per_sm(const struct function *function, int block_size, s
 }
 
 CUresult client_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks,
-                                                                     CUfunction func,
-                                                                     int blockSize,
+                                                                     CUfunction func, int blockSize,
                                                                      size_t dynamicSMemSize,
                                                                      unsigned flags)
 {
@@ -77,8 +76,7 @@ CUresult client_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize,
 
 /* The largest block wins among those that keep as many threads of a multiprocessor busy. */
 static CUresult best_block(const struct function *function, CUoccupancyB2DSize shared_for,
-                           size_t shared, int limit, unsigned flags, int *ret_grid,
-                           int *ret_block)
+                           size_t shared, int limit, unsigned flags, int *ret_grid, int *ret_block)
 {
     const struct device *device = function->module->context->device;
     int warp = device_attribute(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
@@ -98,17 +96,18 @@ static CUresult best_block(const struct function *function, CUoccupancyB2DSize s
         if (blocks * size > best_threads) {
             best_threads = blocks * size;
             *ret_block = size;
-            *ret_grid =
-                blocks * device_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+            *ret_grid = blocks * device_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         }
         size = size % warp ? size - size % warp : size - warp;
     }
     return CUDA_SUCCESS;
 }
 
-CUresult client_cuOccupancyMaxPotentialBlockSizeWithFlags(
-    int *minGridSize, int *blockSize, CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize,
-    size_t dynamicSMemSize, int blockSizeLimit, unsigned flags)
+CUresult
+client_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
+                                                 CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+                                                 size_t dynamicSMemSize, int blockSizeLimit,
+                                                 unsigned flags)
 {
     struct function *function;
     CUresult result;

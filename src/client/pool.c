@@ -46,7 +46,8 @@ static struct pending *pop_ready(struct device *device)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pools.lock);
 
-    list_for_each(struct pending, pending, &pools.pending, link) {
+    list_for_each(struct pending, pending, &pools.pending, link)
+    {
         if (pending->device == device && fence_passed(pending->fence)) {
             list_remove(&pending->link);
             return pending;
@@ -59,7 +60,8 @@ static bool oldest_fence(struct device *device, struct fence *ret_fence, uint64_
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pools.lock);
 
-    list_for_each(struct pending, pending, &pools.pending, link) {
+    list_for_each(struct pending, pending, &pools.pending, link)
+    {
         if (pending->device == device) {
             *ret_fence = pending->fence;
             *ret_stream = pending->stream;
@@ -89,7 +91,8 @@ static bool take_from_stream(uint64_t stream, uint64_t size, uint64_t *ret_addre
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pools.lock);
 
-    list_for_each(struct pending, pending, &pools.pending, link) {
+    list_for_each(struct pending, pending, &pools.pending, link)
+    {
         if (pending->stream == stream && pending->size == size) {
             *ret_address = pending->address;
             list_remove(&pending->link);
@@ -132,7 +135,8 @@ CUresult client_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hSt
 
 static bool already_pending_locked(uint64_t address)
 {
-    list_for_each(struct pending, pending, &pools.pending, link) {
+    list_for_each(struct pending, pending, &pools.pending, link)
+    {
         if (pending->address == address)
             return true;
     }

@@ -25,8 +25,8 @@ struct staging_ring {
 
 /* Takes a slot, one that is ready if there is any: false when all are taken. The taker has to wait
  * for its fence if ret_must_wait says so. */
-bool staging_ring_take(struct staging_ring *ring, bool (*passed)(struct fence),
-                       unsigned *ret_slot, bool *ret_must_wait);
+bool staging_ring_take(struct staging_ring *ring, bool (*passed)(struct fence), unsigned *ret_slot,
+                       bool *ret_must_wait);
 
 /* `fence` may be NULL: nothing on the device uses the slot. */
 void staging_ring_give(struct staging_ring *ring, unsigned slot, const struct fence *fence);

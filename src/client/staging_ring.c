@@ -10,8 +10,8 @@ static void take(struct staging_ring *ring, unsigned slot)
     ring->next = (slot + 1) % ring->count;
 }
 
-bool staging_ring_take(struct staging_ring *ring, bool (*passed)(struct fence),
-                       unsigned *ret_slot, bool *ret_must_wait)
+bool staging_ring_take(struct staging_ring *ring, bool (*passed)(struct fence), unsigned *ret_slot,
+                       bool *ret_must_wait)
 {
     unsigned oldest = ring->count;
 

@@ -227,7 +227,8 @@ static CUresult fence_all(struct context *context, struct device *device)
     CUresult result = CUDA_SUCCESS;
     struct fence fence;
 
-    list_for_each(struct stream, stream, &context->streams, link) {
+    list_for_each(struct stream, stream, &context->streams, link)
+    {
         if (result == CUDA_SUCCESS)
             result = stream_fence(stream, &fence);
     }
@@ -242,7 +243,8 @@ static uint64_t next_busy_stream(struct context *context, struct fence *ret_fenc
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
     struct stream *legacy = context->device->legacy;
 
-    list_for_each(struct stream, stream, &context->streams, link) {
+    list_for_each(struct stream, stream, &context->streams, link)
+    {
         *ret_fence = stream_fence_at(stream, fence_issued(stream->word));
         if (!fence_passed(*ret_fence))
             return stream->handle;
@@ -269,12 +271,14 @@ CUresult stream_drain_device(struct device *device)
     CUresult result = CUDA_SUCCESS;
 
     pthread_mutex_lock(&client->lock);
-    list_for_each(struct context, context, &client->contexts, link) {
+    list_for_each(struct context, context, &client->contexts, link)
+    {
         struct fence fence;
 
         if (context->device != device)
             continue;
-        list_for_each(struct stream, stream, &context->streams, link) {
+        list_for_each(struct stream, stream, &context->streams, link)
+        {
             if (result == CUDA_SUCCESS)
                 result = stream_fence(stream, &fence);
         }
@@ -374,8 +378,7 @@ void stream_destroy_all(struct context *context)
 
 CUresult client_cuStreamDestroy_v2(CUstream hStream)
 {
-    struct stream *stream =
-        handles_get(&client->handles, WIRE_STREAM, (uint64_t)hStream);
+    struct stream *stream = handles_get(&client->handles, WIRE_STREAM, (uint64_t)hStream);
 
     if (!stream || stream->kind == STREAM_LEGACY)
         return CUDA_ERROR_INVALID_HANDLE;

@@ -229,8 +229,7 @@ static void swallow_above(struct suballoc *a, struct suballoc_block *block)
 
 static int split_off(struct suballoc *a, struct suballoc_block *block, uint64_t size)
 {
-    struct suballoc_block *rest =
-        block_create(a, block->address + size, block->size - size);
+    struct suballoc_block *rest = block_create(a, block->address + size, block->size - size);
 
     if (!rest)
         return -ENOMEM;

@@ -4,7 +4,10 @@
 
 #include <stddef.h>
 
-#define ROW(result, text) {result, #result, text}
+#define ROW(result, text)     \
+    {                         \
+        result, #result, text \
+    }
 
 static const struct error_row {
     CUresult result;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The allocator over address ranges: small cases by hand, then a long random walk beside a model. */
+/* The allocator over address ranges: small cases by hand, then a long random walk beside a model.
+ */
 #include "unit.h"
 
 #include <errno.h>
