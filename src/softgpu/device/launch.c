@@ -101,14 +101,31 @@ static CUresult check_shape(const struct launch_request *request, const struct k
     return CUDA_SUCCESS;
 }
 
-static CUresult check_cooperative(const struct launch_request *request, const struct kernel *kernel,
-                                  const struct device *device)
+static unsigned sms_of(const struct stream *stream)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < SG_MAX_SMS / 64; i++)
+        count += __builtin_popcountll(stream->sms[i]);
+    return count ? count : stream->context->device->sm_count;
+}
+
+/* A block must fit on an SM; a cooperative grid must fit on all of them at once. */
+static CUresult check_room(const struct launch_request *request, const struct kernel *kernel,
+                           const struct stream *stream)
 {
     unsigned threads = request->block[0] * request->block[1] * request->block[2];
-    uint64_t blocks = (uint64_t)request->grid[0] * request->grid[1] * request->grid[2];
-    uint64_t fit = sg_occupancy(device->engine, kernel->info, threads, request->shared);
+    uint64_t fit = sg_occupancy(stream->context->device->engine, kernel->info, threads,
+                                request->shared);
+    uint64_t blocks;
 
-    if (request->cooperative && blocks > fit * device->sm_count)
+    if (fit == 0)
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (!request->cooperative)
+        return CUDA_SUCCESS;
+    if (__builtin_mul_overflow((uint64_t)request->grid[0] * request->grid[1], request->grid[2],
+                               &blocks) ||
+        blocks > fit * sms_of(stream))
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     return CUDA_SUCCESS;
 }
@@ -185,7 +202,7 @@ static CUresult submit_locked(const struct launch_request *request, struct strea
     CUresult result = kernel_resolve_locked(request->function, stream->context, &kernel, &module);
 
     if (result || (result = check_shape(request, kernel)) ||
-        (result = check_cooperative(request, kernel, stream->context->device)))
+        (result = check_room(request, kernel, stream)))
         return result;
     if (kernel->info->params_size > PARAMS_LIMIT)
         return CUDA_ERROR_INVALID_VALUE;
