@@ -68,7 +68,8 @@ static bool hello_fits(struct session *session)
 
     if (hello->version == HELLO_VERSION && hello->api_hash == WIRE_API_HASH)
         return true;
-    log_line("Client " CLIENT_FORMAT " was built from another version of Funnel", CLIENT_ARGS(session));
+    log_line("Client " CLIENT_FORMAT " was built from another version of Funnel",
+             CLIENT_ARGS(session));
     attach_refuse(session->socket, CUDA_ERROR_MPS_CONNECTION_FAILED,
                   "client library and server differ (%u.%016llx and %u.%016llx): restart the "
                   "daemon after an update",
@@ -222,8 +223,7 @@ static bool take_partition(struct session *session, unsigned device)
 
     if (share >= 10000 || !partitions->group_count)
         return true;
-    CUresult result =
-        partitions_take(partitions, sm_count, &session->device[device].partition);
+    CUresult result = partitions_take(partitions, sm_count, &session->device[device].partition);
     if (result == CUDA_SUCCESS) {
         log_line("Client " CLIENT_FORMAT ": Active Threads Percentage set to %u.%u, %u SMs",
                  CLIENT_ARGS(session), share / 100, share % 100 / 10, sm_count);

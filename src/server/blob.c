@@ -116,6 +116,5 @@ CUresult blob_take(struct session *session, uint32_t id, uint64_t size, void **r
 
 void blob_drop_all(struct session *session)
 {
-    list_for_each_safe(struct blob, blob, &session->blobs, link)
-        blob_destroy(session, blob);
+    list_for_each_safe(struct blob, blob, &session->blobs, link) blob_destroy(session, blob);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blobs: what is too long for the ring comes as a memory file over the socket, under a number that a
- * command names.
+ * Blobs: what is too long for the ring comes as a memory file over the socket, under a number that
+ * a command names.
  */
 #pragma once
 

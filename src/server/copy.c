@@ -12,8 +12,8 @@ static bool check_range(struct session *session, const char *call, const char *a
 {
     if (memory_covers(session, address, size))
         return true;
-    session_complain(session, "%s: %s: %llu bytes at %#llx are not all the client's", call, argument,
-                     (unsigned long long)size, (unsigned long long)address);
+    session_complain(session, "%s: %s: %llu bytes at %#llx are not all the client's", call,
+                     argument, (unsigned long long)size, (unsigned long long)address);
     return false;
 }
 
@@ -66,8 +66,8 @@ CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,
         result = stream_begin(hStream);
     /* The driver takes pageable bytes before it returns, so the message may go away. */
     if (result == CUDA_SUCCESS && in->data_size)
-        result = driver.cuMemcpyHtoDAsync_v2(in->dstDevice, in->data, in->data_size,
-                                             hStream->driver);
+        result =
+            driver.cuMemcpyHtoDAsync_v2(in->dstDevice, in->data, in->data_size, hStream->driver);
     count_copy(session, in->data_size);
     return stream_end(hStream, in->seq, result);
 }
@@ -84,11 +84,13 @@ static CUDA_MEMCPY3D describe_box(const struct wire_cuMemcpy3DAsync_v2 *in)
     return (CUDA_MEMCPY3D){
         .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
         .srcDevice = in->src,
-        .srcPitch = in->height > 1 || in->depth > 1 ? in->src_pitch : at_least(in->src_pitch, in->width),
+        .srcPitch =
+            in->height > 1 || in->depth > 1 ? in->src_pitch : at_least(in->src_pitch, in->width),
         .srcHeight = in->depth > 1 ? in->src_height : at_least(in->src_height, in->height),
         .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
         .dstDevice = in->dst,
-        .dstPitch = in->height > 1 || in->depth > 1 ? in->dst_pitch : at_least(in->dst_pitch, in->width),
+        .dstPitch =
+            in->height > 1 || in->depth > 1 ? in->dst_pitch : at_least(in->dst_pitch, in->width),
         .dstHeight = in->depth > 1 ? in->dst_height : at_least(in->dst_height, in->height),
         .WidthInBytes = in->width,
         .Height = in->height,

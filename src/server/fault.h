@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults. A kernel that touches what it must not takes the whole context with it, and a context that
- * is lost can not be had back in the same process. So everybody is told, and this server ends; the
- * daemon starts a fresh one.
+ * Faults. A kernel that touches what it must not takes the whole context with it, and a context
+ * that is lost can not be had back in the same process. So everybody is told, and this server ends;
+ * the daemon starts a fresh one.
  */
 #pragma once
 

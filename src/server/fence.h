@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fences: numbers that the GPU writes into shared memory behind a stream's work. Waiting for them is
- * the client's business and needs no word of the server, unless it wants to sleep.
+ * Fences: numbers that the GPU writes into shared memory behind a stream's work. Waiting for them
+ * is the client's business and needs no word of the server, unless it wants to sleep.
  */
 #pragma once
 

@@ -235,6 +235,5 @@ void hold_release_all(struct session *session)
 
 void hold_forget_all(struct session *session)
 {
-    list_for_each_safe(struct wait, wait, &session->waits, link)
-        forget(session, wait);
+    list_for_each_safe(struct wait, wait, &session->waits, link) forget(session, wait);
 }

@@ -2,9 +2,9 @@
 /*
  * Streams that wait for the client itself: for a callback of its, or for a value that it writes.
  *
- * A client that is gone will not write, so all that its streams could wait for is written down here,
- * and let go when the session ends. And as the GPU has only so many queues, which all clients share,
- * one client may hold only some of them at a time.
+ * A client that is gone will not write, so all that its streams could wait for is written down
+ * here, and let go when the session ends. And as the GPU has only so many queues, which all clients
+ * share, one client may hold only some of them at a time.
  */
 #pragma once
 

@@ -4,9 +4,11 @@
  */
 #include "host_memory.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "attach.h"
 #include "fd.h"
@@ -20,6 +22,20 @@
 
 /* What a window may keep locked for later. Beyond it, giving back is paid for at once. */
 #define IDLE_BYTES_MAX (1ull << 30)
+
+/* Page-locked memory is taken from everybody on this machine, so all clients together get no more
+ * than three quarters of it. */
+static atomic_uint_fast64_t locked_bytes;
+
+static bool reserve_memory(uint64_t size)
+{
+    uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4 * 3;
+
+    if (atomic_fetch_add(&locked_bytes, size) + size <= limit)
+        return true;
+    atomic_fetch_sub(&locked_bytes, size);
+    return false;
+}
 
 /* The smallest idle granule that is large enough and not wastefully so. */
 static struct granule *find_idle(struct window *window, uint64_t size)
@@ -75,13 +91,12 @@ static CUresult map_at(struct granule *granule)
 static CUresult make_new(struct session *session, uint64_t size, struct granule *ret_granule)
 {
     const struct devices *devices = session->window->devices;
-    struct granule granule = {
-        .kind = GRANULE_HOST, .part = devices->count, .size = size, .fd = -1};
+    struct granule granule = {.kind = GRANULE_HOST, .part = devices->count, .size = size, .fd = -1};
     CUresult result = session_enter(session, &devices->device[0]);
 
     if (result == CUDA_SUCCESS)
-        result = window_place(session->window, granule.part, size, HOST_ALIGNMENT,
-                              &granule.address);
+        result =
+            window_place(session->window, granule.part, size, HOST_ALIGNMENT, &granule.address);
     if (result != CUDA_SUCCESS)
         return result;
     result = map_at(&granule);
@@ -93,12 +108,26 @@ static CUresult make_new(struct session *session, uint64_t size, struct granule 
     return CUDA_SUCCESS;
 }
 
+static CUresult make_within_memory(struct session *session, uint64_t size,
+                                   struct granule *ret_granule)
+{
+    if (!reserve_memory(size)) {
+        session_complain(session, "fnHostGranuleCreate: no more memory can be page-locked");
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult result = make_new(session, size, ret_granule);
+    if (result != CUDA_SUCCESS)
+        atomic_fetch_sub(&locked_bytes, size);
+    return result;
+}
+
 static void unmake(struct window *window, struct granule *granule)
 {
     page_unlock((void *)(uintptr_t)granule->address);
     unmap_at(granule->address, granule->size);
     fd_close(&granule->fd);
     window_unplace(window, granule->address);
+    atomic_fetch_sub(&locked_bytes, granule->size);
 }
 
 void host_memory_retire(struct session *session, struct granule *granule)
@@ -138,7 +167,7 @@ static CUresult obtain(struct session *session, uint64_t size, struct granule *r
 {
     if (reuse_idle(session->window, size, ret_granule))
         return CUDA_SUCCESS;
-    return make_new(session, size, ret_granule);
+    return make_within_memory(session, size, ret_granule);
 }
 
 CUresult serve_fnHostGranuleCreate(struct session *session,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Page-locked host memory. Locking is cheap, unlocking stalls every client of the context; so memory
- * that is given back stays locked in its window and serves the next that asks there.
+ * Page-locked host memory. Locking is cheap, unlocking stalls every client of the context; so
+ * memory that is given back stays locked in its window and serves the next that asks there.
  */
 #pragma once
 

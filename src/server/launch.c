@@ -126,9 +126,9 @@ CUresult serve_cuOccupancyMaxActiveClusters(struct session *session,
                                             struct wire_cuOccupancyMaxActiveClusters_reply *ret_out)
 {
     CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES_MAX];
-    CUlaunchConfig config = {in->gridDimX,  in->gridDimY,  in->gridDimZ,       in->blockDimX,
-                             in->blockDimY, in->blockDimZ, in->sharedMemBytes, NULL,
-                             attributes,    0};
+    CUlaunchConfig config = {
+        in->gridDimX,  in->gridDimY,       in->gridDimZ, in->blockDimX, in->blockDimY,
+        in->blockDimZ, in->sharedMemBytes, NULL,         attributes,    0};
     CUresult result = filter_attributes(session, "cuOccupancyMaxActiveClusters", in->attributes,
                                         in->attributes_size, attributes, &config.numAttrs);
 
@@ -146,9 +146,9 @@ CUresult serve_cuOccupancyMaxPotentialClusterSize(
     struct function *f, struct wire_cuOccupancyMaxPotentialClusterSize_reply *ret_out)
 {
     CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES_MAX];
-    CUlaunchConfig config = {in->gridDimX,  in->gridDimY,  in->gridDimZ,       in->blockDimX,
-                             in->blockDimY, in->blockDimZ, in->sharedMemBytes, NULL,
-                             attributes,    0};
+    CUlaunchConfig config = {
+        in->gridDimX,  in->gridDimY,       in->gridDimZ, in->blockDimX, in->blockDimY,
+        in->blockDimZ, in->sharedMemBytes, NULL,         attributes,    0};
     CUresult result =
         filter_attributes(session, "cuOccupancyMaxPotentialClusterSize", in->attributes,
                           in->attributes_size, attributes, &config.numAttrs);

@@ -137,8 +137,8 @@ static CUresult granule_create(struct session *session, const struct device *dev
 
     if (!charge(session, granule.part, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = window_place(session->window, granule.part, size,
-                                   device->record.granularity, &granule.address);
+    CUresult result = window_place(session->window, granule.part, size, device->record.granularity,
+                                   &granule.address);
     if (result == CUDA_SUCCESS) {
         result = fill_place(session, device, &granule);
         if (result != CUDA_SUCCESS)

@@ -33,13 +33,13 @@ static CUresult divide(struct partitions *partitions)
 {
     CUdevResource all, rest;
     unsigned count = PARTITION_GROUPS_MAX;
-    CUresult result = driver.cuDeviceGetDevResource(partitions->device->ordinal, &all,
-                                                    CU_DEV_RESOURCE_TYPE_SM);
+    CUresult result =
+        driver.cuDeviceGetDevResource(partitions->device->ordinal, &all, CU_DEV_RESOURCE_TYPE_SM);
 
     if (result == CUDA_SUCCESS)
-        result = driver.cuDevSmResourceSplitByCount(
-            partitions->groups, &count, &all, &rest,
-            CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING, GROUP_SMS);
+        result = driver.cuDevSmResourceSplitByCount(partitions->groups, &count, &all, &rest,
+                                                    CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING,
+                                                    GROUP_SMS);
     if (result != CUDA_SUCCESS)
         return result;
     partitions->group_count = count;
@@ -149,11 +149,10 @@ static CUresult make_green(const struct partitions *partitions, struct partition
 
     for (unsigned i = 0; i < partition->group_count; i++)
         parts[i] = partitions->groups[(partition->first_group + i) % partitions->group_count];
-    CUresult result =
-        driver.cuDevResourceGenerateDesc(&description, parts, partition->group_count);
+    CUresult result = driver.cuDevResourceGenerateDesc(&description, parts, partition->group_count);
     if (result == CUDA_SUCCESS)
-        result = driver.cuGreenCtxCreate(&partition->green, description,
-                                         partition->device->ordinal, CU_GREEN_CTX_DEFAULT_STREAM);
+        result = driver.cuGreenCtxCreate(&partition->green, description, partition->device->ordinal,
+                                         CU_GREEN_CTX_DEFAULT_STREAM);
     return result;
 }
 

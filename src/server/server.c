@@ -35,7 +35,8 @@ static void delist(struct server *server, struct session *session)
     server->session_count--;
 }
 
-/* A terminated client keeps its place, without a thread, until its process lets go of the socket. */
+/* A terminated client keeps its place, without a thread, until its process lets go of the socket.
+ */
 static bool is_over(const struct session *session)
 {
     return session->phase == SESSION_DONE &&
@@ -109,8 +110,9 @@ static const char *objection(const struct server *server, CUresult *ret_status)
     if (server->faulted)
         return "the server is recovering from a fatal error";
     *ret_status = CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
-    return server->session_count >= server->clients_max ? "the server has as many clients as it takes"
-                                                        : NULL;
+    return server->session_count >= server->clients_max
+               ? "the server has as many clients as it takes"
+               : NULL;
 }
 
 static void turn_away(struct server *server, const struct server_client *who, int socket,

@@ -19,8 +19,8 @@
 /* More than this many clients are never taken, however many windows there are. */
 #define CLIENTS_MAX 256u
 
-/* Hardware queues of a context: a stream that waits holds one, and with all of them held every other
- * stream stands still. The driver's own default is 8. */
+/* Hardware queues of a context: a stream that waits holds one, and with all of them held every
+ * other stream stands still. The driver's own default is 8. */
 #define HARDWARE_QUEUES "32"
 
 struct options {
@@ -48,8 +48,10 @@ static int parse_number(const char *text, int *ret_number)
 static int parse_options(int argc, char **argv, struct options *ret_options)
 {
     static const struct option known[] = {
-        {"device", required_argument, NULL, 'd'}, {"control-fd", required_argument, NULL, 'c'},
-        {"log-fd", required_argument, NULL, 'l'}, {"listen", required_argument, NULL, 'L'},
+        {"device", required_argument, NULL, 'd'},
+        {"control-fd", required_argument, NULL, 'c'},
+        {"log-fd", required_argument, NULL, 'l'},
+        {"listen", required_argument, NULL, 'L'},
         {NULL, 0, NULL, 0},
     };
     struct options options = {.control_fd = -1, .log_fd = -1};

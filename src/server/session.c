@@ -163,7 +163,8 @@ const struct device *session_find_device(struct session *session, const char *ca
 CUresult session_put(struct session *session, enum wire_handle kind, uint64_t handle, void *object)
 {
     if (handle_type(handle) != kind) {
-        session_complain(session, "new handle %#llx is of another kind", (unsigned long long)handle);
+        session_complain(session, "new handle %#llx is of another kind",
+                         (unsigned long long)handle);
         return CUDA_ERROR_INVALID_HANDLE;
     }
     switch (handles_put(&session->objects, handle, object)) {
@@ -220,6 +221,7 @@ void session_complain(struct session *session, const char *format, ...)
     bool last;
     va_list arguments;
 
+    session->complained = true;
     if (!may_complain(&session->complaints, &last))
         return;
     va_start(arguments, format);
@@ -239,14 +241,15 @@ void *session_lookup(struct session *session, enum wire_handle kind, uint64_t ha
 void session_no_handle(struct session *session, const char *call, const char *argument,
                        uint64_t handle)
 {
-    session_complain(session, "%s: %s: %#llx (index %u, generation %u) is not there, or not any more",
-                     call, argument, (unsigned long long)handle, handle_index(handle),
-                     handle_generation(handle));
+    session_complain(
+        session, "%s: %s: %#llx (index %u, generation %u) is not there, or not any more", call,
+        argument, (unsigned long long)handle, handle_index(handle), handle_generation(handle));
 }
 
 void session_async_failed(struct session *session, const char *call, CUresult status)
 {
-    session_complain(session, "%s failed: %s", call, driver_error_name(status));
+    if (!session->complained)
+        session_complain(session, "%s failed: %s", call, driver_error_name(status));
     channel_server_defer(session->channel, status);
     worker_check(session, status);
 }

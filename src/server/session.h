@@ -77,13 +77,13 @@ struct session {
     /* Shared. */
     _Atomic enum session_phase phase;
     atomic_bool window_taken; /* it has attached */
-    atomic_bool stop;       /* the thread shall come to an end */
+    atomic_bool stop;         /* the thread shall come to an end */
     atomic_int end_status;  /* why the server ended the client: a CUresult, 0 = it left by itself */
     atomic_bool distrusted; /* it broke the protocol; nothing it can still write to is used again */
-    struct channel_server *channel; /* written under the server's lock */
+    struct channel_server *channel;                        /* written under the server's lock */
     atomic_uint_fast64_t memory_limit[SERVER_MAX_DEVICES]; /* 0 = none */
     atomic_uint_fast64_t launches, copies, copied_bytes;
-    atomic_uint_fast64_t device_mask; /* devices that it has used */
+    atomic_uint_fast64_t device_mask;              /* devices that it has used */
     struct in_flight in_flight[GPU_REGION_FENCES]; /* by fence word: see fence.c */
 
     /* The session thread's. */
@@ -91,7 +91,7 @@ struct session {
     struct handles objects;
     struct session_device device[SERVER_MAX_DEVICES];
     const struct device *current; /* whose context the thread is in */
-    struct ranges extents;        /* struct granule: every range that the client may copy to or from */
+    struct ranges extents; /* struct granule: every range that the client may copy to or from */
     unsigned streams, events, modules, functions;
     struct list blobs; /* struct blob: received, and not asked for yet */
     unsigned blob_count;
@@ -99,6 +99,7 @@ struct session {
     struct list waits;                   /* struct wait: what streams wait for elsewhere */
     unsigned wait_count;
     struct complaints complaints;
+    bool complained;        /* about the command that runs now */
     uint64_t last_function; /* handle of what was launched last */
 
     /* Shared again, for fault reports. */
@@ -141,7 +142,8 @@ void session_launched(struct session *session, uint64_t function, const char *ke
 /* From any thread: the name of the kernel that was launched last, or "(none)". */
 void session_last_kernel(struct session *session, char *ret_name, size_t size);
 
-/* A sentence about a mistake of the client, into the log: which call, which argument, which limit. */
+/* A sentence about a mistake of the client, into the log: which call, which argument, which limit.
+ */
 void session_complain(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

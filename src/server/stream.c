@@ -4,8 +4,9 @@
  *
  * The rule: work on the legacy stream begins when all earlier work on the client's blocking streams
  * is done, and work on a blocking stream begins when all earlier work on the legacy stream is done.
- * Every stream counts its work; a stream that is to follow another one waits for an event behind the
- * other's work, unless it has waited for that much already. A client with one stream pays nothing.
+ * Every stream counts its work; a stream that is to follow another one waits for an event behind
+ * the other's work, unless it has waited for that much already. A client with one stream pays
+ * nothing.
  */
 #include "stream.h"
 
@@ -116,7 +117,8 @@ static int granted_priority(const struct session *session, const struct device *
     return granted < greatest ? greatest : granted;
 }
 
-static CUresult stream_check(struct session *session, const struct wire_cuStreamCreateWithPriority *in,
+static CUresult stream_check(struct session *session,
+                             const struct wire_cuStreamCreateWithPriority *in,
                              const struct device **ret_device)
 {
     const struct device *device = session_find_device(session, "cuStreamCreate", in->device);

@@ -13,11 +13,11 @@ struct stream {
     struct list link;
     struct session *session;
     const struct device *device;
-    CUstream driver;   /* NULL when the driver refused to make it */
-    uint32_t word;     /* index of its fence word */
-    bool legacy;       /* the client's legacy default stream */
-    bool blocking;     /* keeps order with the legacy stream */
-    bool gated;        /* was given a callback: the last one waits in word `gate` for gate_seq, */
+    CUstream driver; /* NULL when the driver refused to make it */
+    uint32_t word;   /* index of its fence word */
+    bool legacy;     /* the client's legacy default stream */
+    bool blocking;   /* keeps order with the legacy stream */
+    bool gated;      /* was given a callback: the last one waits in word `gate` for gate_seq, */
     uint32_t gate, gate_seq, gate_fence; /* once the stream has got to gate_fence */
 
     uint64_t work;           /* how many pieces of work it was given */

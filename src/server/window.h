@@ -25,9 +25,9 @@ struct window {
     const struct devices *devices;
     uint64_t base;
     uint64_t host_base; /* where the GPU-visible region is mapped */
-    int gpu_fd;              /* memfd of the GPU-visible region */
-    struct ranges used;      /* addresses of granules, in use or idle */
-    struct list idle;        /* host granules that wait for somebody who asks */
+    int gpu_fd;         /* memfd of the GPU-visible region */
+    struct ranges used; /* addresses of granules, in use or idle */
+    struct list idle;   /* host granules that wait for somebody who asks */
     uint64_t idle_bytes;
 };
 
@@ -42,14 +42,15 @@ struct windows {
 void windows_init(struct windows *windows, const struct devices *devices);
 
 /* A window for a new client, with its shared words zero. CUDA_ERROR_MPS_MAX_CLIENTS_REACHED when
- * all addresses are given out, else what the driver says. The calling thread is inside a context. */
+ * all addresses are given out, else what the driver says. The calling thread is inside a context.
+ */
 CUresult windows_take(struct windows *windows, struct window **ret_window);
 
 /* Its client is gone and so is all its work. NULL is allowed. */
 void windows_put_back(struct windows *windows, struct window *window);
 
-/* Its client may still write to the memory in it, and is not to be trusted. The window is used again
- * only when there is no other left, and then with new memory. NULL is allowed. */
+/* Its client may still write to the memory in it, and is not to be trusted. The window is used
+ * again only when there is no other left, and then with new memory. NULL is allowed. */
 void windows_retire(struct windows *windows, struct window *window);
 
 /* How many windows there can be at most. */

@@ -30,6 +30,7 @@ static bool run_one(struct session *session)
 
     if (size == 0)
         return false;
+    session->complained = false;
     if (size < 0)
         break_off(session, "the ring makes no sense", NULL);
     else if (!server_dispatch(session, message))

@@ -24,4 +24,5 @@ int hostile_group_teardown(void **state);
 int hostile_check(void **state);
 
 #define HOSTILE_CASE(name) cmocka_unit_test_teardown(name, hostile_check)
-#define HOSTILE_MAIN(tests) cmocka_run_group_tests(tests, hostile_group_setup, hostile_group_teardown)
+#define HOSTILE_MAIN(tests) \
+    cmocka_run_group_tests(tests, hostile_group_setup, hostile_group_teardown)

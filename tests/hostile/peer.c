@@ -72,8 +72,8 @@ bool peer_attach(struct peer *peer, const char *path)
 {
     struct hello hello = peer_hello();
 
-    return peer_connect(peer, path) &&
-           !sock_send(peer->socket, &hello, sizeof(hello), NULL, 0) && settle(peer);
+    return peer_connect(peer, path) && !sock_send(peer->socket, &hello, sizeof(hello), NULL, 0) &&
+           settle(peer);
 }
 
 bool peer_adopt(struct peer *peer, int socket)

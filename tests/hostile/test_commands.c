@@ -2,8 +2,8 @@
 /*
  * Clients whose commands are cut short, forged, or simply wrong.
  *
- * The line that the server draws: who breaks the protocol is ended; who misuses an API gets an error
- * and goes on.
+ * The line that the server draws: who breaks the protocol is ended; who misuses an API gets an
+ * error and goes on.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -349,18 +349,12 @@ static void more_objects_than_allowed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOSTILE_CASE(commands_of_every_length),
-        HOSTILE_CASE(unknown_commands_end_the_client),
-        HOSTILE_CASE(lengths_that_lie),
-        HOSTILE_CASE(random_commands),
-        HOSTILE_CASE(handles_that_are_none),
-        HOSTILE_CASE(objects_under_foreign_kinds),
-        HOSTILE_CASE(copies_out_of_bounds),
-        HOSTILE_CASE(descriptors_that_are_no_blobs),
-        HOSTILE_CASE(blob_that_never_comes),
-        HOSTILE_CASE(images_that_are_none),
-        HOSTILE_CASE(short_parameters),
-        HOSTILE_CASE(flood_of_mistakes),
+        HOSTILE_CASE(commands_of_every_length),  HOSTILE_CASE(unknown_commands_end_the_client),
+        HOSTILE_CASE(lengths_that_lie),          HOSTILE_CASE(random_commands),
+        HOSTILE_CASE(handles_that_are_none),     HOSTILE_CASE(objects_under_foreign_kinds),
+        HOSTILE_CASE(copies_out_of_bounds),      HOSTILE_CASE(descriptors_that_are_no_blobs),
+        HOSTILE_CASE(blob_that_never_comes),     HOSTILE_CASE(images_that_are_none),
+        HOSTILE_CASE(short_parameters),          HOSTILE_CASE(flood_of_mistakes),
         HOSTILE_CASE(more_objects_than_allowed),
     };
 

@@ -44,8 +44,8 @@ static void run_server(int control, int log)
 static void receive(struct daemon *daemon, unsigned kind, union server_any *ret_message)
 {
     size_t fds = 0;
-    ssize_t size = sock_recv(daemon->control, ret_message, sizeof(*ret_message), NULL, 0, &fds,
-                             PATIENCE_MS);
+    ssize_t size =
+        sock_recv(daemon->control, ret_message, sizeof(*ret_message), NULL, 0, &fds, PATIENCE_MS);
 
     assert_true(size > 0);
     assert_true(server_message_valid(ret_message, (size_t)size));
@@ -142,8 +142,8 @@ static unsigned ask_status(struct daemon *daemon, struct server_status_row *ret_
     server_message_init(&status, SERVER_STATUS, 77);
     say(daemon, &status, NULL);
     for (;;) {
-        assert_true(sock_recv(daemon->control, &message, sizeof(message), NULL, 0, &fds,
-                              PATIENCE_MS) > 0);
+        assert_true(
+            sock_recv(daemon->control, &message, sizeof(message), NULL, 0, &fds, PATIENCE_MS) > 0);
         assert_int_equal(message.header.request, 77);
         if (message.header.kind == SERVER_STATUS_END)
             break;

@@ -230,12 +230,9 @@ static void never_reads_its_socket(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOSTILE_CASE(memory_comes_back),
-        HOSTILE_CASE(dies_with_a_kernel_running),
-        HOSTILE_CASE(dies_holding_streams),
-        HOSTILE_CASE(dies_at_any_moment),
-        HOSTILE_CASE(stopped_clients_stop_nobody),
-        HOSTILE_CASE(never_reads_its_socket),
+        HOSTILE_CASE(memory_comes_back),           HOSTILE_CASE(dies_with_a_kernel_running),
+        HOSTILE_CASE(dies_holding_streams),        HOSTILE_CASE(dies_at_any_moment),
+        HOSTILE_CASE(stopped_clients_stop_nobody), HOSTILE_CASE(never_reads_its_socket),
     };
 
     return HOSTILE_MAIN(tests);

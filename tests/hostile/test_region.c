@@ -37,9 +37,8 @@ static void sizes_that_lie(void **state)
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         attach(&peer);
         struct region *region = peer.channel.region;
-        struct ring_message *message =
-            (void *)((unsigned char *)peer.channel.ring_data +
-                     (region->ring.tail & (REGION_RING_BYTES - 1)));
+        struct ring_message *message = (void *)((unsigned char *)peer.channel.ring_data +
+                                                (region->ring.tail & (REGION_RING_BYTES - 1)));
         message->size = sizes[i];
         message->kind = WIRE_fnFence;
         __atomic_fetch_add(&region->ring.tail, 64, __ATOMIC_SEQ_CST);
@@ -76,7 +75,8 @@ static void fences_full_of_noise(void **state)
     attach(&peer);
     peer_make_stream(&peer, 0);
     for (unsigned i = 0; i < 100000; i++)
-        peer.gpu[unit_random(&seed) % GPU_REGION_STAGING_OFFSET] = (unsigned char)unit_random(&seed);
+        peer.gpu[unit_random(&seed) % GPU_REGION_STAGING_OFFSET] =
+            (unsigned char)unit_random(&seed);
     peer_leave(&peer);
 }
 
@@ -124,12 +124,9 @@ static void window_of_a_liar_is_not_reused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOSTILE_CASE(tail_that_jumps),
-        HOSTILE_CASE(sizes_that_lie),
-        HOSTILE_CASE(region_full_of_noise),
-        HOSTILE_CASE(fences_full_of_noise),
-        HOSTILE_CASE(nothing_is_left_behind),
-        HOSTILE_CASE(window_of_a_liar_is_not_reused),
+        HOSTILE_CASE(tail_that_jumps),        HOSTILE_CASE(sizes_that_lie),
+        HOSTILE_CASE(region_full_of_noise),   HOSTILE_CASE(fences_full_of_noise),
+        HOSTILE_CASE(nothing_is_left_behind), HOSTILE_CASE(window_of_a_liar_is_not_reused),
     };
 
     return HOSTILE_MAIN(tests);

@@ -54,9 +54,8 @@ uint64_t peer_make_stream(struct peer *peer, uint32_t word)
 
 CUresult peer_load_module(struct peer *peer, const void *image, uint64_t size, uint64_t *ret_module)
 {
-    const struct wire_cuLibraryLoadData in = {.library = peer_handle(peer, WIRE_MODULE),
-                                              .blob = peer->next_handle,
-                                              .image_size = size};
+    const struct wire_cuLibraryLoadData in = {
+        .library = peer_handle(peer, WIRE_MODULE), .blob = peer->next_handle, .image_size = size};
     const struct socket_message message = {SOCKET_BLOB, in.blob, size};
     struct wire_cuLibraryLoadData_reply out = {0};
     _cleanup_fd_ int fd = -1;
@@ -146,8 +145,9 @@ static bool submit(struct witness *witness)
     uint64_t staging = witness->peer.offer.staging_address;
 
     channel_lock(&witness->peer.channel);
-    bool sent = copy(witness, witness->memory, staging, 2 * BYTES, 0) && launch(witness) &&
-                copy(witness, staging + 2 * BYTES, witness->memory + 2 * BYTES, BYTES, ++witness->seq);
+    bool sent =
+        copy(witness, witness->memory, staging, 2 * BYTES, 0) && launch(witness) &&
+        copy(witness, staging + 2 * BYTES, witness->memory + 2 * BYTES, BYTES, ++witness->seq);
     channel_unlock(&witness->peer.channel);
     return sent;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An honest client beside the hostile ones: it adds vectors, and the sums must be right whatever the
- * others do.
+ * An honest client beside the hostile ones: it adds vectors, and the sums must be right whatever
+ * the others do.
  */
 #pragma once
 
@@ -24,7 +24,8 @@ void witness_stop(struct witness *witness);
 
 /* The steps, for peers that begin honestly. */
 uint64_t peer_make_stream(struct peer *peer, uint32_t word);
-CUresult peer_load_module(struct peer *peer, const void *image, uint64_t size, uint64_t *ret_module);
+CUresult peer_load_module(struct peer *peer, const void *image, uint64_t size,
+                          uint64_t *ret_module);
 CUresult peer_find_function(struct peer *peer, uint64_t module, const char *name,
                             uint64_t *ret_function);
 CUresult peer_make_granule(struct peer *peer, uint64_t size, uint64_t *ret_address);

@@ -133,7 +133,8 @@ static CUresult fake_cuMemcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream)
                  box->Depth);
 }
 
-static CUresult fake_cuMemsetD32Async(CUdeviceptr dst, unsigned value, size_t count, CUstream stream)
+static CUresult fake_cuMemsetD32Async(CUdeviceptr dst, unsigned value, size_t count,
+                                      CUstream stream)
 {
     (void)dst;
     return trace("fill s%u %u %zu; ", number(stream), value, count);

@@ -11,8 +11,8 @@
 #include "unit.h"
 
 struct fake {
-    char trace[4096];  /* "record e1 s2; wait s3 e1; " */
-    CUresult refusal;  /* what the next call that can fail answers; then it is CUDA_SUCCESS again */
+    char trace[4096]; /* "record e1 s2; wait s3 e1; " */
+    CUresult refusal; /* what the next call that can fail answers; then it is CUDA_SUCCESS again */
     unsigned streams, events, granules;
     uint64_t free_bytes;
 };

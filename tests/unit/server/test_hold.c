@@ -60,9 +60,12 @@ static void waits_are_satisfied(void **state)
 
     memory_allow(fixture->session, &own);
     words[1] = UINT32_MAX;
-    assert_int_equal(wait_for(fixture, stream, &words[0], 9, CU_STREAM_WAIT_VALUE_GEQ), CUDA_SUCCESS);
-    assert_int_equal(wait_for(fixture, stream, &words[1], 6, CU_STREAM_WAIT_VALUE_NOR), CUDA_SUCCESS);
-    assert_int_equal(wait_for(fixture, stream, &words[2], 4, CU_STREAM_WAIT_VALUE_AND), CUDA_SUCCESS);
+    assert_int_equal(wait_for(fixture, stream, &words[0], 9, CU_STREAM_WAIT_VALUE_GEQ),
+                     CUDA_SUCCESS);
+    assert_int_equal(wait_for(fixture, stream, &words[1], 6, CU_STREAM_WAIT_VALUE_NOR),
+                     CUDA_SUCCESS);
+    assert_int_equal(wait_for(fixture, stream, &words[2], 4, CU_STREAM_WAIT_VALUE_AND),
+                     CUDA_SUCCESS);
     assert_int_equal(wait_for(fixture, stream, &words[4], 1, 0), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(wait_for(fixture, stream, (uint32_t *)((char *)words + 2), 1, 0),
                      CUDA_ERROR_INVALID_VALUE);

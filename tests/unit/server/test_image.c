@@ -58,7 +58,8 @@ static void container_with_a_lie_is_refused(void **state)
 
 static size_t make_elf(unsigned char *bytes)
 {
-    Elf64_Ehdr header = {.e_shoff = sizeof(header), .e_shnum = 1, .e_shentsize = sizeof(Elf64_Shdr)};
+    Elf64_Ehdr header = {
+        .e_shoff = sizeof(header), .e_shnum = 1, .e_shentsize = sizeof(Elf64_Shdr)};
     Elf64_Shdr section = {.sh_type = SHT_PROGBITS, .sh_offset = 128, .sh_size = 32};
 
     memcpy(header.e_ident, ELFMAG, SELFMAG);

@@ -93,12 +93,9 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(parameters_go_through),
-        CASE(short_parameters_are_refused),
-        CASE(attributes_are_sorted_out),
-        CASE(attributes_with_handles_are_refused),
-        CASE(cut_attributes_are_refused),
-        CASE(only_lost_contexts_are_fatal),
+        CASE(parameters_go_through),      CASE(short_parameters_are_refused),
+        CASE(attributes_are_sorted_out),  CASE(attributes_with_handles_are_refused),
+        CASE(cut_attributes_are_refused), CASE(only_lost_contexts_are_fatal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

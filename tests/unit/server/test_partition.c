@@ -83,7 +83,7 @@ static struct partitions *setup_device(struct fixture *fixture)
 
 static void shares_are_rounded_as_by_nvidia(void **state)
 {
-    static const unsigned table[][2] = {{5, 8},   {10, 12}, {25, 32}, {33, 42},
+    static const unsigned table[][2] = {{5, 8},   {10, 12}, {25, 32},  {33, 42},
                                         {50, 66}, {75, 98}, {99, 130}, {100, 132}};
     struct partitions *partitions = setup_device(*state);
 
