@@ -87,6 +87,12 @@ CUresult channel_error(const struct channel *channel)
     return gone ? CUDA_ERROR_MPS_RPC_FAILURE : CUDA_SUCCESS;
 }
 
+CUresult channel_failure(const struct channel *channel)
+{
+    CUresult error = channel_error(channel);
+    return error != CUDA_SUCCESS ? error : CUDA_ERROR_MPS_RPC_FAILURE;
+}
+
 CUresult channel_take_deferred_error(struct channel *channel)
 {
     uint32_t *word = &channel->region->deferred_error;

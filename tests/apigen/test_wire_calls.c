@@ -61,6 +61,11 @@ CUresult channel_reply_wait(struct channel *channel, int slot, const void **ret_
     return reply_status;
 }
 
+CUresult channel_failure(const struct channel *channel)
+{
+    return CUDA_ERROR_MPS_RPC_FAILURE;
+}
+
 void channel_reply_end(struct channel *channel, int slot)
 {
     open_slots--;

@@ -255,7 +255,7 @@ def send_function(wire):
         text += f"    uint32_t size = {size};\n\n"
         size = "size"
     text += (f"    message = (void *)channel_reserve(channel, {size});\n"
-             "    if (!message)\n        return CUDA_ERROR_MPS_RPC_FAILURE;\n"
+             "    if (!message)\n        return channel_failure(channel);\n"
              f"    message->header.kind = channel_kind(WIRE_{name}, {slot});\n")
     text += store(layout_message(wire), wire.fields, "message", "in")
     if wire.trailers:
@@ -298,7 +298,7 @@ def call_function(wire):
     name = wire.name
     text = sender_prototype(wire) + "\n{\n    const void *data = NULL;\n    uint32_t size = 0;\n"
     text += ("    int slot = channel_reply_begin(channel);\n\n"
-             "    if (slot == CHANNEL_NO_SLOT)\n        return CUDA_ERROR_MPS_RPC_FAILURE;\n"
+             "    if (slot == CHANNEL_NO_SLOT)\n        return channel_failure(channel);\n"
              "    channel_lock(channel);\n"
              f"    CUresult result = send_{name}(channel, slot, in);\n"
              "    channel_unlock(channel);\n"

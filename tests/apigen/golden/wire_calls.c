@@ -82,7 +82,7 @@ CUresult wire_cuEventCreate(struct channel *channel, const struct wire_cuEventCr
 
     message = (void *)channel_reserve(channel, (uint32_t)sizeof(*message));
     if (!message)
-        return CUDA_ERROR_MPS_RPC_FAILURE;
+        return channel_failure(channel);
     message->header.kind = channel_kind(WIRE_cuEventCreate, CHANNEL_NO_SLOT);
     message->hEvent = in->hEvent;
     message->device = in->device;
@@ -118,7 +118,7 @@ CUresult wire_cuEventRecord(struct channel *channel, const struct wire_cuEventRe
 
     message = (void *)channel_reserve(channel, (uint32_t)sizeof(*message));
     if (!message)
-        return CUDA_ERROR_MPS_RPC_FAILURE;
+        return channel_failure(channel);
     message->header.kind = channel_kind(WIRE_cuEventRecord, CHANNEL_NO_SLOT);
     message->hEvent = in->hEvent;
     message->hStream = in->hStream;
@@ -166,7 +166,7 @@ CUresult wire_fnCopy(struct channel *channel, const struct wire_fnCopy *in)
 
     message = (void *)channel_reserve(channel, size);
     if (!message)
-        return CUDA_ERROR_MPS_RPC_FAILURE;
+        return channel_failure(channel);
     message->header.kind = channel_kind(WIRE_fnCopy, CHANNEL_NO_SLOT);
     message->dst = in->dst;
     message->hStream = in->hStream;
@@ -211,7 +211,7 @@ static CUresult send_cuEventElapsedTime_v2(struct channel *channel, int slot,
 
     message = (void *)channel_reserve(channel, (uint32_t)sizeof(*message));
     if (!message)
-        return CUDA_ERROR_MPS_RPC_FAILURE;
+        return channel_failure(channel);
     message->header.kind = channel_kind(WIRE_cuEventElapsedTime_v2, slot);
     message->hStart = in->hStart;
     message->hEnd = in->hEnd;
@@ -263,7 +263,7 @@ CUresult wire_cuEventElapsedTime_v2(struct channel *channel,
     int slot = channel_reply_begin(channel);
 
     if (slot == CHANNEL_NO_SLOT)
-        return CUDA_ERROR_MPS_RPC_FAILURE;
+        return channel_failure(channel);
     channel_lock(channel);
     CUresult result = send_cuEventElapsedTime_v2(channel, slot, in);
     channel_unlock(channel);
@@ -310,7 +310,7 @@ static CUresult send_cuModuleGetFunction(struct channel *channel, int slot,
 
     message = (void *)channel_reserve(channel, size);
     if (!message)
-        return CUDA_ERROR_MPS_RPC_FAILURE;
+        return channel_failure(channel);
     message->header.kind = channel_kind(WIRE_cuModuleGetFunction, slot);
     message->hmod = in->hmod;
     message->f = in->f;
@@ -378,7 +378,7 @@ CUresult wire_cuModuleGetFunction(struct channel *channel,
     int slot = channel_reply_begin(channel);
 
     if (slot == CHANNEL_NO_SLOT)
-        return CUDA_ERROR_MPS_RPC_FAILURE;
+        return channel_failure(channel);
     channel_lock(channel);
     CUresult result = send_cuModuleGetFunction(channel, slot, in);
     channel_unlock(channel);
@@ -418,7 +418,7 @@ static CUresult send_fnLimit(struct channel *channel, int slot, const struct wir
 
     message = (void *)channel_reserve(channel, (uint32_t)sizeof(*message));
     if (!message)
-        return CUDA_ERROR_MPS_RPC_FAILURE;
+        return channel_failure(channel);
     message->header.kind = channel_kind(WIRE_fnLimit, slot);
     message->device = in->device;
     message->value = in->value;
@@ -433,7 +433,7 @@ CUresult wire_fnLimit(struct channel *channel, const struct wire_fnLimit *in)
     int slot = channel_reply_begin(channel);
 
     if (slot == CHANNEL_NO_SLOT)
-        return CUDA_ERROR_MPS_RPC_FAILURE;
+        return channel_failure(channel);
     channel_lock(channel);
     CUresult result = send_fnLimit(channel, slot, in);
     channel_unlock(channel);
