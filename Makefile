@@ -49,7 +49,7 @@ build-tsan/build.ninja:
 
 asan tsan: %: build-%/build.ninja
 	@ninja -C build-$@
-	@$(MESON) test -C build-$@ --no-rebuild --print-errorlogs --suite unit --suite control
+	@$(MESON) test -C build-$@ --no-rebuild --print-errorlogs --suite unit --suite control --no-suite whole
 
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i

@@ -86,7 +86,7 @@ void view_clients(const struct snapshot *snapshot)
                user, snapshot->clients[i].server_pid, devices, memory, share,
                (unsigned long long)row->launches, (unsigned long long)row->copies, since,
                (int)sizeof(row->identity.command), row->identity.command,
-               row->state == SERVER_CLIENT_INACTIVE ? "  (terminated)" : "");
+               row->state == SERVER_CLIENT_INACTIVE ? "  (ending)" : "");
     }
 }
 

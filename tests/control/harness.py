@@ -84,8 +84,8 @@ class TestCase(unittest.TestCase):
             os.kill(pid, signal.SIGTERM)
             wait_until(lambda: not alive(pid), "the end of the daemon")
         for process in self.processes:
-            process.kill()
-            process.wait()
+            with process:
+                process.kill()
         shutil.rmtree(self.root, ignore_errors=True)
 
     # ---- commands ----

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon and the front ends with the real server, the software GPU and programs from examples/."""
+import json
+import os
+import signal
+import subprocess
+import unittest
+
+import harness
+from harness import alive, wait_until
+
+
+class Whole(harness.TestCase):
+    def install(self):
+        os.symlink(os.path.join(harness.BUILD, "bin"), os.path.join(self.root, "bin"))
+
+    def program(self, name, *arguments):
+        return [os.path.join(harness.BUILD, "examples", name), *arguments]
+
+    def run_through(self, *command, **options):
+        return self.funnel("run", "--device", "soft", "--", *command, **options)
+
+    def in_background(self, *command):
+        process = subprocess.Popen([os.path.join(self.root, "bin/funnel"), "run", "-q", "--", *command],
+                                   env=self.environment, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
+        self.processes.append(process)
+        return process
+
+    def endless(self):
+        """A program that runs until somebody ends it, attached and at work."""
+        process = self.in_background(*self.program("n_body", "-n", "256", "-r", "100000000"))
+
+        def works():
+            return any(c["pid"] == process.pid and c["launches"] for c in self.status()["clients"])
+
+        wait_until(works, "the program's work")
+        return process
+
+    def status(self):
+        done = self.funnel("status", "--json")
+        if "without the jansson library" in done.stderr:
+            self.skipTest("built without jansson")
+        return json.loads(done.stdout) if done.returncode == 0 else {"clients": [], "servers": []}
+
+    def test_same_result_as_directly(self):
+        command = self.program("vector_add")
+        through = self.run_through(*command)
+        directly = self.funnel("run", "--direct", "--device", "soft", "--", *command)
+        self.assertEqual((through.returncode, directly.returncode), (0, 0), through.stderr)
+        self.assertEqual(through.stdout, directly.stdout)
+        self.assertIn("correct", through.stdout)
+
+    def test_device_that_is_not_there(self):
+        if os.path.exists("/dev/nvidiactl"):
+            self.skipTest("this machine has an NVIDIA driver")
+        done = self.funnel("run", "--device", "cuda", "--", *self.program("vector_add"))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("libcuda.so.1", done.stderr)
+
+    def test_no_daemon_is_an_error_and_not_a_silent_fallback(self):
+        self.start("--device", "soft")
+        environment = dict(line.split("=", 1) for line in
+                           self.funnel("run", "--", "env").stdout.splitlines() if "=" in line)
+        self.mps("quit\n")
+        done = subprocess.run(self.program("vector_add"), env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=harness.PATIENCE)
+        self.assertNotEqual(done.returncode, 0)
+        with open(os.path.join(self.log, "client.log")) as log:
+            self.assertIn(self.pipe, log.read())
+
+    def test_who_runs(self):
+        self.start("--device", "soft")
+        process = self.endless()
+        client, = self.status()["clients"]
+        self.assertEqual(client["devices"][0]["ordinal"], 0)
+        self.assertGreater(client["memory_used"], 0)
+        self.assertIn("n_body", client["command"])
+        row = self.mps("ps\n")[1].split()
+        self.assertEqual(row[0], str(process.pid))
+        self.assertTrue(row[3].startswith("GPU-"))
+        process.kill()
+        wait_until(lambda: not self.status()["clients"], "the end of the client")
+
+    def test_terminate_client(self):
+        self.start("--device", "soft")
+        victim, witness = self.endless(), self.endless()
+        server = self.servers()[0]
+        self.assertEqual(self.mps(f"terminate_client {server} {victim.pid}\n"), ["0"])
+        output, _ = victim.communicate(timeout=harness.PATIENCE)
+        self.assertNotEqual(victim.returncode, 0)
+        self.assertIn("810", output)
+        self.assertIsNone(witness.poll())
+        wait_until(lambda: self.mps(f"get_client_list {server}\n") == [str(witness.pid)])
+        self.assertEqual(self.mps(f"terminate_client {server} {victim.pid}\n"), ["201"])
+
+    def test_server_that_is_killed(self):
+        self.start("--device", "soft")
+        process = self.endless()
+        server = self.servers()[0]
+        os.kill(server, signal.SIGKILL)
+        process.communicate(timeout=harness.PATIENCE)
+        self.assertNotEqual(process.returncode, 0)
+        again = self.run_through(*self.program("vector_add"))
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        self.assertNotEqual(self.servers(), [server])
+
+    def test_daemon_that_is_killed(self):
+        self.start("--device", "soft")
+        process = self.endless()
+        server, daemon = self.servers()[0], self.daemon_pid()
+        os.kill(daemon, signal.SIGKILL)
+        wait_until(lambda: not alive(daemon))
+        self.start("--device", "soft")
+        again = self.run_through(*self.program("vector_add"))
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        self.assertIsNone(process.poll())
+        process.kill()
+        wait_until(lambda: not alive(server), "the end of the server without a daemon")
+
+    def test_stop_by_force(self):
+        self.start("--device", "soft")
+        process = self.endless()
+        server = self.servers()[0]
+        self.assertEqual(self.funnel("stop").returncode, 1)
+        self.assertEqual(self.funnel("stop", "--force").returncode, 0)
+        process.communicate(timeout=harness.PATIENCE)
+        self.assertNotEqual(process.returncode, 0)
+        wait_until(lambda: not alive(server))
+
+    def test_rotated_logs(self):
+        self.start("--device", "soft")
+        self.assertEqual(self.run_through(*self.program("vector_add")).returncode, 0)
+        os.rename(os.path.join(self.log, "server.log"), os.path.join(self.log, "server.log.1"))
+        os.kill(self.daemon_pid(), signal.SIGHUP)
+        wait_until(lambda: os.path.exists(os.path.join(self.log, "server.log")))
+        self.assertEqual(self.run_through(*self.program("vector_add")).returncode, 0)
+        with open(os.path.join(self.log, "server.log")) as log:
+            self.assertIn("connected", log.read())
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root, to be two users")
+    def test_two_users_at_once(self):
+        self.start("--device", "soft")
+        for uid in (2001, 2002):
+            done = self.run_through(*self.program("vector_add"), user=uid, group=uid, extra_groups=[])
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(sorted(s["uid"] for s in self.status()["servers"]), [2001, 2002])
+
+
+if __name__ == "__main__":
+    harness.main()
