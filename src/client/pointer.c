@@ -62,7 +62,7 @@ static CUresult known_attribute(void *data, CUpointer_attribute attribute,
         *(unsigned long long *)data = allocation->id;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        *(bool *)data = allocation->managed;
+        *(int *)data = allocation->managed; /* libcudart reads four bytes */
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         *(int *)data = allocation->context->device->ordinal;
@@ -118,8 +118,10 @@ static void unknown_attribute(void *data, CUpointer_attribute attribute, uint64_
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         *(int *)data = CU_DEVICE_INVALID;
         break;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        *(int *)data = false;
+        break;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_MAPPED:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
