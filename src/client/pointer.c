@@ -52,6 +52,8 @@ static CUresult known_attribute(void *data, CUpointer_attribute attribute,
         *(void **)data = (void *)(uintptr_t)pointer->address;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+        *(unsigned *)data = 0;
+        return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
@@ -109,6 +111,7 @@ static void unknown_attribute(void *data, CUpointer_attribute attribute, uint64_
         *(uint64_t *)data = 0;
         break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
         *(unsigned *)data = 0;
         break;
@@ -121,7 +124,6 @@ static void unknown_attribute(void *data, CUpointer_attribute attribute, uint64_
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
         *(int *)data = false;
         break;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_MAPPED:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
