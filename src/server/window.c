@@ -221,7 +221,8 @@ void windows_put_back(struct windows *windows, struct window *window)
     if (!window)
         return;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
-    list_append(&windows->idle, &window->link);
+    /* In front: the next client takes the window whose memory is warm, and few windows fill up. */
+    list_insert(&windows->idle, &window->link);
 }
 
 void windows_retire(struct windows *windows, struct window *window)
