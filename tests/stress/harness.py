@@ -23,6 +23,21 @@ PROGRAMS = {
 }
 
 
+# A window of addresses outlives its client and serves the next, with the pages that it has pinned.
+WINDOW_FILES = ("/memfd:funnel-gpu", "/memfd:funnel-host")
+# By how much a server may grow: windows for all who were there at once, the dying included, and the
+# threads of the device, which are made when they are first needed.
+SLACK = {"descriptors of windows": 128, "threads": 24}
+
+
+def read_link(path):
+    """None for a descriptor that was closed while we looked."""
+    try:
+        return os.readlink(path)
+    except FileNotFoundError:
+        return None
+
+
 class Funnel:
     def __init__(self, build, device, folder):
         self.build = pathlib.Path(build).resolve()
@@ -61,25 +76,30 @@ class Funnel:
         assert len(servers) == 1, f"one server is expected: {servers}"
         return servers[0]["pid"]
 
-    def await_no_clients(self, seconds):
-        """How long it took until nobody was listed."""
-        began = time.monotonic()
-        while self.status()["clients"]:
-            assert time.monotonic() - began < seconds, f"clients remain: {self.status()['clients']}"
-            time.sleep(0.02)
-        return time.monotonic() - began
-
     def holdings(self):
-        """What the server holds of the system: descriptors, threads, mappings, device memory."""
-        pid = self.server_pid()
-        process = pathlib.Path("/proc", str(pid))
+        """What the server holds of the system, of its clients and of the device."""
+        process = pathlib.Path("/proc", str(self.server_pid()))
+        status = self.status()
+        files = [file for file in map(read_link, (process / "fd").iterdir()) if file]
+        windows = [file for file in files if file.startswith(WINDOW_FILES)]
         return {
-            "descriptors": len(os.listdir(process / "fd")),
-            "threads": len(os.listdir(process / "task")),
-            "mappings": len((process / "maps").read_text().splitlines()),
+            "clients": len(status["clients"]),
             "device memory": sum(device["memory_total"] - device["memory_free"]
-                                 for device in self.status()["devices"]),
+                                 for device in status["devices"]),
+            "descriptors": len(files) - len(windows),
+            "descriptors of windows": len(windows),
+            "threads": len(list((process / "task").iterdir())),
         }
+
+    def await_idle(self):
+        """What is held when all clients have gone; all they had must be back within a second."""
+        began = time.monotonic()
+        while True:
+            held = self.holdings()
+            if held["clients"] == 0 and held["device memory"] == 0:
+                return held
+            assert time.monotonic() - began < 1.0, f"nobody runs, but after a second: {held}"
+            time.sleep(0.02)
 
     def show_logs(self):
         for log in sorted((self.folder / "log").glob("*.log")):
@@ -112,6 +132,14 @@ def check_end(name, program, expected, timeout=180):
     out, err = program.communicate(timeout=timeout)
     assert program.returncode == 0, f"{name}: status {program.returncode}: {out}{err}"
     assert out == expected, f"{name}: {out!r} instead of {expected!r}"
+
+
+def check_nothing_grew(before, after):
+    say(f"held before: {before}")
+    say(f"held after:  {after}")
+    for what in before:
+        most = before[what] + SLACK.get(what, 0)
+        assert after[what] <= most, f"{what}: {before[what]} before, {after[what]} after"
 
 
 def say(text):

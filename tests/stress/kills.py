@@ -3,15 +3,13 @@
 """A client is killed at a random moment, a hundred times, while two others go on computing.
 
 The others' results stay right, the server stays the same one, and of the dead nothing is left: no
-entry in `funnel ps` after a second, no descriptor, thread, mapping or device memory in the server.
+entry in `funnel ps` after a second, no descriptor, thread or device memory in the server.
 """
 import random
 import threading
 import time
 
 import harness
-
-WARM_UP = 20
 
 
 class Bystander(threading.Thread):
@@ -31,7 +29,7 @@ class Bystander(threading.Thread):
                 program = self.funnel.start_program(name, *harness.PROGRAMS[name])
                 harness.check_end(name, program, self.expected[name])
                 self.runs += 1
-        except Exception as error:  # reported by the main thread
+        except Exception as error:  # the main thread reports it
             self.wrong = error
 
 
@@ -53,47 +51,42 @@ def await_gone(funnel, pid):
         time.sleep(0.02)
 
 
+def kill_many(funnel, bystanders, chance, kills):
+    for number in range(1, kills + 1):
+        await_gone(funnel, kill_one(funnel, chance))
+        for bystander in bystanders:
+            assert not bystander.wrong, f"after {number} kills: {bystander.wrong}"
+        if number % 20 == 0:
+            harness.say(f"{number} killed, {sum(b.runs for b in bystanders)} others' runs right")
+
+
+def kill_among_others(funnel, expected, chance, kills):
+    names = list(harness.PROGRAMS)
+    bystanders = [Bystander(funnel, names, expected), Bystander(funnel, names[::-1], expected)]
+    for bystander in bystanders:
+        bystander.start()
+    try:
+        kill_many(funnel, bystanders, chance, kills)
+    finally:
+        for bystander in bystanders:
+            bystander.ends.set()
+            bystander.join()
+    for bystander in bystanders:
+        assert not bystander.wrong, str(bystander.wrong)
+        assert bystander.runs > 0, "the others never got to run"
+
+
 def main():
     options = harness.arguments_of(__doc__)
     chance = random.Random(options.seed)
     with harness.running_funnel(options.build, options.device) as funnel:
         expected = harness.expect_lines(funnel)
-        names = list(harness.PROGRAMS)
-        bystanders = [Bystander(funnel, names, expected), Bystander(funnel, names[::-1], expected)]
-        for bystander in bystanders:
-            bystander.start()
-        try:
-            settle(funnel, bystanders, chance, options.kills)
-        finally:
-            for bystander in bystanders:
-                bystander.ends.set()
-                bystander.join()
-        compare(funnel, bystanders, options.kills)
-
-
-def settle(funnel, bystanders, chance, kills):
-    for number in range(1, kills + 1):
-        await_gone(funnel, kill_one(funnel, chance))
-        for bystander in bystanders:
-            assert not bystander.wrong, f"after {number} kills: {bystander.wrong}"
-        if number == WARM_UP:
-            funnel.after_warm_up = (funnel.server_pid(), funnel.holdings())
-        if number % 20 == 0:
-            harness.say(f"{number} killed, {sum(b.runs for b in bystanders)} others' runs right")
-
-
-def compare(funnel, bystanders, kills):
-    server, before = funnel.after_warm_up
-    funnel.await_no_clients(2)
-    after = funnel.holdings()
-    harness.say(f"after {WARM_UP} kills, two running: {before}")
-    harness.say(f"after {kills} kills, none running:  {after}")
-    for bystander in bystanders:
-        assert not bystander.wrong, str(bystander.wrong)
-        assert bystander.runs > 0, "the others never got to run"
-    assert funnel.server_pid() == server, "the server was replaced"
-    for what in before:
-        assert after[what] <= before[what], f"{what} grows: {before[what]}, then {after[what]}"
+        kill_one(funnel, chance)
+        server, before = funnel.server_pid(), funnel.await_idle()
+        kill_among_others(funnel, expected, chance, options.kills)
+        harness.check_nothing_grew(before, funnel.await_idle())
+        assert funnel.server_pid() == server, "the server was replaced"
+    harness.say(f"{options.kills} killed; the others' results were right, and nothing is left")
 
 
 harness.finish(main)

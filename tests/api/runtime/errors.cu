@@ -22,16 +22,22 @@ static void last_error()
     EXPECT(cudaSuccess, cudaGetLastError());
 }
 
+// Runtimes differ in which of the two it is; printed, so that Funnel must agree with the device.
+static void refused(dim3 grid, dim3 block)
+{
+    nothing<<<grid, block>>>(nullptr);
+    cudaError_t error = cudaGetLastError();
+
+    IS_TRUE(error == cudaErrorInvalidConfiguration || error == cudaErrorInvalidValue);
+    puts(cudaGetErrorName(error));
+}
+
 static void launch_shapes()
 {
-    nothing<<<1, 1025>>>(nullptr);
-    EXPECT(cudaErrorInvalidConfiguration, cudaGetLastError());
-    nothing<<<dim3(1, 65536), 1>>>(nullptr);
-    EXPECT(cudaErrorInvalidConfiguration, cudaGetLastError());
-    nothing<<<1, dim3(1, 1, 65)>>>(nullptr);
-    EXPECT(cudaErrorInvalidConfiguration, cudaGetLastError());
-    nothing<<<0, 1>>>(nullptr);
-    EXPECT(cudaErrorInvalidConfiguration, cudaGetLastError());
+    refused(1, 1025);
+    refused(dim3(1, 65536), 1);
+    refused(1, dim3(1, 1, 65));
+    refused(0, 1);
     nothing<<<1, 1, 64 << 20>>>(nullptr);
     EXPECT(cudaErrorInvalidValue, cudaGetLastError());
     bounded<<<1, 128>>>(nullptr);
