@@ -11,8 +11,9 @@
 #include "soft_stream.h"
 
 #define PARAMS_LIMIT 32764u
-/* Operations that may be queued in a stream before a launch waits; NVIDIA's driver allows 1024. */
-#define QUEUE_LIMIT 256u
+/* Operations that may be queued in a stream before a launch waits: fewer than the 1024 of NVIDIA's
+ * driver, for kernels take longer here, and whoever comes after the stream waits for all of them. */
+#define QUEUE_LIMIT 64u
 
 struct launch {
     struct operation operation;
