@@ -4,7 +4,7 @@
  *
  * Each handler has two loops: one for when every lane counts, which has no tests in it, and one that keeps the lanes
  * that are not active. Both are straight enough for the compiler to vectorise; this file is compiled once for each
- * generation of CPU (ALU_TABLE names the table it makes).
+ * generation of CPU.
  */
 #include "lane_math.h"
 #include "opcodes.h"
@@ -271,7 +271,7 @@ typedef unsigned __int128 WIDE_u64;
 #undef CARRY2
 #undef CARRY3
 
-const handler_fn ALU_TABLE[ALU_COUNT] = {
+const handler_fn LANE_NAME(alu_handlers)[ALU_COUNT] = {
 #define ROW(name, suffix) [ALU_##name##_##suffix] = run_##name##_##suffix,
 #define OP1(name, suffix, ...) ROW(name, suffix)
 #define OP2(name, suffix, ...) ROW(name, suffix)

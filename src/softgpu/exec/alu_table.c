@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "memory.h"
 #include "opcodes.h"
 
 #define T_u8 PTX_U8
@@ -87,15 +88,42 @@ int alu_find(const char *name, size_t length)
     return -1;
 }
 
-const handler_fn *alu_handlers(void)
+#ifdef LANE_MANY
+enum generation {
+    GENERATION_BASE,
+    GENERATION_V3, /* x86-64-v3: AVX2 and FMA */
+    GENERATION_V4, /* x86-64-v4: AVX-512 */
+};
+
+static enum generation best_generation(void)
 {
-#ifdef ALU_MANY
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return alu_handlers_v4;
+        return GENERATION_V4;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
-        return alu_handlers_v3;
+        return GENERATION_V3;
+    return GENERATION_BASE;
+}
 #endif
+
+const handler_fn *alu_handlers(void)
+{
+#ifdef LANE_MANY
+    static const handler_fn *const tables[] = {alu_handlers_base, alu_handlers_v3, alu_handlers_v4};
+    return tables[best_generation()];
+#else
     return alu_handlers_base;
+#endif
+}
+
+const struct access_handlers *access_handlers(enum access_kind kind)
+{
+#ifdef LANE_MANY
+    static const struct access_handlers *const tables[] = {access_handlers_base, access_handlers_v3,
+                                                           access_handlers_v4};
+    return &tables[best_generation()][kind];
+#else
+    return &access_handlers_base[kind];
+#endif
 }

@@ -48,7 +48,8 @@ void block_memory_free(struct block_memory *memory)
 {
     if (memory->bytes)
         munmap(memory->bytes, memory->size);
-    *memory = (struct block_memory){0};
+    memory->bytes = NULL;
+    memory->size = 0;
 }
 
 /* What is there if it is large enough; another context's data is cleared. */
@@ -65,7 +66,9 @@ static bool provide(struct block_memory *memory, size_t size, const struct sg_sp
     void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (bytes == MAP_FAILED)
         return false;
-    *memory = (struct block_memory){.bytes = bytes, .size = size, .space = space};
+    memory->bytes = bytes;
+    memory->size = size;
+    memory->space = space;
     return true;
 }
 
@@ -105,7 +108,8 @@ struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm, stru
         .memory = *memory,
         .sm = sm,
     };
-    *memory = (struct block_memory){0};
+    memory->bytes = NULL;
+    memory->size = 0;
     start_warps(block, &parts);
     return block;
 }

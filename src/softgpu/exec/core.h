@@ -23,6 +23,17 @@
 #define FULL_MASK 0xffffffffu
 #define REGISTER_ALIGN 64
 
+/*
+ * Files whose loops over lanes matter are compiled once for each generation of CPU. What they define has the generation
+ * in its name; the best that runs here is chosen when a program is decoded.
+ */
+#ifndef LANE_GENERATION
+#define LANE_GENERATION base
+#endif
+#define LANE_JOIN(name, generation) name##_##generation
+#define LANE_EXPAND(name, generation) LANE_JOIN(name, generation)
+#define LANE_NAME(name) LANE_EXPAND(name, LANE_GENERATION)
+
 struct warp;
 struct insn;
 typedef void (*handler_fn)(struct warp *warp, const struct insn *insn);
@@ -135,7 +146,8 @@ struct range_cache {
     unsigned access;
 };
 
-#define RANGE_CACHES 8
+/* Ranges that a worker has met, by instruction: each tends to stay in one array. */
+#define RANGE_CACHES 64
 #define MAX_CALL_DEPTH 4096
 
 struct warp {
@@ -149,7 +161,7 @@ struct warp {
     int32_t budget;
     uint32_t carry; /* the condition code's carry flag, a lane a bit */
     uint32_t lane_on[LANES] __attribute__((aligned(64)));
-    struct range_cache cache[RANGE_CACHES]; /* by instruction: each tends to stay in one array */
+    bool row;               /* what a memory access found: lane l's element is the l-th of an array */
     uint64_t address[LANES] __attribute__((aligned(64))); /* what a memory access found */
     struct block *block;
     uint64_t local; /* lane 0's local memory; the others follow at local_stride */
@@ -189,6 +201,7 @@ struct block_memory {
     unsigned char *bytes;
     size_t size;
     const struct sg_space *space; /* whose data may still be in it */
+    struct range_cache *cache;    /* RANGE_CACHES, the worker's */
 };
 
 struct block {
@@ -254,6 +267,8 @@ bool warp_converged(struct warp *warp, const struct insn *insn, uint32_t members
 unsigned engine_sm_count(const struct sg_engine *engine);
 
 /* ---- locate.c ---- */
+#define locate LANE_NAME(locate)
+#define locate_readable LANE_NAME(locate_readable)
 enum locate_result {
     LOCATE_FAULT,
     LOCATE_GLOBAL,

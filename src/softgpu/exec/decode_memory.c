@@ -144,29 +144,17 @@ static void address(struct builder *builder, const struct ptx_operand *from, enu
 
 /* ---- Loads and stores ---- */
 
-struct load_handlers {
-    handler_fn load;
-    handler_fn load_param;
-    handler_fn store;
-};
-
-static const struct load_handlers *handlers_of(enum ptx_type type)
+static const struct access_handlers *handlers_of(enum ptx_type type)
 {
-    static const struct load_handlers u8 = {run_load_u8, run_load_param_u8, run_store_b8};
-    static const struct load_handlers s8 = {run_load_s8, run_load_param_s8, run_store_b8};
-    static const struct load_handlers u16 = {run_load_u16, run_load_param_u16, run_store_b16};
-    static const struct load_handlers s16 = {run_load_s16, run_load_param_s16, run_store_b16};
-    static const struct load_handlers b32 = {run_load_b32, run_load_param_b32, run_store_b32};
-    static const struct load_handlers b64 = {run_load_b64, run_load_param_b64, run_store_b64};
     switch (ptx_type_size(type)) {
     case 1:
-        return type == PTX_S8 ? &s8 : &u8;
+        return access_handlers(type == PTX_S8 ? ACCESS_S8 : ACCESS_U8);
     case 2:
-        return type == PTX_S16 ? &s16 : &u16;
+        return access_handlers(type == PTX_S16 ? ACCESS_S16 : ACCESS_U16);
     case 4:
-        return &b32;
+        return access_handlers(ACCESS_B32);
     default:
-        return &b64;
+        return access_handlers(ACCESS_B64);
     }
 }
 
@@ -225,7 +213,7 @@ void decode_load(struct builder *builder, const struct tokens *tokens)
     }
     if (builder->failed)
         return;
-    const struct load_handlers *handlers = handlers_of(access.type);
+    const struct access_handlers *handlers = handlers_of(access.type);
     bool fixed = is_fixed_param(builder, &where, access.width * ptx_type_size(access.type));
     struct insn *insn = emit(builder, fixed ? handlers->load_param : handlers->load);
     insn->a = where.a;

@@ -33,6 +33,7 @@ struct worker {
     unsigned index;
     pthread_t thread;
     struct block_memory memory;
+    struct range_cache cache[RANGE_CACHES];
 };
 
 struct sg_engine {
@@ -279,6 +280,7 @@ static bool start_workers_locked(struct sg_engine *engine)
     while (engine->threads_started < engine->worker_count) {
         struct worker *worker = &engine->workers[engine->threads_started];
         *worker = (struct worker){.engine = engine, .index = engine->threads_started};
+        worker->memory.cache = worker->cache;
         if (pthread_create(&worker->thread, NULL, worker_main, worker) != 0)
             return false;
         engine->threads_started++;

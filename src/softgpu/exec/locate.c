@@ -7,21 +7,40 @@
  */
 #include "core.h"
 
-static void operand_addresses(struct warp *warp, const struct insn *insn)
+/* Whether lane l's element is the l-th of an array: then the first and the last address say all. */
+static inline bool is_row(const uint64_t *address, unsigned size)
 {
-    uint64_t *address = warp->address;
+    uint64_t differences = 0;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        differences |= address[lane] ^ (address[0] + lane * size);
+    return differences == 0;
+}
+
+static inline void wide_addresses(struct warp *warp, const struct insn *insn)
+{
+    const uint64_t *base = reg(warp, insn->a);
     uint64_t offset = insn->imm;
-    if (insn->flags & INSN_WIDE_ADDRESS) {
-        const uint64_t *base = reg(warp, insn->a);
-        for (unsigned lane = 0; lane < LANES; lane++)
-            address[lane] = base[lane] + offset;
-    } else {
-        const uint32_t *base = reg(warp, insn->a);
-        for (unsigned lane = 0; lane < LANES; lane++)
-            address[lane] = (uint32_t)(base[lane] + (uint32_t)offset);
-    }
+    for (unsigned lane = 0; lane < LANES; lane++)
+        warp->address[lane] = base[lane] + offset;
+}
+
+static inline void narrow_addresses(struct warp *warp, const struct insn *insn)
+{
+    const uint32_t *base = reg(warp, insn->a);
+    uint32_t offset = (uint32_t)insn->imm;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        warp->address[lane] = base[lane] + offset;
+}
+
+static inline void operand_addresses(struct warp *warp, const struct insn *insn)
+{
+    if (insn->flags & INSN_WIDE_ADDRESS)
+        wide_addresses(warp, insn);
+    else
+        narrow_addresses(warp, insn);
     if (warp->full && warp->alive == FULL_MASK)
         return;
+    uint64_t *address = warp->address;
     uint64_t some = address[__builtin_ctz(warp->active)];
     for (unsigned lane = 0; lane < LANES; lane++)
         address[lane] = warp->active >> lane & 1 ? address[lane] : some;
@@ -33,9 +52,13 @@ struct extent {
     uint64_t bits; /* of all addresses together, to see misalignment */
 };
 
-static struct extent measure(const uint64_t *address)
+static inline struct extent measure(struct warp *warp, unsigned size)
 {
-    struct extent extent = {.low = UINT64_MAX};
+    const uint64_t *address = warp->address;
+    struct extent extent = {.low = address[0], .high = address[LANES - 1], .bits = address[0]};
+    warp->row = is_row(address, size);
+    if (warp->row)
+        return extent;
     for (unsigned lane = 0; lane < LANES; lane++) {
         extent.low = address[lane] < extent.low ? address[lane] : extent.low;
         extent.high = address[lane] > extent.high ? address[lane] : extent.high;
@@ -74,10 +97,10 @@ static bool check_alignment(struct warp *warp, const struct insn *insn, const st
 }
 
 /* Offsets into a window of `limit` bytes that starts at base, for each lane `stride` further. */
-static bool locate_window(struct warp *warp, const struct insn *insn, unsigned size, unsigned align, uint64_t base,
+static inline bool locate_window(struct warp *warp, const struct insn *insn, unsigned size, unsigned align, uint64_t base,
                           uint64_t stride, uint64_t limit, const char *name)
 {
-    struct extent extent = measure(warp->address);
+    struct extent extent = measure(warp, size);
     if (!check_alignment(warp, insn, &extent, align))
         return false;
     if (extent.high > limit || limit - extent.high < size) {
@@ -89,6 +112,7 @@ static bool locate_window(struct warp *warp, const struct insn *insn, unsigned s
     }
     for (unsigned lane = 0; lane < LANES; lane++)
         warp->address[lane] += base + lane * stride;
+    warp->row &= stride == 0;
     return true;
 }
 
@@ -124,7 +148,7 @@ static enum locate_result locate_one(struct warp *warp, const struct insn *insn,
     if (result != LOCATE_FAULT)
         return result;
     struct sg_space *space = warp->block->grid->launch.space;
-    struct range_cache *cache = &warp->cache[((uintptr_t)insn / sizeof(*insn)) % RANGE_CACHES];
+    struct range_cache *cache = &warp->block->memory.cache[((uintptr_t)insn / sizeof(*insn)) % RANGE_CACHES];
     uint64_t generation = space_generation(space);
     if (cache_allows(cache, address, address, size, access, generation))
         return LOCATE_GLOBAL;
@@ -135,13 +159,13 @@ static enum locate_result locate_one(struct warp *warp, const struct insn *insn,
     return LOCATE_FAULT;
 }
 
-static enum locate_result locate_generic(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
+static inline enum locate_result locate_generic(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
                                          unsigned access)
 {
-    struct extent extent = measure(warp->address);
+    struct extent extent = measure(warp, size);
     if ((extent.bits & (align - 1)) && !check_alignment(warp, insn, &extent, align))
         return LOCATE_FAULT;
-    const struct range_cache *cache = &warp->cache[((uintptr_t)insn / sizeof(*insn)) % RANGE_CACHES];
+    const struct range_cache *cache = &warp->block->memory.cache[((uintptr_t)insn / sizeof(*insn)) % RANGE_CACHES];
     uint64_t generation = space_generation(warp->block->grid->launch.space);
     if (cache_allows(cache, extent.low, extent.high, size, access, generation))
         return LOCATE_GLOBAL;

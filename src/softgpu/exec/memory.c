@@ -12,18 +12,9 @@ static uint32_t element_register(const struct insn *insn, unsigned element)
     return registers[element];
 }
 
-/* Whether lane l's element is the l-th of an array. */
-static bool is_row(const uint64_t *address, unsigned size)
-{
-    uint64_t differences = 0;
-    for (unsigned lane = 0; lane < LANES; lane++)
-        differences |= address[lane] ^ (address[0] + lane * size);
-    return differences == 0;
-}
-
 /* volatile: the compiler must neither tear nor repeat an access that another thread can see. */
 #define LOAD(name, memory_type, register_type)                                                                        \
-    static void load_element_##name(struct warp *warp, uint32_t offset, unsigned displacement, bool row)              \
+    static inline void load_element_##name(struct warp *warp, uint32_t offset, unsigned displacement, bool row)              \
     {                                                                                                                 \
         register_type *to = reg(warp, offset);                                                                        \
         const uint64_t *address = warp->address;                                                                      \
@@ -36,14 +27,13 @@ static bool is_row(const uint64_t *address, unsigned size)
         EACH_ACTIVE_LANE                                                                                              \
         to[lane] = (register_type) * (const volatile memory_type *)(uintptr_t)(address[lane] + displacement);         \
     }                                                                                                                 \
-    void run_load_##name(struct warp *warp, const struct insn *insn)                                                  \
+    static void run_load_##name(struct warp *warp, const struct insn *insn)                                                  \
     {                                                                                                                 \
         unsigned width = insn->width;                                                                                 \
         unsigned size = sizeof(memory_type);                                                                          \
         if (!locate(warp, insn, width * size, width * size, SG_READ))                                                 \
             return;                                                                                                   \
-        bool row = width == 1 && warp->full && warp->alive == FULL_MASK &&                                            \
-                   !(insn->flags & INSN_SYNCHRONISES) && is_row(warp->address, size);                                 \
+        bool row = warp->row && width == 1 && warp->full && !(insn->flags & INSN_SYNCHRONISES);                       \
         for (unsigned i = 0; i < width; i++) {                                                                        \
             if (element_register(insn, i) != NO_OPERAND)                                                              \
                 load_element_##name(warp, element_register(insn, i), i * size, row);                                  \
@@ -60,7 +50,7 @@ LOAD(b64, uint64_t, uint64_t)
 #undef LOAD
 
 #define STORE(name, memory_type, register_type)                                                                       \
-    static void store_element_##name(struct warp *warp, uint32_t offset, unsigned displacement, bool row)             \
+    static inline void store_element_##name(struct warp *warp, uint32_t offset, unsigned displacement, bool row)             \
     {                                                                                                                 \
         const register_type *from = reg(warp, offset);                                                                \
         const uint64_t *address = warp->address;                                                                      \
@@ -73,14 +63,13 @@ LOAD(b64, uint64_t, uint64_t)
         EACH_ACTIVE_LANE                                                                                              \
         *(volatile memory_type *)(uintptr_t)(address[lane] + displacement) = (memory_type)from[lane];                 \
     }                                                                                                                 \
-    void run_store_##name(struct warp *warp, const struct insn *insn)                                                 \
+    static void run_store_##name(struct warp *warp, const struct insn *insn)                                                 \
     {                                                                                                                 \
         unsigned width = insn->width;                                                                                 \
         unsigned size = sizeof(memory_type);                                                                          \
         if (!locate(warp, insn, width * size, width * size, SG_WRITE))                                                \
             return;                                                                                                   \
-        bool row = width == 1 && warp->full && warp->alive == FULL_MASK &&                                            \
-                   !(insn->flags & INSN_SYNCHRONISES) && is_row(warp->address, size);                                 \
+        bool row = warp->row && width == 1 && warp->full && !(insn->flags & INSN_SYNCHRONISES);                       \
         if (insn->flags & INSN_FENCE_BEFORE)                                                                          \
             __atomic_thread_fence(__ATOMIC_SEQ_CST);                                                                  \
         for (unsigned i = 0; i < width; i++)                                                                          \
@@ -94,7 +83,7 @@ STORE(b64, uint64_t, uint64_t)
 
 /* A kernel parameter at a constant offset, checked when decoded: the same for every lane. */
 #define LOAD_PARAM(name, memory_type, register_type)                                                                  \
-    void run_load_param_##name(struct warp *warp, const struct insn *insn)                                            \
+    static void run_load_param_##name(struct warp *warp, const struct insn *insn)                                            \
     {                                                                                                                 \
         const unsigned char *from = warp->block->grid->params + insn->imm;                                            \
         for (unsigned i = 0; i < insn->width; i++) {                                                                  \
@@ -117,109 +106,11 @@ LOAD_PARAM(b32, uint32_t, uint32_t)
 LOAD_PARAM(b64, uint64_t, uint64_t)
 #undef LOAD_PARAM
 
-/* A spinning warp reads what others write: let the others run soon. */
-void warp_synchronises(struct warp *warp)
-{
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    warp->budget -= SYNCHRONISING_COST;
-}
-
-/* Copies bytes between two places of each lane's local memory: arguments into the callee's frame, results back. */
-void run_copy_local(struct warp *warp, const struct insn *insn)
-{
-    const uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);
-    uint32_t from = insn->a, to = insn->d, size = insn->b;
-    EACH_ACTIVE_LANE
-    {
-        unsigned char *memory = (unsigned char *)(uintptr_t)(warp->local + lane * warp->local_stride) + stack[lane];
-        uint64_t room = warp->local_stride - stack[lane];
-        if (from + (uint64_t)size > room || to + (uint64_t)size > room) {
-            warp_fault(warp, insn, lane, CUDA_ERROR_HARDWARE_STACK_ERROR, "the stack overflows");
-            return;
-        }
-        memcpy(memory + to, memory + from, size);
-    }
-}
-
-/*
- * The registers of a function that may be entered again, kept in the frame across a call. They are a window of the
- * register file that starts at d: b of 64 bits, c of 32, p predicates. a is where in the frame they go.
- */
-static void save_lane(struct warp *warp, const struct insn *insn, unsigned lane, unsigned char *memory)
-{
-    const uint64_t *wide = reg(warp, insn->d);
-    const uint32_t *narrow = (const uint32_t *)(wide + insn->b * LANES);
-    const uint32_t *predicates = narrow + insn->c * LANES;
-    for (uint32_t i = 0; i < insn->b; i++, memory += 8)
-        memcpy(memory, &wide[i * LANES + lane], 8);
-    for (uint32_t i = 0; i < insn->c; i++, memory += 4)
-        memcpy(memory, &narrow[i * LANES + lane], 4);
-    for (uint32_t i = 0; i < insn->p; i++)
-        *memory++ = predicates[i] >> lane & 1;
-}
-
-static void restore_lane(struct warp *warp, const struct insn *insn, unsigned lane, const unsigned char *memory)
-{
-    uint64_t *wide = reg(warp, insn->d);
-    uint32_t *narrow = (uint32_t *)(wide + insn->b * LANES);
-    uint32_t *predicates = narrow + insn->c * LANES;
-    for (uint32_t i = 0; i < insn->b; i++, memory += 8)
-        memcpy(&wide[i * LANES + lane], memory, 8);
-    for (uint32_t i = 0; i < insn->c; i++, memory += 4)
-        memcpy(&narrow[i * LANES + lane], memory, 4);
-    for (uint32_t i = 0; i < insn->p; i++)
-        predicates[i] = (predicates[i] & ~(1u << lane)) | (uint32_t)*memory++ << lane;
-}
-
-/* Where lane's saved registers are, or NULL behind a fault. */
-static unsigned char *saved_registers(struct warp *warp, const struct insn *insn, unsigned lane)
-{
-    const uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);
-    uint64_t at = stack[lane] + (uint64_t)insn->a;
-    if (at + insn->b * 8ull + insn->c * 4ull + insn->p > warp->local_stride) {
-        warp_fault(warp, insn, lane, CUDA_ERROR_HARDWARE_STACK_ERROR, "the stack overflows");
-        return NULL;
-    }
-    return (unsigned char *)(uintptr_t)(warp->local + lane * warp->local_stride + at);
-}
-
-void run_save_registers(struct warp *warp, const struct insn *insn)
-{
-    EACH_ACTIVE_LANE
-    {
-        unsigned char *memory = saved_registers(warp, insn, lane);
-        if (!memory)
-            return;
-        save_lane(warp, insn, lane, memory);
-    }
-}
-
-void run_restore_registers(struct warp *warp, const struct insn *insn)
-{
-    EACH_ACTIVE_LANE
-    {
-        const unsigned char *memory = saved_registers(warp, insn, lane);
-        if (!memory)
-            return;
-        restore_lane(warp, insn, lane, memory);
-    }
-}
-
-/* cp.async: to a of imm from what the nop behind carries; b says how many of the bytes are copied, the rest is zero. */
-void run_copy_async(struct warp *warp, const struct insn *insn)
-{
-    unsigned size = insn->width;
-    uint64_t from[LANES];
-    const uint32_t *valid = reg(warp, insn->b);
-    if (!locate(warp, insn + 1, size, size, SG_READ))
-        return;
-    memcpy(from, warp->address, sizeof(from));
-    if (!locate(warp, insn, size, size, SG_WRITE))
-        return;
-    EACH_ACTIVE_LANE
-    {
-        unsigned char bytes[16] = {0};
-        memcpy(bytes, (const void *)(uintptr_t)from[lane], valid[lane] < size ? valid[lane] : size);
-        memcpy((void *)(uintptr_t)warp->address[lane], bytes, size);
-    }
-}
+const struct access_handlers LANE_NAME(access_handlers)[ACCESS_COUNT] = {
+    [ACCESS_U8] = {run_load_u8, run_load_param_u8, run_store_b8},
+    [ACCESS_S8] = {run_load_s8, run_load_param_s8, run_store_b8},
+    [ACCESS_U16] = {run_load_u16, run_load_param_u16, run_store_b16},
+    [ACCESS_S16] = {run_load_s16, run_load_param_s16, run_store_b16},
+    [ACCESS_B32] = {run_load_b32, run_load_param_b32, run_store_b32},
+    [ACCESS_B64] = {run_load_b64, run_load_param_b64, run_store_b64},
+};

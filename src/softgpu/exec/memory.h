@@ -11,25 +11,28 @@
 
 void warp_synchronises(struct warp *warp);
 
-#define DECLARE(name) void run_##name(struct warp *warp, const struct insn *insn);
-DECLARE(load_u8)
-DECLARE(load_s8)
-DECLARE(load_u16)
-DECLARE(load_s16)
-DECLARE(load_b32)
-DECLARE(load_b64)
-DECLARE(store_b8)
-DECLARE(store_b16)
-DECLARE(store_b32)
-DECLARE(store_b64)
-DECLARE(load_param_u8)
-DECLARE(load_param_s8)
-DECLARE(load_param_u16)
-DECLARE(load_param_s16)
-DECLARE(load_param_b32)
-DECLARE(load_param_b64)
-DECLARE(copy_local)
-DECLARE(copy_async)
-DECLARE(save_registers)
-DECLARE(restore_registers)
-#undef DECLARE
+enum access_kind {
+    ACCESS_U8,
+    ACCESS_S8,
+    ACCESS_U16,
+    ACCESS_S16,
+    ACCESS_B32,
+    ACCESS_B64,
+    ACCESS_COUNT,
+};
+
+struct access_handlers {
+    handler_fn load;
+    handler_fn load_param; /* of the kernel, at an offset that was checked when decoded */
+    handler_fn store;
+};
+
+extern const struct access_handlers access_handlers_base[ACCESS_COUNT];
+extern const struct access_handlers access_handlers_v3[ACCESS_COUNT];
+extern const struct access_handlers access_handlers_v4[ACCESS_COUNT];
+const struct access_handlers *access_handlers(enum access_kind kind);
+
+void run_copy_local(struct warp *warp, const struct insn *insn);
+void run_copy_async(struct warp *warp, const struct insn *insn);
+void run_save_registers(struct warp *warp, const struct insn *insn);
+void run_restore_registers(struct warp *warp, const struct insn *insn);

@@ -31,13 +31,20 @@ struct sg_space {
     uint64_t generation;
 };
 
+/* Of all spaces, so that what was remembered of one is never taken for another's. */
+static uint64_t new_generation(void)
+{
+    static uint64_t last;
+    return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
 struct sg_space *sg_space_create(void)
 {
     struct sg_space *space = calloc(1, sizeof(*space));
     if (!space)
         return NULL;
     pthread_rwlock_init(&space->lock, NULL);
-    space->generation = 1;
+    space->generation = new_generation();
     space->heap_limit = DEFAULT_HEAP;
     return space;
 }
@@ -117,7 +124,7 @@ static int remove_range(struct sg_space *space, uint64_t base, unsigned kind, ui
         *ret_size = space->ranges[at - 1].size;
         memmove(&space->ranges[at - 1], &space->ranges[at], (space->count - at) * sizeof(*space->ranges));
         space->count--;
-        __atomic_add_fetch(&space->generation, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&space->generation, new_generation(), __ATOMIC_RELEASE);
         result = 0;
     }
     pthread_rwlock_unlock(&space->lock);

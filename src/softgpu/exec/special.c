@@ -9,26 +9,26 @@
 
 typedef uint64_t (*special_fn)(const struct warp *warp, unsigned lane);
 
-static unsigned thread_number(const struct warp *warp, unsigned lane)
-{
-    return warp->index * LANES + lane;
-}
-
-static uint64_t tid_x(const struct warp *warp, unsigned lane)
-{
-    return thread_number(warp, lane) % warp->block->grid->launch.block[0];
-}
-
-static uint64_t tid_y(const struct warp *warp, unsigned lane)
+static void fill_tid(struct warp *warp, unsigned axis, uint32_t *to)
 {
     const uint32_t *size = warp->block->grid->launch.block;
-    return thread_number(warp, lane) / size[0] % size[1];
-}
-
-static uint64_t tid_z(const struct warp *warp, unsigned lane)
-{
-    const uint32_t *size = warp->block->grid->launch.block;
-    return thread_number(warp, lane) / size[0] / size[1];
+    uint32_t first = warp->index * LANES;
+    if (size[0] == warp->block->grid->threads_per_block) {
+        for (unsigned lane = 0; lane < LANES; lane++)
+            to[lane] = axis == 0 ? first + lane : 0;
+        return;
+    }
+    uint32_t at[3] = {first % size[0], first / size[0] % size[1], first / size[0] / size[1]};
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        to[lane] = at[axis];
+        if (++at[0] < size[0])
+            continue;
+        at[0] = 0;
+        if (++at[1] < size[1])
+            continue;
+        at[1] = 0;
+        at[2]++;
+    }
 }
 
 #define UNIFORM(name, value)                                                                                          \
@@ -52,6 +52,8 @@ UNIFORM(nwarpid, 64)
 UNIFORM(smid, warp->block->sm)
 UNIFORM(nsmid, engine_sm_count(warp->block->grid->engine))
 UNIFORM(gridid, warp->block->grid->launch.grid_id)
+UNIFORM(envreg1, warp->block->grid->launch.workspace)
+UNIFORM(envreg2, warp->block->grid->launch.workspace >> 32)
 UNIFORM(laneid, lane)
 UNIFORM(lanemask_eq, 1u << lane)
 UNIFORM(lanemask_lt, (1u << lane) - 1)
@@ -95,10 +97,11 @@ static const struct {
     special_fn value;
     bool is_wide;
     bool is_volatile;
+    bool by_lane;
 } specials[] = {
-    {"%tid.x", tid_x},
-    {"%tid.y", tid_y},
-    {"%tid.z", tid_z},
+    {"%tid.x", zero},
+    {"%tid.y", zero},
+    {"%tid.z", zero},
     {"%ntid.x", ntid_x},
     {"%ntid.y", ntid_y},
     {"%ntid.z", ntid_z},
@@ -108,17 +111,19 @@ static const struct {
     {"%nctaid.x", nctaid_x},
     {"%nctaid.y", nctaid_y},
     {"%nctaid.z", nctaid_z},
-    {"%laneid", laneid},
+    {"%laneid", laneid, .by_lane = true},
     {"%warpid", warpid},
     {"%nwarpid", nwarpid},
     {"%smid", smid},
     {"%nsmid", nsmid},
     {"%gridid", gridid, .is_wide = true},
-    {"%lanemask_eq", lanemask_eq},
-    {"%lanemask_lt", lanemask_lt},
-    {"%lanemask_le", lanemask_le},
-    {"%lanemask_gt", lanemask_gt},
-    {"%lanemask_ge", lanemask_ge},
+    {"%envreg1", envreg1},
+    {"%envreg2", envreg2},
+    {"%lanemask_eq", lanemask_eq, .by_lane = true},
+    {"%lanemask_lt", lanemask_lt, .by_lane = true},
+    {"%lanemask_le", lanemask_le, .by_lane = true},
+    {"%lanemask_gt", lanemask_gt, .by_lane = true},
+    {"%lanemask_ge", lanemask_ge, .by_lane = true},
     {"%dynamic_smem_size", dynamic_smem_size},
     {"%total_smem_size", total_smem_size},
     {"%aggr_smem_size", total_smem_size},
@@ -168,19 +173,40 @@ bool special_is_volatile(unsigned special)
     return specials[special].is_volatile;
 }
 
-void special_fill(struct warp *warp, unsigned special, uint32_t offset)
+static void fill_volatile(struct warp *warp, unsigned special, uint32_t offset)
 {
+    uint64_t value = specials[special].value(warp, 0);
     uint32_t *narrow = reg(warp, offset);
     uint64_t *wide = reg(warp, offset);
-    bool changes = specials[special].is_volatile;
-    uint64_t same = changes ? specials[special].value(warp, 0) : 0;
-    for (unsigned lane = 0; lane < LANES; lane++) {
-        if (changes && !(warp->active >> lane & 1))
-            continue;
-        uint64_t value = changes ? same : specials[special].value(warp, lane);
+    EACH_ACTIVE_LANE
+    {
         if (specials[special].is_wide)
             wide[lane] = value;
         else
             narrow[lane] = (uint32_t)value;
     }
+}
+
+void special_fill(struct warp *warp, unsigned special, uint32_t offset)
+{
+    uint32_t *narrow = reg(warp, offset);
+    uint64_t *wide = reg(warp, offset);
+    if (specials[special].is_volatile) {
+        fill_volatile(warp, special, offset);
+        return;
+    }
+    /* The first three are %tid. */
+    if (special < 3) {
+        fill_tid(warp, special, narrow);
+        return;
+    }
+    uint64_t same = specials[special].value(warp, 0);
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        if (specials[special].is_wide)
+            wide[lane] = same;
+        else
+            narrow[lane] = (uint32_t)same;
+    }
+    for (unsigned lane = 0; specials[special].by_lane && lane < LANES; lane++)
+        narrow[lane] = (uint32_t)specials[special].value(warp, lane);
 }
