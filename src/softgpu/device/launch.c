@@ -15,9 +15,16 @@
  * driver, for kernels take longer here, and whoever comes after the stream waits for all of them. */
 #define QUEUE_LIMIT 64u
 
+/* What cooperative groups keep in memory for each grid; they count arrivals in `barrier`. */
+struct workspace {
+    uint32_t size;
+    uint32_t barrier;
+};
+
 struct launch {
     struct operation operation;
     struct sg_launch grid;
+    struct workspace workspace __attribute__((aligned(16)));
     bool printed;
     unsigned char params[];
 };
@@ -52,6 +59,8 @@ static void launch_done(void *user, CUresult result, const char *sentence)
     if (__atomic_load_n(&launch->printed, __ATOMIC_RELAXED))
         fflush(stdout);
     SOFT_LOCKED;
+    if (launch->grid.workspace)
+        sg_space_remove(launch->grid.space, launch->grid.workspace);
     if (result)
         context_fail_locked(launch->operation.context, result, sentence);
     operation_finish_locked(&launch->operation);
@@ -61,8 +70,12 @@ static bool launch_start_locked(struct operation *operation)
 {
     struct launch *launch = (struct launch *)operation;
     struct context *context = operation->context;
-    CUresult result = sg_engine_submit(context->device->engine, &launch->grid);
+    CUresult result;
 
+    if (launch->grid.workspace)
+        sg_space_add(launch->grid.space, launch->grid.workspace, sizeof(launch->workspace),
+                     SG_READ | SG_WRITE);
+    result = sg_engine_submit(context->device->engine, &launch->grid);
     if (result)
         context_fail_locked(context, result, "the grid could not be started");
     return result != CUDA_SUCCESS;
@@ -190,6 +203,10 @@ static void fill_grid(struct launch *launch, const struct launch_request *reques
         .done = launch_done,
         .user = launch,
     };
+    if (request->cooperative) {
+        launch->workspace.size = sizeof(launch->workspace);
+        launch->grid.workspace = (uintptr_t)&launch->workspace;
+    }
     memcpy(launch->grid.sm_mask, stream->sms, sizeof(stream->sms));
     memcpy(launch->grid.grid, request->grid, sizeof(launch->grid.grid));
     memcpy(launch->grid.block, request->block, sizeof(launch->grid.block));

@@ -148,7 +148,7 @@ struct sg_launch {
     bool cooperative;                    /* all blocks must be resident at once, else 720 */
     uint32_t stack_size;                 /* cuCtxSetLimit's stack a thread; 0: 1024 */
     uint64_t grid_id;                    /* %gridid */
-    uint64_t workspace;                  /* %envreg2:%envreg1, what a cooperative grid meets at; or 0 */
+    uint64_t workspace;                  /* %envreg1:%envreg2, what a cooperative grid meets at; or 0 */
     struct sg_space *space;              /* outlives the grid */
     sg_print_fn print;                   /* may be NULL; called on engine threads, one call a piece of text */
     sg_done_fn done;                     /* called once on an engine thread, and only if submit succeeded */

@@ -52,6 +52,8 @@ UNIFORM(nwarpid, 64)
 UNIFORM(smid, warp->block->sm)
 UNIFORM(nsmid, engine_sm_count(warp->block->grid->engine))
 UNIFORM(gridid, warp->block->grid->launch.grid_id)
+UNIFORM(envreg1, warp->block->grid->launch.workspace >> 32)
+UNIFORM(envreg2, warp->block->grid->launch.workspace)
 UNIFORM(envreg1, warp->block->grid->launch.workspace)
 UNIFORM(envreg2, warp->block->grid->launch.workspace >> 32)
 UNIFORM(laneid, lane)
@@ -117,6 +119,8 @@ static const struct {
     {"%smid", smid},
     {"%nsmid", nsmid},
     {"%gridid", gridid, .is_wide = true},
+    {"%envreg1", envreg1},
+    {"%envreg2", envreg2},
     {"%envreg1", envreg1},
     {"%envreg2", envreg2},
     {"%lanemask_eq", lanemask_eq, .by_lane = true},

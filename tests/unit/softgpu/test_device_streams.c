@@ -302,6 +302,21 @@ static void test_shapes_that_cannot_be(void **state)
     assert_int_equal(fake_running(), 0);
 }
 
+/* Where the blocks of a cooperative grid meet is theirs to touch, as long as they run. */
+static void test_a_cooperative_grid(void **state)
+{
+    uint64_t place;
+    launch(NULL);
+    assert_int_equal(fake_newest()->workspace, 0);
+    fake_end(CUDA_SUCCESS);
+    assert_ok(cuLaunchCooperativeKernel(one, 16, 1, 1, 1024, 1, 1, 0, NULL, NULL));
+    assert_true(fake_newest()->cooperative);
+    place = fake_newest()->workspace;
+    assert_true(fake_space_has(place) && fake_space_has(place + 7));
+    fake_end(CUDA_SUCCESS);
+    assert_false(fake_space_has(place));
+}
+
 static void test_what_kernels_may_touch(void **state)
 {
     CUdeviceptr memory;
@@ -380,6 +395,7 @@ int main(void)
         TEST(test_copies_take_turns),
         TEST(test_what_a_grid_is_told),
         TEST(test_shapes_that_cannot_be),
+        TEST(test_a_cooperative_grid),
         TEST(test_what_kernels_may_touch),
         TEST(test_bad_ptx),
         cmocka_unit_test_setup(test_a_fault, set_up),
