@@ -24,8 +24,14 @@ static uint32_t element_register(const struct insn *insn, unsigned element)
                 to[lane] = (register_type)from[lane];                                                                 \
             return;                                                                                                   \
         }                                                                                                             \
-        EACH_ACTIVE_LANE                                                                                              \
-        to[lane] = (register_type) * (const volatile memory_type *)(uintptr_t)(address[lane] + displacement);         \
+        /* Lanes that are not active have the address of one that is. */                                              \
+        const uint32_t *on = warp->lane_on;                                                                           \
+        bool full = warp->full;                                                                                       \
+        for (unsigned lane = 0; lane < LANES; lane++) {                                                               \
+            register_type value =                                                                                     \
+                (register_type) * (const volatile memory_type *)(uintptr_t)(address[lane] + displacement);            \
+            to[lane] = full || on[lane] ? value : to[lane];                                                           \
+        }                                                                                                             \
     }                                                                                                                 \
     static void run_load_##name(struct warp *warp, const struct insn *insn)                                                  \
     {                                                                                                                 \
@@ -58,6 +64,11 @@ LOAD(b64, uint64_t, uint64_t)
             memory_type *to = (memory_type *)(uintptr_t)address[0];                                                   \
             for (unsigned lane = 0; lane < LANES; lane++)                                                             \
                 to[lane] = (memory_type)from[lane];                                                                   \
+            return;                                                                                                   \
+        }                                                                                                             \
+        if (warp->active == FULL_MASK) {                                                                              \
+            for (unsigned lane = 0; lane < LANES; lane++)                                                             \
+                *(volatile memory_type *)(uintptr_t)(address[lane] + displacement) = (memory_type)from[lane];         \
             return;                                                                                                   \
         }                                                                                                             \
         EACH_ACTIVE_LANE                                                                                              \

@@ -54,8 +54,6 @@ UNIFORM(nsmid, engine_sm_count(warp->block->grid->engine))
 UNIFORM(gridid, warp->block->grid->launch.grid_id)
 UNIFORM(envreg1, warp->block->grid->launch.workspace >> 32)
 UNIFORM(envreg2, warp->block->grid->launch.workspace)
-UNIFORM(envreg1, warp->block->grid->launch.workspace)
-UNIFORM(envreg2, warp->block->grid->launch.workspace >> 32)
 UNIFORM(laneid, lane)
 UNIFORM(lanemask_eq, 1u << lane)
 UNIFORM(lanemask_lt, (1u << lane) - 1)
@@ -119,8 +117,6 @@ static const struct {
     {"%smid", smid},
     {"%nsmid", nsmid},
     {"%gridid", gridid, .is_wide = true},
-    {"%envreg1", envreg1},
-    {"%envreg2", envreg2},
     {"%envreg1", envreg1},
     {"%envreg2", envreg2},
     {"%lanemask_eq", lanemask_eq, .by_lane = true},
