@@ -10,14 +10,18 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "log.h"
 #include "text.h"
+
+#define DRIVER_LINES_A_SECOND 20
 
 struct driver_table driver;
 
@@ -103,10 +107,30 @@ static void *open_library(const char *path, char *why, size_t why_size)
     return library;
 }
 
+static _Thread_local bool refusal_expected;
+
+void driver_expect_refusal(bool expected)
+{
+    refusal_expected = expected;
+}
+
+/* Clients make mistakes as fast as they like; the log takes some a second and no more. */
+static bool within_rate(void)
+{
+    static atomic_uint_fast64_t second;
+    static atomic_uint lines;
+    uint64_t now = clock_ns() / NS_PER_SEC;
+
+    if (atomic_exchange(&second, now) != now)
+        atomic_store(&lines, 0);
+    return atomic_fetch_add(&lines, 1) < DRIVER_LINES_A_SECOND;
+}
+
 /* What a driver has to say of a fault beyond its number. Only newer ones have this. */
 static void log_sentence(void *unused, CUlogLevel level, char *message, size_t length)
 {
-    log_line("Driver: %.*s", (int)length, message);
+    if (!refusal_expected && within_rate())
+        log_line("Driver: %.*s", (int)length, message);
 }
 
 static int start_driver(void *library, char *why, size_t why_size)

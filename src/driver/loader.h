@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "driver_table.h"
@@ -27,6 +28,10 @@ int driver_load(enum driver_kind wanted, enum driver_kind *ret_kind, char *why, 
 
 /* The path of the library that driver_load() chose. */
 const char *driver_path(void);
+
+/* Between true and false the driver's own sentences about this thread's calls are not logged: the
+ * caller asks what it knows may be refused. */
+void driver_expect_refusal(bool expected);
 
 /* "CUDA_ERROR_..." for the log; never NULL. */
 const char *driver_error_name(CUresult result);

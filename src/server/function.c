@@ -27,7 +27,7 @@ static CUresult read_attributes(CUfunction function, int32_t *ret_attributes)
 }
 
 /* Offset and size of each parameter, as pairs of u32, into the reply. */
-static CUresult read_layout(CUfunction function, struct wire_cuLibraryGetKernel_reply *ret_out)
+static CUresult walk_layout(CUfunction function, struct wire_cuLibraryGetKernel_reply *ret_out)
 {
     uint32_t *pair = ret_out->layout;
     uint32_t count = 0;
@@ -49,6 +49,15 @@ static CUresult read_layout(CUfunction function, struct wire_cuLibraryGetKernel_
     ret_out->param_count = count;
     ret_out->layout_size = count * 8;
     return CUDA_SUCCESS;
+}
+
+/* The only way to learn how many parameters there are is to ask for one too many. */
+static CUresult read_layout(CUfunction function, struct wire_cuLibraryGetKernel_reply *ret_out)
+{
+    driver_expect_refusal(true);
+    CUresult result = walk_layout(function, ret_out);
+    driver_expect_refusal(false);
+    return result;
 }
 
 static CUresult find_function(const struct module *module, const char *name,
