@@ -45,11 +45,19 @@ bool cli_is_device(const char *name)
     return !strcmp(name, "auto") || !strcmp(name, "cuda") || !strcmp(name, "soft");
 }
 
+static int explain_paths(int error)
+{
+    return error ? cli_fail("cannot use the pipe or log directory: %s", strerror(-error)) : 0;
+}
+
 int cli_paths(struct paths *ret_paths)
 {
-    int error = paths_resolve(ret_paths);
+    return explain_paths(paths_resolve(ret_paths));
+}
 
-    return error ? cli_fail("cannot use the pipe or log directory: %s", strerror(-error)) : 0;
+int cli_find_daemon(struct paths *ret_paths)
+{
+    return explain_paths(paths_find_daemon(ret_paths));
 }
 
 static void silence_errors(void)

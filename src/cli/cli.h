@@ -32,6 +32,9 @@ bool cli_is_device(const char *name);
 /* The directories of this user: 0, or 1 with the reason said. */
 int cli_paths(struct paths *ret_paths);
 
+/* Those of the daemon that this user would reach: his own, or root's. */
+int cli_find_daemon(struct paths *ret_paths);
+
 /* Runs `funneld -d --device DEVICE` and waits until it serves: its exit status. With `quiet` what
  * it says is lost. */
 int cli_start_daemon(const char *device, bool quiet);

@@ -120,7 +120,7 @@ static int run_stop(int argc, char **argv)
 
     if (error)
         return error;
-    if (cli_paths(&paths))
+    if (cli_find_daemon(&paths))
         return 1;
     if (command_connect(&paths, &fd, reason))
         return cli_fail("%s", reason);
@@ -168,7 +168,7 @@ static int run_log(int argc, char **argv)
     }
     if (text_to_u64(lines, &number))
         return cli_usage("-n takes a number of lines, not %s", lines);
-    if (cli_paths(&paths) || path_join(paths.log, name, path, sizeof(path)))
+    if (cli_find_daemon(&paths) || path_join(paths.log, name, path, sizeof(path)))
         return 1;
     if (access(path, R_OK))
         return cli_fail("cannot read %s: %s", path, strerror(errno));

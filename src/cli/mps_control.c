@@ -227,7 +227,7 @@ int main(int argc, char **argv)
         status = parse_option(argv[i], &options);
     if (status >= 0)
         return status;
-    if (paths_resolve(&paths))
+    if (options.daemon ? paths_resolve(&paths) : paths_find_daemon(&paths))
         return refuse("The path of the pipe or log directory is too long");
     if (options.daemon)
         return become_daemon(&paths, options.daemon, options.multiuser);

@@ -263,7 +263,7 @@ static int prepare_funnel(const struct run_options *options)
     struct paths paths;
     char log[PATH_MAX];
 
-    if (cli_paths(&paths) || reach_daemon(&paths, options) || put_first(CLIENT_LIBRARY))
+    if (cli_find_daemon(&paths) || reach_daemon(&paths, options) || put_first(CLIENT_LIBRARY))
         return 1;
     if (path_join(paths.log, "client.log", log, sizeof(log)))
         return cli_fail("the path of the log directory is too long");

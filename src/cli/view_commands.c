@@ -50,7 +50,7 @@ static int show(int argc, char **argv, enum json_view view)
 
     if (format > 1)
         return format;
-    if (cli_paths(&paths))
+    if (cli_find_daemon(&paths))
         return 1;
     if (snapshot_take(&paths, &snapshot, reason))
         return cli_fail("%s", reason);

@@ -51,13 +51,16 @@ static void close_descriptors(struct attempt *attempt)
 
 static enum attach_outcome connect_daemon(struct attempt *attempt)
 {
-    char path[4096];
+    char path[4096], system_path[64];
     int r;
 
     if (!environment_socket_path(path, sizeof(path)))
         return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
                       "the path of the pipe directory is too long");
     r = sock_connect(path, &attempt->socket);
+    if (r != 0 && environment_system_socket_path(system_path, sizeof(system_path)) &&
+        sock_connect(system_path, &attempt->socket) == 0)
+        return ATTACHED;
     if (r == 0)
         return ATTACHED;
     text_format(attempt->why, attempt->why_size,

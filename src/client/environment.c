@@ -10,11 +10,25 @@
 
 #include "text.h"
 
-bool environment_requires_server(void)
+bool environment_switch(const char *name)
 {
-    const char *value = getenv("FUNNEL_REQUIRE");
+    const char *value = getenv(name);
 
     return value && strcmp(value, "0") != 0 && *value;
+}
+
+bool environment_requires_server(void)
+{
+    return environment_switch("FUNNEL_REQUIRE");
+}
+
+bool environment_system_socket_path(char *path, size_t capacity)
+{
+    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
+
+    if ((folder && *folder) || geteuid() == 0)
+        return false;
+    return text_format(path, capacity, "/run/funnel/%s", HELLO_SOCKET_NAME);
 }
 
 bool environment_socket_path(char *path, size_t capacity)
@@ -61,16 +75,35 @@ static uint64_t parse_size(const char *text, const char **ret_end)
     return value > UINT64_MAX >> shift ? 0 : value << shift;
 }
 
-/* "0=1G,1=512MB". Devices named by UUID are for the daemon, which knows them. */
+/* Devices named by UUID are for the daemon, which knows them. */
+static void keep_named_limit(struct hello *hello, const char *name, size_t length, uint64_t bytes)
+{
+    for (int i = 0; i < HELLO_NAMED_LIMITS; i++) {
+        struct hello_named_limit *limit = &hello->named_limits[i];
+
+        if (*limit->device)
+            continue;
+        if (length < sizeof(limit->device)) {
+            memcpy(limit->device, name, length);
+            limit->bytes = bytes;
+        }
+        return;
+    }
+}
+
+/* "0=1G,1=512MB,GPU-302653ec=2G". */
 static void parse_memory_limits(const char *text, struct hello *hello)
 {
     while (text && *text) {
         char *end;
         unsigned long device = strtoul(text, &end, 10);
+        size_t name = strcspn(text, "=,");
         const char *rest;
 
         if (end != text && *end == '=' && device < HELLO_MAX_DEVICES)
             hello->memory_limit[device] = parse_size(end + 1, &rest);
+        else if (strncasecmp(text, "GPU-", 4) == 0 && text[name] == '=')
+            keep_named_limit(hello, text, name, parse_size(text + name + 1, &rest));
         text = strchr(text, ',');
         text = text ? text + 1 : NULL;
     }

@@ -14,6 +14,10 @@
  */
 bool environment_socket_path(char *path, size_t capacity);
 
+/* Where root's daemon listens, which serves everybody: the second choice of a process that was told
+ * no directory. False when there is no second choice. */
+bool environment_system_socket_path(char *path, size_t capacity);
+
 /* The limits that the process asks for itself (CUDA_MPS_...). */
 void environment_limits(struct hello *hello);
 
@@ -21,6 +25,9 @@ void environment_limits(struct hello *hello);
  * list ends where CUDA's does: at the first entry that names no device. Returns how many. */
 int environment_visible_devices(const char *list, const struct device_record *records, int count,
                                 uint32_t *ret_indices);
+
+/* Whether a variable is set to something else than 0 or nothing. */
+bool environment_switch(const char *name);
 
 /* FUNNEL_REQUIRE: no falling back to the real driver. */
 bool environment_requires_server(void);

@@ -12,8 +12,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fd.h"
 #include "hello.h"
+#include "sock.h"
 #include "text.h"
+
+#define SYSTEM_PIPE "/run/funnel"
+#define SYSTEM_LOG "/var/log/funnel"
 
 static const char *environment(const char *name)
 {
@@ -65,7 +70,7 @@ static int resolve_pipe(char *ret_path, size_t capacity)
     if (chosen)
         return make_absolute(chosen, ret_path, capacity);
     if (geteuid() == 0)
-        return make_absolute("/run/funnel", ret_path, capacity);
+        return make_absolute(SYSTEM_PIPE, ret_path, capacity);
     if (runtime && *runtime == '/')
         return path_join(runtime, "funnel", ret_path, capacity);
     text_format(fallback, sizeof(fallback), "/tmp/funnel-%u", (unsigned)geteuid());
@@ -79,7 +84,7 @@ static int resolve_log(const char *pipe, char *ret_path, size_t capacity)
     if (chosen)
         return make_absolute(chosen, ret_path, capacity);
     if (geteuid() == 0 && !environment("CUDA_MPS_PIPE_DIRECTORY"))
-        return make_absolute("/var/log/funnel", ret_path, capacity);
+        return make_absolute(SYSTEM_LOG, ret_path, capacity);
     return path_join(pipe, "log", ret_path, capacity);
 }
 
@@ -94,6 +99,24 @@ int paths_resolve(struct paths *ret_paths)
         error = path_join(paths.pipe, HELLO_SOCKET_NAME, paths.socket, sizeof(paths.socket));
     if (!error)
         *ret_paths = paths;
+    return error;
+}
+
+static bool somebody_listens(const struct paths *paths)
+{
+    _cleanup_fd_ int fd = -1;
+
+    return sock_connect(paths->socket, &fd) == 0;
+}
+
+int paths_find_daemon(struct paths *ret_paths)
+{
+    struct paths roots = {SYSTEM_PIPE, SYSTEM_LOG, SYSTEM_PIPE "/" HELLO_SOCKET_NAME};
+    int error = paths_resolve(ret_paths);
+
+    if (!error && !environment("CUDA_MPS_PIPE_DIRECTORY") && geteuid() != 0 &&
+        !somebody_listens(ret_paths) && somebody_listens(&roots))
+        *ret_paths = roots;
     return error;
 }
 

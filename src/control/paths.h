@@ -19,6 +19,10 @@ struct paths {
  * it) for others. 0 or -ENAMETOOLONG. */
 int paths_resolve(struct paths *ret_paths);
 
+/* The same, but where nobody listens there and CUDA_MPS_PIPE_DIRECTORY names no directory, those of
+ * root's daemon if that listens: it serves everybody. For those who look for a daemon. */
+int paths_find_daemon(struct paths *ret_paths);
+
 /* The longest pipe directory whose socket's address still fits. */
 size_t paths_pipe_max(void);
 

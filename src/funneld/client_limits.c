@@ -91,6 +91,22 @@ static uint64_t memory_limit_of(const struct limits *limits, const struct server
     return bytes;
 }
 
+/* What the client asks for itself on a device, by number or by name. */
+static uint64_t memory_wish(const struct hello *hello, const struct server_device *device,
+                            unsigned ordinal)
+{
+    uint64_t bytes = hello->memory_limit[ordinal];
+
+    for (unsigned i = 0; i < HELLO_NAMED_LIMITS; i++) {
+        const struct hello_named_limit *limit = &hello->named_limits[i];
+
+        if (memchr(limit->device, '\0', sizeof(limit->device)) && *limit->device &&
+            names_device(limit->device, device, ordinal))
+            bytes = tighter(bytes, limit->bytes);
+    }
+    return bytes;
+}
+
 void limits_for_client(const struct limits *server, const struct server_ready *ready,
                        const struct hello *hello, uint32_t priority,
                        struct server_limits *ret_limits)
@@ -101,7 +117,8 @@ void limits_for_client(const struct limits *server, const struct server_ready *r
     ret_limits->priority = hello->priority <= 1 ? hello->priority : priority;
     for (unsigned i = 0; i < ready->device_count; i++)
         ret_limits->memory_limit[i] =
-            tighter(memory_limit_of(server, &ready->devices[i], i), hello->memory_limit[i]);
+            tighter(memory_limit_of(server, &ready->devices[i], i),
+                    memory_wish(hello, &ready->devices[i], i));
 }
 
 /* ---- the environment of the daemon ---- */

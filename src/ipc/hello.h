@@ -21,7 +21,15 @@ enum hello_kind {
 };
 
 #define HELLO_MAX_DEVICES 32
+#define HELLO_NAMED_LIMITS 8
 #define HELLO_PRIORITY_UNSET UINT32_MAX
+
+/* A memory limit for a device called by its UUID or the beginning of it; who asks for it does not
+ * know the devices yet. */
+struct hello_named_limit {
+    char device[48]; /* ended by NUL, empty = not used */
+    uint64_t bytes;
+};
 
 /* What a process asks for itself; it may only tighten what the daemon grants. */
 struct hello {
@@ -34,6 +42,7 @@ struct hello {
     uint64_t memory_limit[HELLO_MAX_DEVICES]; /* bytes a device, 0 = not asked for */
     char program[64];                         /* short name, for people; not trusted */
     char release[32];                         /* release of the client library */
+    struct hello_named_limit named_limits[HELLO_NAMED_LIMITS];
 };
 
 #define WELCOME_MAGIC 0x31574e46u /* "FNW1" */

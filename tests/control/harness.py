@@ -99,6 +99,13 @@ class TestCase(unittest.TestCase):
     def funnel(self, *arguments, **options):
         return self.run_program("funnel", *arguments, **options)
 
+    def funnel_json(self, *arguments):
+        done = self.funnel(*arguments, "--json")
+        if "without the jansson library" in done.stderr:
+            self.skipTest("built without jansson")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
     def mps(self, commands, **options):
         """What the commands answer, as lines."""
         done = self.run_program("nvidia-cuda-mps-control", input=commands, **options)

@@ -339,6 +339,33 @@ class Users(harness.TestCase):
         self.assertIn("start a server for user 2002",
                       self.mps_as(2001, "start_server -uid 2002\n")[1][0])
 
+    def test_users_find_roots_daemon(self):
+        """Without a variable: their own directory first, then root's."""
+        script = f"""mount -t tmpfs none /run || exit 77
+            bin={self.root}/bin
+            CUDA_MPS_LOG_DIRECTORY={self.log} $bin/funneld -d || exit 1
+            setpriv --reuid 2001 --regid 2001 --clear-groups env XDG_RUNTIME_DIR={self.root}/none \\
+                $bin/funnel status
+            setpriv --reuid 2001 --regid 2001 --clear-groups env HOME=/ \\
+                $bin/funnel run --no-start -- env
+            echo get_default_active_thread_percentage | setpriv --reuid 2001 --regid 2001 \\
+                --clear-groups $bin/nvidia-cuda-mps-control
+            $bin/funnel stop --force"""
+        folder = os.path.join(self.root, "lib/funnel")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "libcuda.so.1"), "w"):
+            pass
+        environment = {k: v for k, v in self.environment.items() if k != "CUDA_MPS_PIPE_DIRECTORY"}
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=harness.PATIENCE)
+        if done.returncode == 77 or "unshare" in done.stdout:
+            self.skipTest("cannot make a mount namespace")
+        self.assertIn("pipe directory: /run/funnel", done.stdout)
+        self.assertIn("CUDA_MPS_PIPE_DIRECTORY=/run/funnel", done.stdout)
+        self.assertIn("100.0", done.stdout)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_one_user_cannot_crowd_out_others(self):
         self.environment["FUNNEL_FAKE"] = "hang"
         self.start()

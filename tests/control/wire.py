@@ -16,7 +16,7 @@ CLIENT, STATUS, SHUTDOWN, TERMINATE_CLIENT, SET_LIMITS, REOPEN_LOG = range(1, 7)
 (READY, FAILED, STATE_CHANGED, CLIENT_ATTACHED, CLIENT_GONE, STATUS_ROW, STATUS_END, RESULT,
  FAULT) = range(64, 73)
 
-HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s")
+HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8)
 WELCOME = struct.Struct("<Ii472s")
 HEADER = struct.Struct("<IHHII")
 IDENTITY = struct.Struct("<iIIIQq256s")
@@ -28,7 +28,7 @@ def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic
           version=VERSION):
     memory = list(memory) + [0] * (DEVICES - len(memory))
     return HELLO.pack(magic, version, kind, 0, sm_centipercent, priority, *memory, b"test",
-                      b"0.1.0")
+                      b"0.1.0", *(b"", 0) * 8)
 
 
 def welcome(data):

@@ -64,8 +64,11 @@ static void test_limits(void **state)
 
     setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "33.5", 1);
     setenv("CUDA_MPS_CLIENT_PRIORITY", "1", 1);
-    setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1G,2=512MB,99=1G", 1);
+    setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1G,2=512MB,99=1G,GPU-ab=2G", 1);
     environment_limits(&hello);
+    assert_string_equal(hello.named_limits[0].device, "GPU-ab");
+    assert_int_equal(hello.named_limits[0].bytes, UINT64_C(2) << 30);
+    assert_string_equal(hello.named_limits[1].device, "");
     assert_int_equal(hello.sm_centipercent, 3350);
     assert_int_equal(hello.priority, 1);
     assert_int_equal(hello.memory_limit[0], UINT64_C(1) << 30);
@@ -94,6 +97,7 @@ static void test_socket_path(void **state)
     assert_true(environment_socket_path(path, sizeof(path)));
     assert_string_equal(path, "/tmp/here/funnel");
     assert_false(environment_socket_path(path, 8));
+    assert_false(environment_system_socket_path(path, sizeof(path)));
 }
 
 int main(void)

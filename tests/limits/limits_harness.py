@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of limits share: a real daemon and server, and limits_probe as the program."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../control"))
+
+import harness  # noqa: E402  (found through the path above)
+from harness import wait_until  # noqa: E402,F401
+
+SMS = 16
+MIB = 1 << 20
+DEVICE = "soft"
+
+
+class TestCase(harness.TestCase):
+    devices = f"1:sms={SMS},mem=1G"
+    daemon_options = ()
+
+    def install(self):
+        os.symlink(os.path.join(harness.BUILD, "bin"), os.path.join(self.root, "bin"))
+
+    def setUp(self):
+        super().setUp()
+        self.environment["FUNNEL_SOFT_DEVICES"] = self.devices
+
+    def start(self, *arguments, **options):
+        super().start("--device", DEVICE, *self.daemon_options, *arguments, **options)
+
+    def command(self, *questions):
+        return [os.path.join(self.root, "bin/funnel"), "run", "-q", "--no-start", "--",
+                os.path.join(harness.BUILD, "tests/limits/limits_probe"), *questions]
+
+    def ask(self, *questions, environment=None, **options):
+        """The answers of one program, as lists of numbers."""
+        done = subprocess.run(self.command(*questions), env={**self.environment, **(environment or {})},
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=harness.PATIENCE * 3, **options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
+
+    def begin(self, *questions, environment=None):
+        """A program that stops at each `wait`."""
+        program = Program(self.command(*questions), {**self.environment, **(environment or {})})
+        self.processes.append(program.process)
+        return program
+
+    def server_log(self):
+        with open(os.path.join(self.log, "server.log")) as file:
+            return file.read()
+
+
+class Program:
+    def __init__(self, command, environment):
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+
+    def answer(self):
+        return [int(word) for word in self.process.stdout.readline().split()]
+
+    def go_on(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "on\n"
+
+    def end(self):
+        self.process.communicate(timeout=harness.PATIENCE)
+        return self.process.returncode
+
+
+main = harness.main

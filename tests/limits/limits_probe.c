@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tells what a CUDA program sees of its limits. Each argument is a question, answered by one line:
+ *
+ *     sms              multiprocessors that the device says it has
+ *     smid, new-smid   the multiprocessors that blocks ran on: default stream, a new stream
+ *     kept-smid        the same on a stream that is made once
+ *     info             free and total bytes of device memory
+ *     fill=N           pieces of N MiB that could be allocated, and the error that ended it
+ *     drop             frees those
+ *     context=N        a context with N multiprocessors: result, how many it got, what sms says
+ *     percent=P        CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=P, then a context
+ *     close            ends that context
+ *     affinity         whether contexts with a number of multiprocessors are offered
+ *     wait             reads a line of standard input first
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_prototypes.h"
+
+#define BLOCKS 512u
+#define SMS_MAX 256u
+#define PIECES_MAX 4096u
+#define MIB (1ull << 20)
+
+static const char kernel_text[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry where(.param .u64 out, .param .u32 turns)\n"
+    "{\n"
+    "    .reg .u64 %a, %b;\n"
+    "    .reg .u32 %s, %c, %i, %n;\n"
+    "    .reg .pred %p;\n"
+    "    ld.param.u64 %a, [out];\n"
+    "    cvta.to.global.u64 %a, %a;\n"
+    "    ld.param.u32 %n, [turns];\n"
+    "    mov.u32 %i, 0;\n"
+    "again:\n"
+    "    add.u32 %i, %i, 1;\n"
+    "    setp.lt.u32 %p, %i, %n;\n"
+    "    @%p bra again;\n"
+    "    mov.u32 %s, %smid;\n"
+    "    mov.u32 %c, %ctaid.x;\n"
+    "    mul.wide.u32 %b, %c, 4;\n"
+    "    add.u64 %a, %a, %b;\n"
+    "    st.global.u32 [%a], %s;\n"
+    "    ret;\n"
+    "}\n";
+
+static CUdevice device;
+static CUstream kept;
+static CUcontext extra;
+static CUdeviceptr pieces[PIECES_MAX];
+static unsigned piece_count;
+
+static void must(CUresult result, const char *what)
+{
+    if (result == CUDA_SUCCESS)
+        return;
+    printf("%s: error %d\n", what, result);
+    exit(1);
+}
+
+static void answer_sms(void)
+{
+    int count = 0;
+
+    must(cuDeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device), "sms");
+    printf("%d\n", count);
+}
+
+static void print_where(const uint32_t *smids)
+{
+    bool seen[SMS_MAX] = {false};
+    const char *separator = "";
+
+    for (unsigned i = 0; i < BLOCKS; i++)
+        seen[smids[i] % SMS_MAX] = true;
+    for (unsigned sm = 0; sm < SMS_MAX; sm++) {
+        if (!seen[sm])
+            continue;
+        printf("%s%u", separator, sm);
+        separator = " ";
+    }
+    putchar('\n');
+}
+
+static void answer_where(CUstream stream)
+{
+    uint32_t smids[BLOCKS], turns = 3000;
+    CUmodule module;
+    CUfunction where;
+    CUdeviceptr out;
+    void *parameters[] = {&out, &turns};
+
+    must(cuModuleLoadData(&module, kernel_text), "cuModuleLoadData");
+    must(cuModuleGetFunction(&where, module, "where"), "cuModuleGetFunction");
+    must(cuMemAlloc_v2(&out, sizeof(smids)), "cuMemAlloc");
+    must(cuLaunchKernel(where, BLOCKS, 1, 1, 1, 1, 1, 0, stream, parameters, NULL), "launch");
+    must(cuStreamSynchronize(stream), "cuStreamSynchronize");
+    must(cuMemcpyDtoH_v2(smids, out, sizeof(smids)), "cuMemcpyDtoH");
+    must(cuMemFree_v2(out), "cuMemFree");
+    must(cuModuleUnload(module), "cuModuleUnload");
+    print_where(smids);
+}
+
+static void answer_where_on_new_stream(void)
+{
+    CUstream stream;
+
+    must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    answer_where(stream);
+    must(cuStreamDestroy_v2(stream), "cuStreamDestroy");
+}
+
+static void answer_where_on_kept_stream(void)
+{
+    if (!kept)
+        must(cuStreamCreate(&kept, CU_STREAM_DEFAULT), "cuStreamCreate");
+    answer_where(kept);
+}
+
+static void answer_info(void)
+{
+    size_t free_bytes, total;
+
+    must(cuMemGetInfo_v2(&free_bytes, &total), "cuMemGetInfo");
+    printf("%zu %zu\n", free_bytes, total);
+}
+
+static void answer_fill(unsigned long mib)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    while (piece_count < PIECES_MAX && result == CUDA_SUCCESS) {
+        result = cuMemAlloc_v2(&pieces[piece_count], mib * MIB);
+        piece_count += result == CUDA_SUCCESS;
+    }
+    printf("%u %d\n", piece_count, result);
+}
+
+static void drop_pieces(void)
+{
+    while (piece_count)
+        must(cuMemFree_v2(pieces[--piece_count]), "cuMemFree");
+    puts("0");
+}
+
+static void print_new_context(CUresult result)
+{
+    CUexecAffinityParam affinity = {.type = CU_EXEC_AFFINITY_TYPE_SM_COUNT};
+
+    printf("%d", result);
+    if (result == CUDA_SUCCESS) {
+        must(cuCtxGetExecAffinity(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT), "affinity");
+        printf(" %u ", affinity.param.smCount.val);
+        answer_sms();
+    } else {
+        putchar('\n');
+    }
+}
+
+static void answer_context(unsigned long count)
+{
+    CUexecAffinityParam affinity = {.type = CU_EXEC_AFFINITY_TYPE_SM_COUNT,
+                                    .param.smCount.val = (unsigned)count};
+    CUctxCreateParams parameters = {.execAffinityParams = &affinity, .numExecAffinityParams = 1};
+
+    print_new_context(cuCtxCreate_v4(&extra, &parameters, 0, device));
+}
+
+static void answer_percent(const char *percent)
+{
+    setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", percent, 1);
+    print_new_context(cuCtxCreate_v2(&extra, 0, device));
+}
+
+static void answer_affinity(void)
+{
+    int offered = -1;
+
+    must(cuDeviceGetExecAffinitySupport(&offered, CU_EXEC_AFFINITY_TYPE_SM_COUNT, device),
+         "cuDeviceGetExecAffinitySupport");
+    printf("%d\n", offered);
+}
+
+static void await_line(void)
+{
+    char line[16];
+
+    if (fgets(line, sizeof(line), stdin))
+        puts("on");
+}
+
+static int answer(const char *question)
+{
+    const char *value = strchr(question, '=');
+    size_t length = value ? (size_t)(value - question) : strlen(question);
+
+    value = value ? value + 1 : "0";
+    if (!strcmp(question, "sms"))
+        answer_sms();
+    else if (!strcmp(question, "smid"))
+        answer_where(NULL);
+    else if (!strcmp(question, "new-smid"))
+        answer_where_on_new_stream();
+    else if (!strcmp(question, "kept-smid"))
+        answer_where_on_kept_stream();
+    else if (!strcmp(question, "info"))
+        answer_info();
+    else if (!strncmp(question, "fill", length))
+        answer_fill(strtoul(value, NULL, 10));
+    else if (!strcmp(question, "drop"))
+        drop_pieces();
+    else if (!strncmp(question, "context", length))
+        answer_context(strtoul(value, NULL, 10));
+    else if (!strncmp(question, "percent", length))
+        answer_percent(value);
+    else if (!strcmp(question, "close"))
+        printf("%d\n", cuCtxDestroy_v2(extra));
+    else if (!strcmp(question, "affinity"))
+        answer_affinity();
+    else if (!strcmp(question, "wait"))
+        await_line();
+    else
+        return 1;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    CUcontext context;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    must(cuInit(0), "cuInit");
+    must(cuDeviceGet(&device, 0), "cuDeviceGet");
+    must(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+    must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    for (int i = 1; i < argc; i++)
+        if (answer(argv[i])) {
+            fprintf(stderr, "what is %s?\n", argv[i]);
+            return 2;
+        }
+    return 0;
+}

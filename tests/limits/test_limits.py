@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The limits of MPS in all their scopes, as a program sees them."""
+import unittest
+
+import limits_harness
+from limits_harness import MIB, SMS
+
+PERCENT = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+MEMORY = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
+
+
+class Shares(limits_harness.TestCase):
+    def granted(self, environment=None):
+        """How many SMs: as the device says, on the default stream, and on one of the program's."""
+        (said,), default, own = self.ask("sms", "smid", "new-smid", environment=environment)
+        self.assertEqual(default, own)
+        self.assertLessEqual(len(default), said)
+        return said, len(default)
+
+    def test_none(self):
+        self.start()
+        self.assertEqual(self.granted(), (SMS, SMS))
+
+    def test_rounding(self):
+        self.start()
+        for percent, sms in ((1, 2), (10, 2), (12.5, 2), (25, 4), (33, 4), (50, 8), (75, 12), (99, 14),
+                             (100, 16)):
+            with self.subTest(percent=percent):
+                self.assertEqual(self.granted({PERCENT: str(percent)}), (sms, sms))
+
+    def test_daemon_default_from_its_environment(self):
+        self.start(environment={PERCENT: "50"})
+        self.assertEqual(self.mps("get_default_active_thread_percentage\n"), ["50.0"])
+        self.assertEqual(self.granted(), (8, 8))
+
+    def test_the_tightest_of_server_and_program(self):
+        self.start()
+        self.mps("set_default_active_thread_percentage 50\n")
+        self.assertEqual(self.granted(), (8, 8))
+        self.assertEqual(self.granted({PERCENT: "25"}), (4, 4))
+        self.assertEqual(self.granted({PERCENT: "90"}), (8, 8))
+        server, = self.servers()
+        self.mps(f"set_active_thread_percentage {server} 75\n")
+        self.assertEqual(self.granted(), (12, 12))
+        # The default is for servers that start later.
+        self.mps("set_default_active_thread_percentage 25\n")
+        self.assertEqual(self.granted(), (12, 12))
+
+    def test_programs_lie_side_by_side(self):
+        self.start()
+        programs = [self.begin("smid", "wait", environment={PERCENT: "25"}) for _ in range(4)]
+        places = [program.answer() for program in programs]
+        self.assertEqual(sorted(sm for place in places for sm in place), list(range(SMS)))
+
+    def test_shares_of_an_h100(self):
+        """As measured with NVIDIA MPS on an H100."""
+        self.environment["FUNNEL_SOFT_DEVICES"] = "1:sms=132,mem=1G"
+        self.start()
+        for percent, sms in ((5, 8), (10, 12), (25, 32), (33, 42), (50, 66), (75, 98), (99, 130)):
+            with self.subTest(percent=percent):
+                self.assertEqual(self.ask("sms", environment={PERCENT: str(percent)}), [[sms]])
+
+
+class Memory(limits_harness.TestCase):
+    def uuid(self):
+        return self.mps("device_query --csv\n")[1].split(",")[3]
+
+    def test_exact(self):
+        self.start()
+        (free, total), filled, (left, _), _, (again, _) = self.ask(
+            "info", "fill=16", "info", "drop", "info", environment={MEMORY: "0=256M"})
+        self.assertEqual(total, 1 << 30)
+        self.assertLessEqual(free, 256 * MIB)
+        self.assertEqual(filled, [free // (16 * MIB), 2])
+        self.assertEqual(left, free - filled[0] * 16 * MIB)
+        self.assertLessEqual(again, 256 * MIB)
+
+    def test_scopes(self):
+        self.start()
+        self.mps("set_default_device_pinned_mem_limit 0 512M\n")
+        self.assertEqual(self.ask("info")[0][0], 512 * MIB)
+        server, = self.servers()
+        self.mps(f"set_device_pinned_mem_limit {server} 0 768M\n")
+        self.assertEqual(self.ask("info")[0][0], 768 * MIB)
+        self.assertEqual(self.ask("info", environment={MEMORY: "0=128MB"})[0][0], 128 * MIB)
+        self.assertEqual(self.ask("info", environment={MEMORY: "0=4G"})[0][0], 768 * MIB)
+
+    def test_by_uuid(self):
+        self.start()
+        self.ask("sms")
+        uuid = self.uuid()
+        for name in (uuid, uuid[:12]):
+            self.assertEqual(self.ask("info", environment={MEMORY: f"{name}=64M"})[0][0], 64 * MIB)
+        self.assertEqual(self.ask("info", environment={MEMORY: "GPU-ffffffff=64M"})[0][0], 1 << 30)
+        server, = self.servers()
+        self.mps(f"set_device_pinned_mem_limit {server} {uuid[:12]} 32M\n")
+        self.assertEqual(self.ask("info")[0][0], 32 * MIB)
+
+    def test_one_client_leaves_another_its_memory(self):
+        self.start()
+        greedy = self.begin("fill=16", "wait", environment={MEMORY: "0=512M"})
+        self.assertEqual(greedy.answer(), [32, 2])
+        self.assertEqual(self.ask("fill=16", environment={MEMORY: "0=256M"}), [[16, 2]])
+
+
+class Priority(limits_harness.TestCase):
+    def priority_of(self, environment=None):
+        program = self.begin("info", "wait", environment=environment)
+        program.answer()
+        return [c["priority"] for c in self.clients() if c["pid"] == program.pid][0]
+
+    def clients(self):
+        return self.funnel_json("ps")
+
+    def test_scopes(self):
+        self.start()
+        self.assertEqual(self.priority_of(), 0)
+        self.mps("set_default_client_priority 1\n")
+        self.assertEqual(self.priority_of(), 1)
+        self.assertEqual(self.priority_of({"CUDA_MPS_CLIENT_PRIORITY": "0"}), 0)
+        self.mps("set_default_client_priority 0\n")
+        self.assertEqual(self.priority_of({"CUDA_MPS_CLIENT_PRIORITY": "1"}), 1)
+
+
+if __name__ == "__main__":
+    limits_harness.main()
