@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the fat binary reader: the input is a container, in memory of exactly its size. Whatever comes
- * out must be text that ends where it says. */
+/* Fuzzes the fat binary reader: the input is a container, in memory of exactly its size. Whatever
+ * comes out must be text that ends where it says. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -108,10 +108,10 @@ CUresult context_create_locked(struct device *device, unsigned flags, struct con
 static void empty_locked(struct context *context)
 {
     modules_drop_context_locked(context);
-    list_for_each_safe (struct event, event, &context->events, in_context)
+    list_for_each_safe(struct event, event, &context->events, in_context)
         event_destroy_locked(event);
     memory_drop_context_locked(context);
-    list_for_each_safe (struct stream, stream, &context->streams, in_context)
+    list_for_each_safe(struct stream, stream, &context->streams, in_context)
         stream_destroy_locked(stream);
     context->legacy = NULL;
     sg_space_destroy(context->space);
@@ -181,7 +181,8 @@ static CUresult join_locked(struct context *context, unsigned flags_left_out)
 
     if (!join)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    list_for_each (struct stream, stream, &context->streams, in_context) {
+    list_for_each(struct stream, stream, &context->streams, in_context)
+    {
         if (!(stream->flags & flags_left_out))
             operation_depend_locked(join, stream->last);
     }
@@ -201,13 +202,14 @@ CUresult context_synchronise_legacy_locked(struct context *context)
     return join_locked(context, CU_STREAM_NON_BLOCKING);
 }
 
-void contexts_publish_locked(struct context *owner, uint64_t address, uint64_t size, unsigned access)
+void contexts_publish_locked(struct context *owner, uint64_t address, uint64_t size,
+                             unsigned access)
 {
     if (owner) {
         sg_space_add(owner->space, address, size, access);
         return;
     }
-    list_for_each (struct context, context, &contexts, in_all)
+    list_for_each(struct context, context, &contexts, in_all)
         sg_space_add(context->space, address, size, access);
 }
 
@@ -217,6 +219,6 @@ void contexts_retract_locked(struct context *owner, uint64_t address)
         sg_space_remove(owner->space, address);
         return;
     }
-    list_for_each (struct context, context, &contexts, in_all)
+    list_for_each(struct context, context, &contexts, in_all)
         sg_space_remove(context->space, address);
 }

@@ -118,8 +118,8 @@ static CUresult read_side(const struct side *side, const struct box *box, struct
     return CUDA_SUCCESS;
 }
 
-static CUresult copy_box(const struct side *to, const struct side *from, size_t width, size_t height,
-                         size_t depth, CUstream stream, bool async)
+static CUresult copy_box(const struct side *to, const struct side *from, size_t width,
+                         size_t height, size_t depth, CUstream stream, bool async)
 {
     struct copy_request request = {
         .box = {.width = width, .height = height, .depth = depth},

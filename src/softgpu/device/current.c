@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The current context: each thread's stack of contexts, of which the top is meant by every call that
- * names none.
+ * The current context: each thread's stack of contexts, of which the top is meant by every call
+ * that names none.
  */
 #include "soft_context.h"
 

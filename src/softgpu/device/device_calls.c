@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "soft_device.h"
 #include "soft.h"
+#include "soft_device.h"
 
 CUresult soft_cuDeviceGet(CUdevice *device, int ordinal)
 {

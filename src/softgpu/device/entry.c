@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver as a library in somebody's process: whether it is initialised, what stream 0 means, and
- * the trace of its calls.
+ * The driver as a library in somebody's process: whether it is initialised, what stream 0 means,
+ * and the trace of its calls.
  */
 #include "entry.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events. A record is an operation that does nothing; the event points at its last record, and to wait
- * for the event is to depend on that operation.
+ * Events. A record is an operation that does nothing; the event points at its last record, and to
+ * wait for the event is to depend on that operation.
  */
 #include <stdlib.h>
 

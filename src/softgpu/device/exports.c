@@ -3,9 +3,9 @@
  * What the CUDA libraries learn of this driver through its export tables.
  */
 #include "cudart.h"
+#include "entry_points.h"
 #include "soft_context.h"
 #include "soft_module.h"
-#include "entry_points.h"
 
 static CUcontext current_context(void)
 {
@@ -97,8 +97,8 @@ CUresult soft_cuGetExportTable(const void **ppExportTable, const CUuuid *pExport
 CUresult soft_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
                                   CUdriverProcAddressQueryResult *symbolStatus)
 {
-    return cudart_get_proc_address(entry_points, entry_point_count, symbol, pfn,
-                                   cudaVersion, flags, symbolStatus, SOFT_DRIVER_VERSION);
+    return cudart_get_proc_address(entry_points, entry_point_count, symbol, pfn, cudaVersion, flags,
+                                   symbolStatus, SOFT_DRIVER_VERSION);
 }
 
 CUresult soft_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)

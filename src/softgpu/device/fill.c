@@ -16,7 +16,7 @@ struct fill {
     uint64_t address, pitch;
     uint64_t width, height; /* in elements and rows */
     uint32_t value;
-    unsigned element;       /* bytes */
+    unsigned element; /* bytes */
 };
 
 static void fill_row(uint64_t address, const struct fill *fill)
@@ -119,8 +119,8 @@ CUresult soft_cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
     return submit(dstDevice, 0, ui, 4, N, 1, NULL);
 }
 
-CUresult soft_cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width,
-                              size_t Height)
+CUresult soft_cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
+                              size_t Width, size_t Height)
 {
     return submit(dstDevice, dstPitch, uc, 1, Width, Height, NULL);
 }
@@ -131,8 +131,8 @@ CUresult soft_cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned 
     return submit(dstDevice, dstPitch, us, 2, Width, Height, NULL);
 }
 
-CUresult soft_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width,
-                               size_t Height)
+CUresult soft_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
+                               size_t Width, size_t Height)
 {
     return submit(dstDevice, dstPitch, ui, 4, Width, Height, NULL);
 }

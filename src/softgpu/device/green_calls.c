@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of a device: sets of virtual SMs, and the streams whose kernels run on no others. The divisions are
- * an H100's: by eight, or by two when the caller gives up co-scheduling.
+ * Parts of a device: sets of virtual SMs, and the streams whose kernels run on no others. The
+ * divisions are an H100's: by eight, or by two when the caller gives up co-scheduling.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 #define COSCHEDULED 8u
 #define SMALLEST 2u
-#define KNOWN_FLAGS                                                                                \
-    (CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING |                                             \
+#define KNOWN_FLAGS                                    \
+    (CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING | \
      CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE)
 
 /* What the opaque bytes of a resource hold. */

@@ -6,10 +6,10 @@
 #include "soft_memory.h"
 #include "soft_stream.h"
 
-#define KNOWN_ALLOC_FLAGS                                                                          \
+#define KNOWN_ALLOC_FLAGS \
     (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
-#define KNOWN_REGISTER_FLAGS                                                                       \
-    (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |    \
+#define KNOWN_REGISTER_FLAGS                                                                    \
+    (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY | \
      CU_MEMHOSTREGISTER_READ_ONLY)
 
 CUresult soft_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
@@ -79,8 +79,8 @@ CUresult soft_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
         return result;
     if (memory_overlaps_locked((uintptr_t)p, bytesize))
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-    result = memory_enter_locked(context, MEMORY_REGISTERED, (uintptr_t)p, bytesize, access,
-                                 &memory);
+    result =
+        memory_enter_locked(context, MEMORY_REGISTERED, (uintptr_t)p, bytesize, access, &memory);
     if (!result)
         memory->flags = Flags | CU_MEMHOSTREGISTER_DEVICEMAP;
     return result;

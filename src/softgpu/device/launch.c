@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches: what the caller gave is checked now, so that a wrong shape is an error of this call; the
- * grid goes to the engine when its turn in the stream comes.
+ * Launches: what the caller gave is checked now, so that a wrong shape is an error of this call;
+ * the grid goes to the engine when its turn in the stream comes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 
 #define PARAMS_LIMIT 32764u
 /* Operations that may be queued in a stream before a launch waits: fewer than the 1024 of NVIDIA's
- * driver, for kernels take longer here, and whoever comes after the stream waits for all of them. */
+ * driver, for kernels take longer here, and whoever comes after the stream waits for all of them.
+ */
 #define QUEUE_LIMIT 64u
 
 /* What cooperative groups keep in memory for each grid; they count arrivals in `barrier`. */
@@ -129,8 +130,8 @@ static CUresult check_room(const struct launch_request *request, const struct ke
                            const struct stream *stream)
 {
     unsigned threads = request->block[0] * request->block[1] * request->block[2];
-    uint64_t fit = sg_occupancy(stream->context->device->engine, kernel->info, threads,
-                                request->shared);
+    uint64_t fit =
+        sg_occupancy(stream->context->device->engine, kernel->info, threads, request->shared);
     uint64_t blocks;
 
     if (fit == 0)

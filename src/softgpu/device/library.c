@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries and modules as objects: from an image to code, and from code to an instance with memory.
+ * Libraries and modules as objects: from an image to code, and from code to an instance with
+ * memory.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -125,7 +126,7 @@ CUresult library_load(const void *image, const struct jit_log *log, struct libra
 
 void library_free_locked(struct library *library)
 {
-    list_for_each_safe (struct module, module, &library->modules, in_library)
+    list_for_each_safe(struct module, module, &library->modules, in_library)
         module_free_locked(module);
     for (unsigned i = 0; i < library->kernel_count; i++)
         handles_remove(&soft_handles, SOFT_KERNEL, library->kernels[i].handle);
@@ -200,7 +201,8 @@ static CUresult module_create_locked(struct library *library, struct context *co
 CUresult library_module_locked(struct library *library, struct context *context,
                                struct module **ret_module)
 {
-    list_for_each (struct module, module, &library->modules, in_library) {
+    list_for_each(struct module, module, &library->modules, in_library)
+    {
         if (module->context == context) {
             *ret_module = module;
             return CUDA_SUCCESS;
@@ -226,7 +228,8 @@ void module_free_locked(struct module *module)
 
 void modules_drop_context_locked(struct context *context)
 {
-    list_for_each_safe (struct module, module, &context->modules, in_context) {
+    list_for_each_safe(struct module, module, &context->modules, in_context)
+    {
         struct library *library = module->library;
 
         module_free_locked(module);

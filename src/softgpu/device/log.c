@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the device says of what went wrong, in sentences: to the file named by FUNNEL_SOFT_LOG, and to
- * whoever asked for it through cuLogsRegisterCallback. A callback must not call the driver back, as CUDA
- * says, for it is called from wherever something went wrong.
+ * What the device says of what went wrong, in sentences: to the file named by FUNNEL_SOFT_LOG, and
+ * to whoever asked for it through cuLogsRegisterCallback. A callback must not call the driver back,
+ * as CUDA says, for it is called from wherever something went wrong.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static void tell_listeners(char *line, size_t length)
 {
     _cleanup_mutex_ pthread_mutex_t *held = mutex_hold(&listeners_lock);
 
-    list_for_each (struct listener, listener, &listeners, in_all)
+    list_for_each(struct listener, listener, &listeners, in_all)
         listener->function(listener->user, CU_LOG_LEVEL_ERROR, line, length);
 }
 
@@ -83,7 +83,8 @@ CUresult soft_cuLogsUnregisterCallback(CUlogsCallbackHandle callback)
 {
     _cleanup_mutex_ pthread_mutex_t *held = mutex_hold(&listeners_lock);
 
-    list_for_each_safe (struct listener, listener, &listeners, in_all) {
+    list_for_each_safe(struct listener, listener, &listeners, in_all)
+    {
         if ((CUlogsCallbackHandle)listener == callback) {
             list_remove(&listener->in_all);
             free(listener);

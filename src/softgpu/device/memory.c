@@ -188,6 +188,6 @@ void memory_show_shared_locked(struct context *context)
 
 void memory_drop_context_locked(struct context *context)
 {
-    list_for_each_safe (struct memory, memory, &context->memory, in_context)
+    list_for_each_safe(struct memory, memory, &context->memory, in_context)
         memory_free_locked(memory);
 }

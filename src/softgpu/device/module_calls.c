@@ -176,7 +176,8 @@ CUresult soft_cuModuleEnumerateFunctions(CUfunction *functions, unsigned int num
     return result;
 }
 
-CUresult soft_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
+CUresult soft_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
+                                   const char *name)
 {
     struct module *module;
     uint64_t address;

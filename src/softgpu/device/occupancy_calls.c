@@ -27,10 +27,10 @@ CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlock
 
     if (result)
         return result;
-    *numBlocks = (unsigned)blockSize > kernel->info->max_threads_per_block
-                     ? 0
-                     : (int)sg_occupancy(context->device->engine, kernel->info, blockSize,
-                                         dynamicSMemSize);
+    *numBlocks =
+        (unsigned)blockSize > kernel->info->max_threads_per_block
+            ? 0
+            : (int)sg_occupancy(context->device->engine, kernel->info, blockSize, dynamicSMemSize);
     return CUDA_SUCCESS;
 }
 
@@ -42,11 +42,11 @@ CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunc
 }
 
 /* The block size with most threads resident; among equals the largest. */
-CUresult soft_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize,
-                                                        CUfunction func,
-                                                        CUoccupancyB2DSize blockSizeToDynamicSMemSize,
-                                                        size_t dynamicSMemSize, int blockSizeLimit,
-                                                        unsigned int flags)
+CUresult
+soft_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
+                                               CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+                                               size_t dynamicSMemSize, int blockSizeLimit,
+                                               unsigned int flags)
 {
     struct context *context;
     struct kernel *kernel;
@@ -83,8 +83,9 @@ CUresult soft_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
                                                CUoccupancyB2DSize blockSizeToDynamicSMemSize,
                                                size_t dynamicSMemSize, int blockSizeLimit)
 {
-    return soft_cuOccupancyMaxPotentialBlockSizeWithFlags(
-        minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit, 0);
+    return soft_cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func,
+                                                          blockSizeToDynamicSMemSize,
+                                                          dynamicSMemSize, blockSizeLimit, 0);
 }
 
 CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func,
@@ -119,7 +120,8 @@ static unsigned cluster_size(const CUlaunchConfig *config)
     return 1;
 }
 
-static CUresult blocks_on_device(const CUlaunchConfig *config, CUfunction func, unsigned *ret_blocks)
+static CUresult blocks_on_device(const CUlaunchConfig *config, CUfunction func,
+                                 unsigned *ret_blocks)
 {
     struct context *context;
     struct kernel *kernel;

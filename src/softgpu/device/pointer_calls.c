@@ -9,8 +9,7 @@ static const CUdevice no_device = -2;
 
 static CUcontext context_of(const struct memory *memory)
 {
-    const struct context *context =
-        memory->context ? memory->context : memory->device->primary;
+    const struct context *context = memory->context ? memory->context : memory->device->primary;
 
     return (CUcontext)context->handle;
 }
@@ -143,7 +142,8 @@ CUresult soft_cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attri
     return CUDA_SUCCESS;
 }
 
-CUresult soft_cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
+CUresult soft_cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
+                                    CUdeviceptr ptr)
 {
     SOFT_LOCKED;
 

@@ -24,7 +24,8 @@ CUresult soft_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-/* What libraries attached to the context goes first, without the lock: they call back into the driver. */
+/* What libraries attached to the context goes first, without the lock: they call back into the
+ * driver. */
 static void give_up(struct context *context)
 {
     cudart_context_gone((CUcontext)context->handle);

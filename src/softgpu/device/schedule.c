@@ -180,7 +180,8 @@ static void order_with_legacy_locked(struct stream *stream, struct operation *op
         operation_depend_locked(operation, context->legacy->last);
         return;
     }
-    list_for_each (struct stream, other, &context->streams, in_context) {
+    list_for_each(struct stream, other, &context->streams, in_context)
+    {
         if (other != stream && !(other->flags & CU_STREAM_NON_BLOCKING))
             operation_depend_locked(operation, other->last);
     }

@@ -18,8 +18,8 @@ struct operation;
 
 struct operation_type {
     /*
-     * Begins the operation, with the lock held: true when that was all; else operation_finish() is called
-     * when it is over. NULL: there is nothing to do. Not called once the context has failed.
+     * Begins the operation, with the lock held: true when that was all; else operation_finish() is
+     * called when it is over. NULL: there is nothing to do. Not called once the context has failed.
      */
     bool (*start_locked)(struct operation *operation);
     /* What a worker thread does, without the lock, after worker_submit_locked(). */
@@ -39,16 +39,17 @@ struct operation {
     const struct operation_type *type;
     unsigned references;
     enum operation_state state;
-    unsigned waits_for;       /* unfinished operations that must come first */
-    struct edge *dependents;  /* operations that wait for this one */
+    unsigned waits_for;      /* unfinished operations that must come first */
+    struct edge *dependents; /* operations that wait for this one */
     struct context *context;
-    struct stream *stream;    /* NULL for one that is in no stream */
-    struct operation *next;   /* behind this one in its stream */
+    struct stream *stream;        /* NULL for one that is in no stream */
+    struct operation *next;       /* behind this one in its stream */
     struct operation *next_ready; /* among those about to start, or waiting for a worker */
     uint64_t finished_ns;
 };
 
-/* `size` bytes, zeroed, of which struct operation is the beginning; the caller holds one reference. */
+/* `size` bytes, zeroed, of which struct operation is the beginning; the caller holds one reference.
+ */
 void *operation_create(size_t size, const struct operation_type *type);
 void operation_ref_locked(struct operation *operation);
 void operation_unref_locked(struct operation *operation);

@@ -2,8 +2,9 @@
 /*
  * What every file of the software GPU's driver shares: the one lock, and the table of handles.
  *
- * All state of the driver is under soft_lock, which is held only for bookkeeping: kernels, copies and
- * callbacks run without it. A handle is looked up under the lock and its object used before it is let go.
+ * All state of the driver is under soft_lock, which is held only for bookkeeping: kernels, copies
+ * and callbacks run without it. A handle is looked up under the lock and its object used before it
+ * is let go.
  */
 #pragma once
 

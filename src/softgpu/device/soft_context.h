@@ -53,8 +53,10 @@ CUresult context_synchronise_locked(struct context *context);
 /* The same for those that the legacy stream waits for. */
 CUresult context_synchronise_legacy_locked(struct context *context);
 
-/* Adds or removes a range that kernels of this context may touch; host memory is every context's. */
-void contexts_publish_locked(struct context *owner, uint64_t address, uint64_t size, unsigned access);
+/* Adds or removes a range that kernels of this context may touch; host memory is every context's.
+ */
+void contexts_publish_locked(struct context *owner, uint64_t address, uint64_t size,
+                             unsigned access);
 void contexts_retract_locked(struct context *owner, uint64_t address);
 
 /* A detached thread that takes no signals. */

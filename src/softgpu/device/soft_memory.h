@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory as the driver knows it: every range that a program was given or has registered, by address.
- * A device address is the host address of the same bytes.
+ * Memory as the driver knows it: every range that a program was given or has registered, by
+ * address. A device address is the host address of the same bytes.
  */
 #pragma once
 
@@ -11,7 +11,7 @@ struct context;
 struct device;
 
 enum memory_kind {
-    MEMORY_DEVICE,     /* cuMemAlloc: ours to unmap */
+    MEMORY_DEVICE, /* cuMemAlloc: ours to unmap */
     MEMORY_MANAGED,
     MEMORY_HOST,       /* cuMemHostAlloc: ours to unmap */
     MEMORY_REGISTERED, /* cuMemHostRegister: the program's own pages */
@@ -26,7 +26,7 @@ struct memory {
     uint64_t charged; /* of the device's memory */
     unsigned long long id;
     unsigned flags;
-    unsigned access;  /* of kernels; 0 = none yet */
+    unsigned access;         /* of kernels; 0 = none yet */
     struct context *context; /* NULL for MEMORY_MAPPED, which belongs to none */
     struct device *device;
     struct allocation *allocation; /* of MEMORY_MAPPED */

@@ -2,8 +2,8 @@
 /*
  * Code: libraries, which belong to no context, and modules, which are a library's instance in one.
  *
- * Every module has a library: cuModuleLoadData makes one of its own, that nobody else sees. A library
- * gets its instance in a context when something there first needs it.
+ * Every module has a library: cuModuleLoadData makes one of its own, that nobody else sees. A
+ * library gets its instance in a context when something there first needs it.
  */
 #pragma once
 

@@ -18,7 +18,7 @@ struct stream {
     unsigned flags;
     int priority;
     uint64_t sms[SG_MAX_SMS / 64]; /* those that it is confined to; none set: all */
-    bool destroyed; /* goes when its last operation has finished */
+    bool destroyed;                /* goes when its last operation has finished */
     struct operation *first;
     struct operation *last;
     unsigned queued; /* operations in it that have not finished */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes of streams. Only the priority means anything here; the others are hints for hardware, and are
- * accepted without effect.
+ * Attributes of streams. Only the priority means anything here; the others are hints for hardware,
+ * and are accepted without effect.
  */
 #include <string.h>
 

@@ -63,7 +63,8 @@ static bool is_idle_locked(const struct stream *stream)
 
     if (stream != context->legacy)
         return !stream->last;
-    list_for_each (struct stream, other, &context->streams, in_context) {
+    list_for_each(struct stream, other, &context->streams, in_context)
+    {
         if (!(other->flags & CU_STREAM_NON_BLOCKING) && other->last)
             return false;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words in memory that a stream writes or waits for. A wait that does not hold yet is looked at again
- * by one thread for all of them, which slows down while nothing happens.
+ * Words in memory that a stream writes or waits for. A wait that does not hold yet is looked at
+ * again by one thread for all of them, which slows down while nothing happens.
  */
 #include <sched.h>
 #include <time.h>
@@ -54,7 +54,8 @@ static bool look_locked(void)
     bool any;
 
     list_init(&done);
-    list_for_each_safe (struct value, wait, &waits, waiting) {
+    list_for_each_safe(struct value, wait, &waits, waiting)
+    {
         if (wait->operation.context->error || holds(wait)) {
             list_remove(&wait->waiting);
             list_append(&done, &wait->waiting);

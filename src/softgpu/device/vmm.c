@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory as sealed memfds that are mapped where the program asks, and can leave the process as file
- * descriptors. Reserved addresses stay mapped to something at all times: a kernel that runs into a range
- * just unmapped finds scratch pages, not the end of the process.
+ * descriptors. Reserved addresses stay mapped to something at all times: a kernel that runs into a
+ * range just unmapped finds scratch pages, not the end of the process.
  */
 
 #include <errno.h>
@@ -218,8 +218,8 @@ CUresult soft_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
     result = memory_enter_locked(NULL, MEMORY_MAPPED, ptr, size, 0, &memory);
     if (result)
         return result;
-    if (mmap((void *)ptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, allocation->fd, 0) ==
-        MAP_FAILED) {
+    if (mmap((void *)ptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, allocation->fd,
+             0) == MAP_FAILED) {
         memory_free_locked(memory);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -285,14 +285,16 @@ static bool read_access(const CUmemAccessDesc *desc, size_t count, unsigned *ret
 
         if (flags > CU_MEM_ACCESS_FLAGS_PROT_READWRITE || flags == 2)
             return false;
-        if (desc[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE && !device_get(desc[i].location.id))
+        if (desc[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+            !device_get(desc[i].location.id))
             return false;
         *ret_access |= access[flags];
     }
     return true;
 }
 
-CUresult soft_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
+CUresult soft_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc,
+                             size_t count)
 {
     unsigned access;
 
@@ -310,7 +312,8 @@ CUresult soft_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc
     return CUDA_SUCCESS;
 }
 
-CUresult soft_cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
+CUresult soft_cuMemExportToShareableHandle(void *shareableHandle,
+                                           CUmemGenericAllocationHandle handle,
                                            CUmemAllocationHandleType handleType,
                                            unsigned long long flags)
 {
@@ -321,8 +324,8 @@ CUresult soft_cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAl
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     allocation = allocation_get(handle);
-    if (!allocation || !(allocation->properties.requestedHandleTypes &
-                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+    if (!allocation ||
+        !(allocation->properties.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
         return CUDA_ERROR_INVALID_VALUE;
     fd = fcntl(allocation->fd, F_DUPFD_CLOEXEC, 0);
     if (fd < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Worker threads for what takes time and is no kernel: copies, fills and host functions. They are made
- * when work finds none idle, so a program that needs none has none.
+ * Worker threads for what takes time and is no kernel: copies, fills and host functions. They are
+ * made when work finds none idle, so a program that needs none has none.
  */
 #include <signal.h>
 
@@ -9,7 +9,8 @@
 #include "soft.h"
 #include "soft_context.h"
 
-/* Host functions may block for long, so there are more than a machine of two cores would ask for. */
+/* Host functions may block for long, so there are more than a machine of two cores would ask for.
+ */
 #define MAX_WORKERS 16
 
 static pthread_cond_t work_available = PTHREAD_COND_INITIALIZER;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks the entries of a fat binary container. Every field is read byte-wise from within the bounds the
- * caller gave, so a container may lie at any alignment and say anything about itself.
+ * Walks the entries of a fat binary container. Every field is read byte-wise from within the bounds
+ * the caller gave, so a container may lie at any alignment and say anything about itself.
  */
 #include "fatbin.h"
 #include "fatbin_format.h"
@@ -51,7 +51,8 @@ int fatbin_walk_init(struct fatbin_walk *walk, const void *bytes, size_t size)
     return 0;
 }
 
-/* The compressed size excludes the padding; plain text is padded with NULs, which are cut off later. */
+/* The compressed size excludes the padding; plain text is padded with NULs, which are cut off
+ * later. */
 static int entry_sizes(const uint8_t *header, size_t payload_size, struct fatbin_entry *entry)
 {
     uint32_t compressed = get_u32(header + ENTRY_AT_COMPRESSED_SIZE);
@@ -82,8 +83,7 @@ int fatbin_walk_next(struct fatbin_walk *walk, struct fatbin_entry *ret_entry)
     size_t header_size = get_u32(header + ENTRY_AT_HEADER_SIZE);
     uint64_t payload_size = get_u64(header + ENTRY_AT_PAYLOAD_SIZE);
 
-    if (header_size < ENTRY_HEADER_SIZE || header_size > left ||
-        payload_size > left - header_size)
+    if (header_size < ENTRY_HEADER_SIZE || header_size > left || payload_size > left - header_size)
         return -EINVAL;
 
     struct fatbin_entry entry = {

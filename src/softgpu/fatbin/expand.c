@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expands an entry's payload into NUL-terminated text. What an entry says of its own size is a claim:
- * memory is bounded by it and by FATBIN_PTX_LIMIT, and the decoder has the last word.
+ * Expands an entry's payload into NUL-terminated text. What an entry says of its own size is a
+ * claim: memory is bounded by it and by FATBIN_PTX_LIMIT, and the decoder has the last word.
  */
 #include "fatbin.h"
 
@@ -21,8 +21,7 @@ static int expand_zstd(const struct fatbin_entry *entry, struct fatbin_part *ret
     if (!text)
         return -ENOMEM;
 
-    size_t size =
-        ZSTD_decompress(text, entry->plain_size, entry->payload, entry->stored_size);
+    size_t size = ZSTD_decompress(text, entry->plain_size, entry->payload, entry->stored_size);
 
     if (ZSTD_isError(size)) {
         free(text);
@@ -40,7 +39,8 @@ static int expand_lz4_into(const struct fatbin_entry *entry, size_t capacity,
     if (!text)
         return -ENOMEM;
 
-    int size = LZ4_decompress_safe((const char *)entry->payload, text, entry->stored_size, capacity);
+    int size =
+        LZ4_decompress_safe((const char *)entry->payload, text, entry->stored_size, capacity);
 
     if (size < 0) {
         free(text);
@@ -50,7 +50,8 @@ static int expand_lz4_into(const struct fatbin_entry *entry, size_t capacity,
     return 0;
 }
 
-/* Old compilers understate the plain size, so a failure is tried again with all the room there can be. */
+/* Old compilers understate the plain size, so a failure is tried again with all the room there can
+ * be. */
 static int expand_lz4(const struct fatbin_entry *entry, struct fatbin_part *ret_part)
 {
     uint64_t largest = (uint64_t)entry->stored_size * LZ4_LARGEST_RATIO;

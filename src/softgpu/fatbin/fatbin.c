@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From an image, whatever its form, to PTX text. The pointers inside a wrapper and the extent of what
- * they point at can only be believed: they are the calling program's own.
+ * From an image, whatever its form, to PTX text. The pointers inside a wrapper and the extent of
+ * what they point at can only be believed: they are the calling program's own.
  */
 #include "fatbin.h"
 #include "fatbin_format.h"
@@ -101,9 +101,10 @@ static uint32_t magic_of(const void *image)
     return magic;
 }
 
-/* Inputs without PTX are tolerated as long as one has some: the compiler adds empty ones of its own. */
-static int read_relocatable(const void *const *containers, unsigned sm, struct fatbin_code *ret_code,
-                            struct fatbin_reason *reason)
+/* Inputs without PTX are tolerated as long as one has some: the compiler adds empty ones of its
+ * own. */
+static int read_relocatable(const void *const *containers, unsigned sm,
+                            struct fatbin_code *ret_code, struct fatbin_reason *reason)
 {
     struct fatbin_code code = {0};
 
@@ -127,9 +128,9 @@ static int read_wrapper(const struct fatbin_wrapper *wrapper, unsigned sm,
     if (wrapper->version != 1 && wrapper->version != 2)
         return refuse(reason, -EINVAL, "a fat binary of the unknown version %u", wrapper->version);
 
-    int error = wrapper->container ? fatbin_read_container(wrapper->container, SIZE_MAX / 2, sm,
-                                                           ret_code, reason)
-                                   : -ENOEXEC;
+    int error = wrapper->container
+                    ? fatbin_read_container(wrapper->container, SIZE_MAX / 2, sm, ret_code, reason)
+                    : -ENOEXEC;
 
     if (error != -ENOEXEC || wrapper->version == 1 || !wrapper->containers)
         return error;

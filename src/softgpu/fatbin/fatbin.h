@@ -2,10 +2,10 @@
 /*
  * Fat binaries: what nvcc puts into a program, from which the software GPU takes the PTX.
  *
- * An image is one of: a wrapper (what a registered program points at), a container of entries (PTX or
- * machine code, plain or compressed), or bare PTX text. fatbin_read() follows whichever it is to the PTX
- * that suits the device best. Bytes that came from elsewhere go through fatbin_read_container(), which
- * never looks outside the size it is given.
+ * An image is one of: a wrapper (what a registered program points at), a container of entries (PTX
+ * or machine code, plain or compressed), or bare PTX text. fatbin_read() follows whichever it is to
+ * the PTX that suits the device best. Bytes that came from elsewhere go through
+ * fatbin_read_container(), which never looks outside the size it is given.
  */
 #ifndef FUNNEL_FATBIN_H
 #define FUNNEL_FATBIN_H
@@ -67,8 +67,9 @@ struct fatbin_reason {
 };
 
 /*
- * All three: 0, -EINVAL (not an image, or a broken one), -ENOEXEC (nothing in it that this device can
- * run), -ENOMEM. `sm` is the device's compute capability as 90 for 9.0. `reason` is filled on error.
+ * All three: 0, -EINVAL (not an image, or a broken one), -ENOEXEC (nothing in it that this device
+ * can run), -ENOMEM. `sm` is the device's compute capability as 90 for 9.0. `reason` is filled on
+ * error.
  */
 int fatbin_read(const void *image, unsigned sm, struct fatbin_code *ret_code,
                 struct fatbin_reason *reason);

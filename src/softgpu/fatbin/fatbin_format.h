@@ -11,8 +11,8 @@
 #define WRAPPER_MAGIC 0x466243b1u
 #define CONTAINER_MAGIC 0xba55ed50u
 
-/* What a program registers. Version 2 comes from relocatable compilation: `containers` then points at a
- * NULL-terminated array with the container of every input. */
+/* What a program registers. Version 2 comes from relocatable compilation: `containers` then points
+ * at a NULL-terminated array with the container of every input. */
 struct fatbin_wrapper {
     uint32_t magic;
     uint32_t version;

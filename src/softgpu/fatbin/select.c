@@ -46,9 +46,10 @@ static void explain(const struct survey *survey, unsigned sm, struct fatbin_reas
                  "the program's PTX is for sm_%u, which a device of sm_%u does not run",
                  survey->newest_ptx, sm);
     else if (survey->newest_machine_code)
-        snprintf(reason->text, sizeof(reason->text),
-                 "the program holds machine code for sm_%u and no PTX, which the software GPU needs",
-                 survey->newest_machine_code);
+        snprintf(
+            reason->text, sizeof(reason->text),
+            "the program holds machine code for sm_%u and no PTX, which the software GPU needs",
+            survey->newest_machine_code);
     else
         snprintf(reason->text, sizeof(reason->text), "the program's fat binary is empty");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A statement ends with a semicolon, with the brace that closes a body, or, for a few directives, with
- * its line.
+ * A statement ends with a semicolon, with the brace that closes a body, or, for a few directives,
+ * with its line.
  */
 #include "statement.h"
 
@@ -87,8 +87,8 @@ bool token_next(const char **cursor, const char *end, struct span *ret_token)
 
 static bool ends_with_line(struct span token, enum statement_kind *ret_kind)
 {
-    bool header = span_is(token, ".version") || span_is(token, ".target") ||
-                  span_is(token, ".address_size");
+    bool header =
+        span_is(token, ".version") || span_is(token, ".target") || span_is(token, ".address_size");
 
     *ret_kind = header ? STATEMENT_HEADER : STATEMENT_DROPPED;
     return header || span_is(token, ".file") || span_is(token, ".loc");

@@ -24,8 +24,8 @@ enum statement_kind {
 struct statement {
     enum statement_kind kind;
     struct span text;
-    struct span name;    /* of a function or variable */
-    size_t head_size;    /* of a function: up to its body */
+    struct span name; /* of a function or variable */
+    size_t head_size; /* of a function: up to its body */
     bool has_body;
     bool is_extern;
     bool is_shared_name; /* .visible, .weak, .common or .extern: means the same in every part */

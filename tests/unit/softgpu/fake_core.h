@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A compute core that computes nothing: grids run until the test ends them, so that the test decides
- * what happens when. */
+/* A compute core that computes nothing: grids run until the test ends them, so that the test
+ * decides what happens when. */
 #ifndef FUNNEL_FAKE_CORE_H
 #define FUNNEL_FAKE_CORE_H
 

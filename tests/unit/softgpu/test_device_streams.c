@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order in which the software GPU's driver starts things, on a core whose grids end when the test
- * says so: what runs, what waits, and what a failure does to the rest. */
+/* The order in which the software GPU's driver starts things, on a core whose grids end when the
+ * test says so: what runs, what waits, and what a failure does to the rest. */
 #include "unit.h"
 
 #include <pthread.h>

@@ -13,7 +13,8 @@
 #include "fatbin.h"
 #include "fatbin_format.h"
 
-#define TEXT_90 ".version 9.0\n.target sm_90\n.address_size 64\n// ninety ninety ninety ninety ninety\n"
+#define TEXT_90 \
+    ".version 9.0\n.target sm_90\n.address_size 64\n// ninety ninety ninety ninety ninety\n"
 #define TEXT_80 ".version 8.0\n.target sm_80\n.address_size 64\n"
 
 struct image {
@@ -313,9 +314,8 @@ static void test_what_nvcc_makes(void **state)
     FILE *file = fopen(NVCC_FATBIN, "rb");
 
     assert_non_null(file);
-    assert_int_equal(fatbin_read_container(bytes, fread(bytes, 1, sizeof(bytes), file), 90, &code,
-                                           &reason),
-                     0);
+    assert_int_equal(
+        fatbin_read_container(bytes, fread(bytes, 1, sizeof(bytes), file), 90, &code, &reason), 0);
     fclose(file);
     assert_non_null(strstr(code.parts[0].text, ".version"));
     assert_non_null(strstr(code.parts[0].text, ".entry"));

@@ -33,7 +33,8 @@ static unsigned times(const char *text, const char *word)
 
 static void test_one_header(void **state)
 {
-    char *text = linked(HEADER ".visible .entry a() { ret; }", HEADER ".visible .entry b() { ret; }");
+    char *text =
+        linked(HEADER ".visible .entry a() { ret; }", HEADER ".visible .entry b() { ret; }");
 
     assert_int_equal(times(text, ".version"), 1);
     assert_int_equal(times(text, ".target"), 1);
