@@ -86,17 +86,33 @@ static CUresult take_image(struct session *session, const struct wire_cuLibraryL
     return result;
 }
 
-/* Loads, and compiles at once: the client wants to hear now what is wrong with an image. */
-static CUresult load_library(const void *image, struct jit *jit, CUlibrary *ret_library)
+/* The driver compiles when it is first asked for something that only the compiler knows; the client
+ * wants to hear now what is wrong with an image. */
+static CUresult compile(CUlibrary library, CUdevice device)
 {
     unsigned kernels = 0;
+    CUkernel first = NULL;
+    int registers;
+    CUresult result = driver.cuLibraryGetKernelCount(&kernels, library);
+
+    if (result != CUDA_SUCCESS || kernels == 0 || !driver.cuKernelGetAttribute)
+        return result;
+    result = driver.cuLibraryEnumerateKernels(&first, 1, library);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuKernelGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, first, device);
+    return result;
+}
+
+static CUresult load_library(const void *image, struct jit *jit, CUdevice device,
+                             CUlibrary *ret_library)
+{
     CUlibrary library = NULL;
     CUresult result = driver.cuLibraryLoadData(&library, image, jit->options, jit->values,
                                                jit->count, NULL, NULL, 0);
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = driver.cuLibraryGetKernelCount(&kernels, library);
+    result = compile(library, device);
     if (result != CUDA_SUCCESS) {
         driver.cuLibraryUnload(library);
         return result;
@@ -108,7 +124,7 @@ static CUresult load_library(const void *image, struct jit *jit, CUlibrary *ret_
 static CUresult enter_module(struct session *session, const struct wire_cuLibraryLoadData *in,
                              struct module *module, const void *image)
 {
-    CUresult result = load_library(image, module->jit, &module->driver);
+    CUresult result = load_library(image, module->jit, module->device->ordinal, &module->driver);
 
     if (result != CUDA_SUCCESS)
         return result;
