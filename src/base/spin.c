@@ -5,29 +5,21 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "clock.h"
+#include "cpus.h"
 
 #define MANY_CPUS 4
 #define LONG_SPIN_NS (50 * NS_PER_US)
 #define SHORT_SPIN_NS (2 * NS_PER_US)
 #define ROUNDS_PER_LOOK 8 /* at the clock */
 
-static long cpus_for_us(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) == 0)
-        return CPU_COUNT(&set);
-    return sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 static uint64_t work_out_budget(void)
 {
     const char *no_spin = getenv("FUNNEL_NO_SPIN");
     if (no_spin && strcmp(no_spin, "0") != 0)
         return 0;
-    return cpus_for_us() > MANY_CPUS ? LONG_SPIN_NS : SHORT_SPIN_NS;
+    return cpus_available() > MANY_CPUS ? LONG_SPIN_NS : SHORT_SPIN_NS;
 }
 
 uint64_t spin_budget_ns(void)

@@ -17,8 +17,11 @@
 #include "client_context.h"
 #include "client_export.h"
 #include "client_note.h"
+#include "client_print.h"
 #include "client_pool.h"
 #include "client_prototypes.h"
+#include "copy_stream.h"
+#include "copy_team.h"
 #include "entry.h"
 #include "environment.h"
 #include "fd.h"
@@ -38,6 +41,7 @@ CUresult client_sync_error(void)
 {
     CUresult result = client_error();
 
+    client_print();
     return result != CUDA_SUCCESS ? result : channel_take_deferred_error(&client->channel);
 }
 
@@ -91,6 +95,8 @@ static CUresult furnish(void)
 {
     client->generation = ++generation;
     staging_init();
+    copy_stream_init();
+    copy_team_init();
     host_function_init();
     if (fence_init() < 0 || pool_init() < 0 || context_init_primaries() < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -5,13 +5,7 @@
 
 #include "client_memory.h"
 #include "client_stream.h"
-
-/* A box of bytes: `depth` slices of `height` rows of `width` bytes. A plain copy is one row. */
-struct box {
-    uint64_t dst, src; /* of the first byte */
-    uint64_t dst_pitch, dst_height, src_pitch, src_height;
-    uint64_t width, height, depth;
-};
+#include "copy_plan.h"
 
 /* Where the program says that a side is; unified = the address tells. */
 enum side {

@@ -2,83 +2,73 @@
 /*
  * Copies from and to memory that the GPU does not reach. A few bytes ride in the command itself.
  * More goes through the staging slots in pieces: while the GPU moves one piece, the thread copies
- * the next. A piece is part of a row, or as many whole rows as fit.
+ * the next. Of a large copy several threads take pieces, whoever is free takes the next.
  */
-#include <string.h>
+#include <pthread.h>
 
+#include "cleanup.h"
 #include "client_copy.h"
+#include "copy_stream.h"
+#include "copy_team.h"
 #include "staging.h"
 #include "wire_calls.h"
 
 #define INLINE_MAX 16384u
 #define SLOT_SIZE GPU_REGION_STAGING_SLOT_SIZE
 #define DOWNLOADS_IN_FLIGHT 6u
+#define SHARED_FROM (4u << 20)
 
-/* `rows` rows of `width` bytes; packed in the slot, pitched in the window and in the program. */
-struct piece {
-    uint64_t window, window_pitch;
-    uint64_t host, host_pitch;
-    uint64_t width, rows;
+/* One copy, for all threads that take part in it. */
+struct transfer {
+    struct stream *stream;
+    pthread_mutex_t lock; /* of what follows */
+    struct walk walk;
+    bool over;       /* all pieces are handed out, or one has failed */
+    CUresult result; /* the first failure */
 };
 
-/* Walks a box piece by piece. */
-struct walk {
-    const struct box *box;
-    bool upload;
-    uint64_t x, y, z;
-};
+/* ---- both directions: who does what ---- */
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static bool take_piece(struct transfer *transfer, struct piece *ret_piece)
 {
-    return a < b ? a : b;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&transfer->lock);
+
+    if (!transfer->over && !walk_next(&transfer->walk, ret_piece))
+        transfer->over = true;
+    return !transfer->over;
 }
 
-static void place_piece(const struct walk *walk, struct piece *piece)
+static void note_result(struct transfer *transfer, CUresult result)
 {
-    const struct box *box = walk->box;
-    uint64_t dst = box->dst + (walk->z * box->dst_height + walk->y) * box->dst_pitch + walk->x;
-    uint64_t src = box->src + (walk->z * box->src_height + walk->y) * box->src_pitch + walk->x;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&transfer->lock);
 
-    piece->window = walk->upload ? dst : src;
-    piece->window_pitch = walk->upload ? box->dst_pitch : box->src_pitch;
-    piece->host = walk->upload ? src : dst;
-    piece->host_pitch = walk->upload ? box->src_pitch : box->dst_pitch;
+    if (result == CUDA_SUCCESS || transfer->result != CUDA_SUCCESS)
+        return;
+    transfer->result = result;
+    transfer->over = true;
 }
 
-static bool next_piece(struct walk *walk, struct piece *ret_piece)
+static bool transfer_over(struct transfer *transfer)
 {
-    const struct box *box = walk->box;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&transfer->lock);
 
-    if (walk->z == box->depth)
-        return false;
-    place_piece(walk, ret_piece);
-    ret_piece->width = smaller(box->width - walk->x, SLOT_SIZE);
-    ret_piece->rows =
-        box->width <= SLOT_SIZE ? smaller(SLOT_SIZE / box->width, box->height - walk->y) : 1;
-    walk->x += ret_piece->width;
-    if (walk->x < box->width)
-        return true;
-    walk->x = 0;
-    walk->y += ret_piece->rows;
-    if (walk->y == box->height) {
-        walk->y = 0;
-        walk->z++;
-    }
-    return true;
+    return transfer->over;
 }
 
-/* Rows that follow each other on both sides are one. */
-static struct box flatten(const struct box *box)
+/* Helpers are worth waking for what takes a thread a quarter of a millisecond. */
+static CUresult transfer_run(const struct box *box, bool upload, struct stream *stream,
+                             void (*work)(void *transfer))
 {
-    struct box flat = *box;
+    struct transfer transfer = {
+        .stream = stream,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .walk = walk_begin(box, upload, SLOT_SIZE),
+    };
+    bool large = box->width * box->height * box->depth >= SHARED_FROM;
 
-    if (flat.height > 1 && flat.dst_pitch == flat.width && flat.src_pitch == flat.width &&
-        (flat.depth == 1 || (flat.dst_height == flat.height && flat.src_height == flat.height))) {
-        flat.width *= flat.height * flat.depth;
-        flat.height = flat.depth = 1;
-        flat.dst_pitch = flat.src_pitch = flat.width;
-    }
-    return flat;
+    copy_team_run(large ? copy_team_size() : 0, work, &transfer);
+    pthread_mutex_destroy(&transfer.lock);
+    return transfer.result;
 }
 
 /* ---- both directions: the command between slot and window ---- */
@@ -133,8 +123,8 @@ static CUresult upload_inline(const struct box *box, struct stream *stream)
 static void pack(const struct piece *piece, uint64_t slot)
 {
     for (uint64_t row = 0; row < piece->rows; row++)
-        memcpy((void *)(uintptr_t)(slot + row * piece->width),
-               (const void *)(uintptr_t)(piece->host + row * piece->host_pitch), piece->width);
+        copy_stream((void *)(uintptr_t)(slot + row * piece->width),
+                    (const void *)(uintptr_t)(piece->host + row * piece->host_pitch), piece->width);
 }
 
 static CUresult upload_piece(const struct piece *piece, struct stream *stream)
@@ -151,18 +141,22 @@ static CUresult upload_piece(const struct piece *piece, struct stream *stream)
     return result;
 }
 
+static void upload_pieces(void *context)
+{
+    struct transfer *transfer = context;
+    struct piece piece;
+
+    while (take_piece(transfer, &piece))
+        note_result(transfer, upload_piece(&piece, transfer->stream));
+}
+
 CUresult copy_upload(const struct box *box, struct stream *stream)
 {
-    struct box flat = flatten(box);
-    struct walk walk = {.box = &flat, .upload = true};
-    struct piece piece;
-    CUresult result = CUDA_SUCCESS;
+    struct box flat = box_flatten(box);
 
     if (flat.height * flat.depth == 1 && flat.width <= INLINE_MAX)
         return upload_inline(&flat, stream);
-    while (result == CUDA_SUCCESS && next_piece(&walk, &piece))
-        result = upload_piece(&piece, stream);
-    return result;
+    return transfer_run(&flat, true, stream, upload_pieces);
 }
 
 /* ---- down ---- */
@@ -173,67 +167,87 @@ struct download {
     unsigned slot;
 };
 
+/* What one thread has under way, oldest first. */
+struct downloads {
+    struct transfer *transfer;
+    struct download ring[DOWNLOADS_IN_FLIGHT];
+    unsigned first, count;
+};
+
 static void unpack(const struct piece *piece, uint64_t slot)
 {
     for (uint64_t row = 0; row < piece->rows; row++)
-        memcpy((void *)(uintptr_t)(piece->host + row * piece->host_pitch),
-               (const void *)(uintptr_t)(slot + row * piece->width), piece->width);
-}
-
-static CUresult finish_download(const struct download *download, struct stream *stream)
-{
-    CUresult result = fence_wait(download->fence, stream->handle, FENCE_SPIN);
-
-    if (result == CUDA_SUCCESS)
-        unpack(&download->piece, staging_address(download->slot));
-    staging_give(download->slot, result == CUDA_SUCCESS ? NULL : &download->fence);
-    return result;
-}
-
-static CUresult start_download(struct download *download, struct stream *stream)
-{
-    CUresult result = send_piece(&download->piece, staging_address(download->slot), false, stream,
-                                 &download->fence);
-
-    if (result != CUDA_SUCCESS)
-        staging_give(download->slot, NULL);
-    return result;
+        copy_stream((void *)(uintptr_t)(piece->host + row * piece->host_pitch),
+                    (const void *)(uintptr_t)(slot + row * piece->width), piece->width);
 }
 
 /* Whoever holds a slot already must not wait for another: two such threads could wait for each
  * other. It finishes one of its own instead. */
+static bool take_slot(struct downloads *downloads, unsigned *ret_slot)
+{
+    CUresult result;
+
+    if (downloads->count == DOWNLOADS_IN_FLIGHT)
+        return false;
+    if (downloads->count > 0)
+        return staging_try_take(ret_slot);
+    result = staging_take(ret_slot);
+    note_result(downloads->transfer, result);
+    return result == CUDA_SUCCESS;
+}
+
+/* False when there is no slot, or nothing left to be started. */
+static bool start_one(struct downloads *downloads)
+{
+    unsigned at = (downloads->first + downloads->count) % DOWNLOADS_IN_FLIGHT;
+    struct download *next = &downloads->ring[at];
+    struct transfer *transfer = downloads->transfer;
+    CUresult result;
+
+    if (transfer_over(transfer) || !take_slot(downloads, &next->slot))
+        return false;
+    if (!take_piece(transfer, &next->piece)) {
+        staging_give(next->slot, NULL);
+        return false;
+    }
+    result = send_piece(&next->piece, staging_address(next->slot), false, transfer->stream,
+                        &next->fence);
+    note_result(transfer, result);
+    if (result == CUDA_SUCCESS)
+        downloads->count++;
+    else
+        staging_give(next->slot, NULL);
+    return result == CUDA_SUCCESS;
+}
+
+static void finish_one(struct downloads *downloads)
+{
+    struct download *oldest = &downloads->ring[downloads->first];
+    CUresult result = fence_wait(oldest->fence, downloads->transfer->stream->handle, FENCE_SPIN);
+
+    if (result == CUDA_SUCCESS)
+        unpack(&oldest->piece, staging_address(oldest->slot));
+    staging_give(oldest->slot, result == CUDA_SUCCESS ? NULL : &oldest->fence);
+    note_result(downloads->transfer, result);
+    downloads->first = (downloads->first + 1) % DOWNLOADS_IN_FLIGHT;
+    downloads->count--;
+}
+
+static void download_pieces(void *context)
+{
+    struct downloads downloads = {.transfer = context};
+
+    do {
+        while (start_one(&downloads))
+            ;
+        if (downloads.count > 0)
+            finish_one(&downloads);
+    } while (downloads.count > 0 || !transfer_over(downloads.transfer));
+}
+
 CUresult copy_download(const struct box *box, struct stream *stream)
 {
-    struct box flat = flatten(box);
-    struct walk walk = {.box = &flat, .upload = false};
-    struct download ring[DOWNLOADS_IN_FLIGHT];
-    unsigned first = 0, count = 0;
-    CUresult result = CUDA_SUCCESS;
-    struct piece piece;
-    bool more = next_piece(&walk, &piece);
+    struct box flat = box_flatten(box);
 
-    while (result == CUDA_SUCCESS && (more || count > 0)) {
-        struct download *next = &ring[(first + count) % DOWNLOADS_IN_FLIGHT];
-        bool have = false;
-
-        if (more && count < DOWNLOADS_IN_FLIGHT) {
-            if (count > 0)
-                have = staging_try_take(&next->slot);
-            else if ((result = staging_take(&next->slot)) == CUDA_SUCCESS)
-                have = true;
-        }
-        if (have) {
-            next->piece = piece;
-            result = start_download(next, stream);
-            count += result == CUDA_SUCCESS;
-            more = next_piece(&walk, &piece);
-        } else if (count > 0) {
-            result = finish_download(&ring[first], stream);
-            first = (first + 1) % DOWNLOADS_IN_FLIGHT;
-            count--;
-        }
-    }
-    for (; count > 0; count--, first = (first + 1) % DOWNLOADS_IN_FLIGHT)
-        staging_give(ring[first].slot, &ring[first].fence);
-    return result;
+    return transfer_run(&flat, false, stream, download_pieces);
 }

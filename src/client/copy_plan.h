@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a box of pageable memory is cut into pieces that fit a staging slot. A piece is part of a
+ * row, or as many whole rows as fit. Pure: addresses are only counted with.
+ */
+#ifndef FUNNEL_COPY_PLAN_H
+#define FUNNEL_COPY_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A box of bytes: `depth` slices of `height` rows of `width` bytes. A plain copy is one row. */
+struct box {
+    uint64_t dst, src; /* of the first byte */
+    uint64_t dst_pitch, dst_height, src_pitch, src_height;
+    uint64_t width, height, depth;
+};
+
+/* `rows` rows of `width` bytes; packed in the slot, pitched in the window and in the program. */
+struct piece {
+    uint64_t window, window_pitch;
+    uint64_t host, host_pitch;
+    uint64_t width, rows;
+};
+
+/* Walks a box piece by piece. */
+struct walk {
+    struct box box;
+    bool upload;         /* the program's memory is the source */
+    uint64_t piece_size; /* no piece has more bytes */
+    uint64_t x, y, z;
+};
+
+/* Rows that follow each other on both sides are one. */
+struct box box_flatten(const struct box *box);
+
+/* Pieces small enough that the thread and the GPU work side by side, and large enough that what a
+ * command costs does not count. */
+uint64_t copy_piece_size(uint64_t total, uint64_t slot_size);
+
+/* `box` is not empty. */
+struct walk walk_begin(const struct box *box, bool upload, uint64_t slot_size);
+
+/* False when the whole box has been handed out. */
+bool walk_next(struct walk *walk, struct piece *ret_piece);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One job at a time. It is open while its owner works on it: a helper that wakes up in time joins,
+ * one that comes late finds the job closed and goes back to sleep. So nobody waits for a helper
+ * that has not begun.
+ */
+#include "copy_team.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "cpus.h"
+#include "environment.h"
+#include "spin.h"
+
+#define HELPERS_MAX 2u
+
+static struct team {
+    pthread_mutex_t turn; /* whose job it is */
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t begun, left;
+    void (*work)(void *context);
+    void *context;
+    unsigned size;    /* how many helpers there may be */
+    unsigned job;     /* grows with each */
+    unsigned welcome; /* helpers that may still join */
+    unsigned inside;
+    unsigned threads;
+} team;
+
+static unsigned wanted_size(void)
+{
+    unsigned cpus = cpus_available();
+
+    if (cpus <= 2 || environment_switch("FUNNEL_NO_COPY_THREADS"))
+        return 0;
+    return cpus - 2 < HELPERS_MAX ? cpus - 2 : HELPERS_MAX;
+}
+
+void copy_team_init(void)
+{
+    memset(&team, 0, sizeof(team));
+    pthread_mutex_init(&team.turn, NULL);
+    pthread_mutex_init(&team.lock, NULL);
+    pthread_cond_init(&team.begun, NULL);
+    pthread_cond_init(&team.left, NULL);
+    team.size = wanted_size();
+}
+
+unsigned copy_team_size(void)
+{
+    return team.size;
+}
+
+/* ---- a helper ---- */
+
+static void await_job_locked(unsigned *seen)
+{
+    while (team.job == *seen || team.welcome == 0) {
+        *seen = team.job;
+        pthread_cond_wait(&team.begun, &team.lock);
+    }
+    *seen = team.job;
+}
+
+static void *help(void *unused)
+{
+    unsigned seen = 0;
+
+    pthread_mutex_lock(&team.lock);
+    for (;;) {
+        await_job_locked(&seen);
+        team.welcome--;
+        team.inside++;
+        pthread_mutex_unlock(&team.lock);
+        team.work(team.context);
+        pthread_mutex_lock(&team.lock);
+        __atomic_sub_fetch(&team.inside, 1, __ATOMIC_RELEASE);
+        pthread_cond_signal(&team.left);
+    }
+    return NULL;
+}
+
+/* Signals are the program's, and so none comes to our threads. */
+static bool start_helper(void)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    bool started;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    started = pthread_create(&thread, NULL, help, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started)
+        pthread_detach(thread);
+    return started;
+}
+
+/* ---- the owner of a job ---- */
+
+static void open_job(unsigned helpers, void (*work)(void *), void *context)
+{
+    pthread_mutex_lock(&team.lock);
+    while (team.threads < helpers && team.threads < HELPERS_MAX && start_helper())
+        team.threads++;
+    team.work = work;
+    team.context = context;
+    team.welcome = helpers;
+    team.job++;
+    pthread_cond_broadcast(&team.begun);
+    pthread_mutex_unlock(&team.lock);
+}
+
+/* A helper is on its last piece at most, which is over sooner than a sleeper wakes up. */
+static void close_job(void)
+{
+    struct spin spin = spin_begin();
+
+    pthread_mutex_lock(&team.lock);
+    team.welcome = 0;
+    pthread_mutex_unlock(&team.lock);
+    while (__atomic_load_n(&team.inside, __ATOMIC_ACQUIRE) > 0 && spin_more(&spin))
+        ;
+    pthread_mutex_lock(&team.lock);
+    while (team.inside > 0)
+        pthread_cond_wait(&team.left, &team.lock);
+    pthread_mutex_unlock(&team.lock);
+}
+
+void copy_team_run(unsigned helpers, void (*work)(void *context), void *context)
+{
+    if (helpers == 0 || pthread_mutex_trylock(&team.turn) != 0) {
+        work(context);
+        return;
+    }
+    open_job(helpers, work, context);
+    work(context);
+    close_job();
+    pthread_mutex_unlock(&team.turn);
+}
