@@ -152,7 +152,7 @@ void run_call_pointer(struct warp *warp, const struct insn *insn)
     EACH_ACTIVE_LANE
     {
         uint64_t index = function_index(pointer[lane]);
-        if (index >= program->function_count || program->functions[index].start == UINT32_MAX) {
+        if (index >= program->function_count || !program->functions[index].may_be_called) {
             warp_fault(warp, insn, lane, CUDA_ERROR_INVALID_PC, "a call to 0x%llx, where no function is",
                        (unsigned long long)pointer[lane]);
             return;

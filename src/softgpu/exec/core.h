@@ -102,9 +102,9 @@ struct constant {
 };
 
 struct program_function {
-    const struct ptx_function *function;
     uint32_t start; /* instruction */
     uint32_t frame; /* bytes of local memory */
+    bool may_be_called;
 };
 
 /* A kernel ready to run: its code and that of every function it can reach. */
@@ -118,7 +118,7 @@ struct program {
     uint32_t special_count;
     struct constant *constants;
     uint32_t constant_count;
-    struct program_function *functions; /* by index in the module; start is UINT32_MAX when unreachable */
+    struct program_function *functions; /* by index in the module */
     uint32_t function_count;
     uint32_t local_size; /* bytes a thread when nothing recurses */
     uint32_t static_shared;

@@ -198,8 +198,11 @@ static void decode_function(struct builder *builder, const struct ptx_function *
         decode_fail(builder, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
         return;
     }
-    builder->program->functions[function->index].start = builder->program->code_count;
-    builder->program->functions[function->index].frame = layout_of(builder, function)->frame;
+    builder->program->functions[function->index] = (struct program_function){
+        .start = builder->program->code_count,
+        .frame = layout_of(builder, function)->frame,
+        .may_be_called = !function->is_entry,
+    };
     for (uint32_t i = 0; i < function->instruction_count && !builder->failed; i++) {
         builder->starts[i] = builder->program->code_count;
         builder->instruction = &function->instructions[i];
@@ -251,8 +254,6 @@ static bool builder_init(struct builder *builder)
     if (!builder->program->functions)
         return false;
     builder->program->function_count = module->function_count;
-    for (uint32_t i = 0; i < module->function_count; i++)
-        builder->program->functions[i].start = UINT32_MAX;
     builder->program->name = builder->kernel->name;
     return true;
 }

@@ -170,7 +170,7 @@ static bool range_has(const struct register_range *range, const char *name, size
         return length == range->length;
     uint64_t number = 0;
     size_t digits = length - range->length;
-    if (digits == 0 || digits > 9)
+    if (digits == 0 || digits > 10)
         return false;
     for (size_t i = range->length; i < length; i++) {
         if (name[i] < '0' || name[i] > '9')
