@@ -30,6 +30,9 @@ enum soft_handle_type {
     SOFT_POOL,
     SOFT_RESOURCE,
     SOFT_GREEN,
+    SOFT_GRAPH,
+    SOFT_GRAPH_NODE,
+    SOFT_GRAPH_EXEC,
 };
 
 extern pthread_mutex_t soft_lock;
