@@ -262,6 +262,7 @@ static int build(struct client *made, struct attempt *attempt)
     made->socket = attempt->socket;
     pthread_mutex_init(&made->socket_lock, NULL);
     pthread_mutex_init(&made->lock, NULL);
+    pthread_mutex_init(&made->print_lock, NULL);
     list_init(&made->contexts);
     ranges_init(&made->globals);
     take_offer(made, &attempt->offer);

@@ -67,6 +67,7 @@ struct client {
     struct handles handles;
     struct heap host_heap; /* pinned host memory */
 
+    pthread_mutex_t print_lock; /* who writes text of kernels; see client_print.h */
     pthread_mutex_t lock; /* short: the lists below and in contexts */
     struct list contexts;
     struct ranges globals; /* variables of modules, which lie outside the window */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "client_print.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "wire_calls.h"
@@ -180,6 +181,7 @@ static CUresult last_record(CUevent handle, struct record *ret_record)
         .context_flags = event->context->flags,
     };
     channel_unlock(&client->channel);
+    client_print();
     return CUDA_SUCCESS;
 }
 

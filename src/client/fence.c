@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "client.h"
+#include "client_print.h"
 #include "futex.h"
 #include "spin.h"
 #include "wire_calls.h"
@@ -138,6 +139,7 @@ static CUresult sleep_until(struct fence fence, uint64_t stream)
     for (unsigned round = 1;; round++) {
         uint32_t value = read_word(fence.word);
 
+        client_print();
         if (fence_reached(value, fence.seq))
             return CUDA_SUCCESS;
         if (round % ALIVE_EVERY == 0)
@@ -148,17 +150,27 @@ static CUresult sleep_until(struct fence fence, uint64_t stream)
     }
 }
 
-CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_patience patience)
+static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_patience patience)
 {
     struct spin spin = spin_begin_patient(PATIENCE_NS);
 
     do {
+        client_print();
         if (fence_passed(fence))
             return CUDA_SUCCESS;
         if (client_error() != CUDA_SUCCESS)
             return client_error();
     } while (patience == FENCE_SPIN && spin_more(&spin));
     return sleep_until(fence, stream);
+}
+
+/* The text before a fence, or before an error, is there when the fence has passed. */
+CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_patience patience)
+{
+    CUresult result = wait_until(fence, stream, patience);
+
+    client_print();
+    return result;
 }
 
 bool fence_device_idle(int device)

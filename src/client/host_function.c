@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "cleanup.h"
+#include "client_print.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "spin.h"
@@ -77,6 +78,8 @@ static void run(struct job *job)
     free(job);
 }
 
+/* The program may be waiting for a callback, and for nothing else: then this thread alone can bring
+ * out the text that holds back the fence before it. */
 static void *run_jobs(void *unused)
 {
     struct timespec pause = {0, 20000};
@@ -85,6 +88,7 @@ static void *run_jobs(void *unused)
     for (unsigned idle = 0;; idle++) {
         struct job *job = next_job();
 
+        client_print();
         if (job) {
             run(job);
             spin = spin_begin();

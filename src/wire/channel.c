@@ -240,3 +240,18 @@ void channel_reply_end(struct channel *channel, int slot)
     if (before == ALL_SLOTS)
         futex_wake(&channel->busy_slots, 1);
 }
+
+/* ---- text ---- */
+
+void channel_see_text(struct channel *channel)
+{
+    uint32_t news = __atomic_load_n(&channel->region->text_news, __ATOMIC_ACQUIRE);
+
+    __atomic_store_n(&channel->text_seen, news, __ATOMIC_RELAXED);
+}
+
+size_t channel_take_text(struct channel *channel, enum region_text kind, char *ret_text,
+                         size_t size)
+{
+    return text_area_take(&channel->region->text[kind], &channel->text_head[kind], ret_text, size);
+}

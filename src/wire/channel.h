@@ -49,6 +49,8 @@ struct channel {
     int socket;           /* not ours to close */
     uint32_t busy_slots;  /* bit s: slot s is somebody's; also the futex of those who wait */
     uint32_t gone;        /* 1 = the server's end has closed */
+    uint32_t text_seen;   /* of region->text_news */
+    uint32_t text_head[TEXT_KINDS];
 };
 
 /* Maps the server's region: 0, -EPROTO when it is not one, -errno. Both descriptors stay the
@@ -98,6 +100,20 @@ CUresult channel_take_deferred_error(struct channel *channel);
  * on something else, such as a fence word: ask at least every 100 ms. */
 bool channel_alive(struct channel *channel);
 
+/* Whether text of the program's kernels may be waiting: one load. From any thread. */
+static inline bool channel_has_text(const struct channel *channel)
+{
+    return __atomic_load_n(&channel->region->text_news, __ATOMIC_ACQUIRE) !=
+           __atomic_load_n(&channel->text_seen, __ATOMIC_RELAXED);
+}
+
+/* Notes that what is there now is going to be taken. One thread at a time does these two. */
+void channel_see_text(struct channel *channel);
+
+/* Takes up to `size` bytes of waiting text and returns how many there were. */
+size_t channel_take_text(struct channel *channel, enum region_text kind, char *ret_text,
+                         size_t size);
+
 /* ---- the server's end; everything in the region is hostile ---- */
 
 struct channel_server {
@@ -105,6 +121,8 @@ struct channel_server {
     void *ring_data;
     struct ring ring;
     int region_fd; /* for the client; close it with channel_server_close_fd() when handed over */
+    uint32_t text_news;
+    uint32_t text_tail[TEXT_KINDS];
     _Alignas(16) unsigned char message[CHANNEL_MESSAGE_MAX];
 };
 
@@ -139,5 +157,10 @@ void channel_server_fail(struct channel_server *server, CUresult status);
 /* An asynchronous command failed on its own: kept for the client's next synchronising call, unless
  * one is kept already. From any thread. */
 void channel_server_defer(struct channel_server *server, CUresult status);
+
+/* Text of the client's kernels: takes what there is room for and returns how much that was. One
+ * thread at a time. */
+size_t channel_server_put_text(struct channel_server *server, enum region_text kind,
+                               const char *text, size_t size);
 
 #endif

@@ -127,3 +127,14 @@ void channel_server_defer(struct channel_server *server, CUresult status)
 {
     set_once(&server->region->deferred_error, status);
 }
+
+size_t channel_server_put_text(struct channel_server *server, enum region_text kind,
+                               const char *text, size_t size)
+{
+    struct region *region = server->region;
+    size_t put = text_area_put(&region->text[kind], &server->text_tail[kind], text, size);
+
+    if (put > 0)
+        __atomic_store_n(&region->text_news, ++server->text_news, __ATOMIC_RELEASE);
+    return put;
+}

@@ -4,7 +4,8 @@
  * 1. The control region (a sealed memfd made by the server, mapped anywhere; the GPU never sees
  * it):
  *
- *     struct region   words | 32 reply slots of 8 KiB | ring words | ring data (mapped twice)
+ *     struct region   words | 32 reply slots of 8 KiB | 2 text areas of 64 KiB | ring words |
+ *                     ring data (mapped twice)
  *
  * 2. The GPU-visible region (a memfd mapped at the same window address by both, and registered with
  *    the driver by the server):
@@ -20,8 +21,9 @@
 #include <stdint.h>
 
 #include "ring.h"
+#include "text_area.h"
 
-#define REGION_MAGIC 0x314e5246u /* "FRN1" */
+#define REGION_MAGIC 0x324e5246u /* "FRN2" */
 #define REGION_PAGE 4096u
 
 #define REPLY_SLOTS 32u
@@ -50,13 +52,22 @@ struct reply_slot {
 
 _Static_assert(sizeof(struct reply_slot) == REPLY_SLOT_SIZE, "slots are packed");
 
+/* Where text of kernels is to come out of the client. */
+enum region_text {
+    TEXT_OUTPUT = 0, /* standard output: printf */
+    TEXT_ERROR = 1,  /* standard error: failed assertions */
+    TEXT_KINDS = 2,
+};
+
 struct region {
     uint32_t magic;          /* server, once; the client checks it */
     uint32_t ring_bytes;     /* server, once */
     uint32_t sticky_error;   /* server: CUresult that every later call reports; 0 = all is well */
     uint32_t deferred_error; /* server puts one in if it is 0; the client takes it out, once */
-    unsigned char pad1[REGION_PAGE - 16];
+    uint32_t text_news;      /* server: how often it has put something into a text area; wraps */
+    unsigned char pad1[REGION_PAGE - 20];
     struct reply_slot slots[REPLY_SLOTS];
+    struct text_area text[TEXT_KINDS];
     struct ring_shared ring; /* see ring.h */
     unsigned char pad2[REGION_PAGE - sizeof(struct ring_shared)];
     /* ring_bytes of ring data follow */
