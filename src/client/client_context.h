@@ -15,6 +15,9 @@ struct context {
     unsigned flags;
     unsigned version;
     uint64_t epoch; /* grows with every reset */
+    uint32_t share;    /* of the client's multiprocessors, 0 = all of them: see affinity.c */
+    uint32_t sm_count; /* in that share */
+    struct stream *legacy; /* of a share; others use the device's; under client->lock */
     CUfunc_cache cache;
     unsigned limits_set; /* bit l: the program has set limits[l] */
     uint64_t limits[CU_LIMIT_MAX];
@@ -26,6 +29,16 @@ struct context {
 
 /* The primary contexts of all devices; called while attaching. 0 or -ENOMEM. */
 int context_init_primaries(void);
+
+/* What cuCtxCreate does. With a share, its streams run on that part of the device. */
+CUresult context_open(CUcontext *pctx, unsigned flags, CUdevice dev, uint32_t share,
+                      uint32_t sm_count);
+
+/* How many multiprocessors a device says it has, here and now. */
+int affinity_sm_count(const struct device *device);
+
+/* Gives a context's share back, when its streams are gone. */
+void affinity_release(struct context *context);
 
 /* The calling thread's context, if it can be used. */
 CUresult context_current(struct context **ret_context);

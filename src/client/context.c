@@ -99,6 +99,7 @@ static void context_empty(struct context *context)
         stream_synchronize_context(context);
     event_destroy_all(context);
     stream_destroy_all(context);
+    affinity_release(context);
     module_unload_all(context);
     memory_free_all(context);
 }
@@ -208,7 +209,8 @@ CUresult client_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned flags)
 
 /* ---- contexts that programs create ---- */
 
-CUresult client_cuCtxCreate_v2(CUcontext *pctx, unsigned flags, CUdevice dev)
+CUresult context_open(CUcontext *pctx, unsigned flags, CUdevice dev, uint32_t share,
+                      uint32_t sm_count)
 {
     struct device *device = device_lookup(dev);
     struct context *context;
@@ -224,6 +226,8 @@ CUresult client_cuCtxCreate_v2(CUcontext *pctx, unsigned flags, CUdevice dev)
     if (!context)
         return CUDA_ERROR_OUT_OF_MEMORY;
     context->flags = flags;
+    context->share = share;
+    context->sm_count = sm_count;
     context->active = true;
     pthread_mutex_lock(&client->lock);
     list_append(&client->contexts, &context->link);
@@ -232,27 +236,6 @@ CUresult client_cuCtxCreate_v2(CUcontext *pctx, unsigned flags, CUdevice dev)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *pctx = context->handle;
     return CUDA_SUCCESS;
-}
-
-CUresult client_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
-                               unsigned flags, CUdevice dev)
-{
-    if (numParams < 0 || (numParams > 0 && !paramsArray))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (numParams > 0)
-        return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-    return client_cuCtxCreate_v2(pctx, flags, dev);
-}
-
-CUresult client_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned flags,
-                               CUdevice dev)
-{
-    if (!ctxCreateParams)
-        return client_cuCtxCreate_v2(pctx, flags, dev);
-    if (ctxCreateParams->cigParams)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return client_cuCtxCreate_v3(pctx, ctxCreateParams->execAffinityParams,
-                                 ctxCreateParams->numExecAffinityParams, flags, dev);
 }
 
 /* The structure itself stays: another thread may be in the middle of a call on it. */

@@ -124,7 +124,10 @@ CUresult client_cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevic
         return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    *pi = device_attribute(device, attrib);
+    if (attrib == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        *pi = affinity_sm_count(device);
+    else
+        *pi = device_attribute(device, attrib);
     return CUDA_SUCCESS;
 }
 
@@ -220,16 +223,6 @@ CUresult client_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib
     if (!device_lookup(srcDevice) || !device_lookup(dstDevice) || srcDevice == dstDevice)
         return CUDA_ERROR_INVALID_DEVICE;
     *value = 0;
-    return CUDA_SUCCESS;
-}
-
-CUresult client_cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
-{
-    if (!pi || type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!device_lookup(dev))
-        return CUDA_ERROR_INVALID_DEVICE;
-    *pi = 0;
     return CUDA_SUCCESS;
 }
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
-#include "client_print.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "client_thread.h"
@@ -21,6 +20,7 @@ static void send_create(const struct stream *stream)
         .flags = stream->flags,
         .priority = stream->priority,
         .word = stream->word,
+        .share = stream->context->share,
     };
 
     if (stream->kind == STREAM_LEGACY)
@@ -62,19 +62,24 @@ static struct stream *stream_create(struct context *context, enum stream_kind ki
     return stream;
 }
 
-static struct stream *legacy_stream(struct device *device)
+/* Contexts have the device's in common, but for those with a share of their own; theirs ends with
+ * them. */
+static struct stream *legacy_stream(struct context *context)
 {
-    struct stream *stream = __atomic_load_n(&device->legacy, __ATOMIC_ACQUIRE);
+    struct stream **legacy = context->share ? &context->legacy : &context->device->legacy;
+    struct stream *stream = __atomic_load_n(legacy, __ATOMIC_ACQUIRE);
 
     if (stream)
         return stream;
     pthread_mutex_lock(&client->lock);
-    if (!device->legacy) {
-        stream = stream_create(device->primary, STREAM_LEGACY, 0);
-        __atomic_store_n(&device->legacy, stream, __ATOMIC_RELEASE);
+    if (!*legacy) {
+        stream = stream_create(context->share ? context : context->device->primary, STREAM_LEGACY, 0);
+        if (stream && context->share)
+            list_append(&context->streams, &stream->link);
+        __atomic_store_n(legacy, stream, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&client->lock);
-    return device->legacy;
+    return *legacy;
 }
 
 static void remember(struct context *context, struct stream *stream)
@@ -129,7 +134,7 @@ CUresult stream_resolve(struct context *context, CUstream handle, struct stream 
     if (!handle)
         handle = thread_self()->default_stream;
     if (!handle || handle == CU_STREAM_LEGACY)
-        stream = legacy_stream(context->device);
+        stream = legacy_stream(context);
     else if (handle == CU_STREAM_PER_THREAD)
         stream = per_thread_stream(context);
     else if (!(stream = handles_get(&client->handles, WIRE_STREAM, (uint64_t)handle)))
@@ -407,7 +412,6 @@ CUresult client_cuStreamQuery(CUstream hStream)
         result = stream_fence(stream, &fence);
     if (result != CUDA_SUCCESS)
         return result;
-    client_print();
     return fence_passed(fence) ? client_sync_error() : CUDA_ERROR_NOT_READY;
 }
 

@@ -56,10 +56,9 @@ static void grant_wishes(struct session *session)
         return;
     limits->sm_centipercent = hello->sm_centipercent ? hello->sm_centipercent : 10000;
     limits->priority = hello->priority == 1;
-    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         limits->memory_limit[i] = hello->memory_limit[i];
-        session->memory_limit[i] = hello->memory_limit[i];
-    }
+    session_set_limits(session, limits);
 }
 
 static bool hello_fits(struct session *session)
@@ -127,7 +126,7 @@ static int make_own_table(struct session *session, int *ret_fd)
     const struct devices *devices = &session->server->devices;
 
     for (unsigned i = 0; i < devices->count; i++) {
-        const struct partition *partition = session->device[i].partition;
+        const struct partition *partition = session->device[i].share.partition;
         records[i] = devices->device[i].record;
         if (partition)
             records[i].attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] =
@@ -215,29 +214,28 @@ static bool allow_shared_region(struct session *session)
     return memory_allow(session, &shared) == CUDA_SUCCESS;
 }
 
-static bool take_partition(struct session *session, unsigned device)
+static bool take_share(struct session *session, unsigned device)
 {
-    struct partitions *partitions = &session->server->partitions[device];
-    uint32_t share = session->who.limits.sm_centipercent;
-    unsigned sm_count = partitions_grant(partitions, share);
+    uint32_t percent = session->sm_centipercent / 100, rest = session->sm_centipercent % 100;
+    unsigned sm_count = 0;
+    CUresult result = share_open(session, device, &sm_count);
 
-    if (share >= 10000 || !partitions->group_count)
-        return true;
-    CUresult result = partitions_take(partitions, sm_count, &session->device[device].partition);
-    if (result == CUDA_SUCCESS) {
-        log_line("Client " CLIENT_FORMAT ": Active Threads Percentage set to %u.%u, %u SMs",
-                 CLIENT_ARGS(session), share / 100, share % 100 / 10, sm_count);
-        return true;
+    if (result != CUDA_SUCCESS) {
+        attach_refuse(session->socket, result, "no part of device %u with %u multiprocessors: %s",
+                      device, sm_count, driver_error_name(result));
+        return false;
     }
-    attach_refuse(session->socket, result, "no part of device %u with %u multiprocessors: %s",
-                  device, sm_count, driver_error_name(result));
-    return false;
+    if (session->device[device].share.partition)
+        log_line("Client " CLIENT_FORMAT ": Active Threads Percentage set to %u.%u, %u SMs",
+                 CLIENT_ARGS(session), percent, rest / 10, sm_count);
+    return true;
 }
 
-static bool take_partitions(struct session *session)
+static bool take_shares(struct session *session)
 {
+    session->limits_changed = false;
     for (unsigned i = 0; i < session->server->devices.count; i++) {
-        if (!take_partition(session, i))
+        if (!take_share(session, i))
             return false;
     }
     return true;
@@ -266,7 +264,7 @@ bool attach_client(struct session *session)
         return false;
     if (session_enter(session, &devices->device[0]) != CUDA_SUCCESS)
         return false;
-    if (!take_partitions(session) || !find_window(session) || !allow_shared_region(session))
+    if (!take_shares(session) || !find_window(session) || !allow_shared_region(session))
         return false;
     channel_server_close_fd(session->channel);
     log_line("Client " CLIENT_FORMAT " connected", CLIENT_ARGS(session));

@@ -163,8 +163,11 @@ static void set_limits(struct server *server, const struct server_set_limits *or
         if (!is_meant(session, order->pid, order->id))
             continue;
         session->who.limits = order->limits;
-        for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
-            session->memory_limit[i] = order->limits.memory_limit[i];
+        session_set_limits(session, &order->limits);
+        session_kick(session);
+        log_line("Client " CLIENT_FORMAT ": limits are now %u.%u %% of the SMs, priority %u",
+                 CLIENT_ARGS(session), order->limits.sm_centipercent / 100,
+                 order->limits.sm_centipercent % 100 / 10, order->limits.priority);
         status = CUDA_SUCCESS;
     }
     answer(server, order->header.request, status);

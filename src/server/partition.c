@@ -59,17 +59,34 @@ void partitions_init(struct partitions *partitions, const struct device *device)
                  device->ordinal);
 }
 
+static unsigned least_share(const struct partitions *partitions)
+{
+    return count_sms(partitions->device) >= 4 * SHARE_MIN ? SHARE_MIN : partitions->group_sms;
+}
+
 unsigned partitions_grant(const struct partitions *partitions, uint32_t centipercent)
 {
     unsigned total = count_sms(partitions->device), step = partitions->group_sms;
 
     if (!partitions->group_count || centipercent >= 10000)
         return total;
-    unsigned least = total >= 4 * SHARE_MIN ? SHARE_MIN : step;
+    unsigned least = least_share(partitions);
     unsigned granted = (unsigned)((uint64_t)total * centipercent / 10000) / step * step;
     if (granted < least)
         granted = least;
     return granted < total ? granted : total;
+}
+
+unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_count)
+{
+    unsigned step = partitions->group_sms;
+    unsigned total = count_sms(partitions->device);
+    unsigned least = least_share(partitions);
+
+    sm_count = (sm_count + step - 1) / step * step;
+    if (sm_count < least)
+        sm_count = least;
+    return sm_count < total ? sm_count : total;
 }
 
 static struct partition *pop_idle_locked(struct partitions *partitions, unsigned sm_count)

@@ -39,6 +39,9 @@ void partitions_init(struct partitions *partitions, const struct device *device)
  * it; all of them where the device can not be divided. */
 unsigned partitions_grant(const struct partitions *partitions, uint32_t centipercent);
 
+/* What a context gets that asks for so many. */
+unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_count);
+
 /* A part of that size, where the fewest others are: CUDA_SUCCESS, or what the driver said. */
 CUresult partitions_take(struct partitions *partitions, unsigned sm_count,
                          struct partition **ret_partition);

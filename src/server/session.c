@@ -48,6 +48,7 @@ static void init_lists(struct session *session)
     list_init(&session->link);
     list_init(&session->blobs);
     list_init(&session->waits);
+    list_init(&session->shares);
     ranges_init(&session->extents);
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         list_init(&session->device[i].streams);
@@ -68,9 +69,20 @@ struct session *session_create(struct server *server, const struct server_client
     session->phase = SESSION_ATTACHING;
     pthread_mutex_init(&session->kernel_lock, NULL);
     init_lists(session);
-    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
-        session->memory_limit[i] = who->limits.memory_limit[i];
+    session_set_limits(session, &who->limits);
     return session;
+}
+
+void session_set_limits(struct session *session, const struct server_limits *limits)
+{
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        session->memory_limit[i] = limits->memory_limit[i];
+    if (session->sm_centipercent == limits->sm_centipercent &&
+        session->priority == limits->priority)
+        return;
+    session->sm_centipercent = limits->sm_centipercent;
+    session->priority = limits->priority;
+    session->limits_changed = true;
 }
 
 int session_start(struct session *session)
@@ -101,15 +113,21 @@ static struct channel_server *reach_channel(struct session *session)
     return session->channel;
 }
 
+void session_kick(struct session *session)
+{
+    struct channel_server *channel = reach_channel(session);
+
+    if (channel)
+        channel_server_kick(channel);
+}
+
 void session_stop(struct session *session, CUresult status)
 {
     int none = 0;
-    struct channel_server *channel = reach_channel(session);
 
     atomic_compare_exchange_strong(&session->end_status, &none, (int)status);
     session->stop = true;
-    if (channel)
-        channel_server_kick(channel);
+    session_kick(session);
     /* A thread that is sending to a client that does not read must come back, too. */
     if (status == CUDA_SUCCESS)
         shutdown(session->socket, SHUT_RDWR);

@@ -20,10 +20,10 @@
 #include "list.h"
 #include "ranges.h"
 #include "server_protocol.h"
+#include "share.h"
 #include "window.h"
 #include "wire_calls.h"
 
-struct partition;
 struct server;
 struct stream;
 struct watch;
@@ -45,8 +45,7 @@ enum session_phase {
 /* What a client has on one device. */
 struct session_device {
     struct list streams;
-    struct stream *legacy;       /* one of them; NULL until the client makes it */
-    struct partition *partition; /* the multiprocessors it may use; NULL = all */
+    struct share share; /* the multiprocessors it may use */
     atomic_uint_fast64_t memory_used;
 };
 
@@ -82,6 +81,8 @@ struct session {
     atomic_bool distrusted; /* it broke the protocol; nothing it can still write to is used again */
     struct channel_server *channel;                        /* written under the server's lock */
     atomic_uint_fast64_t memory_limit[SERVER_MAX_DEVICES]; /* 0 = none */
+    atomic_uint sm_centipercent, priority;                 /* as in server_limits */
+    atomic_bool limits_changed; /* the session's thread has to look at those two again */
     atomic_uint_fast64_t launches, copies, copied_bytes;
     atomic_uint_fast64_t device_mask;              /* devices that it has used */
     struct in_flight in_flight[GPU_REGION_FENCES]; /* by fence word: see fence.c */
@@ -91,6 +92,9 @@ struct session {
     struct handles objects;
     struct session_device device[SERVER_MAX_DEVICES];
     const struct device *current; /* whose context the thread is in */
+    struct list shares; /* struct share: of contexts */
+    unsigned share_count;
+    uint32_t last_share;
     struct ranges extents; /* struct granule: every range that the client may copy to or from */
     unsigned streams, events, modules, functions;
     struct list blobs; /* struct blob: received, and not asked for yet */
@@ -118,6 +122,13 @@ void session_destroy(struct session *session);
 
 /* Asks the thread to come to an end; never waits. `status` is for the record, 0 = hung up. */
 void session_stop(struct session *session, CUresult status);
+
+/* From any thread: the limits are these from now on. The session's thread takes over the share and
+ * the priority when it is kicked, or has its next command. */
+void session_set_limits(struct session *session, const struct server_limits *limits);
+
+/* Wakes its thread. */
+void session_kick(struct session *session);
 
 /* Every later call of the client reports `status`, and whoever sleeps in it wakes. The second is
  * for callers that hold the server's lock. */

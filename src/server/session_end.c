@@ -82,14 +82,13 @@ static void destroy_streams(struct session *session)
     for (unsigned i = 0; i < session->server->devices.count; i++) {
         struct session_device *home = &session->device[i];
         session_enter(session, &session->server->devices.device[i]);
-        home->legacy = NULL;
         list_for_each_safe(struct stream, stream, &home->streams, link)
         {
             list_remove(&stream->link);
             stream_destroy(stream);
         }
-        partitions_put_back(&session->server->partitions[i], steal_pointer(home->partition));
     }
+    share_close_all(session);
 }
 
 static void destroy_object(void *context, uint64_t handle, void *object)

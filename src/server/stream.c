@@ -62,6 +62,8 @@ static CUresult legacy_follow_all(struct stream *legacy)
 {
     list_for_each(struct stream, stream, &stream_home(legacy)->streams, link)
     {
+        if (stream->share != legacy->share)
+            continue;
         CUresult result = legacy_follow_blocking(legacy, stream);
         if (result != CUDA_SUCCESS)
             return result;
@@ -71,7 +73,7 @@ static CUresult legacy_follow_all(struct stream *legacy)
 
 static CUresult blocking_follow_legacy(struct stream *stream)
 {
-    struct stream *legacy = stream_home(stream)->legacy;
+    struct stream *legacy = stream->share->legacy;
 
     if (!legacy || !legacy->driver || stream->legacy_seen == legacy->work)
         return CUDA_SUCCESS;
@@ -110,7 +112,7 @@ CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result)
 static int granted_priority(const struct session *session, const struct device *device, int asked)
 {
     int least = device->record.priority_least, greatest = device->record.priority_greatest;
-    int granted = session->who.limits.priority ? least : asked - 1;
+    int granted = session->priority ? least : asked - 1;
 
     if (granted > least)
         granted = least;
@@ -134,6 +136,10 @@ static CUresult stream_check(struct session *session,
         session_complain(session, "cuStreamCreate: flags %#x are not known", in->flags);
         return CUDA_ERROR_INVALID_VALUE;
     }
+    if (!share_find(session, device, in->share)) {
+        session_complain(session, "cuStreamCreate: there is no share %u", in->share);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     if (session->streams >= SESSION_STREAMS_MAX) {
         session_complain(session, "cuStreamCreate: more than %u streams", SESSION_STREAMS_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -151,6 +157,8 @@ static struct stream *stream_create(struct session *session, const struct device
         return NULL;
     stream->session = session;
     stream->device = device;
+    stream->share = share_find(session, device, in->share);
+    stream->priority = in->priority;
     stream->word = in->word;
     stream->legacy = in->flags & WIRE_STREAM_LEGACY;
     stream->blocking = !stream->legacy && !(in->flags & CU_STREAM_NON_BLOCKING);
@@ -160,23 +168,41 @@ static struct stream *stream_create(struct session *session, const struct device
 
 static void stream_enlist(struct stream *stream)
 {
-    struct session_device *home = stream_home(stream);
-
-    list_append(&home->streams, &stream->link);
-    if (stream->legacy && !home->legacy)
-        home->legacy = stream;
+    list_append(&stream_home(stream)->streams, &stream->link);
+    if (stream->legacy && !stream->share->legacy)
+        stream->share->legacy = stream;
     stream->session->streams++;
 }
 
-static CUresult make_driver_stream(struct stream *stream, int asked_priority)
+static CUresult make_driver_stream(const struct stream *stream, CUstream *ret_stream)
 {
-    const struct partition *partition = stream_home(stream)->partition;
-    int priority = granted_priority(stream->session, stream->device, asked_priority);
+    const struct partition *partition = stream->share->partition;
+    int priority = granted_priority(stream->session, stream->device, stream->priority);
 
     if (partition)
-        return driver.cuGreenCtxStreamCreate(&stream->driver, partition->green,
-                                             CU_STREAM_NON_BLOCKING, priority);
-    return driver.cuStreamCreateWithPriority(&stream->driver, CU_STREAM_NON_BLOCKING, priority);
+        return driver.cuGreenCtxStreamCreate(ret_stream, partition->green, CU_STREAM_NON_BLOCKING,
+                                             priority);
+    return driver.cuStreamCreateWithPriority(ret_stream, CU_STREAM_NON_BLOCKING, priority);
+}
+
+CUresult stream_renew(struct stream *stream)
+{
+    CUstream fresh = NULL;
+    CUresult result = make_driver_stream(stream, &fresh);
+
+    if (result == CUDA_SUCCESS && stream->driver)
+        result = stream_mark(stream);
+    if (result == CUDA_SUCCESS && stream->driver)
+        result = driver.cuStreamWaitEvent(fresh, stream->order, 0);
+    if (result != CUDA_SUCCESS) {
+        if (fresh)
+            driver.cuStreamDestroy_v2(fresh);
+        return result;
+    }
+    if (stream->driver)
+        driver.cuStreamDestroy_v2(stream->driver);
+    stream->driver = fresh;
+    return CUDA_SUCCESS;
 }
 
 /* The client goes on as if this had worked. So a stream that the driver refuses is kept all the
@@ -200,7 +226,7 @@ CUresult serve_cuStreamCreateWithPriority(struct session *session,
     stream_enlist(stream);
 
     result = session_enter(session, device);
-    return result != CUDA_SUCCESS ? result : make_driver_stream(stream, in->priority);
+    return result != CUDA_SUCCESS ? result : make_driver_stream(stream, &stream->driver);
 }
 
 void stream_destroy(struct stream *stream)
@@ -217,14 +243,14 @@ void stream_destroy(struct stream *stream)
 CUresult serve_cuStreamDestroy_v2(struct session *session, const struct wire_cuStreamDestroy_v2 *in,
                                   struct stream *hStream)
 {
-    struct session_device *home = stream_home(hStream);
+    struct stream *legacy = hStream->share->legacy;
     CUresult result = session_enter(session, hStream->device);
 
     /* The legacy stream still has to wait for what this one was given. */
-    if (result == CUDA_SUCCESS && home->legacy && home->legacy->driver && hStream->driver)
-        result = legacy_follow_blocking(home->legacy, hStream);
-    if (home->legacy == hStream)
-        home->legacy = NULL;
+    if (result == CUDA_SUCCESS && legacy && legacy->driver && hStream->driver)
+        result = legacy_follow_blocking(legacy, hStream);
+    if (legacy == hStream)
+        hStream->share->legacy = NULL;
     list_remove(&hStream->link);
     session_remove(session, WIRE_STREAM, in->hStream);
     session->streams--;

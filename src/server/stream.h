@@ -13,6 +13,8 @@ struct stream {
     struct list link;
     struct session *session;
     const struct device *device;
+    struct share *share; /* where it runs */
+    int priority;        /* as the client wants it */
     CUstream driver; /* NULL when the driver refused to make it */
     uint32_t word;   /* index of its fence word */
     bool legacy;     /* the client's legacy default stream */
@@ -33,6 +35,10 @@ CUresult stream_begin(struct stream *stream);
 /* After it: writes the fence, also behind work that failed, for somebody may wait for it. Returns
  * `result`, or the fence's own failure. */
 CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result);
+
+/* Makes the driver's stream anew, in the partition and with the priority that the client has now.
+ * What was put into the old one comes first. */
+CUresult stream_renew(struct stream *stream);
 
 /* Ends a stream that is not in the handle table any more. */
 void stream_destroy(struct stream *stream);

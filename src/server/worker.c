@@ -41,6 +41,9 @@ static bool run_one(struct session *session)
 void worker_run(struct session *session)
 {
     while (!session->stop) {
+        if (atomic_load_explicit(&session->limits_changed, memory_order_relaxed) &&
+            atomic_exchange(&session->limits_changed, false))
+            share_follow_limits(session);
         if (!run_one(session))
             channel_server_wait(session->channel, IDLE_WAIT_NS);
     }

@@ -41,6 +41,11 @@ CUresult soft_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, 
     return soft_cuCtxCreate_v2(pctx, flags, dev);
 }
 
+CUresult soft_cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
+{
+    return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+}
+
 CUresult soft_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
                              unsigned int flags, CUdevice dev)
 {

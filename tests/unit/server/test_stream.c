@@ -153,7 +153,7 @@ static void priority_is_granted_within_the_range(void **state)
 
     fixture_stream(fixture, 1, 0);
     assert_string_equal(fake_trace(), "stream s1 -1; ");
-    fixture->session->who.limits.priority = 1;
+    fixture->session->priority = 1;
     fixture_stream(fixture, 2, 0);
     assert_string_equal(fake_trace(), "stream s2 0; ");
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A share is the part of a device on which some streams of a client run: one that belongs to the
+ * client as a whole, and more for contexts that have a part of that. Each has a legacy default
+ * stream of its own. A share can change while its streams are at work.
+ */
+#pragma once
+
+#include "list.h"
+#include "partition.h"
+
+struct session;
+struct stream;
+
+struct share {
+    struct list link;
+    const struct device *device;
+    uint32_t number;             /* what the client calls it; 0 = the client's as a whole */
+    struct partition *partition; /* NULL = the whole device */
+    unsigned sm_count;           /* as it was asked for; with number 0 as it was granted */
+    struct stream *legacy;       /* NULL until the client makes it */
+};
+
+/* What one client may have of them, besides its own. */
+#define SHARES_MAX 64u
+
+/* Session thread: the client's own share of a device, by its limits. With an error, `ret_sm_count`
+ * tells how many multiprocessors it would be. */
+CUresult share_open(struct session *session, unsigned device, unsigned *ret_sm_count);
+
+/* The share that the client calls so on this device, or NULL. */
+struct share *share_find(struct session *session, const struct device *device, uint32_t number);
+
+/* Session thread: the client's limits have changed, and its streams follow. */
+void share_follow_limits(struct session *session);
+
+/* Session thread: its streams are gone. */
+void share_close_all(struct session *session);
