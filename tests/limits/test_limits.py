@@ -61,6 +61,57 @@ class Shares(limits_harness.TestCase):
                 self.assertEqual(self.ask("sms", environment={PERCENT: str(percent)}), [[sms]])
 
 
+class Contexts(limits_harness.TestCase):
+    BY_CONTEXT = "CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING"
+
+    def context(self, question, environment=None):
+        """Result, SMs granted, what the device says; then the SMs of default and other streams."""
+        answers = self.ask(question, "smid", "new-smid", "close", "sms", environment=environment)
+        (result, granted, said), default, own, closed, (after,) = answers
+        self.assertEqual((result, closed), (0, [0]))
+        self.assertEqual(default, own)
+        return granted, said, len(default), after
+
+    def test_offered(self):
+        self.start()
+        self.assertEqual(self.ask("affinity"), [[1]])
+
+    def test_rounded_up(self):
+        self.start()
+        for asked, granted in ((1, 2), (2, 2), (3, 4), (9, 10), (15, 16), (16, 16)):
+            with self.subTest(asked=asked):
+                self.assertEqual(self.context(f"context={asked}"), (granted, 16, granted, 16))
+        self.assertEqual(self.ask("context=17"), [[224]])
+        self.assertEqual(self.ask("context=0"), [[1]])
+
+    def test_as_on_an_h100(self):
+        """As measured with NVIDIA MPS."""
+        self.environment["FUNNEL_SOFT_DEVICES"] = "1:sms=132,mem=1G"
+        self.start()
+        for asked, granted in ((1, 8), (3, 8), (8, 8), (9, 10), (16, 16), (33, 34), (100, 100),
+                               (131, 132), (132, 132)):
+            with self.subTest(asked=asked):
+                self.assertEqual(self.ask(f"context={asked}"), [[0, granted, 132]])
+        self.assertEqual(self.ask("context=133"), [[224]])
+
+    def test_the_clients_share_bounds_it(self):
+        self.start()
+        self.assertEqual(self.context("context=12", {PERCENT: "50"})[::2], (8, 8))
+
+    def test_percentage_by_context(self):
+        self.start()
+        switched = {self.BY_CONTEXT: "1"}
+        self.assertEqual(self.context("percent=25", switched), (4, 4, 4, 16))
+        self.assertEqual(self.context("percent=25"), (16, 16, 16, 16))
+        self.assertEqual(self.context("percent=75", {**switched, PERCENT: "50"})[2], 8)
+        self.assertEqual(self.context("percent=100", switched), (16, 16, 16, 16))
+
+    def test_contexts_side_by_side(self):
+        self.start()
+        answers = self.ask("context=8", "smid", "context=8", "smid")
+        self.assertEqual(sorted(answers[1] + answers[3]), list(range(SMS)))
+
+
 class Memory(limits_harness.TestCase):
     def uuid(self):
         return self.mps("device_query --csv\n")[1].split(",")[3]
