@@ -47,6 +47,13 @@ static int setup(void **state)
     return 0;
 }
 
+static int teardown(void **state)
+{
+    suballoc_fini(&heap.blocks);
+    map_fini(&heap.granules);
+    return 0;
+}
+
 /* NULL when there is no memory. */
 static struct allocation *take(uint64_t size)
 {
@@ -162,12 +169,15 @@ static void test_the_allocations_of_a_context_can_be_walked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_small_ones_share_a_granule, setup),
-        cmocka_unit_test_setup(test_a_large_one_has_its_own, setup),
-        cmocka_unit_test_setup(test_free_granules_are_kept_up_to_a_cap, setup),
-        cmocka_unit_test_setup(test_when_memory_is_short_just_enough_is_asked_for, setup),
-        cmocka_unit_test_setup(test_allocations_are_found_by_any_address_inside, setup),
-        cmocka_unit_test_setup(test_the_allocations_of_a_context_can_be_walked, setup),
+        cmocka_unit_test_setup_teardown(test_small_ones_share_a_granule, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_large_one_has_its_own, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_free_granules_are_kept_up_to_a_cap, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_when_memory_is_short_just_enough_is_asked_for, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_allocations_are_found_by_any_address_inside, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_the_allocations_of_a_context_can_be_walked, setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -259,10 +259,20 @@ int fixture_setup(void **state)
     return channel_server_create(&fixture->session->channel);
 }
 
+static void destroy_streams(struct session *session)
+{
+    list_for_each_safe(struct stream, stream, &session->device[0].streams, link)
+    {
+        list_remove(&stream->link);
+        stream_destroy(stream);
+    }
+}
+
 int fixture_teardown(void **state)
 {
     struct fixture *fixture = *state;
 
+    destroy_streams(fixture->session);
     fixture->session->window = NULL;
     session_destroy(fixture->session);
     free((void *)(uintptr_t)fixture->window.host_base);
