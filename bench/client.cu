@@ -20,6 +20,10 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
+#include <cuda.h>
+#include <cudaTypedefs.h>
 #include <cuda_runtime.h>
 
 #define CHECK(call)                                                                                \
@@ -104,6 +108,42 @@ void timed_loop(double limit, Result &result, const std::function<void()> &unit)
         result.units++;
     }
     result.seconds = seconds_since(start);
+}
+
+// Steps of fma_kernel that take `seconds` on this device, whatever it is.
+int steps_for(double seconds, float *out, cudaStream_t stream)
+{
+    const int probe = 20000;
+    double best = 1e9;
+    for (int i = 0; i < 4; i++) {
+        auto start = clock_type::now();
+        fma_kernel<<<1, 32, 0, stream>>>(out, probe);
+        CHECK(cudaStreamSynchronize(stream));
+        best = std::min(best, seconds_since(start));
+    }
+    return (int)std::min(2e9, probe * seconds / best);
+}
+
+// A module of its own for every `number`, so that no cache knows it.
+void load_module(unsigned long number)
+{
+    static PFN_cuModuleLoadData_v2000 load;
+    static PFN_cuModuleGetFunction_v2000 find;
+    static PFN_cuModuleUnload_v2000 unload;
+    if (!load) {
+        cudaDriverEntryPointQueryResult found;
+        CHECK(cudaGetDriverEntryPointByVersion("cuModuleLoadData", (void **)&load, 2000, 0, &found));
+        CHECK(cudaGetDriverEntryPointByVersion("cuModuleGetFunction", (void **)&find, 2000, 0, &found));
+        CHECK(cudaGetDriverEntryPointByVersion("cuModuleUnload", (void **)&unload, 2000, 0, &found));
+    }
+    std::string name = "k" + std::to_string(getpid()) + "_" + std::to_string(number);
+    std::string ptx = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry " + name + "()\n{\n    ret;\n}\n";
+    CUmodule module;
+    CUfunction function;
+    if (load(&module, ptx.c_str()) || find(&function, module, name.c_str()) || unload(module)) {
+        fprintf(stderr, "bench client: a module could not be loaded\n");
+        exit(2);
+    }
 }
 
 struct Row {
@@ -240,6 +280,87 @@ struct Row {
         return result;
     }
 
+    // Kernels of a fifth of a second, one after the other, on one multiprocessor.
+    Result hold(double limit)
+    {
+        float *out;
+        CHECK(cudaMalloc(&out, 32 * sizeof(float)));
+        int steps = steps_for(0.2, out, stream);
+        Result result;
+        timed_loop(limit, result, [&] {
+            fma_kernel<<<1, 32, 0, stream>>>(out, steps);
+            CHECK(cudaStreamSynchronize(stream));
+        });
+        return result;
+    }
+
+    // How much later than a kernel of five milliseconds its waiter goes on, asleep meanwhile.
+    Result wake(double limit)
+    {
+        float *out;
+        cudaEvent_t begin, end;
+        CHECK(cudaMalloc(&out, 32 * sizeof(float)));
+        CHECK(cudaEventCreate(&begin));
+        CHECK(cudaEventCreate(&end));
+        int steps = steps_for(0.005, out, stream);
+        Result result;
+        auto start = clock_type::now();
+        while (seconds_since(start) < limit) {
+            float kernel_ms;
+            auto launched = clock_type::now();
+            CHECK(cudaEventRecord(begin, stream));
+            fma_kernel<<<1, 32, 0, stream>>>(out, steps);
+            CHECK(cudaEventRecord(end, stream));
+            CHECK(cudaStreamSynchronize(stream));
+            double waited = seconds_since(launched);
+            CHECK(cudaEventElapsedTime(&kernel_ms, begin, end));
+            result.latencies.push_back((float)(waited - kernel_ms * 1e-3));
+            result.units++;
+        }
+        result.seconds = seconds_since(start);
+        return result;
+    }
+
+    // Does again and again what a driver may stop others for.
+    Result disturb(double limit, const std::function<void()> &unit)
+    {
+        Result result;
+        timed_loop(limit, result, [&] {
+            unit();
+            usleep(1000);
+        });
+        return result;
+    }
+
+    Result disturb_by(double limit, const std::string &what)
+    {
+        const size_t size = 64 << 20;
+        void *memory = what == "register" ? malloc(size) : nullptr;
+        unsigned long round = 0;
+        return disturb(limit, [&, what] {
+            void *p;
+            cudaStream_t other;
+            round++;
+            if (what == "module") {
+                load_module(round);
+            } else if (what == "malloc") {
+                CHECK(cudaMalloc(&p, size));
+                CHECK(cudaFree(p));
+            } else if (what == "pinned") {
+                CHECK(cudaMallocHost(&p, size));
+                CHECK(cudaFreeHost(p));
+            } else if (what == "register") {
+                CHECK(cudaHostRegister(memory, size, cudaHostRegisterDefault));
+                CHECK(cudaHostUnregister(memory));
+            } else if (what == "limit") {
+                CHECK(cudaDeviceSetLimit(cudaLimitStackSize, 2048 + 1024 * (round % 4)));
+            } else if (what == "stream") {
+                CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+                CHECK(cudaStreamDestroy(other));
+            }
+        });
+    }
+
     Result idle(double limit)
     {
         Result result;
@@ -267,6 +388,15 @@ const std::map<std::string, std::function<Result(Row &, double)>> rows = {
     {"malloc", [](Row &r, double t) { return r.allocate(t, false); }},
     {"malloc_async", [](Row &r, double t) { return r.allocate(t, true); }},
     {"idle", [](Row &r, double t) { return r.idle(t); }},
+    {"hold", [](Row &r, double t) { return r.hold(t); }},
+    {"wake", [](Row &r, double t) { return r.wake(t); }},
+    {"disturb_nothing", [](Row &r, double t) { return r.disturb_by(t, "nothing"); }},
+    {"disturb_module", [](Row &r, double t) { return r.disturb_by(t, "module"); }},
+    {"disturb_malloc", [](Row &r, double t) { return r.disturb_by(t, "malloc"); }},
+    {"disturb_pinned", [](Row &r, double t) { return r.disturb_by(t, "pinned"); }},
+    {"disturb_register", [](Row &r, double t) { return r.disturb_by(t, "register"); }},
+    {"disturb_limit", [](Row &r, double t) { return r.disturb_by(t, "limit"); }},
+    {"disturb_stream", [](Row &r, double t) { return r.disturb_by(t, "stream"); }},
 };
 
 double percentile_us(std::vector<float> &sorted, double p)
@@ -274,14 +404,16 @@ double percentile_us(std::vector<float> &sorted, double p)
     return sorted.empty() ? 0 : sorted[std::min(sorted.size() - 1, (size_t)(sorted.size() * p))] * 1e6;
 }
 
-void report(Result &r, double init_ms)
+void report(Result &r, double first_call_ms, double start_ms)
 {
     std::sort(r.latencies.begin(), r.latencies.end());
     printf("{\"units\": %ld, \"seconds\": %.6f, \"rate\": %.3f, \"p50_us\": %.3f, \"p99_us\": %.3f, "
-           "\"cpu_us\": %.4f, \"gb_per_s\": %.4f, \"first_call_ms\": %.2f, \"correct\": %s}\n",
+           "\"max_us\": %.3f, \"cpu_us\": %.4f, \"gb_per_s\": %.4f, \"first_call_ms\": %.2f, "
+           "\"start_ms\": %.2f, \"correct\": %s}\n",
            r.units, r.seconds, r.units / r.seconds, percentile_us(r.latencies, 0.5),
-           percentile_us(r.latencies, 0.99), r.cpu_seconds / r.units * 1e6,
-           r.bytes_per_unit * r.units / r.seconds * 1e-9, init_ms, r.correct ? "true" : "false");
+           percentile_us(r.latencies, 0.99), percentile_us(r.latencies, 1.0),
+           r.cpu_seconds / r.units * 1e6, r.bytes_per_unit * r.units / r.seconds * 1e-9,
+           first_call_ms, start_ms, r.correct ? "true" : "false");
 }
 
 } // namespace
@@ -297,16 +429,19 @@ int main(int argc, char **argv)
         return 2;
     }
     auto start = clock_type::now();
+    if (row->first == "wake")
+        CHECK(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync));
     CHECK(cudaFree(nullptr));
-    double init_ms = seconds_since(start) * 1e3;
+    double first_call_ms = seconds_since(start) * 1e3;
     Row work;
     empty_kernel<<<1, 32, 0, work.stream>>>();  // loads the module before the clock runs
     CHECK(cudaStreamSynchronize(work.stream));
+    double start_ms = seconds_since(start) * 1e3;
     printf("ready\n");
     fflush(stdout);
     if (getchar() == EOF)
         return 2;
     Result result = row->second(work, atof(argv[2]));
-    report(result, init_ms);
+    report(result, first_call_ms, start_ms);
     return result.correct ? 0 : 1;
 }

@@ -4,30 +4,8 @@
 import json
 from xml.sax.saxutils import escape
 
-TITLES = {
-    "launch_sync": "launch + synchronise an empty kernel",
-    "queued": "queued launches",
-    "small": "52 us kernels of 16 blocks, synchronised",
-    "nbody": "all-pairs n-body, 131072 bodies",
-    "h2d_pageable": "pageable copy to the device, 1 MiB",
-    "d2h_pageable": "pageable copy from the device, 1 MiB",
-    "h2d_pageable_64m": "pageable copy to the device, 64 MiB",
-    "d2h_pageable_64m": "pageable copy from the device, 64 MiB",
-    "h2d_pinned": "pinned copy to the device, 16 MiB",
-    "d2h_pinned": "pinned copy from the device, 16 MiB",
-    "malloc": "cudaMalloc + cudaFree",
-    "malloc_async": "cudaMallocAsync + cudaFreeAsync",
-    "idle": "idle clients",
-}
-UNITS = {
-    "rate": "a second, all clients",
-    "p50_us": "us, median",
-    "p99_us": "us, 99th percentile",
-    "cpu_us": "us of CPU time each",
-    "gb_per_s": "GB/s, all clients",
-    "first_call_ms": "ms, first CUDA call",
-    "gpu_mib": "MiB of GPU memory in use",
-}
+from rows import FIGURES, MEASUREMENTS
+
 MODES = ("native", "mps", "funnel")
 
 
@@ -36,6 +14,15 @@ def write(folder, about, table):
     (folder / "results.json").write_text(json.dumps({"about": about, "rows": table}, indent=1) + "\n")
     (folder / "table.md").write_text(markdown(about, table))
     (folder / "plot.svg").write_text(plot(about, table))
+
+
+def line(row, count, figures):
+    """One row for one number of clients, as it is kept in results.json."""
+    goal = row.goal(count)
+    found = {"row": row.measurement, "figure": row.figure, "clients": count, "modes": figures,
+             "higher_is_better": FIGURES[row.figure].higher_is_better, "goal": str(goal) if goal else None}
+    found["met"] = is_met(goal, found)
+    return found
 
 
 def advantage(row, over):
@@ -47,6 +34,17 @@ def advantage(row, over):
     if not ours or not theirs:
         return None
     return ours / theirs if row["higher_is_better"] else theirs / ours
+
+
+def is_met(goal, row):
+    """None when that can not be said here."""
+    if not goal or "funnel" not in row["modes"]:
+        return None
+    if goal.over:
+        ratio = advantage(row, goal.over)
+        return ratio >= goal.value if ratio else None
+    ours = row["modes"]["funnel"]["median"]
+    return ours >= goal.value if row["higher_is_better"] else ours <= goal.value
 
 
 def number(value):
@@ -66,15 +64,22 @@ def cell(row, mode):
 def markdown(about, table):
     lines = [f"{about['device']}; {about['host']}; {about['date']}; `{about['command']}`; medians of "
              f"{about['repeat']} interleaved runs of {about['seconds']:g} s, ± half the spread. "
-             "The last two columns say how many times better Funnel is (above 1 is better).", "",
-             "| row | clients | figure | native | NVIDIA MPS | Funnel | beside native | beside MPS |",
-             "|---|---|---|---|---|---|---|---|"]
-    for row in table:
+             "`beside` says how many times better Funnel is (above 1 is better).", "",
+             "| row | clients | figure | native | NVIDIA MPS | Funnel | beside native | beside MPS | goal |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    for row in filter(lambda row: row["modes"], table):
         ratios = [f"{r:.2f}" if (r := advantage(row, over)) else "-" for over in ("native", "mps")]
-        cells = [TITLES[row["row"]], str(row["clients"]), UNITS[row["figure"]]]
-        cells += [cell(row, mode) for mode in MODES] + ratios
+        cells = [MEASUREMENTS[row["row"]][1], str(row["clients"]), FIGURES[row["figure"]].unit]
+        cells += [cell(row, mode) for mode in MODES] + ratios + [goal_cell(row)]
         lines.append("| " + " | ".join(cells) + " |")
+    if about["failures"]:
+        lines += ["", "Not measured:", ""] + [f"* {failure}" for failure in about["failures"]]
     return "\n".join(lines) + "\n"
+
+
+def goal_cell(row):
+    verdict = {True: ": met", False: ": **short**", None: ""}[row["met"]]
+    return f"{row['goal']}{verdict}" if row["goal"] else ""
 
 
 def plot(about, table):
@@ -99,7 +104,7 @@ def bar(row, over, ratio, y, middle, step):
     length = max(-3.0, min(3.6, log2(ratio))) * step
     x, width = (middle, length) if length >= 0 else (middle + length, -length)
     colour = "#1b5e8c" if over == "mps" else "#8fbfdd"
-    label = f'{TITLES[row["row"]]}, {row["clients"]} clients, {UNITS[row["figure"]]}'
+    label = f'{MEASUREMENTS[row["row"]][1]}, {row["clients"]}, {FIGURES[row["figure"]].unit}'
     return (f'<text x="10" y="{y + 11}">{escape(label)}</text>'
             f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="13" fill="{colour}"/>'
             f'<text x="880" y="{y + 11}" text-anchor="end">{ratio:.2f}</text>')

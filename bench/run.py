@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the same unmodified program in every mode this machine offers and compares them.
+"""Runs the same unmodified programs in every mode this machine offers and compares them.
 
 Modes: `native` (each process on the driver by itself: one process has the GPU alone, several
 take turns), `mps` (NVIDIA's MPS, when its control program is installed), `funnel`. Every row is
@@ -10,209 +10,113 @@ mean anything. What each row measures: bench/README.md.
 """
 
 import argparse
-import contextlib
-import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
+import clients
+import modes
 import report
+import rows
+from clients import BenchError, Skipped
 
-BENCH = Path(__file__).resolve().parent
-ROOT = BENCH.parent
-
-# Row name, what is compared ("rate": higher is better; others: lower is better), client counts.
-ROWS = [
-    ("launch_sync", "p50_us", (1, 8)),
-    ("launch_sync", "rate", (1, 2, 4, 8)),
-    ("queued", "rate", (1, 2, 4, 8)),
-    ("queued", "cpu_us", (1,)),
-    ("small", "rate", (1, 2, 4, 8)),
-    ("nbody", "rate", (1, 4, 8)),
-    ("h2d_pageable", "gb_per_s", (1, 8)),
-    ("d2h_pageable", "gb_per_s", (1, 8)),
-    ("h2d_pageable_64m", "gb_per_s", (1,)),
-    ("d2h_pageable_64m", "gb_per_s", (1,)),
-    ("h2d_pinned", "gb_per_s", (1,)),
-    ("d2h_pinned", "gb_per_s", (1,)),
-    ("malloc", "p50_us", (1, 8)),
-    ("malloc_async", "p50_us", (1,)),
-    ("launch_sync", "first_call_ms", (1,)),
-    ("idle", "gpu_mib", (1, 8)),
-]
-SOFT_ROWS = {"launch_sync", "queued", "h2d_pageable", "malloc"}
-HIGHER_IS_BETTER = {"rate", "gb_per_s"}
-
-
-class BenchError(Exception):
-    pass
-
-
-def gpu_memory_used_mib():
-    """MiB in use on the first GPU, or None without nvidia-smi."""
-    try:
-        out = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
-                             capture_output=True, text=True, timeout=20, check=True).stdout
-        return float(out.splitlines()[0])
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
-        return None
-
-
-class Native:
-    name = "native"
-
-    def __init__(self, funnel, device):
-        self.prefix = [str(funnel), "run", "--direct", "--device", device, "--"] if device == "soft" else []
-
-    def environment(self):
-        env = dict(os.environ)
-        env.pop("CUDA_MPS_PIPE_DIRECTORY", None)
-        return env
-
-    def start(self):
-        pass
-
-    def stop(self):
-        pass
-
-
-class Mps(Native):
-    """NVIDIA's MPS with a daemon in directories of its own."""
-    name = "mps"
-
-    def __init__(self):
-        self.prefix = []
-        self.directory = tempfile.mkdtemp(prefix="bench-mps-")
-        self.control = shutil.which("nvidia-cuda-mps-control")
-
-    def environment(self):
-        return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory, CUDA_MPS_LOG_DIRECTORY=self.directory)
-
-    def command(self, text):
-        return subprocess.run([self.control], input=text + "\n", text=True, env=self.environment(),
-                              capture_output=True, timeout=60)
-
-    def start(self):
-        subprocess.run([self.control, "-d"], env=self.environment(), check=True, timeout=60)
-        self.command(f"start_server -uid {os.getuid()}")
-
-    def stop(self):
-        with contextlib.suppress(subprocess.SubprocessError):
-            self.command("quit -t 5")
-        shutil.rmtree(self.directory, ignore_errors=True)
-
-
-class Funnel(Native):
-    name = "funnel"
-
-    def __init__(self, funnel, device):
-        self.funnel = str(funnel)
-        self.device = device
-        self.directory = tempfile.mkdtemp(prefix="bench-funnel-")
-        self.prefix = [self.funnel, "run", "--device", device, "--"]
-
-    def environment(self):
-        return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory,
-                    CUDA_MPS_LOG_DIRECTORY=self.directory + "/log")
-
-    def start(self):
-        subprocess.run([self.funnel, "start", "--device", self.device], env=self.environment(), check=True,
-                       timeout=60)
-
-    def stop(self):
-        subprocess.run([self.funnel, "stop"], env=self.environment(), timeout=60)
-        shutil.rmtree(self.directory, ignore_errors=True)
-
-
-def run_group(mode, client, row, clients, seconds):
-    """Runs `clients` copies of the client at once; returns what each reported."""
-    command = mode.prefix + [str(client), row, str(seconds)]
-    group = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                              env=mode.environment()) for _ in range(clients)]
-    try:
-        for process in group:
-            if process.stdout.readline().strip() != "ready":
-                raise BenchError(f"{mode.name}: a client of row {row} did not come up")
-        for process in group:
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        memory = hold_memory(row, seconds)
-        reports = [json.loads(process.communicate(timeout=seconds * 10 + 60)[0]) for process in group]
-    except (ValueError, OSError, subprocess.TimeoutExpired) as error:
-        raise BenchError(f"{mode.name}: row {row} with {clients} clients failed: {error}") from error
-    finally:
-        for process in group:
-            process.kill()
-            process.wait()
-    if not all(r["correct"] for r in reports):
-        raise BenchError(f"{mode.name}: row {row} with {clients} clients computed wrong results")
-    return merge(reports, memory)
-
-
-def hold_memory(row, seconds):
-    if row != "idle":
-        return None
-    time.sleep(seconds / 2)
-    return gpu_memory_used_mib()
-
-
-def merge(reports, memory):
-    rates = [r["rate"] for r in reports]
-    return {
-        "rate": sum(rates),
-        "gb_per_s": sum(r["gb_per_s"] for r in reports),
-        "p50_us": sorted(r["p50_us"] for r in reports)[len(reports) // 2],
-        "p99_us": max(r["p99_us"] for r in reports),
-        "cpu_us": sum(r["cpu_us"] for r in reports) / len(reports),
-        "first_call_ms": max(r["first_call_ms"] for r in reports),
-        "fairness": min(rates) / (sum(rates) / len(rates)),
-        "gpu_mib": memory,
-    }
-
-
-def median(values):
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def measure(modes, client, args):
-    """{(row, clients): {mode: [merged result per repetition]}}"""
-    wanted = sorted({(row, n) for row, _, counts in args.rows for n in counts}, key=lambda x: (x[1], x[0]))
-    results = {key: {mode.name: [] for mode in modes} for key in wanted}
-    for repetition in range(args.repeat):
-        for row, clients in wanted:
-            for mode in modes:
-                say(f"\rpass {repetition + 1}/{args.repeat}  {row:18s} {clients} x {mode.name:8s}")
-                try:
-                    results[row, clients][mode.name].append(run_group(mode, client, row, clients, args.seconds))
-                except BenchError as error:
-                    say(f"\n{error}\n")
-    say("\n")
-    return results
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def say(text):
     print(text, end="", file=sys.stderr, flush=True)
 
 
-def table_rows(results, rows, modes):
-    """Flat rows for the report: medians and spread of each figure in each mode."""
-    for row, figure, counts in rows:
-        for clients in counts:
-            figures = {}
-            for mode in modes:
-                values = [r[figure] for r in results[row, clients][mode.name] if r[figure] is not None]
-                if values:
-                    figures[mode.name] = {"median": median(values), "min": min(values), "max": max(values)}
-            if figures:
-                yield {"row": row, "figure": figure, "clients": clients, "modes": figures,
-                       "higher_is_better": figure in HIGHER_IS_BETTER}
+class Bench:
+    """One run: the modes, the programs, and what was found so far."""
+
+    def __init__(self, args):
+        self.device = args.device
+        self.programs = Path(args.programs or Path(args.build) / "bench")
+        self.funnel = Path(args.build) / "bin" / "funnel"
+        self.modes = [mode for mode in modes.available(self.funnel, args.device, not args.no_mps)
+                      if not args.mode or mode.name in args.mode]
+        self.rows = rows.select(args.device, args.row)
+        self.seconds = args.seconds
+        self.ends = time.monotonic() + args.budget if args.budget else None
+        self.passes = 0
+        self.figures = {}   # (measurement, clients) -> {mode: [{figure: value}]}
+        self.took = {}      # (measurement, clients, mode) -> seconds
+        self.failures = {}  # the same -> why
+
+    def program(self, name):
+        return clients.build(name, self.programs)
+
+    def warm_up(self, mode):
+        """A server's first client is another matter."""
+        clients.run_together(mode, [[self.program("client"), "launch_sync", 0.05]], 1)
+
+    def start(self):
+        for mode in self.modes:
+            mode.start()
+            self.warm_up(mode)
+
+    def stop(self):
+        for mode in self.modes:
+            mode.stop()
+
+    def wanted(self):
+        """(measurement, clients), each once, in the order of the rows."""
+        return list(dict.fromkeys((row.measurement, count) for row in self.rows for count in row.clients))
+
+    def time_for(self, key):
+        return not self.ends or time.monotonic() + self.took.get(key, 2 * self.seconds + 2) < self.ends
+
+    def measure(self, name, count, mode):
+        key = (name, count, mode.name)
+        if not self.time_for(key) or (name in rows.ONLY_FUNNEL and mode.name != "funnel"):
+            return
+        began = time.monotonic()
+        say(f"\r\033[Kpass {self.passes + 1}  {name} {count} x {mode.name}")
+        try:
+            found = rows.MEASUREMENTS[name][0](self, mode, count, self.seconds)
+            self.figures.setdefault((name, count), {}).setdefault(mode.name, []).append(found)
+        except Skipped as reason:
+            self.failures[key] = f"skipped: {reason}"
+        except (BenchError, subprocess.SubprocessError, OSError) as error:
+            self.failures[key] = str(error)
+            say(f"\r\033[K{name} {count} x {mode.name}: {error}\n")
+            mode.restart()
+        self.took[key] = time.monotonic() - began
+
+    def run_pass(self):
+        for name, count in self.wanted():
+            for mode in self.modes:
+                self.measure(name, count, mode)
+        self.passes += 1
+
+    def table(self):
+        """Flat rows for the report: medians and spread of each figure in each mode."""
+        for row in self.rows:
+            for count in row.clients:
+                found = self.figures.get((row.measurement, count), {})
+                shown = {mode: spread([f[row.figure] for f in results if f.get(row.figure) is not None])
+                         for mode, results in found.items()}
+                yield report.line(row, count, {mode: s for mode, s in shown.items() if s})
+
+    def about(self, args):
+        return {"date": time.strftime("%Y-%m-%d"), "device": device_name(args.device),
+                "host": f"{os.cpu_count()} CPUs, {platform.release()}",
+                "command": " ".join(["bench/run.py"] + sys.argv[1:]), "repeat": self.passes,
+                "seconds": args.seconds,
+                "failures": [f"{name}, {count} clients, {mode}: {why}"
+                             for (name, count, mode), why in self.failures.items()]}
+
+
+def spread(values):
+    if not values:
+        return None
+    ordered, middle = sorted(values), len(values) // 2
+    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return {"median": median, "min": ordered[0], "max": ordered[-1]}
 
 
 def device_name(device):
@@ -223,62 +127,47 @@ def device_name(device):
     return out[0] if out else "unknown GPU"
 
 
-def build_client(args):
-    if args.client:
-        return Path(args.client)
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    if not os.access(nvcc, os.X_OK):
-        raise BenchError("nvcc is not here; build bench/client.cu elsewhere and name it with --client")
-    binary = Path(args.build) / "bench" / "client"
-    binary.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([nvcc, "-O2", "-std=c++17", "-o", str(binary), str(BENCH / "client.cu")], check=True)
-    return binary
-
-
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=str(ROOT / "build"), help="build directory (default: build)")
-    parser.add_argument("--client", help="a client built already, instead of building bench/client.cu")
+    parser.add_argument("--programs", help="folder of the measured programs, built there if need be (default: "
+                        "BUILD/bench)")
+    parser.add_argument("--prepare", action="store_true", help="build the measured programs, run nothing")
     parser.add_argument("--device", choices=("auto", "cuda", "soft"), default="auto")
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one measurement (default: 1)")
     parser.add_argument("--repeat", type=int, default=3, help="repetitions, interleaved (default: 3)")
-    parser.add_argument("--row", action="append", help="only this row; may be given several times")
+    parser.add_argument("--budget", type=float, help="repeat as often as fits into this many seconds instead")
+    parser.add_argument("--row", action="append", choices=sorted(rows.MEASUREMENTS), metavar="ROW",
+                        help="only this row; may be given several times")
+    parser.add_argument("--mode", action="append", choices=report.MODES, help="only this mode, likewise")
     parser.add_argument("--no-mps", action="store_true", help="leave NVIDIA's MPS out")
     parser.add_argument("--output", default=None, help="folder for results.json, table.md and plot.svg")
-    return parser.parse_args()
-
-
-def select_rows(args):
-    rows = [r for r in ROWS if not args.row or r[0] in args.row]
-    if args.device == "soft":
-        rows = [(row, figure, tuple(n for n in counts if n <= 2) or (1,)) for row, figure, counts in rows
-                if row in SOFT_ROWS]
-    return rows
+    args = parser.parse_args()
+    if args.device == "auto":
+        args.device = "cuda" if modes.gpu_memory_used_mib() is not None else "soft"
+    return args
 
 
 def main():
     args = parse_arguments()
-    if args.device == "auto":
-        args.device = "cuda" if gpu_memory_used_mib() is not None else "soft"
-    args.rows = select_rows(args)
-    funnel = Path(args.build) / "bin" / "funnel"
-    client = build_client(args)
-    modes = [Native(funnel, args.device), Funnel(funnel, args.device)]
-    if args.device == "cuda" and shutil.which("nvidia-cuda-mps-control") and not args.no_mps:
-        modes.insert(1, Mps())
-    try:
-        for mode in modes:
-            mode.start()
-        results = measure(modes, client, args)
-    finally:
-        for mode in modes:
-            mode.stop()
-    table = list(table_rows(results, args.rows, modes))
-    about = {"date": time.strftime("%Y-%m-%d"), "device": device_name(args.device),
-             "host": f"{os.cpu_count()} CPUs, {platform.release()}", "command": " ".join(["bench/run.py"] + sys.argv[1:]),
-             "repeat": args.repeat, "seconds": args.seconds}
+    bench = Bench(args)
+    if args.prepare:
+        for name in ("client", "modules"):
+            print(bench.program(name))
+        return
     output = Path(args.output or Path(args.build) / "bench" / "results")
-    report.write(output, about, table)
+    try:
+        bench.start()
+        while (time.monotonic() < bench.ends) if bench.ends else bench.passes < args.repeat:
+            before = dict(bench.took)
+            began = time.monotonic()
+            bench.run_pass()
+            report.write(output, bench.about(args), list(bench.table()))  # a time limit may end us
+            if before and time.monotonic() - began < 0.5:  # what is left of the budget fits nothing
+                break
+    finally:
+        bench.stop()
+    say("\r\033[K")
     print((output / "table.md").read_text())
     print(f"Written to {output}")
 
@@ -286,5 +175,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except (BenchError, subprocess.SubprocessError, OSError) as problem:
+    except (BenchError, Skipped, subprocess.SubprocessError, OSError) as problem:
         sys.exit(f"bench: {problem}")

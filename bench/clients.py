@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building the measured programs, and running groups of them in step.
+
+A client prints "ready" when its context stands, waits for a line, works for a while and prints one
+line of JSON with "correct" in it.
+"""
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parent
+READY_TIMEOUT = 60
+
+# Machine code for Hopper; PTX for every other device, the software GPU included.
+NVCC_FLAGS = ["-O2", "-std=c++17", "-gencode", "arch=compute_75,code=compute_75",
+              "-gencode", "arch=compute_90,code=sm_90"]
+
+
+class BenchError(Exception):
+    pass
+
+
+class Skipped(Exception):
+    """Why something is not measured here."""
+
+
+def build(name, folder):
+    """The program of bench/NAME.cu in `folder`, which may have been built elsewhere."""
+    binary, source = Path(folder) / name, BENCH / f"{name}.cu"
+    if binary.exists() and binary.stat().st_mtime >= source.stat().st_mtime:
+        return binary
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not os.access(nvcc, os.X_OK):
+        if binary.exists():
+            return binary
+        raise Skipped(f"no nvcc, and no {binary}")
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([nvcc, *NVCC_FLAGS, "-o", str(binary), str(source)], check=True)
+    return binary
+
+
+class Client:
+    """One running program. Use in a `with`, so that it never outlives its measurement."""
+
+    def __init__(self, mode, command):
+        self.mode, self.command = mode, [str(word) for word in command]
+        self.errors = tempfile.TemporaryFile(mode="w+")
+        self.process = subprocess.Popen(mode.prefix + self.command, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=self.errors, text=True,
+                                        env=mode.environment())
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.errors):
+            try:
+                stream.close()
+            except BrokenPipeError:
+                pass
+
+    def failure(self, what):
+        self.errors.seek(0)
+        lines = self.errors.read().strip().splitlines()
+        return BenchError(f"{what}: {lines[-1] if lines else 'nothing on stderr'}")
+
+    def await_ready(self, timeout=READY_TIMEOUT):
+        if not select.select([self.process.stdout], [], [], timeout)[0]:
+            raise self.failure(f"not ready after {timeout} s")
+        if self.process.stdout.readline().strip() != "ready":
+            raise self.failure("did not come up")
+
+    def go(self):
+        try:
+            self.process.stdin.write("go\n")
+            self.process.stdin.flush()
+        except OSError as error:
+            raise self.failure("ended early") from error
+
+    def report(self, timeout):
+        try:
+            out = self.process.communicate(timeout=timeout)[0]
+            report = json.loads(out)
+        except subprocess.TimeoutExpired as error:
+            raise self.failure(f"still running after {timeout:.0f} s") from error
+        except (ValueError, OSError) as error:
+            raise self.failure(f"ended with status {self.process.wait()}") from error
+        if not report["correct"]:
+            raise BenchError("computed wrong results")
+        return report
+
+
+def run_together(mode, commands, seconds, meanwhile=lambda pids: None):
+    """Runs the clients in step: their reports, and what `meanwhile` found out while they worked."""
+    group = []
+    try:
+        for command in commands:
+            group.append(Client(mode, command).__enter__())
+        for client in group:
+            client.await_ready()
+        for client in group:
+            client.go()
+        found = meanwhile([client.pid for client in group])
+        return [client.report(seconds * 10 + 60) for client in group], found
+    finally:
+        for client in group:
+            client.__exit__()

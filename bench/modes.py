@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways of sharing a device that are compared: native, NVIDIA's MPS, Funnel."""
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def gpu_memory_used_mib():
+    """MiB in use on the first GPU, or None without nvidia-smi."""
+    try:
+        out = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
+                             capture_output=True, text=True, timeout=20, check=True).stdout
+        return float(out.splitlines()[0])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return None
+
+
+def cpu_seconds_of(pid):
+    """CPU time that a process has used so far; 0 once it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+
+class Native:
+    """Each process on the driver by itself; several take turns."""
+    name = "native"
+
+    def __init__(self, funnel, device):
+        self.prefix = [str(funnel), "run", "--direct", "--device", device, "--"] if device == "soft" else []
+        self.directory = None
+
+    def environment(self):
+        env = dict(os.environ)
+        env.pop("CUDA_MPS_PIPE_DIRECTORY", None)
+        return env
+
+    def start(self):
+        pass
+
+    def stop(self):
+        pass
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+    def service_pids(self):
+        """Daemons and servers of this mode: those that were started with its directory."""
+        if not self.directory:
+            return []
+        wanted = f"CUDA_MPS_PIPE_DIRECTORY={self.directory}".encode()
+        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                if wanted in environment_of(pid) and name_of(pid).startswith(("funnel", "nvidia-cuda-mps"))]
+
+
+def environment_of(pid):
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def name_of(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return ""
+
+
+class Mps(Native):
+    """NVIDIA's MPS with a daemon in directories of its own."""
+    name = "mps"
+
+    def __init__(self):
+        self.prefix = []
+        self.directory = tempfile.mkdtemp(prefix="bench-mps-")
+        self.control = shutil.which("nvidia-cuda-mps-control")
+
+    def environment(self):
+        return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory, CUDA_MPS_LOG_DIRECTORY=self.directory)
+
+    def command(self, text):
+        return subprocess.run([self.control], input=text + "\n", text=True, env=self.environment(),
+                              capture_output=True, timeout=60)
+
+    def start(self):
+        os.makedirs(self.directory, exist_ok=True)
+        subprocess.run([self.control, "-d"], env=self.environment(), check=True, timeout=60,
+                       stdout=subprocess.DEVNULL)
+        self.command(f"start_server -uid {os.getuid()}")
+
+    def stop(self):
+        with contextlib.suppress(subprocess.SubprocessError):
+            self.command("quit -t 5")
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class Funnel(Native):
+    name = "funnel"
+
+    def __init__(self, funnel, device):
+        self.funnel = str(funnel)
+        self.device = device
+        self.directory = tempfile.mkdtemp(prefix="bench-funnel-")
+        self.prefix = [self.funnel, "run", "-q", "--device", device, "--"]
+
+    def environment(self):
+        return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory,
+                    CUDA_MPS_LOG_DIRECTORY=self.directory + "/log")
+
+    def start(self):
+        os.makedirs(self.directory, exist_ok=True)
+        subprocess.run([self.funnel, "start", "--device", self.device], env=self.environment(), check=True,
+                       timeout=60, stdout=subprocess.DEVNULL)
+
+    def stop(self):
+        with contextlib.suppress(subprocess.SubprocessError):
+            subprocess.run([self.funnel, "stop", "--force"], env=self.environment(), timeout=60,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def available(funnel, device, with_mps):
+    modes = [Native(funnel, device)]
+    if device == "cuda" and with_mps and shutil.which("nvidia-cuda-mps-control"):
+        modes.append(Mps())
+    return modes + [Funnel(funnel, device)]

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured, and what the table shows of it.
+
+A measurement runs clients in one mode and gives figures; a row shows one figure of one measurement
+for a number of clients, with the goal that was set for it.
+"""
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import clients
+import modes
+from clients import Skipped, run_together
+
+# ---- measurements: function(bench, mode, clients, seconds) -> {figure: value} ----
+
+
+def simply(row):
+    """`clients` copies of client.cu do the same."""
+    def run(bench, mode, count, seconds):
+        command = [bench.program("client"), row, seconds]
+        return merge(run_together(mode, [command] * count, seconds)[0])
+    return run
+
+
+def merge(reports):
+    rates = [r["rate"] for r in reports]
+    return {
+        "rate": sum(rates),
+        "gb_per_s": sum(r["gb_per_s"] for r in reports),
+        "p50_us": sorted(r["p50_us"] for r in reports)[len(reports) // 2],
+        "p99_us": max(r["p99_us"] for r in reports),
+        "cpu_us": sum(r["cpu_us"] for r in reports) / len(reports),
+        "first_call_ms": max(r["first_call_ms"] for r in reports),
+        "fairness": min(rates) / (sum(rates) / len(rates)),
+    }
+
+
+def idle(bench, mode, count, seconds):
+    """Clients that hold a context and do nothing; with them, their daemons and servers."""
+    window = max(3.0, seconds)
+
+    def look(pids):
+        time.sleep(0.5)
+        everyone = pids + mode.service_pids()
+        before = sum(map(modes.cpu_seconds_of, everyone))
+        time.sleep(window)
+        spent = sum(map(modes.cpu_seconds_of, everyone)) - before
+        return {"cpu_percent": 100 * spent / window, "gpu_mib": modes.gpu_memory_used_mib()}
+
+    return run_together(mode, [[bench.program("client"), "idle", window + 1]] * count, window, look)[1]
+
+
+def stall(kind):
+    """One client runs kernels of 200 ms, one disturbs, the third's launches should not notice."""
+    def run(bench, mode, count, seconds):
+        program, seconds = bench.program("client"), max(2.0, seconds)
+        commands = [[program, row, seconds] for row in ("hold", f"disturb_{kind}", "launch_sync")]
+        reports = run_together(mode, commands, seconds)[0]
+        return {"worst_ms": reports[2]["max_us"] / 1e3, "p50_us": reports[1]["p50_us"] - 1000}
+    return run
+
+
+def modules(bench, mode, count, seconds):
+    """The same program started twice beside a server that is new to it."""
+    mode.restart()
+    bench.warm_up(mode)
+    command = [bench.program("modules")]
+    first, second = ({}, {})
+    for found in (first, second):
+        with clients.Client(mode, command) as client:
+            found.update(client.report(120))
+    return {"first_load_ms": first["load_ms"], "second_load_ms": second["load_ms"]}
+
+
+def attach(bench, mode, count, seconds):
+    """All but one are there; how long does the last take from its main() to its first result?"""
+    command = [bench.program("client"), "launch_sync", seconds]
+    group = []
+    try:
+        for number in range(count):
+            group.append(clients.Client(mode, command).__enter__())
+            if number % 16 == 15:
+                for client in group[-16:-1]:
+                    client.await_ready()
+                group[-1].await_ready()
+        if count % 16:
+            for client in group[-(count % 16):]:
+                client.await_ready()
+        for client in group:
+            client.go()
+        reports = [client.report(seconds * 10 + 120) for client in group]
+    finally:
+        for client in group:
+            client.__exit__()
+    return dict(merge(reports), start_ms=reports[-1]["start_ms"])
+
+
+def torch(what):
+    def run(bench, mode, count, seconds):
+        if bench.device == "soft":
+            raise Skipped("PyTorch needs a real GPU")
+        if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode:
+            raise Skipped("no PyTorch here")
+        command = [sys.executable, clients.BENCH / "torch_client.py", what, max(2.0, seconds)]
+        reports = run_together(mode, [command] * count, seconds)[0]
+        return {figure: reports[0][figure] for figure in ("rate", "p50_us", "p99_us")}
+    return run
+
+
+STALLS = {
+    "nothing": "nothing",
+    "module": "cuModuleLoadData",
+    "malloc": "cudaMalloc + cudaFree, 64 MiB",
+    "pinned": "cudaMallocHost + cudaFreeHost, 64 MiB",
+    "register": "cudaHostRegister + Unregister, 64 MiB",
+    "limit": "cudaDeviceSetLimit",
+    "stream": "cudaStreamCreate + Destroy",
+}
+
+# Name: what runs, and what it is called in the table.
+MEASUREMENTS = {
+    "launch_sync": (simply("launch_sync"), "launch + synchronise an empty kernel"),
+    "queued": (simply("queued"), "queued launches"),
+    "small": (simply("small"), "52 us kernels of 16 blocks, synchronised"),
+    "nbody": (simply("nbody"), "all-pairs n-body, 131072 bodies"),
+    "h2d_pageable": (simply("h2d_pageable"), "pageable copy to the device, 1 MiB"),
+    "d2h_pageable": (simply("d2h_pageable"), "pageable copy from the device, 1 MiB"),
+    "h2d_pageable_64m": (simply("h2d_pageable_64m"), "pageable copy to the device, 64 MiB"),
+    "d2h_pageable_64m": (simply("d2h_pageable_64m"), "pageable copy from the device, 64 MiB"),
+    "h2d_pinned": (simply("h2d_pinned"), "pinned copy to the device, 16 MiB"),
+    "d2h_pinned": (simply("d2h_pinned"), "pinned copy from the device, 16 MiB"),
+    "malloc": (simply("malloc"), "cudaMalloc + cudaFree, 4 MiB"),
+    "malloc_async": (simply("malloc_async"), "cudaMallocAsync + cudaFreeAsync, 4 MiB"),
+    "wake": (simply("wake"), "asleep behind a kernel of 5 ms: time beyond the kernel's"),
+    "idle": (idle, "idle clients"),
+    "modules": (modules, "200 kernels of one program, loaded and launched"),
+    "attach": (attach, "many clients: the last one's start"),
+    "torch_matmul": (torch("matmul"), "PyTorch, matrix product 2048^2"),
+    "torch_train": (torch("train"), "PyTorch, training step of a small network"),
+    **{f"stall_{kind}": (stall(kind), f"200 ms kernels here, {what} there: a third's worst launch")
+       for kind, what in STALLS.items()},
+}
+# What the software GPU does in reasonable time; others only when they are asked for.
+SOFT = {"launch_sync", "queued", "h2d_pageable", "d2h_pageable", "malloc", "malloc_async", "wake", "idle",
+        "modules", "attach"}
+# No driver but ours takes so many.
+ONLY_FUNNEL = {"attach"}
+
+# ---- figures and rows ----
+
+
+@dataclass(frozen=True)
+class Figure:
+    unit: str
+    higher_is_better: bool = False
+
+
+FIGURES = {
+    "rate": Figure("a second, all clients", True),
+    "gb_per_s": Figure("GB/s, all clients", True),
+    "fairness": Figure("least share, of an equal one", True),
+    "p50_us": Figure("us, median"),
+    "p99_us": Figure("us, 99th percentile"),
+    "cpu_us": Figure("us of CPU time each"),
+    "first_call_ms": Figure("ms, first CUDA call"),
+    "start_ms": Figure("ms from main() to the first result"),
+    "gpu_mib": Figure("MiB of GPU memory in use"),
+    "cpu_percent": Figure("% of a core, servers and clients"),
+    "first_load_ms": Figure("ms, first start"),
+    "second_load_ms": Figure("ms, second start"),
+    "worst_ms": Figure("ms"),
+}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Funnel's figure itself is good enough, or it is by a factor `over` another mode's."""
+    value: float
+    over: str = None
+
+    def __str__(self):
+        return f"{self.value:g}x {self.over}" if self.over else f"{self.value:g}"
+
+
+@dataclass(frozen=True)
+class Row:
+    measurement: str
+    figure: str
+    clients: tuple
+    goals: dict = None  # by number of clients; None = of all
+
+    def goal(self, count):
+        return (self.goals or {}).get(count, (self.goals or {}).get(None))
+
+
+def beside(mode, value=1.0):
+    return Goal(value, mode)
+
+
+ROWS = [
+    Row("launch_sync", "p50_us", (1, 8), {1: beside("native")}),
+    Row("launch_sync", "p99_us", (1, 8), {1: beside("native", 1 / 1.5)}),
+    Row("launch_sync", "rate", (1, 2, 4, 8), {8: beside("mps", 0.9)}),
+    Row("launch_sync", "fairness", (8,), {8: Goal(0.9)}),
+    Row("small", "rate", (1, 2, 4, 8), {8: beside("mps")}),
+    Row("small", "fairness", (8,), {8: Goal(0.9)}),
+    Row("nbody", "rate", (1, 4, 8), {4: beside("mps"), 8: beside("mps")}),
+    Row("nbody", "fairness", (8,), {8: Goal(0.9)}),
+    Row("queued", "rate", (1, 2, 4, 8), {8: beside("mps")}),
+    Row("queued", "cpu_us", (1, 8), {None: Goal(0.25)}),
+    Row("queued", "fairness", (8,), {8: Goal(0.9)}),
+    Row("h2d_pageable", "gb_per_s", (1, 8), {1: beside("native"), 8: beside("mps")}),
+    Row("d2h_pageable", "gb_per_s", (1, 8), {1: beside("native"), 8: beside("mps")}),
+    Row("h2d_pageable", "fairness", (8,), {8: Goal(0.9)}),
+    Row("d2h_pageable", "fairness", (8,), {8: Goal(0.9)}),
+    Row("h2d_pageable_64m", "gb_per_s", (1,), {1: beside("native")}),
+    Row("d2h_pageable_64m", "gb_per_s", (1,), {1: beside("native")}),
+    Row("h2d_pinned", "gb_per_s", (1,), {1: beside("native", 0.98)}),
+    Row("d2h_pinned", "gb_per_s", (1,), {1: beside("native", 0.98)}),
+    Row("malloc", "p50_us", (1, 8), {None: Goal(3)}),
+    Row("malloc_async", "p50_us", (1,), {1: beside("native")}),
+    Row("launch_sync", "first_call_ms", (1,), {1: Goal(30)}),
+    Row("idle", "gpu_mib", (8,), {8: Goal(800)}),
+    Row("idle", "cpu_percent", (8,), {8: Goal(1)}),
+    Row("wake", "p50_us", (1,), {1: Goal(60)}),
+    Row("modules", "first_load_ms", (1,)),
+    Row("modules", "second_load_ms", (1,)),
+    *[Row(f"stall_{kind}", "worst_ms", (3,), {3: Goal(1)}) for kind in STALLS],
+    Row("attach", "start_ms", (256,), {256: Goal(100)}),
+    Row("torch_matmul", "rate", (1,), {1: beside("native", 0.99)}),
+    Row("torch_train", "rate", (1,), {1: beside("native", 0.99)}),
+]
+
+
+def fewer(row):
+    """The same row for a machine where the GPU is the CPU."""
+    counts = tuple(n for n in row.clients if n <= 2) or (min(8, row.clients[0]),)
+    return Row(row.measurement, row.figure, counts)
+
+
+def select(device, wanted):
+    rows = [row for row in ROWS if row.measurement in wanted] if wanted else ROWS
+    if device == "soft":
+        rows = [fewer(row) for row in rows if wanted or row.measurement in SOFT]
+    return rows

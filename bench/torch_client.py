@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stock PyTorch program that speaks the protocol of client.cu.
+
+    torch_client.py matmul|train SECONDS
+"""
+import json
+import sys
+import time
+
+import torch
+
+
+def matmul_step():
+    """C = A B, of which one row is checked in the end."""
+    a = torch.randn(2048, 2048, device="cuda")
+    b = torch.randn(2048, 2048, device="cuda")
+    c = torch.empty_like(a)
+
+    def step():
+        torch.mm(a, b, out=c)
+        torch.cuda.synchronize()
+
+    def correct():
+        return bool(torch.allclose(c[0].cpu(), a[0].cpu() @ b.cpu(), rtol=1e-2, atol=1e-1))
+
+    return step, correct
+
+
+def train_step():
+    """Three linear layers that learn one batch: the loss must fall."""
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512),
+                                torch.nn.ReLU(), torch.nn.Linear(512, 10)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x, y = torch.randn(512, 256, device="cuda"), torch.randint(0, 10, (512,), device="cuda")
+    losses = []
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+
+    return step, lambda: losses[-1] < losses[0]
+
+
+def main():
+    step, correct = {"matmul": matmul_step, "train": train_step}[sys.argv[1]]()
+    seconds, latencies = float(sys.argv[2]), []
+    for _ in range(20):
+        step()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    start = time.perf_counter()
+    while (begin := time.perf_counter()) - start < seconds:
+        step()
+        latencies.append(time.perf_counter() - begin)
+    total = time.perf_counter() - start
+    latencies.sort()
+    print(json.dumps({"rate": len(latencies) / total, "p50_us": latencies[len(latencies) // 2] * 1e6,
+                      "p99_us": latencies[int(len(latencies) * 0.99)] * 1e6, "correct": correct()}))
+
+
+main()
