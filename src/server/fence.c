@@ -56,6 +56,8 @@ CUresult fence_write(struct stream *stream, uint32_t seq)
         futex_wake((uint32_t *)word, INT_MAX);
         return CUDA_SUCCESS;
     }
+    if (stream->session->prints.active && device_print_fence(stream, seq))
+        return CUDA_SUCCESS;
     return driver.cuStreamWriteValue32_v2(stream->driver, word, seq, 0);
 }
 

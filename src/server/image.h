@@ -11,3 +11,6 @@
 /* Whether `bytes` (with a NUL behind them) are an image whose headers stay within `size`: a fat
  * binary container, an ELF file or PTX text. */
 bool image_is_sound(const void *bytes, size_t size);
+
+/* Whether kernels of an image that is sound may print: false only if they surely do not. */
+bool image_prints(const void *bytes, size_t size);

@@ -102,6 +102,19 @@ static CUresult launch(const struct wire_cuLaunchKernelEx *in, const struct func
     return driver.cuLaunchKernelEx(&config, function->driver, NULL, params_size ? extra : NULL);
 }
 
+static CUresult launch_announced(const struct wire_cuLaunchKernelEx *in,
+                                 const struct function *function, struct stream *stream,
+                                 CUlaunchAttribute *attributes, unsigned count)
+{
+    CUresult result = device_print_begin(stream->session);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = launch(in, function, stream, attributes, count);
+    device_print_end(stream);
+    return result;
+}
+
 CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLaunchKernelEx *in,
                                 struct function *f, struct stream *hStream)
 {
@@ -115,7 +128,8 @@ CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLau
     if (result == CUDA_SUCCESS)
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
-        result = launch(in, f, hStream, attributes, count);
+        result = f->module->prints ? launch_announced(in, f, hStream, attributes, count)
+                                   : launch(in, f, hStream, attributes, count);
     session_launched(session, in->f, f->name);
     return stream_end(hStream, in->seq, result);
 }

@@ -182,6 +182,7 @@ CUresult serve_cuLibraryLoadData(struct session *session, const struct wire_cuLi
     if (!module)
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = session_enter(session, device);
+    module->prints = image_prints(image, in->image_size);
     if (result == CUDA_SUCCESS)
         result = enter_module(session, in, module, image);
     report_log(module->jit, ret_out);

@@ -17,6 +17,7 @@ struct module {
     CUlibrary driver;
     const struct device *device;
     struct jit *jit; /* compiler options and log: see module.c */
+    bool prints;     /* its kernels may print: each of their launches is announced */
     struct list functions;
 };
 

@@ -13,6 +13,7 @@
 #include "control.h"
 #include "fault.h"
 #include "log.h"
+#include "output.h"
 #include "server.h"
 #include "text.h"
 
@@ -120,6 +121,8 @@ static int start_devices(struct server *server, enum driver_kind wanted, char *w
     char pipe_directory[] = "/tmp/funnel-server-XXXXXX";
 
     prepare_environment(pipe_directory);
+    if (output_capture())
+        log_line("Text of kernels can not be kept apart from the server's own");
     int error = driver_load(wanted, &server->driver_kind, why, why_size);
     if (!error)
         error = devices_init(&server->devices, why, why_size);
@@ -182,6 +185,8 @@ int server_main(int argc, char **argv)
     }
     shed_preload(argv);
     signal(SIGPIPE, SIG_IGN);
+    if (options.log_fd == STDOUT_FILENO)
+        options.log_fd = dup(options.log_fd);
     log_open(options.log_fd, "Server");
     log_line("Startup");
     raise_descriptor_limit();

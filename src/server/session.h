@@ -16,6 +16,7 @@
 
 #include "channel.h"
 #include "device.h"
+#include "device_print.h"
 #include "handles.h"
 #include "list.h"
 #include "ranges.h"
@@ -86,6 +87,7 @@ struct session {
     atomic_uint_fast64_t launches, copies, copied_bytes;
     atomic_uint_fast64_t device_mask;              /* devices that it has used */
     struct in_flight in_flight[GPU_REGION_FENCES]; /* by fence word: see fence.c */
+    struct prints prints;
 
     /* The session thread's. */
     struct window *window;

@@ -10,6 +10,7 @@
 #include "blob.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "device_print.h"
 #include "fault.h"
 #include "hold.h"
 #include "log.h"
@@ -112,6 +113,7 @@ void session_wind_up(struct session *session)
 {
     if (session->window)
         drain(session);
+    device_print_forget(session);
     destroy_streams(session);
     if (session->window) {
         handles_for_each(&session->objects, destroy_object, session);

@@ -233,6 +233,8 @@ void stream_destroy(struct stream *stream)
 {
     if (!stream)
         return;
+    if (stream->session->prints.active)
+        device_print_forget_stream(stream);
     if (stream->order)
         driver.cuEventDestroy_v2(stream->order);
     if (stream->driver)

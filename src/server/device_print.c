@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who prints, and when the text has arrived.
+ *
+ * One client at a time holds the turn: from the launch of a kernel that may print until such
+ * kernels are done and the driver has written out their text, which is then that client's. An event
+ * behind every such launch, and behind every fence that comes while the turn is held, tells a
+ * thread how far the GPU is. The thread writes those fences itself, behind the text. So nobody
+ * waits inside the driver for a client, and no worker waits but for the turn.
+ *
+ * A client that keeps the turn for too long (its kernel may wait for something) is not waited for:
+ * then it is not known any more whose text it is, and the text goes to the log until all is quiet.
+ */
+#include "device_print.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "fault.h"
+#include "fence.h"
+#include "futex.h"
+#include "log.h"
+#include "output.h"
+#include "server.h"
+#include "stream.h"
+
+#define TURN_PATIENCE_NS NS_PER_SEC
+#define TURN_GLANCE_NS (10 * NS_PER_MS)
+#define PAUSE_NS_MIN (20 * NS_PER_US)
+#define PAUSE_NS_MAX (2 * NS_PER_MS)
+#define FAULT_PATIENCE_S 1
+
+/* A place in a stream, and what is to happen when the GPU gets there. */
+struct mark {
+    struct list link;
+    struct session *session;
+    const struct device *device;
+    const struct stream *stream; /* NULL once it is gone */
+    CUevent event;
+    uint32_t word, seq; /* the fence to be written; seq 0 = none, it stands behind launches */
+    bool reached;
+};
+
+static struct printer {
+    pthread_mutex_t lock;
+    pthread_cond_t work;      /* for the thread */
+    pthread_cond_t turn_free; /* for workers */
+    struct list marks;        /* in the order of each stream */
+    struct list active;       /* struct prints */
+    struct session *holder;   /* of the turn */
+    struct session *last;     /* who held it before: others go first */
+    unsigned waiting;         /* workers that want the turn */
+    unsigned launching;       /* between begin and end */
+    bool shared;              /* somebody did not want to wait: text is nobody's */
+    bool started;
+    CUstream flush[ATTACH_DEVICES_MAX];
+} printer = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .marks = {&printer.marks, &printer.marks},
+    .active = {&printer.active, &printer.active},
+};
+
+static void wait_for(pthread_cond_t *condition, uint64_t timeout_ns)
+{
+    uint64_t until = clock_ns() + timeout_ns;
+    struct timespec at = {.tv_sec = (time_t)(until / NS_PER_SEC),
+                          .tv_nsec = (long)(until % NS_PER_SEC)};
+
+    pthread_cond_timedwait(condition, &printer.lock, &at);
+}
+
+static void activate_locked(struct session *session)
+{
+    if (session->prints.active)
+        return;
+    list_append(&printer.active, &session->prints.link);
+    session->prints.active = true;
+}
+
+static void remove_mark_locked(struct mark *mark)
+{
+    list_remove(&mark->link);
+    driver.cuEventDestroy_v2(mark->event);
+    free(mark);
+}
+
+/* ---- text ---- */
+
+/* Every synchronising call makes the driver write out its buffer. This one waits for nothing: the
+ * event has happened. */
+static void flush_behind_locked(const struct mark *mark)
+{
+    CUstream *flush = &printer.flush[mark->device->ordinal];
+
+    if (!*flush && driver.cuStreamCreateWithPriority(flush, CU_STREAM_NON_BLOCKING, 0))
+        return;
+    if (driver.cuStreamWaitEvent(*flush, mark->event, 0) == CUDA_SUCCESS)
+        driver.cuStreamSynchronize(*flush);
+}
+
+static void log_text(const char *text, size_t size)
+{
+    log_line("Text of kernels, it is not known whose: %.*s", (int)size, text);
+}
+
+static void collect_locked(void)
+{
+    struct session *owner = printer.shared ? NULL : printer.holder;
+    char text[16384];
+    size_t size;
+
+    while ((size = output_read(TEXT_OUTPUT, text, sizeof(text))) > 0) {
+        if (!owner)
+            log_text(text, size < 1024 ? size : 1024);
+        else if (!backlog_add(&owner->prints.backlog, text, size))
+            log_line("Client " CLIENT_FORMAT " does not take what its kernels print: %zu bytes "
+                     "are lost",
+                     CLIENT_ARGS(owner), size);
+    }
+}
+
+/* ---- the turn ---- */
+
+static bool launches_pending_locked(void)
+{
+    if (printer.launching)
+        return true;
+    list_for_each(struct mark, mark, &printer.marks, link)
+    {
+        if (!mark->seq && !mark->reached)
+            return true;
+    }
+    return false;
+}
+
+static void release_turn_locked(void)
+{
+    if ((!printer.holder && !printer.shared) || launches_pending_locked())
+        return;
+    printer.last = printer.holder;
+    printer.holder = NULL;
+    printer.shared = false;
+    pthread_cond_broadcast(&printer.turn_free);
+}
+
+/* Whoever had the turn last lets others go first. */
+static bool turn_is_free_locked(const struct session *session)
+{
+    unsigned others = printer.waiting - 1; /* one of them is the asking worker */
+
+    if (printer.shared)
+        return true;
+    return !printer.holder && (printer.last != session || !others);
+}
+
+static void share_turn_locked(const struct session *session)
+{
+    log_line("Client " CLIENT_FORMAT " prints although the kernels of " CLIENT_FORMAT
+             " that may print are not done: their text comes here until both are",
+             CLIENT_ARGS(session), CLIENT_ARGS(printer.holder));
+    printer.shared = true;
+    pthread_cond_broadcast(&printer.turn_free);
+}
+
+static void await_turn_locked(struct session *session)
+{
+    uint64_t deadline = clock_ns() + TURN_PATIENCE_NS;
+
+    printer.waiting++;
+    pthread_cond_signal(&printer.work);
+    while (!turn_is_free_locked(session) && !session->stop && clock_ns() < deadline)
+        wait_for(&printer.turn_free, TURN_GLANCE_NS);
+    if (!turn_is_free_locked(session) && !session->stop && printer.holder)
+        share_turn_locked(session);
+    printer.waiting--;
+    pthread_cond_broadcast(&printer.turn_free);
+}
+
+static CUresult take_turn_locked(struct session *session)
+{
+    bool mine = printer.holder == session && !printer.waiting;
+
+    if (!mine)
+        await_turn_locked(session);
+    if (session->stop)
+        return CUDA_ERROR_MPS_CLIENT_TERMINATED;
+    if (!printer.holder)
+        printer.holder = session;
+    return CUDA_SUCCESS;
+}
+
+/* ---- the thread ---- */
+
+/* The first fatal answer is the result. */
+static CUresult look_at_marks_locked(void)
+{
+    list_for_each(struct mark, mark, &printer.marks, link)
+    {
+        if (mark->reached || device_enter(mark->device) != CUDA_SUCCESS)
+            continue;
+        CUresult result = driver.cuEventQuery(mark->event);
+        if (fault_is_fatal(result))
+            return result;
+        mark->reached = result != CUDA_ERROR_NOT_READY;
+        if (mark->reached)
+            flush_behind_locked(mark);
+    }
+    return CUDA_SUCCESS;
+}
+
+static void write_fence(const struct mark *mark)
+{
+    uint32_t *word = window_fence(mark->session->window, mark->word);
+
+    if ((int32_t)(fence_value(mark->session->window, mark->word) - mark->seq) < 0)
+        __atomic_store_n(word, mark->seq, __ATOMIC_RELEASE);
+    futex_wake(word, INT_MAX);
+}
+
+/* True when something of the session is still to be waited for. */
+static bool settle_marks_locked(struct session *session, bool delivered)
+{
+    bool waits = false;
+
+    list_for_each_safe(struct mark, mark, &printer.marks, link)
+    {
+        if (mark->session != session)
+            continue;
+        if (!mark->reached || (mark->seq && !delivered)) {
+            waits = true;
+            continue;
+        }
+        if (mark->seq)
+            write_fence(mark);
+        remove_mark_locked(mark);
+    }
+    return waits;
+}
+
+static void settle_locked(struct session *session)
+{
+    struct prints *prints = &session->prints;
+
+    backlog_deliver(&prints->backlog, session->channel, TEXT_OUTPUT);
+    bool delivered = backlog_empty(&prints->backlog);
+    if (settle_marks_locked(session, delivered) || !delivered || printer.holder == session)
+        return;
+    list_remove(&prints->link);
+    prints->active = false;
+}
+
+static CUresult make_round_locked(void)
+{
+    CUresult result = look_at_marks_locked();
+
+    collect_locked();
+    release_turn_locked();
+    list_for_each_safe(struct prints, prints, &printer.active, link)
+        settle_locked(container_of(prints, struct session, prints));
+    return result;
+}
+
+/* Looks more and more seldom, until there is something new to look for. */
+static void *print_thread(void *context)
+{
+    struct server *server = context;
+    uint64_t pause = PAUSE_NS_MIN;
+
+    pthread_mutex_lock(&printer.lock);
+    for (;;) {
+        if (list_empty(&printer.active)) {
+            pthread_cond_wait(&printer.work, &printer.lock);
+            pause = PAUSE_NS_MIN;
+        }
+        CUresult result = make_round_locked();
+        if (result != CUDA_SUCCESS) {
+            pthread_mutex_unlock(&printer.lock);
+            fault_raise(server, NULL, result);
+            return NULL;
+        }
+        uint64_t before = clock_ns();
+        wait_for(&printer.work, pause);
+        bool called = clock_ns() - before < pause;
+        pause = called ? PAUSE_NS_MIN : pause < PAUSE_NS_MAX ? pause + pause / 4 : pause;
+    }
+}
+
+static bool start_locked(struct server *server)
+{
+    pthread_condattr_t attributes;
+    pthread_t thread;
+
+    if (printer.started)
+        return true;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&printer.work, &attributes);
+    pthread_cond_init(&printer.turn_free, &attributes);
+    pthread_condattr_destroy(&attributes);
+    printer.started = pthread_create(&thread, NULL, print_thread, server) == 0;
+    if (printer.started)
+        pthread_detach(thread);
+    return printer.started;
+}
+
+/* ---- what workers ask for ---- */
+
+static struct mark *mark_create(struct stream *stream, uint32_t seq)
+{
+    struct mark *mark = calloc(1, sizeof(*mark));
+
+    if (!mark)
+        return NULL;
+    *mark = (struct mark){.session = stream->session,
+                          .device = stream->device,
+                          .stream = stream,
+                          .word = stream->word,
+                          .seq = seq};
+    if (driver.cuEventCreate(&mark->event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+        free(mark);
+        return NULL;
+    }
+    if (driver.cuEventRecord(mark->event, stream->driver) != CUDA_SUCCESS) {
+        driver.cuEventDestroy_v2(mark->event);
+        free(mark);
+        return NULL;
+    }
+    return mark;
+}
+
+/* A mark behind later launches of a stream stands for the earlier ones, too. */
+static void replace_launch_mark_locked(struct mark *later)
+{
+    list_for_each_safe(struct mark, mark, &printer.marks, link)
+    {
+        if (mark->stream == later->stream && !mark->seq)
+            remove_mark_locked(mark);
+    }
+}
+
+CUresult device_print_begin(struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+
+    if (!start_locked(session->server))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = take_turn_locked(session);
+    if (result != CUDA_SUCCESS)
+        return result;
+    activate_locked(session);
+    printer.launching++;
+    return CUDA_SUCCESS;
+}
+
+void device_print_end(struct stream *stream)
+{
+    struct mark *mark = mark_create(stream, 0);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+
+    printer.launching--;
+    if (!mark)
+        return;
+    activate_locked(stream->session);
+    replace_launch_mark_locked(mark);
+    list_append(&printer.marks, &mark->link);
+    pthread_cond_signal(&printer.work);
+}
+
+bool device_print_fence(struct stream *stream, uint32_t seq)
+{
+    struct mark *mark = mark_create(stream, seq);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+
+    if (!mark)
+        return false;
+    activate_locked(stream->session);
+    list_append(&printer.marks, &mark->link);
+    pthread_cond_signal(&printer.work);
+    return true;
+}
+
+void device_print_forget_stream(struct stream *stream)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+
+    list_for_each(struct mark, mark, &printer.marks, link)
+    {
+        if (mark->stream == stream)
+            mark->stream = NULL;
+    }
+}
+
+/* Where the turn is shared it stays so for the others. */
+static void remove_session_locked(const struct session *session)
+{
+    list_for_each_safe(struct mark, mark, &printer.marks, link)
+    {
+        if (mark->session == session)
+            remove_mark_locked(mark);
+    }
+    if (printer.holder == session)
+        printer.holder = NULL;
+}
+
+/* A last round brings in what its kernels printed, so that it is not taken for another client's. */
+void device_print_forget(struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+
+    if (printer.last == session)
+        printer.last = NULL;
+    if (!session->prints.active)
+        return;
+    make_round_locked();
+    session->current = NULL; /* the round was in contexts of its own choice */
+    remove_session_locked(session);
+    release_turn_locked();
+    if (printer.last == session)
+        printer.last = NULL;
+    if (session->prints.active)
+        list_remove(&session->prints.link);
+    session->prints.active = false;
+    backlog_drop(&session->prints.backlog);
+}
+
+/* A driver tells of a failed assertion on standard error when it reports the fault. */
+static void deliver_last_words(struct session *guilty)
+{
+    char text[8192];
+    size_t size;
+
+    driver.cuCtxSynchronize();
+    while ((size = output_read(TEXT_ERROR, text, sizeof(text))) > 0) {
+        if (guilty)
+            channel_server_put_text(guilty->channel, TEXT_ERROR, text, size);
+        log_line("Driver: %.*s", size < 1024 ? (int)size : 1024, text);
+    }
+}
+
+/* The lock is not given back: nobody shall print any more. */
+void device_print_fault(struct session *guilty)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += FAULT_PATIENCE_S;
+    if (pthread_mutex_timedlock(&printer.lock, &until))
+        return;
+    deliver_last_words(guilty);
+    collect_locked();
+    if (printer.holder)
+        backlog_deliver(&printer.holder->prints.backlog, printer.holder->channel, TEXT_OUTPUT);
+}
