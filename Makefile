@@ -55,6 +55,6 @@ format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	@rm -rf build build-asan build-tsan
+	@rm -rf build build-asan build-tsan build-fuzz
 
 .PHONY: all test test-gpu demo bench install asan tsan format clean

@@ -44,7 +44,7 @@ run() {
 python3 -B "$root/tools/apigen/apigen.py" emit wire "$root/api" "$work"
 python3 -B "$fuzz/list_decoders.py" "$work/wire_calls.h" "$work/decoders.h"
 build fuzz_ring
-build fuzz_decode "$work/wire_calls.c" "$root/src/wire/channel.c"
+build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c
 build fuzz_fatbin -I"$root/src/softgpu/fatbin" "$root"/src/softgpu/fatbin/*.c -lzstd -llz4
 run fuzz_ring 1024
 run fuzz_decode 4096
