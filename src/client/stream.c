@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "client_print.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "client_thread.h"
@@ -412,6 +413,7 @@ CUresult client_cuStreamQuery(CUstream hStream)
         result = stream_fence(stream, &fence);
     if (result != CUDA_SUCCESS)
         return result;
+    client_print();
     return fence_passed(fence) ? client_sync_error() : CUDA_ERROR_NOT_READY;
 }
 

@@ -29,8 +29,6 @@ FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]
 # NVIDIA's driver may crash on handles that never were; Funnel must not.
 NOT_DIRECT_ON_CUDA = {"bad_handles"}
-# What a program shows that Funnel cannot do yet: a difference is no failure, and no pass either.
-NOT_YET = {"prints": "the text of device printf does not reach the program through Funnel yet"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 
 
@@ -175,8 +173,6 @@ class Runner:
                 if result.status != 0:
                     return "failed", explain(where, result)
                 if direct and result.out != direct.out:
-                    if program.stem in NOT_YET:
-                        return "skipped", NOT_YET[program.stem]
                     return "failed", f"{where}: other output than directly\n" + difference(
                         direct.out, result.out)
         return "passed", ""
