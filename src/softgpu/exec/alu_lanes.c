@@ -2,9 +2,9 @@
 /*
  * The arithmetic handlers: a loop over the lanes for every row of the opcode table.
  *
- * Each handler has two loops: one for when every lane counts, which has no tests in it, and one that keeps the lanes
- * that are not active. Both are straight enough for the compiler to vectorise; this file is compiled once for each
- * generation of CPU.
+ * Each handler has two loops: one for when every lane counts, which has no tests in it, and one
+ * that keeps the lanes that are not active. Both are straight enough for the compiler to vectorise;
+ * this file is compiled once for each generation of CPU.
  */
 #include "lane_math.h"
 #include "opcodes.h"
@@ -28,105 +28,106 @@ typedef int64_t S_s64;
 typedef float S_f32;
 typedef double S_f64;
 
-#define AT(type, name) S_##type *name##_lanes = __builtin_assume_aligned(warp->regs + insn->name, REGISTER_ALIGN)
+#define AT(type, name) \
+    S_##type *name##_lanes = __builtin_assume_aligned(warp->regs + insn->name, REGISTER_ALIGN)
 #define GET(type, name) const C_##type name = (C_##type)name##_lanes[lane]
 /* Registers are either the same or apart, so lanes never depend on each other. */
 #define EACH_LANE _Pragma("GCC ivdep") for (unsigned lane = 0; lane < LANES; lane++)
 
-#define OP1(name, suffix, td, ta, mods, expression)                                                                   \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)                                     \
-    {                                                                                                                 \
-        AT(td, d);                                                                                                    \
-        const AT(ta, a);                                                                                              \
-        if (warp->full) {                                                                                             \
-            EACH_LANE                                                                                                 \
-            {                                                                                                         \
-                GET(ta, a);                                                                                           \
-                d_lanes[lane] = (S_##td)(C_##td)(expression);                                                      \
-            }                                                                                                         \
-            return;                                                                                                   \
-        }                                                                                                             \
-        const uint32_t *on = warp->lane_on;                                                                           \
-        EACH_LANE                                                                                                     \
-        {                                                                                                             \
-            GET(ta, a);                                                                                               \
-            S_##td result = (S_##td)(C_##td)(expression);                                                             \
-            d_lanes[lane] = on[lane] ? result : d_lanes[lane];                                                  \
-        }                                                                                                             \
+#define OP1(name, suffix, td, ta, mods, expression)                               \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                             \
+        AT(td, d);                                                                \
+        const AT(ta, a);                                                          \
+        if (warp->full) {                                                         \
+            EACH_LANE                                                             \
+            {                                                                     \
+                GET(ta, a);                                                       \
+                d_lanes[lane] = (S_##td)(C_##td)(expression);                     \
+            }                                                                     \
+            return;                                                               \
+        }                                                                         \
+        const uint32_t *on = warp->lane_on;                                       \
+        EACH_LANE                                                                 \
+        {                                                                         \
+            GET(ta, a);                                                           \
+            S_##td result = (S_##td)(C_##td)(expression);                         \
+            d_lanes[lane] = on[lane] ? result : d_lanes[lane];                    \
+        }                                                                         \
     }
 
-#define OP2(name, suffix, td, ta, tb, mods, expression)                                                               \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)                                     \
-    {                                                                                                                 \
-        AT(td, d);                                                                                                    \
-        const AT(ta, a);                                                                                              \
-        const AT(tb, b);                                                                                              \
-        if (warp->full) {                                                                                             \
-            EACH_LANE                                                                                                 \
-            {                                                                                                         \
-                GET(ta, a);                                                                                           \
-                GET(tb, b);                                                                                           \
-                d_lanes[lane] = (S_##td)(C_##td)(expression);                                                      \
-            }                                                                                                         \
-            return;                                                                                                   \
-        }                                                                                                             \
-        const uint32_t *on = warp->lane_on;                                                                           \
-        EACH_LANE                                                                                                     \
-        {                                                                                                             \
-            GET(ta, a);                                                                                               \
-            GET(tb, b);                                                                                               \
-            S_##td result = (S_##td)(C_##td)(expression);                                                             \
-            d_lanes[lane] = on[lane] ? result : d_lanes[lane];                                                  \
-        }                                                                                                             \
+#define OP2(name, suffix, td, ta, tb, mods, expression)                           \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                             \
+        AT(td, d);                                                                \
+        const AT(ta, a);                                                          \
+        const AT(tb, b);                                                          \
+        if (warp->full) {                                                         \
+            EACH_LANE                                                             \
+            {                                                                     \
+                GET(ta, a);                                                       \
+                GET(tb, b);                                                       \
+                d_lanes[lane] = (S_##td)(C_##td)(expression);                     \
+            }                                                                     \
+            return;                                                               \
+        }                                                                         \
+        const uint32_t *on = warp->lane_on;                                       \
+        EACH_LANE                                                                 \
+        {                                                                         \
+            GET(ta, a);                                                           \
+            GET(tb, b);                                                           \
+            S_##td result = (S_##td)(C_##td)(expression);                         \
+            d_lanes[lane] = on[lane] ? result : d_lanes[lane];                    \
+        }                                                                         \
     }
 
-#define OP3(name, suffix, td, ta, tb, tc, mods, expression)                                                           \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)                                     \
-    {                                                                                                                 \
-        AT(td, d);                                                                                                    \
-        const AT(ta, a);                                                                                              \
-        const AT(tb, b);                                                                                              \
-        const AT(tc, c);                                                                                              \
-        if (warp->full) {                                                                                             \
-            EACH_LANE                                                                                                 \
-            {                                                                                                         \
-                GET(ta, a);                                                                                           \
-                GET(tb, b);                                                                                           \
-                GET(tc, c);                                                                                           \
-                d_lanes[lane] = (S_##td)(C_##td)(expression);                                                      \
-            }                                                                                                         \
-            return;                                                                                                   \
-        }                                                                                                             \
-        const uint32_t *on = warp->lane_on;                                                                           \
-        EACH_LANE                                                                                                     \
-        {                                                                                                             \
-            GET(ta, a);                                                                                               \
-            GET(tb, b);                                                                                               \
-            GET(tc, c);                                                                                               \
-            S_##td result = (S_##td)(C_##td)(expression);                                                             \
-            d_lanes[lane] = on[lane] ? result : d_lanes[lane];                                                  \
-        }                                                                                                             \
+#define OP3(name, suffix, td, ta, tb, tc, mods, expression)                       \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                             \
+        AT(td, d);                                                                \
+        const AT(ta, a);                                                          \
+        const AT(tb, b);                                                          \
+        const AT(tc, c);                                                          \
+        if (warp->full) {                                                         \
+            EACH_LANE                                                             \
+            {                                                                     \
+                GET(ta, a);                                                       \
+                GET(tb, b);                                                       \
+                GET(tc, c);                                                       \
+                d_lanes[lane] = (S_##td)(C_##td)(expression);                     \
+            }                                                                     \
+            return;                                                               \
+        }                                                                         \
+        const uint32_t *on = warp->lane_on;                                       \
+        EACH_LANE                                                                 \
+        {                                                                         \
+            GET(ta, a);                                                           \
+            GET(tb, b);                                                           \
+            GET(tc, c);                                                           \
+            S_##td result = (S_##td)(C_##td)(expression);                         \
+            d_lanes[lane] = on[lane] ? result : d_lanes[lane];                    \
+        }                                                                         \
     }
 
 /* The fourth source is in insn->p. */
-#define OP4(name, suffix, td, ta, tb, tc, te, mods, expression)                                                       \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)                                     \
-    {                                                                                                                 \
-        AT(td, d);                                                                                                    \
-        const AT(ta, a);                                                                                              \
-        const AT(tb, b);                                                                                              \
-        const AT(tc, c);                                                                                              \
-        const S_##te *fourth = __builtin_assume_aligned(warp->regs + insn->p, REGISTER_ALIGN);                        \
-        const uint32_t *on = warp->lane_on;                                                                           \
-        EACH_LANE                                                                                                     \
-        {                                                                                                             \
-            GET(ta, a);                                                                                               \
-            GET(tb, b);                                                                                               \
-            GET(tc, c);                                                                                               \
-            const C_##te e = fourth[lane];                                                                            \
-            S_##td result = (S_##td)(C_##td)(expression);                                                             \
-            d_lanes[lane] = on[lane] || warp->full ? result : d_lanes[lane];                                    \
-        }                                                                                                             \
+#define OP4(name, suffix, td, ta, tb, tc, te, mods, expression)                                \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)              \
+    {                                                                                          \
+        AT(td, d);                                                                             \
+        const AT(ta, a);                                                                       \
+        const AT(tb, b);                                                                       \
+        const AT(tc, c);                                                                       \
+        const S_##te *fourth = __builtin_assume_aligned(warp->regs + insn->p, REGISTER_ALIGN); \
+        const uint32_t *on = warp->lane_on;                                                    \
+        EACH_LANE                                                                              \
+        {                                                                                      \
+            GET(ta, a);                                                                        \
+            GET(tb, b);                                                                        \
+            GET(tc, c);                                                                        \
+            const C_##te e = fourth[lane];                                                     \
+            S_##td result = (S_##td)(C_##td)(expression);                                      \
+            d_lanes[lane] = on[lane] || warp->full ? result : d_lanes[lane];                   \
+        }                                                                                      \
     }
 
 enum boolean_operator {
@@ -167,96 +168,99 @@ static inline void set_predicates(struct warp *warp, const struct insn *insn, ui
     }
 }
 
-#define CMP(name, suffix, t, mods, expression)                                                                        \
-    static void run_setp_##name##_##suffix(struct warp *warp, const struct insn *insn)                                \
-    {                                                                                                                 \
-        const AT(t, a);                                                                                               \
-        const AT(t, b);                                                                                               \
-        uint32_t result = 0;                                                                                          \
-        for (unsigned lane = 0; lane < LANES; lane++) {                                                               \
-            GET(t, a);                                                                                                \
-            GET(t, b);                                                                                                \
-            result |= (expression) ? 1u << lane : 0;                                                                  \
-        }                                                                                                             \
-        set_predicates(warp, insn, result);                                                                           \
+#define CMP(name, suffix, t, mods, expression)                                         \
+    static void run_setp_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                                  \
+        const AT(t, a);                                                                \
+        const AT(t, b);                                                                \
+        uint32_t result = 0;                                                           \
+        for (unsigned lane = 0; lane < LANES; lane++) {                                \
+            GET(t, a);                                                                 \
+            GET(t, b);                                                                 \
+            result |= (expression) ? 1u << lane : 0;                                   \
+        }                                                                              \
+        set_predicates(warp, insn, result);                                            \
     }
 
-#define TEST(name, suffix, t, expression)                                                                             \
-    static void run_testp_##name##_##suffix(struct warp *warp, const struct insn *insn)                               \
-    {                                                                                                                 \
-        const AT(t, a);                                                                                               \
-        uint32_t result = 0;                                                                                          \
-        for (unsigned lane = 0; lane < LANES; lane++) {                                                               \
-            GET(t, a);                                                                                                \
-            result |= (expression) ? 1u << lane : 0;                                                                  \
-        }                                                                                                             \
-        set_predicates(warp, insn, result);                                                                           \
+#define TEST(name, suffix, t, expression)                                               \
+    static void run_testp_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                                   \
+        const AT(t, a);                                                                 \
+        uint32_t result = 0;                                                            \
+        for (unsigned lane = 0; lane < LANES; lane++) {                                 \
+            GET(t, a);                                                                  \
+            result |= (expression) ? 1u << lane : 0;                                    \
+        }                                                                               \
+        set_predicates(warp, insn, result);                                             \
     }
 
-#define SEL(name, suffix, t)                                                                                          \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)                                     \
-    {                                                                                                                 \
-        AT(t, d);                                                                                                     \
-        const AT(t, a);                                                                                               \
-        const AT(t, b);                                                                                               \
-        uint32_t chosen = *pred(warp, insn->c) ^ ((insn->flags & INSN_NEGATE_C) ? FULL_MASK : 0);                     \
-        const uint32_t *on = warp->lane_on;                                                                           \
-        bool full = warp->full;                                                                                       \
-        EACH_LANE                                                                                                     \
-        {                                                                                                             \
-            S_##t result = chosen >> lane & 1 ? a_lanes[lane] : b_lanes[lane];                                  \
-            d_lanes[lane] = on[lane] || full ? result : d_lanes[lane];                                          \
-        }                                                                                                             \
+#define SEL(name, suffix, t)                                                                      \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)                 \
+    {                                                                                             \
+        AT(t, d);                                                                                 \
+        const AT(t, a);                                                                           \
+        const AT(t, b);                                                                           \
+        uint32_t chosen = *pred(warp, insn->c) ^ ((insn->flags & INSN_NEGATE_C) ? FULL_MASK : 0); \
+        const uint32_t *on = warp->lane_on;                                                       \
+        bool full = warp->full;                                                                   \
+        EACH_LANE                                                                                 \
+        {                                                                                         \
+            S_##t result = chosen >> lane & 1 ? a_lanes[lane] : b_lanes[lane];                    \
+            d_lanes[lane] = on[lane] || full ? result : d_lanes[lane];                            \
+        }                                                                                         \
     }
 
 /* Twice as wide as a value, so that the carry has a place. */
 typedef uint64_t WIDE_u32;
 typedef unsigned __int128 WIDE_u64;
 
-#define CARRY_writes(bit) carry |= (uint32_t)((bit) & 1) << lane
+/* Of a product's names: with _cc the carry is written, without it is kept. */
+#define CARRY_KEEPS_cc(bit) CARRY_writes(bit)
+#define CARRY_KEEPS(bit) CARRY_keeps(bit)
+#define CARRY_writes(bit) carry |= (uint32_t)((bit)&1) << lane
 #define CARRY_keeps(bit) carry |= warp->carry & 1u << lane
 
-#define CARRY_BODY(t, writes, sum)                                                                                    \
-    const C_##t in = warp->carry >> lane & 1;                                                                         \
-    WIDE_##t wide = (sum);                                                                                            \
-    (void)in;                                                                                                         \
-    CARRY_##writes(wide >> (8 * sizeof(C_##t)));                                                                      \
+#define CARRY_BODY(t, writes, sum)               \
+    const C_##t in = warp->carry >> lane & 1;    \
+    WIDE_##t wide = (sum);                       \
+    (void)in;                                    \
+    CARRY_##writes(wide >> (8 * sizeof(C_##t))); \
     d_lanes[lane] = on[lane] || full ? (C_##t)wide : d_lanes[lane];
 
-#define CARRY2(name, suffix, t, writes, sum)                                                                          \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)                                     \
-    {                                                                                                                 \
-        AT(t, d);                                                                                                     \
-        const AT(t, a);                                                                                               \
-        const AT(t, b);                                                                                               \
-        const uint32_t *on = warp->lane_on;                                                                           \
-        bool full = warp->full;                                                                                       \
-        uint32_t carry = 0;                                                                                           \
-        for (unsigned lane = 0; lane < LANES; lane++) {                                                               \
-            GET(t, a);                                                                                                \
-            GET(t, b);                                                                                                \
-            CARRY_BODY(t, writes, sum)                                                                                \
-        }                                                                                                             \
-        warp->carry = (warp->carry & ~warp->active) | (carry & warp->active);                                         \
+#define CARRY2(name, suffix, t, writes, sum)                                      \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                             \
+        AT(t, d);                                                                 \
+        const AT(t, a);                                                           \
+        const AT(t, b);                                                           \
+        const uint32_t *on = warp->lane_on;                                       \
+        bool full = warp->full;                                                   \
+        uint32_t carry = 0;                                                       \
+        for (unsigned lane = 0; lane < LANES; lane++) {                           \
+            GET(t, a);                                                            \
+            GET(t, b);                                                            \
+            CARRY_BODY(t, writes, sum)                                            \
+        }                                                                         \
+        warp->carry = (warp->carry & ~warp->active) | (carry & warp->active);     \
     }
 
-#define CARRY3(name, suffix, t, writes, sum)                                                                          \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)                                     \
-    {                                                                                                                 \
-        AT(t, d);                                                                                                     \
-        const AT(t, a);                                                                                               \
-        const AT(t, b);                                                                                               \
-        const AT(t, c);                                                                                               \
-        const uint32_t *on = warp->lane_on;                                                                           \
-        bool full = warp->full;                                                                                       \
-        uint32_t carry = 0;                                                                                           \
-        for (unsigned lane = 0; lane < LANES; lane++) {                                                               \
-            GET(t, a);                                                                                                \
-            GET(t, b);                                                                                                \
-            GET(t, c);                                                                                                \
-            CARRY_BODY(t, writes, sum)                                                                                \
-        }                                                                                                             \
-        warp->carry = (warp->carry & ~warp->active) | (carry & warp->active);                                         \
+#define CARRY3(name, suffix, t, writes, sum)                                      \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                             \
+        AT(t, d);                                                                 \
+        const AT(t, a);                                                           \
+        const AT(t, b);                                                           \
+        const AT(t, c);                                                           \
+        const uint32_t *on = warp->lane_on;                                       \
+        bool full = warp->full;                                                   \
+        uint32_t carry = 0;                                                       \
+        for (unsigned lane = 0; lane < LANES; lane++) {                           \
+            GET(t, a);                                                            \
+            GET(t, b);                                                            \
+            GET(t, c);                                                            \
+            CARRY_BODY(t, writes, sum)                                            \
+        }                                                                         \
+        warp->carry = (warp->carry & ~warp->active) | (carry & warp->active);     \
     }
 
 #include "alu.def"

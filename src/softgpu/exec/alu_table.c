@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arithmetic half of the opcode table as the decoder sees it, and the choice of handlers for the CPU at hand.
+ * The arithmetic half of the opcode table as the decoder sees it, and the choice of handlers for
+ * the CPU at hand.
  */
 #include <pthread.h>
 #include <string.h>
@@ -23,17 +24,21 @@
 #define T_f64 PTX_F64
 
 const struct alu_row alu_rows[ALU_COUNT] = {
-#define OP1(name, suffix, td, ta, mods, ...) {#name "." #suffix, FORM_LANES, 1, mods, {T_##td, T_##ta}},
-#define OP2(name, suffix, td, ta, tb, mods, ...) {#name "." #suffix, FORM_LANES, 2, mods, {T_##td, T_##ta, T_##tb}},
-#define OP3(name, suffix, td, ta, tb, tc, mods, ...)                                                                  \
+#define OP1(name, suffix, td, ta, mods, ...) \
+    {#name "." #suffix, FORM_LANES, 1, mods, {T_##td, T_##ta}},
+#define OP2(name, suffix, td, ta, tb, mods, ...) \
+    {#name "." #suffix, FORM_LANES, 2, mods, {T_##td, T_##ta, T_##tb}},
+#define OP3(name, suffix, td, ta, tb, tc, mods, ...) \
     {#name "." #suffix, FORM_LANES, 3, mods, {T_##td, T_##ta, T_##tb, T_##tc}},
-#define OP4(name, suffix, td, ta, tb, tc, te, mods, ...)                                                              \
+#define OP4(name, suffix, td, ta, tb, tc, te, mods, ...) \
     {#name "." #suffix, FORM_LANES, 4, mods, {T_##td, T_##ta, T_##tb, T_##tc, T_##te}},
-#define CMP(name, suffix, t, mods, ...) {"setp." #name "." #suffix, FORM_COMPARE, 2, mods, {PTX_PRED, T_##t, T_##t}},
+#define CMP(name, suffix, t, mods, ...) \
+    {"setp." #name "." #suffix, FORM_COMPARE, 2, mods, {PTX_PRED, T_##t, T_##t}},
 #define TEST(name, suffix, t, ...) {"testp." #name "." #suffix, FORM_TEST, 1, 0, {PTX_PRED, T_##t}},
 #define SEL(name, suffix, t) {#name "." #suffix, FORM_SELECT, 2, 0, {T_##t, T_##t, T_##t}},
 #define CARRY2(name, suffix, t, ...) {#name "." #suffix, FORM_LANES, 2, 0, {T_##t, T_##t, T_##t}},
-#define CARRY3(name, suffix, t, ...) {#name "." #suffix, FORM_LANES, 3, 0, {T_##t, T_##t, T_##t, T_##t}},
+#define CARRY3(name, suffix, t, ...) \
+    {#name "." #suffix, FORM_LANES, 3, 0, {T_##t, T_##t, T_##t, T_##t}},
 #include "alu.def"
 #include "convert.def"
 };
@@ -101,7 +106,8 @@ static enum generation best_generation(void)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return GENERATION_V4;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("bmi2"))
         return GENERATION_V3;
     return GENERATION_BASE;
 }

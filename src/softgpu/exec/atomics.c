@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Atomic operations. Lanes go one after the other; other host threads are kept out by the CPU's own atomics,
- * which shared memory does not need, as one host thread runs all of a block.
+ * Atomic operations. Lanes go one after the other; other host threads are kept out by the CPU's own
+ * atomics, which shared memory does not need, as one host thread runs all of a block.
  */
 #include "control.h"
 #include "lane_math.h"
 #include "memory.h"
 
-#define APPLY_INTEGER(type, unsigned_type)                                                                            \
-    static type apply_##type(unsigned op, type old, type x, type y)                                                   \
-    {                                                                                                                 \
-        switch (op) {                                                                                                 \
-        case ATOMIC_ADD:                                                                                              \
-            return (type)((unsigned_type)old + (unsigned_type)x);                                                     \
-        case ATOMIC_MIN:                                                                                              \
-            return x < old ? x : old;                                                                                 \
-        case ATOMIC_MAX:                                                                                              \
-            return x > old ? x : old;                                                                                 \
-        case ATOMIC_INC:                                                                                              \
-            return old >= x ? 0 : old + 1;                                                                            \
-        case ATOMIC_DEC:                                                                                              \
-            return old == 0 || old > x ? x : old - 1;                                                                 \
-        case ATOMIC_AND:                                                                                              \
-            return old & x;                                                                                           \
-        case ATOMIC_OR:                                                                                               \
-            return old | x;                                                                                           \
-        case ATOMIC_XOR:                                                                                              \
-            return old ^ x;                                                                                           \
-        case ATOMIC_CAS:                                                                                              \
-            return old == x ? y : old;                                                                                \
-        default:                                                                                                      \
-            return x;                                                                                                 \
-        }                                                                                                             \
+#define APPLY_INTEGER(type, unsigned_type)                          \
+    static type apply_##type(unsigned op, type old, type x, type y) \
+    {                                                               \
+        switch (op) {                                               \
+        case ATOMIC_ADD:                                            \
+            return (type)((unsigned_type)old + (unsigned_type)x);   \
+        case ATOMIC_MIN:                                            \
+            return x < old ? x : old;                               \
+        case ATOMIC_MAX:                                            \
+            return x > old ? x : old;                               \
+        case ATOMIC_INC:                                            \
+            return old >= x ? 0 : old + 1;                          \
+        case ATOMIC_DEC:                                            \
+            return old == 0 || old > x ? x : old - 1;               \
+        case ATOMIC_AND:                                            \
+            return old & x;                                         \
+        case ATOMIC_OR:                                             \
+            return old | x;                                         \
+        case ATOMIC_XOR:                                            \
+            return old ^ x;                                         \
+        case ATOMIC_CAS:                                            \
+            return old == x ? y : old;                              \
+        default:                                                    \
+            return x;                                               \
+        }                                                           \
     }
 APPLY_INTEGER(uint16_t, uint16_t)
 APPLY_INTEGER(uint32_t, uint32_t)
@@ -43,7 +43,9 @@ APPLY_INTEGER(int64_t, uint64_t)
 static uint32_t apply_f32(unsigned op, uint32_t old, uint32_t x, uint32_t y)
 {
     float a = bits_float(old), b = bits_float(x);
-    return float_bits(op == ATOMIC_ADD ? quiet(a + b) : op == ATOMIC_MIN ? min_f32(a, b) : max_f32(a, b));
+    return float_bits(op == ATOMIC_ADD   ? quiet(a + b)
+                      : op == ATOMIC_MIN ? min_f32(a, b)
+                                         : max_f32(a, b));
 }
 
 static uint64_t apply_f64(unsigned op, uint64_t old, uint64_t x, uint64_t y)
@@ -66,47 +68,50 @@ static uint16_t apply_bf16(unsigned op, uint16_t old, uint16_t x, uint16_t y)
 
 static uint32_t apply_f16x2(unsigned op, uint32_t old, uint32_t x, uint32_t y)
 {
-    return pack16(apply_f16(op, (uint16_t)old, (uint16_t)x, 0), apply_f16(op, old >> 16, x >> 16, 0));
+    return pack16(apply_f16(op, (uint16_t)old, (uint16_t)x, 0),
+                  apply_f16(op, old >> 16, x >> 16, 0));
 }
 
 static uint32_t apply_bf16x2(unsigned op, uint32_t old, uint32_t x, uint32_t y)
 {
-    return pack16(apply_bf16(op, (uint16_t)old, (uint16_t)x, 0), apply_bf16(op, old >> 16, x >> 16, 0));
+    return pack16(apply_bf16(op, (uint16_t)old, (uint16_t)x, 0),
+                  apply_bf16(op, old >> 16, x >> 16, 0));
 }
 
 /* d = [a], [a] = op([a], b, c); d may be absent. register_type is the storage of a lane. */
-#define ATOMIC(name, type, register_type, apply)                                                                      \
-    static type exchange_##name(type *memory, unsigned op, type x, type y)                                            \
-    {                                                                                                                 \
-        type old = __atomic_load_n(memory, __ATOMIC_RELAXED);                                                         \
-        while (!__atomic_compare_exchange_n(memory, &old, apply(op, old, x, y), false, __ATOMIC_SEQ_CST,              \
-                                            __ATOMIC_RELAXED))                                                        \
-            ;                                                                                                         \
-        return old;                                                                                                   \
-    }                                                                                                                 \
-    static void run_atomic_##name(struct warp *warp, const struct insn *insn)                                         \
-    {                                                                                                                 \
-        enum locate_result where = locate(warp, insn, sizeof(type), sizeof(type), SG_READ | SG_WRITE);                \
-        if (where == LOCATE_FAULT)                                                                                    \
-            return;                                                                                                   \
-        const register_type *b = reg(warp, insn->b);                                                                  \
-        const register_type *c = insn->c == NO_OPERAND ? b : reg(warp, insn->c);                                      \
-        register_type *d = insn->d == NO_OPERAND ? NULL : reg(warp, insn->d);                                         \
-        EACH_ACTIVE_LANE                                                                                              \
-        {                                                                                                             \
-            type *memory = (type *)(uintptr_t)warp->address[lane];                                                    \
-            type old;                                                                                                 \
-            if (where == LOCATE_OWN) {                                                                                \
-                old = *memory;                                                                                        \
-                *memory = apply(insn->mode, old, (type)b[lane], (type)c[lane]);                                       \
-            } else {                                                                                                  \
-                old = exchange_##name(memory, insn->mode, (type)b[lane], (type)c[lane]);                              \
-            }                                                                                                         \
-            if (d)                                                                                                    \
-                d[lane] = (register_type)old;                                                                         \
-        }                                                                                                             \
-        if (where != LOCATE_OWN || insn->mode == ATOMIC_CAS || insn->mode == ATOMIC_EXCH)                             \
-            warp->budget -= d ? SYNCHRONISING_COST : 0;                                                               \
+#define ATOMIC(name, type, register_type, apply)                                          \
+    static type exchange_##name(type *memory, unsigned op, type x, type y)                \
+    {                                                                                     \
+        type old = __atomic_load_n(memory, __ATOMIC_RELAXED);                             \
+        while (!__atomic_compare_exchange_n(memory, &old, apply(op, old, x, y), false,    \
+                                            __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))          \
+            ;                                                                             \
+        return old;                                                                       \
+    }                                                                                     \
+    static void run_atomic_##name(struct warp *warp, const struct insn *insn)             \
+    {                                                                                     \
+        enum locate_result where =                                                        \
+            locate(warp, insn, sizeof(type), sizeof(type), SG_READ | SG_WRITE);           \
+        if (where == LOCATE_FAULT)                                                        \
+            return;                                                                       \
+        const register_type *b = reg(warp, insn->b);                                      \
+        const register_type *c = insn->c == NO_OPERAND ? b : reg(warp, insn->c);          \
+        register_type *d = insn->d == NO_OPERAND ? NULL : reg(warp, insn->d);             \
+        EACH_ACTIVE_LANE                                                                  \
+        {                                                                                 \
+            type *memory = (type *)(uintptr_t)warp->address[lane];                        \
+            type old;                                                                     \
+            if (where == LOCATE_OWN) {                                                    \
+                old = *memory;                                                            \
+                *memory = apply(insn->mode, old, (type)b[lane], (type)c[lane]);           \
+            } else {                                                                      \
+                old = exchange_##name(memory, insn->mode, (type)b[lane], (type)c[lane]);  \
+            }                                                                             \
+            if (d)                                                                        \
+                d[lane] = (register_type)old;                                             \
+        }                                                                                 \
+        if (where != LOCATE_OWN || insn->mode == ATOMIC_CAS || insn->mode == ATOMIC_EXCH) \
+            warp->budget -= d ? SYNCHRONISING_COST : 0;                                   \
     }
 ATOMIC(u16, uint16_t, uint32_t, apply_uint16_t)
 ATOMIC(u32, uint32_t, uint32_t, apply_uint32_t)

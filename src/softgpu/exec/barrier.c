@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Barriers of a block. Lanes arrive one by one; a barrier opens when as many have come as it expects, which without a count
- * is every lane that has not exited.
+ * Barriers of a block. Lanes arrive one by one; a barrier opens when as many have come as it
+ * expects, which without a count is every lane that has not exited.
  */
 #include <string.h>
 
@@ -30,7 +30,8 @@ static bool everyone_is_here(const struct block *block, const struct barrier *ba
 
 static bool is_complete(const struct block *block, const struct barrier *barrier)
 {
-    return barrier->expected ? arrived_lanes(block, barrier) >= barrier->expected : everyone_is_here(block, barrier);
+    return barrier->expected ? arrived_lanes(block, barrier) >= barrier->expected
+                             : everyone_is_here(block, barrier);
 }
 
 static void release_warp(struct warp *warp, unsigned number)
@@ -76,14 +77,16 @@ static void arrive(struct barrier *barrier, const struct warp *warp, const struc
     barrier->arrived[warp->index] |= warp->active;
     if (insn->mode < BARRIER_POPC)
         return;
-    uint32_t values = *(const uint32_t *)(warp->regs + insn->c) ^ ((insn->flags & INSN_NEGATE_C) ? FULL_MASK : 0);
+    uint32_t values =
+        *(const uint32_t *)(warp->regs + insn->c) ^ ((insn->flags & INSN_NEGATE_C) ? FULL_MASK : 0);
     values &= warp->active;
     barrier->count += (uint32_t)__builtin_popcount(values);
     barrier->any |= values != 0;
     barrier->not_all |= values != warp->active;
 }
 
-/* a: the barrier's number, b: how many threads it expects. The result is read by the instruction behind it. */
+/* a: the barrier's number, b: how many threads it expects. The result is read by the instruction
+ * behind it. */
 void run_barrier(struct warp *warp, const struct insn *insn)
 {
     struct block *block = warp->block;
@@ -91,7 +94,8 @@ void run_barrier(struct warp *warp, const struct insn *insn)
     uint32_t number = ((const uint32_t *)reg(warp, insn->a))[first];
     uint32_t expected = insn->b == NO_OPERAND ? 0 : ((const uint32_t *)reg(warp, insn->b))[first];
     if (number >= BARRIERS) {
-        warp_fault(warp, insn, first, CUDA_ERROR_ILLEGAL_INSTRUCTION, "barrier %u, of %d", number, BARRIERS);
+        warp_fault(warp, insn, first, CUDA_ERROR_ILLEGAL_INSTRUCTION, "barrier %u, of %d", number,
+                   BARRIERS);
         return;
     }
     struct barrier *barrier = &block->barriers[number];
@@ -110,7 +114,8 @@ void run_barrier(struct warp *warp, const struct insn *insn)
         release(block, number);
 }
 
-/* What bar.red found, for the lanes that have just been released: d is a register, or p a predicate. */
+/* What bar.red found, for the lanes that have just been released: d is a register, or p a
+ * predicate. */
 void run_barrier_result(struct warp *warp, const struct insn *insn)
 {
     unsigned first = (unsigned)__builtin_ctz(warp->active);

@@ -35,7 +35,8 @@ static struct parts plan(const struct grid *grid, uint32_t warp_count)
     const struct program *program = grid->program;
     uint32_t stack = grid->launch.stack_size ? grid->launch.stack_size : 1024;
     struct parts parts;
-    parts.local_stride = align_up(program->local_size + (program->recursive ? (size_t)stack * RECURSION_ROOM : 0), 16);
+    parts.local_stride = align_up(
+        program->local_size + (program->recursive ? (size_t)stack * RECURSION_ROOM : 0), 16);
     parts.warps = align_up(sizeof(struct block), 64);
     parts.files = align_up(parts.warps + warp_count * sizeof(struct warp), 64);
     parts.local = align_up(parts.files + (size_t)warp_count * align_up(program->file_size, 64), 64);
@@ -63,7 +64,8 @@ static bool provide(struct block_memory *memory, size_t size, const struct sg_sp
     }
     block_memory_free(memory);
     size = align_up(size, 1 << 16);
-    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (bytes == MAP_FAILED)
         return false;
     memory->bytes = bytes;
@@ -83,13 +85,15 @@ static void start_warps(struct block *block, const struct parts *parts)
         warp->block = block;
         warp->index = i;
         warp->regs = block->memory.bytes + parts->files + i * file;
-        warp->local = (uintptr_t)(block->memory.bytes + parts->local + i * LANES * parts->local_stride);
+        warp->local =
+            (uintptr_t)(block->memory.bytes + parts->local + i * LANES * parts->local_stride);
         warp->local_stride = parts->local_stride;
         warp_start(warp, grid->threads_per_block - first);
     }
 }
 
-struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm, struct block_memory *memory)
+struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm,
+                           struct block_memory *memory)
 {
     const uint32_t *size = grid->launch.grid;
     uint32_t warp_count = (grid->threads_per_block + LANES - 1) / LANES;

@@ -14,8 +14,10 @@ static uint32_t members_of(struct warp *warp, uint32_t offset)
     return ((const uint32_t *)reg(warp, offset))[__builtin_ctz(warp->active)];
 }
 
-/* Which lane a lane reads from, and whether that is inside the segment that the clamp (c) describes. */
-static bool shuffle_source(unsigned mode, unsigned lane, uint32_t by, uint32_t clamp, unsigned *ret_source)
+/* Which lane a lane reads from, and whether that is inside the segment that the clamp (c)
+ * describes. */
+static bool shuffle_source(unsigned mode, unsigned lane, uint32_t by, uint32_t clamp,
+                           unsigned *ret_source)
 {
     uint32_t segment = clamp >> 8 & 0x1f;
     uint32_t bound = clamp & 0x1f;
@@ -78,7 +80,8 @@ void run_vote(struct warp *warp, const struct insn *insn)
         return;
     uint32_t active = warp->active;
     uint32_t voters = active & members;
-    uint32_t votes = (*pred(warp, insn->a) ^ ((insn->flags & INSN_NEGATE_C) ? FULL_MASK : 0)) & voters;
+    uint32_t votes =
+        (*pred(warp, insn->a) ^ ((insn->flags & INSN_NEGATE_C) ? FULL_MASK : 0)) & voters;
     if (insn->mode == VOTE_BALLOT) {
         uint32_t *to = reg(warp, insn->d);
         EACH_ACTIVE_LANE
@@ -94,10 +97,12 @@ void run_vote(struct warp *warp, const struct insn *insn)
 
 static uint64_t lane_value(struct warp *warp, uint32_t offset, unsigned lane, bool wide)
 {
-    return wide ? ((const uint64_t *)reg(warp, offset))[lane] : ((const uint32_t *)reg(warp, offset))[lane];
+    return wide ? ((const uint64_t *)reg(warp, offset))[lane]
+                : ((const uint32_t *)reg(warp, offset))[lane];
 }
 
-static uint32_t lanes_with(struct warp *warp, uint32_t offset, uint64_t value, uint32_t among, bool wide)
+static uint32_t lanes_with(struct warp *warp, uint32_t offset, uint64_t value, uint32_t among,
+                           bool wide)
 {
     uint32_t same = 0;
     for (unsigned lane = 0; lane < LANES; lane++)

@@ -96,8 +96,8 @@ void run_branch_indexed(struct warp *warp, const struct insn *insn)
     EACH_ACTIVE_LANE
     {
         if (index[lane] >= insn->b) {
-            warp_fault(warp, insn, lane, CUDA_ERROR_ILLEGAL_INSTRUCTION, "a branch index of %u, beyond %u targets",
-                       index[lane], insn->b);
+            warp_fault(warp, insn, lane, CUDA_ERROR_ILLEGAL_INSTRUCTION,
+                       "a branch index of %u, beyond %u targets", index[lane], insn->b);
             return;
         }
         target[lane] = (uint32_t)insn[1 + index[lane]].imm;
@@ -119,7 +119,8 @@ static bool grow_returns(struct warp *warp)
 }
 
 /* insn.b: bytes of the caller's frame. The callee's frame begins behind it. */
-static bool push_return(struct warp *warp, const struct insn *insn, unsigned lane, uint32_t callee_frame)
+static bool push_return(struct warp *warp, const struct insn *insn, unsigned lane,
+                        uint32_t callee_frame)
 {
     uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);
     bool fits = stack[lane] + (uint64_t)insn->b + callee_frame <= warp->local_stride;
@@ -153,8 +154,8 @@ void run_call_pointer(struct warp *warp, const struct insn *insn)
     {
         uint64_t index = function_index(pointer[lane]);
         if (index >= program->function_count || !program->functions[index].may_be_called) {
-            warp_fault(warp, insn, lane, CUDA_ERROR_INVALID_PC, "a call to 0x%llx, where no function is",
-                       (unsigned long long)pointer[lane]);
+            warp_fault(warp, insn, lane, CUDA_ERROR_INVALID_PC,
+                       "a call to 0x%llx, where no function is", (unsigned long long)pointer[lane]);
             return;
         }
         target[lane] = program->functions[index].start;

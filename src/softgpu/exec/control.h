@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers of control flow, of everything that lanes do together, and of what moves without computing.
+ * Handlers of control flow, of everything that lanes do together, and of what moves without
+ * computing.
  */
 #pragma once
 

@@ -2,13 +2,15 @@
 /*
  * The machine inside: decoded instructions, warps and blocks.
  *
- * A register is a vector of 32 lanes in the warp's register file: 4 bytes a lane for everything up to 32 bits,
- * 8 for 64 bits; a predicate is one 32-bit mask. Constants and special registers (%tid.x, ...) are registers as well,
- * filled when the warp starts, so every operand of every instruction is an offset into the file.
- * Bits above a register's own width are undefined; whoever reads narrows.
+ * A register is a vector of 32 lanes in the warp's register file: 4 bytes a lane for everything up
+ * to 32 bits, 8 for 64 bits; a predicate is one 32-bit mask. Constants and special registers
+ * (%tid.x, ...) are registers as well, filled when the warp starts, so every operand of every
+ * instruction is an offset into the file. Bits above a register's own width are undefined; whoever
+ * reads narrows.
  *
- * Lanes that stand at the same instruction are a group. The running group is in the warp itself, the others
- * wait in groups[], sorted; the lowest program counter runs first, so groups meet where control flow joins.
+ * Lanes that stand at the same instruction are a group. The running group is in the warp itself,
+ * the others wait in groups[], sorted; the lowest program counter runs first, so groups meet where
+ * control flow joins.
  */
 #pragma once
 
@@ -24,8 +26,9 @@
 #define REGISTER_ALIGN 64
 
 /*
- * Files whose loops over lanes matter are compiled once for each generation of CPU. What they define has the generation
- * in its name; the best that runs here is chosen when a program is decoded.
+ * Files whose loops over lanes matter are compiled once for each generation of CPU. What they
+ * define has the generation in its name; the best that runs here is chosen when a program is
+ * decoded.
  */
 #ifndef LANE_GENERATION
 #define LANE_GENERATION base
@@ -53,11 +56,12 @@ struct insn {
     uint32_t guard; /* a predicate; bit 0 set: negated */
     uint32_t p;     /* a predicate or a second destination */
     uint32_t line;
-    uint8_t space;  /* enum ptx_space */
-    uint8_t width;  /* elements of a vector access */
-    uint8_t mode;   /* a boolean operator, a floating-point environment, a kind of shuffle ... */
+    uint8_t space; /* enum ptx_space */
+    uint8_t width; /* elements of a vector access */
+    uint8_t mode;  /* a boolean operator, a floating-point environment, a kind of shuffle ... */
     uint8_t flags;
-    uint8_t environment; /* rounding and flushing, where a floating-point environment is wrapped around */
+    uint8_t environment; /* rounding and flushing, where a floating-point environment is wrapped
+                            around */
 };
 
 #define NO_OPERAND UINT32_MAX
@@ -112,7 +116,7 @@ struct program {
     struct insn *code;
     uint32_t code_count;
     uint32_t entry;
-    uint32_t file_size; /* bytes of a warp's register file */
+    uint32_t file_size;     /* bytes of a warp's register file */
     uint32_t stack_pointer; /* offset of the lanes that hold it */
     struct special_use *specials;
     uint32_t special_count;
@@ -161,7 +165,7 @@ struct warp {
     int32_t budget;
     uint32_t carry; /* the condition code's carry flag, a lane a bit */
     uint32_t lane_on[LANES] __attribute__((aligned(64)));
-    bool row;               /* what a memory access found: lane l's element is the l-th of an array */
+    bool row; /* what a memory access found: lane l's element is the l-th of an array */
     uint64_t address[LANES] __attribute__((aligned(64))); /* what a memory access found */
     struct block *block;
     uint64_t local; /* lane 0's local memory; the others follow at local_stride */
@@ -211,7 +215,8 @@ struct block {
     struct warp *warps;
     unsigned char *shared;
     uint32_t shared_size;
-    struct block_memory memory; /* one allocation: this struct, warps, register files, local, shared */
+    struct block_memory
+        memory; /* one allocation: this struct, warps, register files, local, shared */
     struct barrier barriers[BARRIERS];
     uint32_t sm;
 };
@@ -228,7 +233,7 @@ struct grid {
     uint32_t running; /* blocks on SMs */
     uint32_t shared_size;
     uint32_t threads_per_block;
-    bool stopped;     /* a fault or an abort: no more blocks; read without the lock */
+    bool stopped; /* a fault or an abort: no more blocks; read without the lock */
     CUresult result;
     char sentence[512];
     struct grid *next;
@@ -244,9 +249,9 @@ static inline uint32_t *pred(struct warp *warp, uint32_t offset)
     return (uint32_t *)(warp->regs + offset);
 }
 
-#define EACH_ACTIVE_LANE                                                                                              \
-    for (uint32_t rest = warp->active, lane = 0; rest && (lane = (uint32_t)__builtin_ctz(rest), true);                \
-         rest &= rest - 1)
+#define EACH_ACTIVE_LANE                         \
+    for (uint32_t rest = warp->active, lane = 0; \
+         rest && (lane = (uint32_t)__builtin_ctz(rest), true); rest &= rest - 1)
 
 /* ---- warp.c ---- */
 void warp_start(struct warp *warp, uint32_t lanes);
@@ -260,7 +265,8 @@ void warp_leave(struct warp *warp, enum warp_event event);
 /* Jumps for some of the active lanes; the others go on. */
 void warp_branch(struct warp *warp, const struct insn *target, uint32_t taken);
 void warp_exit_lanes(struct warp *warp, uint32_t mask);
-/* True when every lane named is here; else the group waits at this instruction (it will run again). */
+/* True when every lane named is here; else the group waits at this instruction (it will run again).
+ */
 bool warp_converged(struct warp *warp, const struct insn *insn, uint32_t members);
 
 /* ---- engine.c ---- */
@@ -276,10 +282,11 @@ enum locate_result {
 };
 
 /*
- * Fills warp->address with where each active lane's `size` bytes are in this process, checked; inactive lanes get the address of
- * some active one. `align` is that of one element.
+ * Fills warp->address with where each active lane's `size` bytes are in this process, checked;
+ * inactive lanes get the address of some active one. `align` is that of one element.
  */
-enum locate_result locate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align, unsigned access);
+enum locate_result locate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
+                          unsigned access);
 /* One address of a lane, for strings and the like: how many bytes from there on may be read. */
 uint64_t locate_readable(struct warp *warp, uint64_t address);
 
@@ -287,12 +294,13 @@ uint64_t locate_readable(struct warp *warp, uint64_t address);
 void grid_stop(struct grid *grid, CUresult result, const char *sentence);
 
 /* ---- fault.c ---- */
-void warp_fault(struct warp *warp, const struct insn *insn, unsigned lane, CUresult result, const char *what, ...)
-    __attribute__((format(printf, 5, 6)));
+void warp_fault(struct warp *warp, const struct insn *insn, unsigned lane, CUresult result,
+                const char *what, ...) __attribute__((format(printf, 5, 6)));
 
 /* ---- block.c ---- */
 /* Takes the memory; NULL when there is none. */
-struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm, struct block_memory *memory);
+struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm,
+                           struct block_memory *memory);
 /* Gives the memory back. */
 void block_destroy(struct block *block, struct block_memory *ret_memory);
 void block_memory_free(struct block_memory *memory);
@@ -318,7 +326,9 @@ bool special_is_volatile(unsigned special);
 void special_fill(struct warp *warp, unsigned special, uint32_t offset);
 
 /* ---- decode.c ---- */
-/* Without an instance the addresses of variables are left open: a check that the kernel can be run. */
+/* Without an instance the addresses of variables are left open: a check that the kernel can be run.
+ */
 struct program *program_build(struct sg_instance *instance, const struct ptx_module *module,
-                              const struct ptx_function *kernel, char *log, size_t log_size, CUresult *ret_result);
+                              const struct ptx_function *kernel, char *log, size_t log_size,
+                              CUresult *ret_result);
 void program_destroy(struct program *program);

@@ -24,7 +24,8 @@ void decode_fail(struct builder *builder, CUresult result, const char *format, .
     va_start(args, format);
     int used = 0;
     if (builder->instruction)
-        used = snprintf(builder->log, builder->log_size, "PTX line %u, in %s: %.100s: ", builder->instruction->line,
+        used = snprintf(builder->log, builder->log_size,
+                        "PTX line %u, in %s: %.100s: ", builder->instruction->line,
                         builder->function->name, builder->instruction->opcode);
     if (used >= 0 && (size_t)used < builder->log_size)
         vsnprintf(builder->log + used, builder->log_size - (size_t)used, format, args);
@@ -33,7 +34,8 @@ void decode_fail(struct builder *builder, CUresult result, const char *format, .
 
 void decode_unsupported(struct builder *builder)
 {
-    decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED, "the software GPU does not run this instruction");
+    decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED,
+                "the software GPU does not run this instruction");
 }
 
 void decode_malformed(struct builder *builder, const char *what)
@@ -55,7 +57,8 @@ struct insn *emit(struct builder *builder, handler_fn run)
         return nowhere();
     if (program->code_count == builder->code_capacity) {
         uint32_t capacity = builder->code_capacity ? 2 * builder->code_capacity : 256;
-        struct insn *larger = capacity <= MAX_CODE ? aligned_alloc(64, capacity * sizeof(*larger)) : NULL;
+        struct insn *larger =
+            capacity <= MAX_CODE ? aligned_alloc(64, capacity * sizeof(*larger)) : NULL;
         if (!larger) {
             decode_fail(builder, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
             return nowhere();
@@ -74,7 +77,8 @@ struct insn *emit(struct builder *builder, handler_fn run)
     return insn;
 }
 
-void add_fixup(struct builder *builder, const struct ptx_symbol *label, const struct ptx_function *function)
+void add_fixup(struct builder *builder, const struct ptx_symbol *label,
+               const struct ptx_function *function)
 {
     if (builder->failed)
         return;
@@ -88,8 +92,8 @@ void add_fixup(struct builder *builder, const struct ptx_symbol *label, const st
         builder->fixups = larger;
         builder->fixup_capacity = capacity;
     }
-    builder->fixups[builder->fixup_count++] =
-        (struct fixup){.insn = builder->program->code_count - 1, .label = label, .function = function};
+    builder->fixups[builder->fixup_count++] = (struct fixup){
+        .insn = builder->program->code_count - 1, .label = label, .function = function};
 }
 
 uint32_t allocate_lanes(struct builder *builder, unsigned bytes_per_lane)
@@ -137,8 +141,8 @@ static void guard_each(struct builder *builder, uint32_t first, uint32_t guard)
 }
 
 /* Lanes where the guard does not hold go round the instruction. */
-static void decode_around(struct builder *builder, const struct opcode *opcode, const struct tokens *tokens,
-                          uint32_t guard)
+static void decode_around(struct builder *builder, const struct opcode *opcode,
+                          const struct tokens *tokens, uint32_t guard)
 {
     emit(builder, run_branch_if)->guard = guard ^ 1;
     uint32_t branch = builder->program->code_count - 1;
@@ -222,7 +226,8 @@ static void join_calls(struct builder *builder)
 {
     for (uint32_t i = 0; i < builder->fixup_count; i++) {
         const struct fixup *fixup = &builder->fixups[i];
-        builder->program->code[fixup->insn].imm = builder->program->functions[fixup->function->index].start;
+        builder->program->code[fixup->insn].imm =
+            builder->program->functions[fixup->function->index].start;
     }
 }
 
@@ -250,7 +255,8 @@ static bool builder_init(struct builder *builder)
     if (!builder->program || !builder->layouts || !builder->order || !builder->shared)
         return false;
     memset(builder->shared, 0xff, (module->variable_count + 1) * sizeof(*builder->shared));
-    builder->program->functions = calloc(module->function_count + 1, sizeof(*builder->program->functions));
+    builder->program->functions =
+        calloc(module->function_count + 1, sizeof(*builder->program->functions));
     if (!builder->program->functions)
         return false;
     builder->program->function_count = module->function_count;
@@ -273,7 +279,8 @@ static void builder_fini(struct builder *builder)
 }
 
 struct program *program_build(struct sg_instance *instance, const struct ptx_module *module,
-                              const struct ptx_function *kernel, char *log, size_t log_size, CUresult *ret_result)
+                              const struct ptx_function *kernel, char *log, size_t log_size,
+                              CUresult *ret_result)
 {
     struct builder builder = {
         .instance = instance, .module = module, .kernel = kernel, .log = log, .log_size = log_size};

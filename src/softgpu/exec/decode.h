@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the PTX tree to a program. One PTX instruction becomes one insn or a few; each decode_ function takes an
- * instruction and appends what runs it, or fails with a sentence.
+ * From the PTX tree to a program. One PTX instruction becomes one insn or a few; each decode_
+ * function takes an instruction and appends what runs it, or fails with a sentence.
  *
  * The first error latches (decode_fail), and everything after it does nothing.
  */
@@ -23,20 +23,21 @@ struct tokens {
 
 /* Where a function's things are. */
 struct layout {
-    uint32_t *registers;   /* offsets in the register file */
-    uint32_t *variables;   /* .local and .param: offsets in the frame; .shared: in shared memory */
-    uint32_t *params;      /* of a function: offsets in its frame; of an entry: in the parameter buffer */
+    uint32_t *registers; /* offsets in the register file */
+    uint32_t *variables; /* .local and .param: offsets in the frame; .shared: in shared memory */
+    uint32_t
+        *params; /* of a function: offsets in its frame; of an entry: in the parameter buffer */
     uint32_t *returns;
-    uint32_t window;       /* registers: first 64-bit ones, then 32-bit ones, then predicates */
+    uint32_t window; /* registers: first 64-bit ones, then 32-bit ones, then predicates */
     uint32_t wide_count;
     uint32_t narrow_count;
     uint32_t predicate_count;
-    uint32_t save;         /* offset in the frame */
+    uint32_t save; /* offset in the frame */
     uint32_t frame;
     bool reached;
-    bool on_path;          /* being walked: meeting it again is recursion */
+    bool on_path; /* being walked: meeting it again is recursion */
     bool done;
-    uint32_t deepest;      /* bytes of local memory with all it calls */
+    uint32_t deepest; /* bytes of local memory with all it calls */
 };
 
 /* Something whose code index is known only at the end. */
@@ -46,7 +47,7 @@ struct fixup {
     const struct ptx_function *function; /* or an entry point */
 };
 
-#define TEMPORARIES 4
+#define TEMPORARIES 8
 
 struct builder {
     struct sg_instance *instance; /* NULL: only to check */
@@ -59,7 +60,7 @@ struct builder {
     uint32_t constant_capacity;
     uint32_t special_capacity;
     struct layout *layouts; /* by function */
-    uint32_t *shared;       /* by module variable: offset in shared memory, NO_OPERAND when not used */
+    uint32_t *shared; /* by module variable: offset in shared memory, NO_OPERAND when not used */
     const struct ptx_function **order; /* callees before their callers */
     uint32_t order_count;
     uint32_t *starts; /* by PTX instruction of the function: its code */
@@ -84,14 +85,16 @@ void decode_fail(struct builder *builder, CUresult result, const char *format, .
 void decode_unsupported(struct builder *builder);
 void decode_malformed(struct builder *builder, const char *what);
 struct insn *emit(struct builder *builder, handler_fn run);
-void add_fixup(struct builder *builder, const struct ptx_symbol *label, const struct ptx_function *function);
+void add_fixup(struct builder *builder, const struct ptx_symbol *label,
+               const struct ptx_function *function);
 uint32_t allocate_lanes(struct builder *builder, unsigned bytes_per_lane);
 uint32_t temporary(struct builder *builder, bool is_wide);
 uint32_t predicate_temporary(struct builder *builder);
 
 /* ---- layout.c ---- */
 bool layout_program(struct builder *builder);
-uint32_t layout_params(struct ptx_symbol *const *params, uint32_t count, uint32_t start, uint32_t *ret_offsets);
+uint32_t layout_params(struct ptx_symbol *const *params, uint32_t count, uint32_t start,
+                       uint32_t *ret_offsets);
 uint32_t kernel_params_size(const struct ptx_function *kernel);
 struct layout *layout_of(struct builder *builder, const struct ptx_function *function);
 
@@ -110,20 +113,25 @@ unsigned operand_count(const struct builder *builder);
 const struct ptx_operand *operand(struct builder *builder, unsigned index);
 bool is_wide_type(enum ptx_type type);
 enum ptx_type register_type(const struct builder *builder, const struct ptx_operand *operand);
-bool is_register(const struct builder *builder, const struct ptx_operand *operand, bool want_predicate);
+bool is_register(const struct builder *builder, const struct ptx_operand *operand,
+                 bool want_predicate);
 uint32_t constant(struct builder *builder, uint64_t bits, bool is_wide);
 /* Offset of a source of this type, whatever it is; may emit code that fetches it. */
 uint32_t source(struct builder *builder, const struct ptx_operand *operand, enum ptx_type type);
 /* A predicate source; *ret_negated is for !p. A constant predicate is possible. */
-uint32_t source_predicate(struct builder *builder, const struct ptx_operand *operand, bool *ret_negated);
+uint32_t source_predicate(struct builder *builder, const struct ptx_operand *operand,
+                          bool *ret_negated);
 uint32_t destination_predicate(struct builder *builder, const struct ptx_operand *operand);
 /*
- * A destination for a value of this type. If the register is wider the value goes into a temporary, and finish_destination
- * emits what widens it.
+ * A destination for a value of this type. If the register is wider the value goes into a temporary,
+ * and finish_destination emits what widens it.
  */
-uint32_t destination(struct builder *builder, const struct ptx_operand *operand, enum ptx_type type);
-void finish_destination(struct builder *builder, const struct ptx_operand *operand, enum ptx_type type, uint32_t offset);
-/* Where a .param or .local variable is in its function's frame; false when it is an entry's parameter. */
+uint32_t destination(struct builder *builder, const struct ptx_operand *operand,
+                     enum ptx_type type);
+void finish_destination(struct builder *builder, const struct ptx_operand *operand,
+                        enum ptx_type type, uint32_t offset);
+/* Where a .param or .local variable is in its function's frame; false when it is an entry's
+ * parameter. */
 bool frame_offset(struct builder *builder, const struct ptx_symbol *symbol, uint32_t *ret_offset);
 uint32_t param_offset(struct builder *builder, const struct ptx_symbol *symbol);
 
@@ -161,7 +169,7 @@ void decode_activemask(struct builder *builder, const struct tokens *tokens);
 struct opcode {
     const char *name;
     decode_fn decode;
-    bool is_control; /* a guard on it makes lanes part */
+    bool is_control;   /* a guard on it makes lanes part */
     const char *forms; /* for the coverage table */
 };
 const struct opcode *opcode_find(const char *name, size_t length);

@@ -2,8 +2,9 @@
 /*
  * Arithmetic: find the row of the opcode table, then turn operands into offsets.
  *
- * A row is looked up by the opcode as written. If there is none, modifiers that mean the same everywhere (.ftz, .rn, .sat,
- * .approx) are taken out, and the row must allow them; a type may stand for the bits of its size.
+ * A row is looked up by the opcode as written. If there is none, modifiers that mean the same
+ * everywhere (.ftz, .rn, .sat, .approx) are taken out, and the row must allow them; a type may
+ * stand for the bits of its size.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,8 +29,8 @@ static int modifier_kind(const struct tokens *tokens, unsigned index)
         return MOD_SAT;
     if (token_is(tokens, index, "approx"))
         return MOD_APPROX;
-    bool rounds = token_is(tokens, index, "rn") || token_is(tokens, index, "rz") || token_is(tokens, index, "rm") ||
-                  token_is(tokens, index, "rp");
+    bool rounds = token_is(tokens, index, "rn") || token_is(tokens, index, "rz") ||
+                  token_is(tokens, index, "rm") || token_is(tokens, index, "rp");
     return rounds ? MOD_ROUND : 0;
 }
 
@@ -76,8 +77,10 @@ static const char *bits_type(const struct tokens *tokens, unsigned index)
     }
 }
 
-/* The name without the tokens in `left_out`; with as_bits the first type becomes that of its bits. */
-static int find_without(const struct tokens *tokens, uint32_t left_out, bool as_bits, struct modifiers *ret_modifiers)
+/* The name without the tokens in `left_out`; with as_bits the first type becomes that of its bits.
+ */
+static int find_without(const struct tokens *tokens, uint32_t left_out, bool as_bits,
+                        struct modifiers *ret_modifiers)
 {
     char name[NAME_SIZE];
     size_t length = 0;
@@ -97,7 +100,8 @@ static int find_without(const struct tokens *tokens, uint32_t left_out, bool as_
         }
         if (length + size + 2 > sizeof(name))
             return -1;
-        length += (size_t)snprintf(name + length, sizeof(name) - length, "%s%.*s", i ? "." : "", (int)size, text);
+        length += (size_t)snprintf(name + length, sizeof(name) - length, "%s%.*s", i ? "." : "",
+                                   (int)size, text);
     }
     int row = alu_find(name, length);
     if (row < 0 || !row_allows(&alu_rows[row], &modifiers))
@@ -131,7 +135,8 @@ static int find_row(const struct tokens *tokens, struct modifiers *ret_modifiers
 }
 
 /* Sets what runs the insn, inside the floating-point environment that the modifiers ask for. */
-static void set_handler(struct builder *builder, struct insn *insn, int row, const struct modifiers *modifiers)
+static void set_handler(struct builder *builder, struct insn *insn, int row,
+                        const struct modifiers *modifiers)
 {
     handler_fn run = alu_handlers()[row];
     if (modifiers->rounding == 0 && !modifiers->flushes) {
@@ -216,7 +221,8 @@ void decode_alu(struct builder *builder, const struct tokens *tokens)
         decode_unsupported(builder);
 }
 
-/* Takes the boolean operator out of the opcode; its number is that of the handlers' enum boolean_operator. */
+/* Takes the boolean operator out of the opcode; its number is that of the handlers' enum
+ * boolean_operator. */
 static unsigned take_boolean(struct tokens *tokens)
 {
     static const char *const names[] = {"and", "or", "xor"};
@@ -235,25 +241,38 @@ static unsigned take_boolean(struct tokens *tokens)
 }
 
 /* p and q of p|q. */
-static void pair(struct builder *builder, const struct ptx_operand *from, uint32_t *ret_p, uint32_t *ret_q)
+static void pair(struct builder *builder, const struct ptx_operand *from, uint32_t *ret_p,
+                 uint32_t *ret_q)
 {
     bool is_pair = from->kind == PTX_OPERAND_PAIR;
     *ret_p = destination_predicate(builder, is_pair ? &from->elements[0] : from);
     *ret_q = is_pair ? destination_predicate(builder, &from->elements[1]) : NO_OPERAND;
 }
 
-static void emit_compare(struct builder *builder, struct tokens tokens, uint32_t p, uint32_t q)
+/* The row of a comparison, its boolean operator taken out; -1 behind a failure. */
+static int find_compare(struct builder *builder, struct tokens tokens,
+                        struct modifiers *ret_modifiers, unsigned *ret_boolean)
+{
+    *ret_boolean = take_boolean(&tokens);
+    int row = find_row(&tokens, ret_modifiers);
+    if (row >= 0 && alu_rows[row].form == FORM_COMPARE)
+        return row;
+    decode_unsupported(builder);
+    return -1;
+}
+
+/* Sources that are not given are the instruction's own. */
+static void emit_compare(struct builder *builder, const struct tokens *tokens, uint32_t p,
+                         uint32_t q, const uint32_t *given)
 {
     struct modifiers modifiers;
-    unsigned boolean = take_boolean(&tokens);
-    int row = find_row(&tokens, &modifiers);
-    if (row < 0 || alu_rows[row].form != FORM_COMPARE) {
-        decode_unsupported(builder);
-        return;
-    }
+    unsigned boolean;
     bool negated = false;
-    uint32_t a = source(builder, operand(builder, 1), alu_rows[row].types[1]);
-    uint32_t b = source(builder, operand(builder, 2), alu_rows[row].types[2]);
+    int row = find_compare(builder, *tokens, &modifiers, &boolean);
+    if (row < 0)
+        return;
+    uint32_t a = given ? given[0] : source(builder, operand(builder, 1), alu_rows[row].types[1]);
+    uint32_t b = given ? given[1] : source(builder, operand(builder, 2), alu_rows[row].types[2]);
     uint32_t with = boolean ? source_predicate(builder, operand(builder, 3), &negated) : NO_OPERAND;
     struct insn *insn = emit(builder, NULL);
     insn->d = p;
@@ -266,11 +285,87 @@ static void emit_compare(struct builder *builder, struct tokens tokens, uint32_t
     set_handler(builder, insn, row, &modifiers);
 }
 
+static uint32_t unpack_half(struct builder *builder, uint32_t from, uint32_t *ret_high)
+{
+    uint32_t low = temporary(builder, false);
+    *ret_high = temporary(builder, false);
+    struct insn *insn = emit(builder, run_unpack_2x16);
+    insn->a = from;
+    insn->d = low;
+    insn->b = *ret_high;
+    return low;
+}
+
+/* A comparison of two halves at once: one for the lower half's predicate, one for the upper's. */
+static void compare_halves(struct builder *builder, struct tokens tokens, uint32_t p, uint32_t q)
+{
+    uint32_t low[2], high[2];
+    bool is_bf16 = last_type(&tokens) == PTX_BF16X2;
+    for (unsigned i = 0; i < 2; i++)
+        low[i] = unpack_half(builder, source(builder, operand(builder, i + 1), PTX_B32), &high[i]);
+    tokens.text[tokens.count - 1] = is_bf16 ? "bf16" : "f16";
+    tokens.length[tokens.count - 1] = is_bf16 ? 4 : 3;
+    emit_compare(builder, &tokens, p, NO_OPERAND, low);
+    emit_compare(builder, &tokens, q, NO_OPERAND, high);
+}
+
+static bool is_packed(enum ptx_type type)
+{
+    return type == PTX_F16X2 || type == PTX_BF16X2;
+}
+
 void decode_setp(struct builder *builder, const struct tokens *tokens)
 {
     uint32_t p, q;
     pair(builder, operand(builder, 0), &p, &q);
-    emit_compare(builder, *tokens, p, q);
+    if (is_packed(last_type(tokens)))
+        compare_halves(builder, *tokens, p, q);
+    else
+        emit_compare(builder, tokens, p, q, NULL);
+}
+
+static void emit_set(struct builder *builder, uint32_t to, uint32_t p, uint32_t value)
+{
+    struct insn *insn = emit(builder, run_set_b32);
+    insn->d = to;
+    insn->a = p;
+    insn->imm = value;
+}
+
+/* What set gives where the comparison holds; 0 for a type that it cannot give. */
+static uint32_t value_of_true(enum ptx_type type, bool packed)
+{
+    switch (type) {
+    case PTX_U32:
+    case PTX_S32:
+        return packed ? 0xffff : FULL_MASK;
+    case PTX_F32:
+        return packed ? 0 : 0x3f800000;
+    case PTX_F16:
+        return packed ? 0 : 0x3c00;
+    case PTX_BF16:
+        return packed ? 0 : 0x3f80;
+    case PTX_F16X2:
+        return packed ? 0x3c00 : 0;
+    case PTX_BF16X2:
+        return packed ? 0x3f80 : 0;
+    default:
+        return 0;
+    }
+}
+
+static void set_halves(struct builder *builder, const struct tokens *tokens, uint32_t value)
+{
+    uint32_t p = predicate_temporary(builder), q = predicate_temporary(builder);
+    compare_halves(builder, *tokens, p, q);
+    uint32_t low = temporary(builder, false), high = temporary(builder, false);
+    emit_set(builder, low, p, value);
+    emit_set(builder, high, q, value);
+    uint32_t to = destination(builder, operand(builder, 0), PTX_B32);
+    struct insn *insn = emit(builder, run_pack_2x16);
+    insn->d = to;
+    insn->a = low;
+    insn->b = high;
 }
 
 /* set.cmp{.bool}{.ftz}.dtype.stype: a comparison whose result is a value. */
@@ -287,22 +382,23 @@ void decode_set(struct builder *builder, const struct tokens *tokens)
     compare.count--;
     compare.text[0] = "setp";
     compare.length[0] = 4;
-    if (type != PTX_U32 && type != PTX_S32 && type != PTX_F32) {
+    bool packed = is_packed(last_type(tokens));
+    uint32_t value = value_of_true(type, packed);
+    if (value == 0) {
         decode_unsupported(builder);
-        return;
+    } else if (packed) {
+        set_halves(builder, &compare, value);
+    } else {
+        uint32_t p = predicate_temporary(builder);
+        emit_compare(builder, &compare, p, NO_OPERAND, NULL);
+        emit_set(builder, destination(builder, operand(builder, 0), PTX_B32), p, value);
     }
-    uint32_t p = predicate_temporary(builder);
-    emit_compare(builder, compare, p, NO_OPERAND);
-    uint32_t to = destination(builder, operand(builder, 0), type);
-    struct insn *insn = emit(builder, run_set_b32);
-    insn->d = to;
-    insn->a = p;
-    insn->imm = type == PTX_F32 ? 0x3f800000 : FULL_MASK;
 }
 
 /* ---- mov, and logic on predicates ---- */
 
-static void emit_predicate(struct builder *builder, enum predicate_mode mode, uint32_t d, uint32_t a, uint32_t b)
+static void emit_predicate(struct builder *builder, enum predicate_mode mode, uint32_t d,
+                           uint32_t a, uint32_t b)
 {
     struct insn *insn = emit(builder, run_predicate);
     insn->mode = (uint8_t)mode;
@@ -331,12 +427,14 @@ static handler_fn pack_handler(unsigned elements, bool is_wide, bool packs)
     return NULL;
 }
 
-static uint32_t element_source(struct builder *builder, const struct ptx_operand *list, unsigned index)
+static uint32_t element_source(struct builder *builder, const struct ptx_operand *list,
+                               unsigned index)
 {
     return index < list->count ? source(builder, &list->elements[index], PTX_B32) : NO_OPERAND;
 }
 
-static uint32_t element_destination(struct builder *builder, const struct ptx_operand *list, unsigned index)
+static uint32_t element_destination(struct builder *builder, const struct ptx_operand *list,
+                                    unsigned index)
 {
     if (index >= list->count || list->elements[index].kind == PTX_OPERAND_SINK)
         return NO_OPERAND;
@@ -405,13 +503,14 @@ void decode_logic(struct builder *builder, const struct tokens *tokens)
         decode_alu(builder, tokens);
         return;
     }
-    enum predicate_mode mode = token_is(tokens, 0, "and")  ? PREDICATE_AND
-                               : token_is(tokens, 0, "or") ? PREDICATE_OR
+    enum predicate_mode mode = token_is(tokens, 0, "and")   ? PREDICATE_AND
+                               : token_is(tokens, 0, "or")  ? PREDICATE_OR
                                : token_is(tokens, 0, "xor") ? PREDICATE_XOR
                                                             : PREDICATE_NOT;
     bool negated;
     uint32_t a = source_predicate(builder, operand(builder, 1), &negated);
-    uint32_t b = mode == PREDICATE_NOT ? NO_OPERAND : source_predicate(builder, operand(builder, 2), &negated);
+    uint32_t b = mode == PREDICATE_NOT ? NO_OPERAND
+                                       : source_predicate(builder, operand(builder, 2), &negated);
     uint32_t to = destination_predicate(builder, operand(builder, 0));
     if (to != NO_OPERAND)
         emit_predicate(builder, mode, to, a, b);

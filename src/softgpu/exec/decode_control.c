@@ -114,7 +114,8 @@ static uint32_t count_of(const struct ptx_operand *list)
 }
 
 /* The place in our frame of the i-th of a list of .param variables. */
-static bool actual_offset(struct builder *builder, const struct ptx_operand *list, unsigned i, uint32_t *ret_offset)
+static bool actual_offset(struct builder *builder, const struct ptx_operand *list, unsigned i,
+                          uint32_t *ret_offset)
 {
     const struct ptx_operand *one = &list->elements[i];
     bool is_param = one->kind == PTX_OPERAND_SYMBOL && one->symbol->kind == PTX_VARIABLE &&
@@ -140,8 +141,9 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 }
 
 /* Between our .param variables and those of the callee, whose frame begins behind ours. */
-static void copy_values(struct builder *builder, const struct ptx_operand *list, struct ptx_symbol *const *formals,
-                        uint32_t count, uint32_t start, bool to_callee)
+static void copy_values(struct builder *builder, const struct ptx_operand *list,
+                        struct ptx_symbol *const *formals, uint32_t count, uint32_t start,
+                        bool to_callee)
 {
     uint32_t frame = layout_of(builder, builder->function)->frame;
     uint64_t at = start;
@@ -185,10 +187,12 @@ static void emit_jump(struct builder *builder, const struct ptx_function *callee
         emit_window(builder, run_restore_registers);
 }
 
-static void call_function(struct builder *builder, const struct call *call, const struct ptx_function *signature,
-                          const struct ptx_function *callee, uint32_t pointer)
+static void call_function(struct builder *builder, const struct call *call,
+                          const struct ptx_function *signature, const struct ptx_function *callee,
+                          uint32_t pointer)
 {
-    if (count_of(call->arguments) < signature->param_count || count_of(call->returns) < signature->return_count) {
+    if (count_of(call->arguments) < signature->param_count ||
+        count_of(call->returns) < signature->return_count) {
         decode_malformed(builder, "the call does not fit the function");
         return;
     }
@@ -210,14 +214,16 @@ static const struct {
     {"free", run_free, 1, 0},
 };
 
-/* a: where in the frame the first argument is, b the second, d the result; more arguments are not looked at. */
+/* a: where in the frame the first argument is, b the second, d the result; more arguments are not
+ * looked at. */
 static void call_builtin(struct builder *builder, const struct call *call, const char *name)
 {
     for (unsigned i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
         if (strcmp(name, builtins[i].name) != 0)
             continue;
         uint32_t offsets[5] = {0}, result = 0;
-        if (count_of(call->arguments) < builtins[i].arguments || count_of(call->returns) < builtins[i].returns) {
+        if (count_of(call->arguments) < builtins[i].arguments ||
+            count_of(call->returns) < builtins[i].returns) {
             decode_malformed(builder, "the call does not fit the function");
             return;
         }
@@ -280,7 +286,9 @@ static int barrier_mode(const struct tokens *tokens)
         return token_find(tokens, "sync") >= 0 ? BARRIER_SYNC : -1;
     if (token_find(tokens, "popc") >= 0)
         return BARRIER_POPC;
-    return token_find(tokens, "and") >= 0 ? BARRIER_AND : token_find(tokens, "or") >= 0 ? BARRIER_OR : -1;
+    return token_find(tokens, "and") >= 0  ? BARRIER_AND
+           : token_find(tokens, "or") >= 0 ? BARRIER_OR
+                                           : -1;
 }
 
 /* bar.sync a{, b}; bar.red.op d, a{, b}, p */
@@ -291,8 +299,10 @@ static void emit_barrier(struct builder *builder, enum barrier_mode mode)
     bool negated = false;
     uint32_t number = source(builder, operand(builder, first), PTX_U32);
     bool has_count = last > first + 1;
-    uint32_t expected = has_count ? source(builder, operand(builder, first + 1), PTX_U32) : NO_OPERAND;
-    uint32_t value = first ? source_predicate(builder, operand(builder, last), &negated) : NO_OPERAND;
+    uint32_t expected =
+        has_count ? source(builder, operand(builder, first + 1), PTX_U32) : NO_OPERAND;
+    uint32_t value =
+        first ? source_predicate(builder, operand(builder, last), &negated) : NO_OPERAND;
     struct insn *insn = emit(builder, run_barrier);
     insn->mode = (uint8_t)mode;
     insn->a = number;

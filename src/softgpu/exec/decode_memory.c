@@ -18,13 +18,15 @@ struct access {
 
 static bool is_ignored(const struct tokens *tokens, unsigned i)
 {
-    static const char *const words[] = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "weak", "cta", "cluster", "gpu",
+    static const char *const words[] = {"nc",  "ca",    "cg",    "cs",     "lu",      "cv",
+                                        "wb",  "wt",    "weak",  "cta",    "cluster", "gpu",
                                         "sys", "noftz", "async", "unified"};
     for (unsigned j = 0; j < sizeof(words) / sizeof(words[0]); j++) {
         if (token_is(tokens, i, words[j]))
             return true;
     }
-    return token_starts(tokens, i, "L1::") || token_starts(tokens, i, "L2::") || token_starts(tokens, i, "level::");
+    return token_starts(tokens, i, "L1::") || token_starts(tokens, i, "L2::") ||
+           token_starts(tokens, i, "level::");
 }
 
 static bool take_space(const struct tokens *tokens, unsigned i, enum ptx_space *ret_space)
@@ -33,9 +35,11 @@ static bool take_space(const struct tokens *tokens, unsigned i, enum ptx_space *
         const char *word;
         enum ptx_space space;
     } spaces[] = {
-        {"global", PTX_GLOBAL},      {"shared", PTX_SHARED},      {"shared::cta", PTX_SHARED},
-        {"shared::cluster", PTX_SHARED}, {"local", PTX_LOCAL},    {"const", PTX_CONST},
-        {"param", PTX_PARAM},        {"param::entry", PTX_PARAM}, {"param::func", PTX_PARAM},
+        {"global", PTX_GLOBAL},      {"shared", PTX_SHARED},
+        {"shared::cta", PTX_SHARED}, {"shared::cluster", PTX_SHARED},
+        {"local", PTX_LOCAL},        {"const", PTX_CONST},
+        {"param", PTX_PARAM},        {"param::entry", PTX_PARAM},
+        {"param::func", PTX_PARAM},
     };
     for (unsigned j = 0; j < sizeof(spaces) / sizeof(spaces[0]); j++) {
         if (token_is(tokens, i, spaces[j].word)) {
@@ -52,8 +56,8 @@ static bool take_modifier(const struct tokens *tokens, unsigned i, struct access
         access->width = 2;
     else if (token_is(tokens, i, "v4"))
         access->width = 4;
-    else if (token_is(tokens, i, "volatile") || token_is(tokens, i, "relaxed") || token_is(tokens, i, "acquire") ||
-             token_is(tokens, i, "mmio"))
+    else if (token_is(tokens, i, "volatile") || token_is(tokens, i, "relaxed") ||
+             token_is(tokens, i, "acquire") || token_is(tokens, i, "mmio"))
         access->synchronises = true;
     else if (token_is(tokens, i, "release") || token_is(tokens, i, "acq_rel"))
         access->synchronises = access->releases = true;
@@ -64,7 +68,8 @@ static bool take_modifier(const struct tokens *tokens, unsigned i, struct access
 }
 
 /* skip: how many words of the opcode are not modifiers. */
-static bool parse_access(struct builder *builder, const struct tokens *tokens, unsigned skip, struct access *ret_access)
+static bool parse_access(struct builder *builder, const struct tokens *tokens, unsigned skip,
+                         struct access *ret_access)
 {
     struct access access = {.width = 1, .type = last_type(tokens)};
     for (unsigned i = skip; i + 1 < tokens->count; i++) {
@@ -84,8 +89,8 @@ static bool parse_access(struct builder *builder, const struct tokens *tokens, u
 
 /* ---- Addresses ---- */
 
-static void symbol_address(struct builder *builder, const struct ptx_operand *from, const struct ptx_operand *base,
-                           struct insn *ret_insn)
+static void symbol_address(struct builder *builder, const struct ptx_operand *from,
+                           const struct ptx_operand *base, struct insn *ret_insn)
 {
     struct ptx_operand plain = *base;
     uint32_t at;
@@ -109,8 +114,9 @@ static void symbol_address(struct builder *builder, const struct ptx_operand *fr
     ret_insn->flags |= is_shared ? 0 : INSN_WIDE_ADDRESS;
 }
 
-static void register_address(struct builder *builder, const struct ptx_operand *from, const struct ptx_operand *base,
-                             enum ptx_space space, struct insn *ret_insn)
+static void register_address(struct builder *builder, const struct ptx_operand *from,
+                             const struct ptx_operand *base, enum ptx_space space,
+                             struct insn *ret_insn)
 {
     bool is_wide = is_wide_type(register_type(builder, base));
     /* Inside a device function a parameter's address is one of the frame. */
@@ -183,7 +189,9 @@ static void set_elements(struct insn *insn, const uint32_t elements[4])
 /* The type of the register that a value of this type is in. */
 static enum ptx_type lane_type(enum ptx_type type)
 {
-    return ptx_type_size(type) == 8 ? type : type == PTX_S8 || type == PTX_S16 || type == PTX_S32 ? PTX_S32 : PTX_B32;
+    return ptx_type_size(type) == 8                               ? type
+           : type == PTX_S8 || type == PTX_S16 || type == PTX_S32 ? PTX_S32
+                                                                  : PTX_B32;
 }
 
 /* A parameter at an offset known now needs no check at run time. */
@@ -200,7 +208,8 @@ static bool is_fixed_param(struct builder *builder, const struct insn *insn, uns
 void decode_load(struct builder *builder, const struct tokens *tokens)
 {
     struct access access;
-    if (!parse_access(builder, tokens, 1, &access) || !has_width(builder, operand(builder, 0), access.width))
+    if (!parse_access(builder, tokens, 1, &access) ||
+        !has_width(builder, operand(builder, 0), access.width))
         return;
     struct insn where = {0};
     uint32_t elements[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
@@ -231,7 +240,8 @@ void decode_load(struct builder *builder, const struct tokens *tokens)
 void decode_store(struct builder *builder, const struct tokens *tokens)
 {
     struct access access;
-    if (!parse_access(builder, tokens, 1, &access) || !has_width(builder, operand(builder, 1), access.width))
+    if (!parse_access(builder, tokens, 1, &access) ||
+        !has_width(builder, operand(builder, 1), access.width))
         return;
     struct insn where = {0};
     uint32_t elements[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
@@ -254,8 +264,8 @@ void decode_store(struct builder *builder, const struct tokens *tokens)
 
 static int atomic_op(const struct tokens *tokens, unsigned *ret_at)
 {
-    static const char *const names[ATOMIC_OP_COUNT] = {"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch",
-                                                       "cas"};
+    static const char *const names[ATOMIC_OP_COUNT] = {"add", "min", "max", "inc",  "dec",
+                                                       "and", "or",  "xor", "exch", "cas"};
     for (int op = 0; op < ATOMIC_OP_COUNT; op++) {
         int at = token_find(tokens, names[op]);
         if (at >= 0) {
@@ -372,7 +382,8 @@ static void decode_copy(struct builder *builder, const struct tokens *tokens)
 {
     struct insn to = {0}, from = {0};
     const struct ptx_operand *size = operand(builder, 2);
-    bool fits = size->kind == PTX_OPERAND_INTEGER && (size->bits == 4 || size->bits == 8 || size->bits == 16);
+    bool fits = size->kind == PTX_OPERAND_INTEGER &&
+                (size->bits == 4 || size->bits == 8 || size->bits == 16);
     bool has_source_size = operand_count(builder) > 3 && token_find(tokens, "L2::cache_hint") < 0;
     if (!fits) {
         decode_malformed(builder, "the size must be 4, 8 or 16");
@@ -398,7 +409,8 @@ static void decode_copy(struct builder *builder, const struct tokens *tokens)
 
 void decode_cp(struct builder *builder, const struct tokens *tokens)
 {
-    if (!token_is(tokens, 1, "async") || token_is(tokens, 2, "bulk") || token_is(tokens, 2, "mbarrier"))
+    if (!token_is(tokens, 1, "async") || token_is(tokens, 2, "bulk") ||
+        token_is(tokens, 2, "mbarrier"))
         decode_unsupported(builder);
     else if (token_is(tokens, 2, "ca") || token_is(tokens, 2, "cg"))
         decode_copy(builder, tokens);

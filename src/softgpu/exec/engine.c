@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The virtual SMs. Each belongs to one worker thread, which goes round its SMs and gives every resident block a turn.
+ * The virtual SMs. Each belongs to one worker thread, which goes round its SMs and gives every
+ * resident block a turn.
  *
- * An SM takes a new block when the one it has run has ended, or has used up its turn and there is room for another. So
- * blocks spread over the SMs first, and blocks that wait for each other all get to run. Among grids the more urgent comes
- * first; equals take turns.
+ * An SM takes a new block when the one it has run has ended, or has used up its turn and there is
+ * room for another. So blocks spread over the SMs first, and blocks that wait for each other all
+ * get to run. Among grids the more urgent comes first; equals take turns.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -39,9 +40,9 @@ struct worker {
 struct sg_engine {
     struct sg_engine_config config;
     pthread_mutex_t lock;
-    pthread_cond_t work;   /* workers wait here */
-    pthread_cond_t ended;  /* sg_engine_abort waits here */
-    struct grid *grids;    /* in flight, those served least recently first */
+    pthread_cond_t work;          /* workers wait here */
+    pthread_cond_t ended;         /* sg_engine_abort waits here */
+    struct grid *grids;           /* in flight, those served least recently first */
     struct grid *finishing_grids; /* their done callbacks run */
     struct sm *sms;
     struct worker *workers;
@@ -123,13 +124,14 @@ static unsigned block_registers(const struct sg_kernel_info *info, unsigned thre
     return info->registers * ((threads + LANES - 1) / LANES * LANES);
 }
 
-unsigned sg_occupancy(const struct sg_engine *engine, const struct sg_kernel_info *kernel, unsigned block_threads,
-                      size_t dynamic_shared)
+unsigned sg_occupancy(const struct sg_engine *engine, const struct sg_kernel_info *kernel,
+                      unsigned block_threads, size_t dynamic_shared)
 {
     const struct sg_engine_config *config = &engine->config;
     unsigned threads = (block_threads + LANES - 1) / LANES * LANES;
     size_t shared = kernel->static_shared + dynamic_shared;
-    if (threads == 0 || threads > kernel->max_threads_per_block + LANES - 1 || shared > MAX_SHARED_PER_BLOCK)
+    if (threads == 0 || threads > kernel->max_threads_per_block + LANES - 1 ||
+        shared > MAX_SHARED_PER_BLOCK)
         return 0;
     unsigned count = config->blocks_per_sm;
     unsigned by_threads = config->threads_per_sm / threads;
@@ -147,7 +149,8 @@ static bool fits(const struct sg_engine *engine, const struct sm *sm, const stru
     return sm->count < config->blocks_per_sm && sm->count < MAX_RESIDENT &&
            sm->threads + grid->threads_per_block <= config->threads_per_sm &&
            sm->shared + grid->shared_size + 1024 <= config->shared_per_sm &&
-           sm->registers + block_registers(grid->info, grid->threads_per_block) <= config->registers_per_sm;
+           sm->registers + block_registers(grid->info, grid->threads_per_block) <=
+               config->registers_per_sm;
 }
 
 static bool allows_sm(const struct grid *grid, uint32_t sm)
@@ -159,7 +162,8 @@ static bool allows_sm(const struct grid *grid, uint32_t sm)
     return !any || (mask[sm / 64] >> (sm % 64) & 1);
 }
 
-static bool has_blocks_for(const struct sg_engine *engine, const struct sm *sm, const struct grid *grid)
+static bool has_blocks_for(const struct sg_engine *engine, const struct sm *sm,
+                           const struct grid *grid)
 {
     return !grid->stopped && grid->next_block < grid->block_count && allows_sm(grid, sm->index) &&
            fits(engine, sm, grid);

@@ -7,18 +7,20 @@
 
 #include "core.h"
 
-static void describe(const struct warp *warp, const struct insn *insn, unsigned lane, const char *what, char *text,
-                     size_t size)
+static void describe(const struct warp *warp, const struct insn *insn, unsigned lane,
+                     const char *what, char *text, size_t size)
 {
     const struct block *block = warp->block;
     const uint32_t *shape = block->grid->launch.block;
     uint32_t thread = warp->index * LANES + lane;
-    snprintf(text, size, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): %s, PTX line %u", block->grid->info->name,
-             block->index[0], block->index[1], block->index[2], thread % shape[0], thread / shape[0] % shape[1],
-             thread / shape[0] / shape[1], what, insn->line);
+    snprintf(text, size, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): %s, PTX line %u",
+             block->grid->info->name, block->index[0], block->index[1], block->index[2],
+             thread % shape[0], thread / shape[0] % shape[1], thread / shape[0] / shape[1], what,
+             insn->line);
 }
 
-void warp_fault(struct warp *warp, const struct insn *insn, unsigned lane, CUresult result, const char *what, ...)
+void warp_fault(struct warp *warp, const struct insn *insn, unsigned lane, CUresult result,
+                const char *what, ...)
 {
     char text[256];
     char sentence[sizeof(warp->block->grid->sentence)];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What moves through memory behind the program's back: arguments, registers kept across calls, asynchronous copies.
+ * What moves through memory behind the program's back: arguments, registers kept across calls,
+ * asynchronous copies.
  */
 #include "memory.h"
 
@@ -13,14 +14,16 @@ void warp_synchronises(struct warp *warp)
     warp->budget -= SYNCHRONISING_COST;
 }
 
-/* Copies bytes between two places of each lane's local memory: arguments into the callee's frame, results back. */
+/* Copies bytes between two places of each lane's local memory: arguments into the callee's frame,
+ * results back. */
 void run_copy_local(struct warp *warp, const struct insn *insn)
 {
     const uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);
     uint32_t from = insn->a, to = insn->d, size = insn->b;
     EACH_ACTIVE_LANE
     {
-        unsigned char *memory = (unsigned char *)(uintptr_t)(warp->local + lane * warp->local_stride) + stack[lane];
+        unsigned char *memory =
+            (unsigned char *)(uintptr_t)(warp->local + lane * warp->local_stride) + stack[lane];
         uint64_t room = warp->local_stride - stack[lane];
         if (from + (uint64_t)size > room || to + (uint64_t)size > room) {
             warp_fault(warp, insn, lane, CUDA_ERROR_HARDWARE_STACK_ERROR, "the stack overflows");
@@ -31,10 +34,12 @@ void run_copy_local(struct warp *warp, const struct insn *insn)
 }
 
 /*
- * The registers of a function that may be entered again, kept in the frame across a call. They are a window of the
- * register file that starts at d: b of 64 bits, c of 32, p predicates. a is where in the frame they go.
+ * The registers of a function that may be entered again, kept in the frame across a call. They are
+ * a window of the register file that starts at d: b of 64 bits, c of 32, p predicates. a is where
+ * in the frame they go.
  */
-static void save_lane(struct warp *warp, const struct insn *insn, unsigned lane, unsigned char *memory)
+static void save_lane(struct warp *warp, const struct insn *insn, unsigned lane,
+                      unsigned char *memory)
 {
     const uint64_t *wide = reg(warp, insn->d);
     const uint32_t *narrow = (const uint32_t *)(wide + insn->b * LANES);
@@ -47,7 +52,8 @@ static void save_lane(struct warp *warp, const struct insn *insn, unsigned lane,
         *memory++ = predicates[i] >> lane & 1;
 }
 
-static void restore_lane(struct warp *warp, const struct insn *insn, unsigned lane, const unsigned char *memory)
+static void restore_lane(struct warp *warp, const struct insn *insn, unsigned lane,
+                         const unsigned char *memory)
 {
     uint64_t *wide = reg(warp, insn->d);
     uint32_t *narrow = (uint32_t *)(wide + insn->b * LANES);
@@ -94,7 +100,8 @@ void run_restore_registers(struct warp *warp, const struct insn *insn)
     }
 }
 
-/* cp.async: to a of imm from what the nop behind carries; b says how many of the bytes are copied, the rest is zero. */
+/* cp.async: to a of imm from what the nop behind carries; b says how many of the bytes are copied,
+ * the rest is zero. */
 void run_copy_async(struct warp *warp, const struct insn *insn)
 {
     unsigned size = insn->width;

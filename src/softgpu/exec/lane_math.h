@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one lane computes where a C operator does not say it: the helpers of the opcode table's expressions.
+ * What one lane computes where a C operator does not say it: the helpers of the opcode table's
+ * expressions.
  */
 #pragma once
 
@@ -131,7 +132,8 @@ static inline float from_half(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t magnitude = half & 0x7fff;
-    /* Shifted into place the exponent is 112 too small; multiplying mends it, subnormals included. */
+    /* Shifted into place the exponent is 112 too small; multiplying mends it, subnormals included.
+     */
     float scaled = bits_float(magnitude << 13) * 0x1p112f;
     uint32_t bits = magnitude >= 0x7c00 ? 0x7f800000 | magnitude << 13 : float_bits(scaled);
     return bits_float(bits | sign);
@@ -158,7 +160,8 @@ static inline uint16_t half_from_double(double x)
     if (exponent >= 16)
         return sign | 0x7c00;
     if (exponent >= -14)
-        return (uint16_t)(sign | (uint16_t)(round_even(mantissa, 42) + (uint64_t)((exponent + 14) << 10)));
+        return (uint16_t)(sign |
+                          (uint16_t)(round_even(mantissa, 42) + (uint64_t)((exponent + 14) << 10)));
     if (exponent < -25)
         return sign;
     return (uint16_t)(sign | (uint16_t)round_even(mantissa, (unsigned)(42 - 14 - exponent)));
@@ -229,19 +232,24 @@ static inline uint16_t to_bfloat_fma(float a, float b, float c)
 static inline uint32_t to_tf32(float x)
 {
     uint32_t bits = float_bits(x);
-    return x != x ? 0x7fffffff : (bits & 0x7f800000) == 0x7f800000 ? bits : (bits + 0x1000) & 0xffffe000;
+    return x != x                              ? 0x7fffffff
+           : (bits & 0x7f800000) == 0x7f800000 ? bits
+                                               : (bits + 0x1000) & 0xffffe000;
 }
 
 /* ---- Integers out of floating point: out of range saturates ---- */
 
-#define FROM_FLOAT(name, type, low, high, low32, high32, nan32, nan64)                                                \
-    static inline type name##_from_f32(float x)                                                                       \
-    {                                                                                                                 \
-        return x != x ? (type)(nan32) : x >= (high32) ? (high) : x <= (low32) ? (low) : (type)x;                      \
-    }                                                                                                                 \
-    static inline type name##_from_f64(double x)                                                                      \
-    {                                                                                                                 \
-        return x != x ? (type)(nan64) : x >= (double)(high32) ? (high) : x <= (double)(low32) ? (low) : (type)x;      \
+#define FROM_FLOAT(name, type, low, high, low32, high32, nan32, nan64)                           \
+    static inline type name##_from_f32(float x)                                                  \
+    {                                                                                            \
+        return x != x ? (type)(nan32) : x >= (high32) ? (high) : x <= (low32) ? (low) : (type)x; \
+    }                                                                                            \
+    static inline type name##_from_f64(double x)                                                 \
+    {                                                                                            \
+        return x != x                  ? (type)(nan64)                                           \
+               : x >= (double)(high32) ? (high)                                                  \
+               : x <= (double)(low32)  ? (low)                                                   \
+                                       : (type)x;                                                 \
     }
 FROM_FLOAT(s8, int8_t, INT8_MIN, INT8_MAX, -128.0f, 127.0f, 0, 0)
 FROM_FLOAT(u8, uint8_t, 0, UINT8_MAX, 0.0f, 255.0f, 0, 0)
@@ -253,10 +261,10 @@ FROM_FLOAT(s64, int64_t, INT64_MIN, INT64_MAX, -0x1p63f, 0x1p63f, INT64_MIN, INT
 FROM_FLOAT(u64, uint64_t, 0, UINT64_MAX, 0.0f, 0x1p64f, 0x8000000000000000u, 0x8000000000000000u)
 #undef FROM_FLOAT
 
-#define CLAMP(name, low, high)                                                                                        \
-    static inline __int128 clamp_##name(__int128 x)                                                                   \
-    {                                                                                                                 \
-        return x < (low) ? (low) : x > (high) ? (high) : x;                                                           \
+#define CLAMP(name, low, high)                              \
+    static inline __int128 clamp_##name(__int128 x)         \
+    {                                                       \
+        return x < (low) ? (low) : x > (high) ? (high) : x; \
     }
 CLAMP(s8, INT8_MIN, INT8_MAX)
 CLAMP(u8, 0, UINT8_MAX)
@@ -273,6 +281,16 @@ CLAMP(u64, 0, UINT64_MAX)
 static inline int32_t saturate_s32(int64_t x)
 {
     return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : (int32_t)x;
+}
+
+static inline uint32_t high_product32(uint32_t a, uint32_t b)
+{
+    return (uint32_t)(((int64_t)(int32_t)a * (int32_t)b) >> 32);
+}
+
+static inline uint64_t high_product64(uint64_t a, uint64_t b)
+{
+    return (uint64_t)(((__int128)(int64_t)a * (int64_t)b) >> 64);
 }
 
 static inline int32_t at_least_0(int32_t x)

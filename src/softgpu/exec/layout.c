@@ -2,9 +2,10 @@
 /*
  * Where things go: which functions a kernel reaches, their registers, frames and shared variables.
  *
- * Every function has a window of the register file for itself, so a call moves nothing. Only where a function can be entered
- * again before it has returned are its registers kept in its frame across calls. Callees are placed before their callers:
- * the lowest program counter runs first, so lanes that call are back when the others arrive behind the call.
+ * Every function has a window of the register file for itself, so a call moves nothing. Only where
+ * a function can be entered again before it has returned are its registers kept in its frame across
+ * calls. Callees are placed before their callers: the lowest program counter runs first, so lanes
+ * that call are back when the others arrive behind the call.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,8 @@ static uint32_t bounded(uint64_t value, uint32_t limit)
     return value > limit ? limit : (uint32_t)value;
 }
 
-uint32_t layout_params(struct ptx_symbol *const *params, uint32_t count, uint32_t start, uint32_t *ret_offsets)
+uint32_t layout_params(struct ptx_symbol *const *params, uint32_t count, uint32_t start,
+                       uint32_t *ret_offsets)
 {
     uint64_t at = start;
     for (uint32_t i = 0; i < count; i++) {
@@ -55,12 +57,14 @@ static unsigned width_class(enum ptx_type type)
     return type == PTX_PRED ? 2 : ptx_type_size(type) <= 4 ? 1 : 0;
 }
 
-static void layout_registers(struct builder *builder, const struct ptx_function *function, struct layout *layout)
+static void layout_registers(struct builder *builder, const struct ptx_function *function,
+                             struct layout *layout)
 {
     uint32_t counts[3] = {0};
     for (uint32_t i = 0; i < function->register_count; i++) {
         if (ptx_type_size(function->registers[i].type) > 8) {
-            decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED, "PTX line %u: register %s: 128-bit registers are not supported",
+            decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED,
+                        "PTX line %u: register %s: 128-bit registers are not supported",
                         function->line, function->registers[i].name);
             return;
         }
@@ -90,7 +94,8 @@ static uint32_t add_shared(struct builder *builder, const struct ptx_variable *v
     return bounded(at, MAX_SHARED);
 }
 
-static void layout_frame(struct builder *builder, const struct ptx_function *function, struct layout *layout)
+static void layout_frame(struct builder *builder, const struct ptx_function *function,
+                         struct layout *layout)
 {
     uint32_t at = 0;
     if (function->is_entry) {
@@ -111,9 +116,11 @@ static void layout_frame(struct builder *builder, const struct ptx_function *fun
     }
     layout->save = (uint32_t)align_up(at, 8);
     uint32_t saved = layout->wide_count * 8 + layout->narrow_count * 4 + layout->predicate_count;
-    layout->frame = (uint32_t)align_up(layout->save + (builder->program->recursive ? saved : 0), FRAME_ALIGN);
+    layout->frame =
+        (uint32_t)align_up(layout->save + (builder->program->recursive ? saved : 0), FRAME_ALIGN);
     if (layout->frame >= MAX_FRAME)
-        decode_fail(builder, CUDA_ERROR_INVALID_PTX, "function %s: its local memory is too large", function->name);
+        decode_fail(builder, CUDA_ERROR_INVALID_PTX, "function %s: its local memory is too large",
+                    function->name);
 }
 
 /* ---- What a kernel reaches ---- */
@@ -124,12 +131,15 @@ static void walk_symbol(struct builder *builder, const struct ptx_symbol *symbol
 {
     if (symbol->kind == PTX_FUNCTION && symbol->function->has_body && !symbol->function->is_entry)
         walk_function(builder, symbol->function);
-    bool is_shared = symbol->kind == PTX_VARIABLE && !symbol->home && symbol->variable.space == PTX_SHARED;
+    bool is_shared =
+        symbol->kind == PTX_VARIABLE && !symbol->home && symbol->variable.space == PTX_SHARED;
     if (is_shared && builder->shared[symbol->index] == NO_OPERAND)
-        builder->shared[symbol->index] = symbol->variable.is_extern ? 0 : add_shared(builder, &symbol->variable);
+        builder->shared[symbol->index] =
+            symbol->variable.is_extern ? 0 : add_shared(builder, &symbol->variable);
 }
 
-static void walk_operands(struct builder *builder, const struct ptx_operand *operands, uint32_t count)
+static void walk_operands(struct builder *builder, const struct ptx_operand *operands,
+                          uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (operands[i].symbol)

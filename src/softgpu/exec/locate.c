@@ -2,8 +2,8 @@
 /*
  * From a memory operand to addresses in this process, checked for bounds and alignment.
  *
- * The common case is one comparison for the whole warp: the lowest and the highest address lie inside a range that this
- * instruction has met before.
+ * The common case is one comparison for the whole warp: the lowest and the highest address lie
+ * inside a range that this instruction has met before.
  */
 #include "core.h"
 
@@ -67,7 +67,8 @@ static inline struct extent measure(struct warp *warp, unsigned size)
     return extent;
 }
 
-static unsigned first_lane(const struct warp *warp, bool (*is_bad)(uint64_t address, uint64_t limit), uint64_t limit)
+static unsigned first_lane(const struct warp *warp,
+                           bool (*is_bad)(uint64_t address, uint64_t limit), uint64_t limit)
 {
     for (unsigned lane = 0; lane < LANES; lane++) {
         if ((warp->active >> lane & 1) && is_bad(warp->address[lane], limit))
@@ -86,19 +87,22 @@ static bool is_beyond(uint64_t address, uint64_t last)
     return address > last;
 }
 
-static bool check_alignment(struct warp *warp, const struct insn *insn, const struct extent *extent, unsigned align)
+static bool check_alignment(struct warp *warp, const struct insn *insn, const struct extent *extent,
+                            unsigned align)
 {
     if ((extent->bits & (align - 1)) == 0)
         return true;
     unsigned lane = first_lane(warp, is_misaligned, align);
-    warp_fault(warp, insn, lane, CUDA_ERROR_MISALIGNED_ADDRESS, "a misaligned access of %u bytes at 0x%llx", align,
+    warp_fault(warp, insn, lane, CUDA_ERROR_MISALIGNED_ADDRESS,
+               "a misaligned access of %u bytes at 0x%llx", align,
                (unsigned long long)warp->address[lane]);
     return false;
 }
 
 /* Offsets into a window of `limit` bytes that starts at base, for each lane `stride` further. */
-static inline bool locate_window(struct warp *warp, const struct insn *insn, unsigned size, unsigned align, uint64_t base,
-                          uint64_t stride, uint64_t limit, const char *name)
+static inline bool locate_window(struct warp *warp, const struct insn *insn, unsigned size,
+                                 unsigned align, uint64_t base, uint64_t stride, uint64_t limit,
+                                 const char *name)
 {
     struct extent extent = measure(warp, size);
     if (!check_alignment(warp, insn, &extent, align))
@@ -121,51 +125,57 @@ static bool inside(uint64_t address, uint64_t size, uint64_t start, uint64_t len
     return address - start < length && size <= length - (address - start);
 }
 
-static bool cache_allows(const struct range_cache *cache, uint64_t low, uint64_t high, unsigned size, unsigned access,
-                         uint64_t generation)
+static bool cache_allows(const struct range_cache *cache, uint64_t low, uint64_t high,
+                         unsigned size, unsigned access, uint64_t generation)
 {
     return cache->generation == generation && (cache->access & access) == access && high >= low &&
-           inside(low, size, cache->start, cache->size) && inside(high, size, cache->start, cache->size);
+           inside(low, size, cache->start, cache->size) &&
+           inside(high, size, cache->start, cache->size);
 }
 
 /* The windows that the block and the warp have in the generic address space, and the parameters. */
-static enum locate_result in_window(const struct warp *warp, uint64_t address, unsigned size, unsigned access)
+static enum locate_result in_window(const struct warp *warp, uint64_t address, unsigned size,
+                                    unsigned access)
 {
     const struct block *block = warp->block;
     if (inside(address, size, (uintptr_t)block->shared, block->shared_size) ||
         inside(address, size, warp->local, LANES * warp->local_stride))
         return LOCATE_OWN;
-    if (!(access & SG_WRITE) && inside(address, size, (uintptr_t)block->grid->params, block->grid->info->params_size))
+    if (!(access & SG_WRITE) &&
+        inside(address, size, (uintptr_t)block->grid->params, block->grid->info->params_size))
         return LOCATE_GLOBAL;
     return LOCATE_FAULT;
 }
 
-static enum locate_result locate_one(struct warp *warp, const struct insn *insn, unsigned lane, unsigned size,
-                                     unsigned access)
+static enum locate_result locate_one(struct warp *warp, const struct insn *insn, unsigned lane,
+                                     unsigned size, unsigned access)
 {
     uint64_t address = warp->address[lane];
     enum locate_result result = in_window(warp, address, size, access);
     if (result != LOCATE_FAULT)
         return result;
     struct sg_space *space = warp->block->grid->launch.space;
-    struct range_cache *cache = &warp->block->memory.cache[((uintptr_t)insn / sizeof(*insn)) % RANGE_CACHES];
+    struct range_cache *cache =
+        &warp->block->memory.cache[((uintptr_t)insn / sizeof(*insn)) % RANGE_CACHES];
     uint64_t generation = space_generation(space);
     if (cache_allows(cache, address, address, size, access, generation))
         return LOCATE_GLOBAL;
-    if (space_lookup(space, address, cache) && cache_allows(cache, address, address, size, access, cache->generation))
+    if (space_lookup(space, address, cache) &&
+        cache_allows(cache, address, address, size, access, cache->generation))
         return LOCATE_GLOBAL;
     warp_fault(warp, insn, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal %s of %u bytes at 0x%llx",
                (access & SG_WRITE) ? "write" : "read", size, (unsigned long long)address);
     return LOCATE_FAULT;
 }
 
-static inline enum locate_result locate_generic(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
-                                         unsigned access)
+static inline enum locate_result locate_generic(struct warp *warp, const struct insn *insn,
+                                                unsigned size, unsigned align, unsigned access)
 {
     struct extent extent = measure(warp, size);
     if ((extent.bits & (align - 1)) && !check_alignment(warp, insn, &extent, align))
         return LOCATE_FAULT;
-    const struct range_cache *cache = &warp->block->memory.cache[((uintptr_t)insn / sizeof(*insn)) % RANGE_CACHES];
+    const struct range_cache *cache =
+        &warp->block->memory.cache[((uintptr_t)insn / sizeof(*insn)) % RANGE_CACHES];
     uint64_t generation = space_generation(warp->block->grid->launch.space);
     if (cache_allows(cache, extent.low, extent.high, size, access, generation))
         return LOCATE_GLOBAL;
@@ -182,17 +192,20 @@ static inline enum locate_result locate_generic(struct warp *warp, const struct 
     return all;
 }
 
-enum locate_result locate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align, unsigned access)
+enum locate_result locate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
+                          unsigned access)
 {
     struct block *block = warp->block;
     operand_addresses(warp, insn);
     bool fine;
     switch (insn->space) {
     case PTX_SHARED:
-        fine = locate_window(warp, insn, size, align, (uintptr_t)block->shared, 0, block->shared_size, "shared");
+        fine = locate_window(warp, insn, size, align, (uintptr_t)block->shared, 0,
+                             block->shared_size, "shared");
         return fine ? LOCATE_OWN : LOCATE_FAULT;
     case PTX_LOCAL:
-        fine = locate_window(warp, insn, size, align, warp->local, warp->local_stride, warp->local_stride, "local");
+        fine = locate_window(warp, insn, size, align, warp->local, warp->local_stride,
+                             warp->local_stride, "local");
         return fine ? LOCATE_OWN : LOCATE_FAULT;
     case PTX_PARAM:
         fine = locate_window(warp, insn, size, align, (uintptr_t)block->grid->params, 0,
@@ -213,6 +226,7 @@ uint64_t locate_readable(struct warp *warp, uint64_t address)
     if (address - warp->local < local_size)
         return local_size - (address - warp->local);
     struct range_cache range;
-    bool known = space_lookup(block->grid->launch.space, address, &range) && (range.access & SG_READ);
+    bool known =
+        space_lookup(block->grid->launch.space, address, &range) && (range.access & SG_READ);
     return known ? range.size - (address - range.start) : 0;
 }

@@ -13,39 +13,41 @@ static uint32_t element_register(const struct insn *insn, unsigned element)
 }
 
 /* volatile: the compiler must neither tear nor repeat an access that another thread can see. */
-#define LOAD(name, memory_type, register_type)                                                                        \
-    static inline void load_element_##name(struct warp *warp, uint32_t offset, unsigned displacement, bool row)              \
-    {                                                                                                                 \
-        register_type *to = reg(warp, offset);                                                                        \
-        const uint64_t *address = warp->address;                                                                      \
-        if (row) {                                                                                                    \
-            const memory_type *from = (const memory_type *)(uintptr_t)address[0];                                     \
-            for (unsigned lane = 0; lane < LANES; lane++)                                                             \
-                to[lane] = (register_type)from[lane];                                                                 \
-            return;                                                                                                   \
-        }                                                                                                             \
-        /* Lanes that are not active have the address of one that is. */                                              \
-        const uint32_t *on = warp->lane_on;                                                                           \
-        bool full = warp->full;                                                                                       \
-        for (unsigned lane = 0; lane < LANES; lane++) {                                                               \
-            register_type value =                                                                                     \
-                (register_type) * (const volatile memory_type *)(uintptr_t)(address[lane] + displacement);            \
-            to[lane] = full || on[lane] ? value : to[lane];                                                           \
-        }                                                                                                             \
-    }                                                                                                                 \
-    static void run_load_##name(struct warp *warp, const struct insn *insn)                                                  \
-    {                                                                                                                 \
-        unsigned width = insn->width;                                                                                 \
-        unsigned size = sizeof(memory_type);                                                                          \
-        if (!locate(warp, insn, width * size, width * size, SG_READ))                                                 \
-            return;                                                                                                   \
-        bool row = warp->row && width == 1 && warp->full && !(insn->flags & INSN_SYNCHRONISES);                       \
-        for (unsigned i = 0; i < width; i++) {                                                                        \
-            if (element_register(insn, i) != NO_OPERAND)                                                              \
-                load_element_##name(warp, element_register(insn, i), i * size, row);                                  \
-        }                                                                                                             \
-        if (insn->flags & INSN_SYNCHRONISES)                                                                          \
-            warp_synchronises(warp);                                                                                  \
+#define LOAD(name, memory_type, register_type)                                                  \
+    static inline void load_element_##name(struct warp *warp, uint32_t offset,                  \
+                                           unsigned displacement, bool row)                     \
+    {                                                                                           \
+        register_type *to = reg(warp, offset);                                                  \
+        const uint64_t *address = warp->address;                                                \
+        if (row) {                                                                              \
+            const memory_type *from = (const memory_type *)(uintptr_t)address[0];               \
+            for (unsigned lane = 0; lane < LANES; lane++)                                       \
+                to[lane] = (register_type)from[lane];                                           \
+            return;                                                                             \
+        }                                                                                       \
+        /* Lanes that are not active have the address of one that is. */                        \
+        const uint32_t *on = warp->lane_on;                                                     \
+        bool full = warp->full;                                                                 \
+        for (unsigned lane = 0; lane < LANES; lane++) {                                         \
+            register_type value =                                                               \
+                (register_type) *                                                               \
+                (const volatile memory_type *)(uintptr_t)(address[lane] + displacement);        \
+            to[lane] = full || on[lane] ? value : to[lane];                                     \
+        }                                                                                       \
+    }                                                                                           \
+    static void run_load_##name(struct warp *warp, const struct insn *insn)                     \
+    {                                                                                           \
+        unsigned width = insn->width;                                                           \
+        unsigned size = sizeof(memory_type);                                                    \
+        if (!locate(warp, insn, width * size, width * size, SG_READ))                           \
+            return;                                                                             \
+        bool row = warp->row && width == 1 && warp->full && !(insn->flags & INSN_SYNCHRONISES); \
+        for (unsigned i = 0; i < width; i++) {                                                  \
+            if (element_register(insn, i) != NO_OPERAND)                                        \
+                load_element_##name(warp, element_register(insn, i), i *size, row);             \
+        }                                                                                       \
+        if (insn->flags & INSN_SYNCHRONISES)                                                    \
+            warp_synchronises(warp);                                                            \
     }
 LOAD(u8, uint8_t, uint32_t)
 LOAD(s8, int8_t, int32_t)
@@ -55,36 +57,39 @@ LOAD(b32, uint32_t, uint32_t)
 LOAD(b64, uint64_t, uint64_t)
 #undef LOAD
 
-#define STORE(name, memory_type, register_type)                                                                       \
-    static inline void store_element_##name(struct warp *warp, uint32_t offset, unsigned displacement, bool row)             \
-    {                                                                                                                 \
-        const register_type *from = reg(warp, offset);                                                                \
-        const uint64_t *address = warp->address;                                                                      \
-        if (row) {                                                                                                    \
-            memory_type *to = (memory_type *)(uintptr_t)address[0];                                                   \
-            for (unsigned lane = 0; lane < LANES; lane++)                                                             \
-                to[lane] = (memory_type)from[lane];                                                                   \
-            return;                                                                                                   \
-        }                                                                                                             \
-        if (warp->active == FULL_MASK) {                                                                              \
-            for (unsigned lane = 0; lane < LANES; lane++)                                                             \
-                *(volatile memory_type *)(uintptr_t)(address[lane] + displacement) = (memory_type)from[lane];         \
-            return;                                                                                                   \
-        }                                                                                                             \
-        EACH_ACTIVE_LANE                                                                                              \
-        *(volatile memory_type *)(uintptr_t)(address[lane] + displacement) = (memory_type)from[lane];                 \
-    }                                                                                                                 \
-    static void run_store_##name(struct warp *warp, const struct insn *insn)                                                 \
-    {                                                                                                                 \
-        unsigned width = insn->width;                                                                                 \
-        unsigned size = sizeof(memory_type);                                                                          \
-        if (!locate(warp, insn, width * size, width * size, SG_WRITE))                                                \
-            return;                                                                                                   \
-        bool row = warp->row && width == 1 && warp->full && !(insn->flags & INSN_SYNCHRONISES);                       \
-        if (insn->flags & INSN_FENCE_BEFORE)                                                                          \
-            __atomic_thread_fence(__ATOMIC_SEQ_CST);                                                                  \
-        for (unsigned i = 0; i < width; i++)                                                                          \
-            store_element_##name(warp, element_register(insn, i), i * size, row);                                     \
+#define STORE(name, memory_type, register_type)                                                 \
+    static inline void store_element_##name(struct warp *warp, uint32_t offset,                 \
+                                            unsigned displacement, bool row)                    \
+    {                                                                                           \
+        const register_type *from = reg(warp, offset);                                          \
+        const uint64_t *address = warp->address;                                                \
+        if (row) {                                                                              \
+            memory_type *to = (memory_type *)(uintptr_t)address[0];                             \
+            for (unsigned lane = 0; lane < LANES; lane++)                                       \
+                to[lane] = (memory_type)from[lane];                                             \
+            return;                                                                             \
+        }                                                                                       \
+        if (warp->active == FULL_MASK) {                                                        \
+            for (unsigned lane = 0; lane < LANES; lane++)                                       \
+                *(volatile memory_type *)(uintptr_t)(address[lane] + displacement) =            \
+                    (memory_type)from[lane];                                                    \
+            return;                                                                             \
+        }                                                                                       \
+        EACH_ACTIVE_LANE                                                                        \
+        *(volatile memory_type *)(uintptr_t)(address[lane] + displacement) =                    \
+            (memory_type)from[lane];                                                            \
+    }                                                                                           \
+    static void run_store_##name(struct warp *warp, const struct insn *insn)                    \
+    {                                                                                           \
+        unsigned width = insn->width;                                                           \
+        unsigned size = sizeof(memory_type);                                                    \
+        if (!locate(warp, insn, width * size, width * size, SG_WRITE))                          \
+            return;                                                                             \
+        bool row = warp->row && width == 1 && warp->full && !(insn->flags & INSN_SYNCHRONISES); \
+        if (insn->flags & INSN_FENCE_BEFORE)                                                    \
+            __atomic_thread_fence(__ATOMIC_SEQ_CST);                                            \
+        for (unsigned i = 0; i < width; i++)                                                    \
+            store_element_##name(warp, element_register(insn, i), i *size, row);                \
     }
 STORE(b8, uint8_t, uint32_t)
 STORE(b16, uint16_t, uint32_t)
@@ -93,21 +98,21 @@ STORE(b64, uint64_t, uint64_t)
 #undef STORE
 
 /* A kernel parameter at a constant offset, checked when decoded: the same for every lane. */
-#define LOAD_PARAM(name, memory_type, register_type)                                                                  \
-    static void run_load_param_##name(struct warp *warp, const struct insn *insn)                                            \
-    {                                                                                                                 \
-        const unsigned char *from = warp->block->grid->params + insn->imm;                                            \
-        for (unsigned i = 0; i < insn->width; i++) {                                                                  \
-            uint32_t offset = element_register(insn, i);                                                              \
-            if (offset == NO_OPERAND)                                                                                 \
-                continue;                                                                                             \
-            memory_type value;                                                                                        \
-            memcpy(&value, from + i * sizeof(value), sizeof(value));                                                  \
-            register_type *to = reg(warp, offset);                                                                    \
-            const uint32_t *on = warp->lane_on;                                                                       \
-            for (unsigned lane = 0; lane < LANES; lane++)                                                             \
-                to[lane] = warp->full || on[lane] ? (register_type)value : to[lane];                                  \
-        }                                                                                                             \
+#define LOAD_PARAM(name, memory_type, register_type)                                 \
+    static void run_load_param_##name(struct warp *warp, const struct insn *insn)    \
+    {                                                                                \
+        const unsigned char *from = warp->block->grid->params + insn->imm;           \
+        for (unsigned i = 0; i < insn->width; i++) {                                 \
+            uint32_t offset = element_register(insn, i);                             \
+            if (offset == NO_OPERAND)                                                \
+                continue;                                                            \
+            memory_type value;                                                       \
+            memcpy(&value, from + i * sizeof(value), sizeof(value));                 \
+            register_type *to = reg(warp, offset);                                   \
+            const uint32_t *on = warp->lane_on;                                      \
+            for (unsigned lane = 0; lane < LANES; lane++)                            \
+                to[lane] = warp->full || on[lane] ? (register_type)value : to[lane]; \
+        }                                                                            \
     }
 LOAD_PARAM(u8, uint8_t, uint32_t)
 LOAD_PARAM(s8, int8_t, int32_t)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules, checked when they are loaded, and instances, which give a module's variables their memory.
+ * Modules, checked when they are loaded, and instances, which give a module's variables their
+ * memory.
  */
 #include "module.h"
 
@@ -63,7 +64,8 @@ static bool describe_params(const struct ptx_function *function, struct sg_kerne
     if (params && offsets)
         info->params_size = layout_params(function->params, function->param_count, 0, offsets);
     for (uint32_t i = 0; params && offsets && i < function->param_count; i++)
-        params[i] = (struct sg_param_info){offsets[i], (uint32_t)function->params[i]->variable.size};
+        params[i] =
+            (struct sg_param_info){offsets[i], (uint32_t)function->params[i]->variable.size};
     free(offsets);
     info->param_count = function->param_count;
     return params && offsets;
@@ -74,7 +76,9 @@ static uint32_t estimate_registers(const struct ptx_function *function)
 {
     uint32_t words = 8;
     for (uint32_t i = 0; i < function->register_count; i++)
-        words += ptx_type_size(function->registers[i].type) > 4 ? 2 : function->registers[i].type != PTX_PRED;
+        words += ptx_type_size(function->registers[i].type) > 4
+                     ? 2
+                     : function->registers[i].type != PTX_PRED;
     uint32_t estimate = words / 3 < 16 ? 16 : words / 3;
     return estimate > 128 ? 128 : estimate;
 }
@@ -88,7 +92,8 @@ static bool describe_kernel(const struct sg_module *module, const struct ptx_fun
     uint64_t threads = limit[0] ? (uint64_t)limit[0] * limit[1] * limit[2] : DEFAULT_MAX_THREADS;
     *info = (struct sg_kernel_info){
         .name = function->name,
-        .max_threads_per_block = threads < DEFAULT_MAX_THREADS ? (uint32_t)threads : DEFAULT_MAX_THREADS,
+        .max_threads_per_block =
+            threads < DEFAULT_MAX_THREADS ? (uint32_t)threads : DEFAULT_MAX_THREADS,
         .registers = estimate_registers(function),
         .static_shared = program->static_shared,
         .local = program->local_size,
@@ -125,8 +130,8 @@ static CUresult collect_kernels(struct sg_module *module, char *log, size_t log_
     return result;
 }
 
-static CUresult module_fill(struct sg_module *module, const char *ptx, size_t size, int sm_target, char *log,
-                            size_t log_size)
+static CUresult module_fill(struct sg_module *module, const char *ptx, size_t size, int sm_target,
+                            char *log, size_t log_size)
 {
     struct ptx_error error;
     module->ptx = ptx_parse(ptx, size, &error);
@@ -137,7 +142,8 @@ static CUresult module_fill(struct sg_module *module, const char *ptx, size_t si
     }
     if (sm_target > 0 && module->ptx->target > (uint32_t)sm_target) {
         if (log_size)
-            snprintf(log, log_size, "PTX for sm_%u cannot run on sm_%d", module->ptx->target, sm_target);
+            snprintf(log, log_size, "PTX for sm_%u cannot run on sm_%d", module->ptx->target,
+                     sm_target);
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
     if (!collect_variables(module))
@@ -145,8 +151,8 @@ static CUresult module_fill(struct sg_module *module, const char *ptx, size_t si
     return collect_kernels(module, log, log_size);
 }
 
-struct sg_module *sg_module_load(const char *ptx, size_t size, int sm_target, char *log, size_t log_size,
-                                 CUresult *ret_result)
+struct sg_module *sg_module_load(const char *ptx, size_t size, int sm_target, char *log,
+                                 size_t log_size, CUresult *ret_result)
 {
     struct sg_module *module = calloc(1, sizeof(*module));
     if (!log)
@@ -267,13 +273,15 @@ uint64_t sg_instance_address(const struct sg_instance *instance, unsigned index)
     return instance->addresses[index];
 }
 
-uint64_t instance_symbol_address(const struct sg_instance *instance, const struct ptx_symbol *symbol)
+uint64_t instance_symbol_address(const struct sg_instance *instance,
+                                 const struct ptx_symbol *symbol)
 {
     uint32_t variable = instance->module->variable_of[symbol->index];
     return variable == UINT32_MAX ? 0 : instance->addresses[variable];
 }
 
-static uint64_t relocated_value(const struct sg_instance *instance, const struct ptx_relocation *relocation)
+static uint64_t relocated_value(const struct sg_instance *instance,
+                                const struct ptx_relocation *relocation)
 {
     const struct ptx_symbol *symbol = relocation->symbol;
     uint64_t address = 0;
@@ -304,7 +312,8 @@ CUresult sg_instance_initialise(struct sg_instance *instance, char *log, size_t 
     for (unsigned i = 0; i < instance->module->variable_count; i++) {
         if (!instance->addresses[i] && instance->module->variables[i].size) {
             if (log && log_size)
-                snprintf(log, log_size, "variable %s has no memory", instance->module->variables[i].name);
+                snprintf(log, log_size, "variable %s has no memory",
+                         instance->module->variables[i].name);
             return CUDA_ERROR_NOT_FOUND;
         }
         initialise_variable(instance, i);
@@ -312,14 +321,15 @@ CUresult sg_instance_initialise(struct sg_instance *instance, char *log, size_t 
     return CUDA_SUCCESS;
 }
 
-const struct program *instance_program(struct sg_instance *instance, unsigned kernel, char *log, size_t log_size,
-                                       CUresult *ret_result)
+const struct program *instance_program(struct sg_instance *instance, unsigned kernel, char *log,
+                                       size_t log_size, CUresult *ret_result)
 {
     pthread_mutex_lock(&instance->lock);
     struct program *program = instance->programs[kernel];
     if (!program) {
-        program = program_build(instance, instance->module->ptx, instance->module->kernels[kernel].function, log,
-                                log_size, ret_result);
+        program =
+            program_build(instance, instance->module->ptx,
+                          instance->module->kernels[kernel].function, log, log_size, ret_result);
         instance->programs[kernel] = program;
     }
     pthread_mutex_unlock(&instance->lock);

@@ -14,7 +14,7 @@ struct kernel {
 struct sg_module {
     uint32_t references;
     struct ptx_module *ptx;
-    struct sg_variable *variables; /* .global and .const */
+    struct sg_variable *variables;     /* .global and .const */
     const struct ptx_symbol **symbols; /* of each */
     unsigned variable_count;
     uint32_t *variable_of; /* by the symbol's index: which variable, or UINT32_MAX */
@@ -25,14 +25,15 @@ struct sg_module {
 struct sg_instance {
     uint32_t references;
     struct sg_module *module;
-    uint64_t *addresses; /* by variable */
+    uint64_t *addresses;       /* by variable */
     struct program **programs; /* by kernel, built when first needed */
     pthread_mutex_t lock;
 };
 
 /* Where a .global or .const variable is. */
-uint64_t instance_symbol_address(const struct sg_instance *instance, const struct ptx_symbol *symbol);
+uint64_t instance_symbol_address(const struct sg_instance *instance,
+                                 const struct ptx_symbol *symbol);
 
 /* The kernel's program; NULL with a sentence in the log. */
-const struct program *instance_program(struct sg_instance *instance, unsigned kernel, char *log, size_t log_size,
-                                       CUresult *ret_result);
+const struct program *instance_program(struct sg_instance *instance, unsigned kernel, char *log,
+                                       size_t log_size, CUresult *ret_result);

@@ -37,8 +37,8 @@ void run_set_b32(struct warp *warp, const struct insn *insn)
     to[lane] = chosen >> lane & 1 ? (uint32_t)insn->imm : 0;
 }
 
-#define EACH_LANE_WRITES(expression)                                                                                  \
-    for (unsigned lane = 0; lane < LANES; lane++)                                                                     \
+#define EACH_LANE_WRITES(expression)              \
+    for (unsigned lane = 0; lane < LANES; lane++) \
         to[lane] = warp->active >> lane & 1 ? (expression) : to[lane];
 
 /* The address, in the local state space, of something at imm in the frame. */
@@ -182,8 +182,8 @@ void run_pack_4x16(struct warp *warp, const struct insn *insn)
     const uint32_t *c = reg(warp, insn->c);
     const uint32_t *e = reg(warp, insn->p);
     uint64_t *to = reg(warp, insn->d);
-    EACH_LANE_WRITES((a[lane] & 0xffff) | (uint64_t)(b[lane] & 0xffff) << 16 | (uint64_t)(c[lane] & 0xffff) << 32 |
-                     (uint64_t)e[lane] << 48)
+    EACH_LANE_WRITES((a[lane] & 0xffff) | (uint64_t)(b[lane] & 0xffff) << 16 |
+                     (uint64_t)(c[lane] & 0xffff) << 32 | (uint64_t)e[lane] << 48)
 }
 
 static void unpack(struct warp *warp, uint32_t offset, const uint64_t *value, unsigned shift)
@@ -198,7 +198,8 @@ static void unpack(struct warp *warp, uint32_t offset, const uint64_t *value, un
 static void copy_wide(struct warp *warp, const struct insn *insn, uint64_t *value, bool wide)
 {
     for (unsigned lane = 0; lane < LANES; lane++)
-        value[lane] = wide ? ((const uint64_t *)reg(warp, insn->a))[lane] : ((const uint32_t *)reg(warp, insn->a))[lane];
+        value[lane] = wide ? ((const uint64_t *)reg(warp, insn->a))[lane]
+                           : ((const uint32_t *)reg(warp, insn->a))[lane];
 }
 
 void run_unpack_2x16(struct warp *warp, const struct insn *insn)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The opcode table, other half: everything that is not a plain computation of each lane. What is not listed here is looked up
- * among the arithmetic rows.
+ * The opcode table, other half: everything that is not a plain computation of each lane. What is
+ * not listed here is looked up among the arithmetic rows.
  */
 #include <string.h>
 
@@ -9,8 +9,10 @@
 
 static const struct opcode opcodes[] = {
     {"setp", decode_setp, false, "setp.CMP{.and .or .xor}{.ftz}.type p{|q}, a, b{, c}"},
-    {"set", decode_set, false, "set.CMP{.and .or .xor}{.ftz}.{u32 s32 f32}.type d, a, b{, c}"},
-    {"mov", decode_mov, false, "mov.type d, a; vectors of 2 and 4 packed and unpacked; addresses; special registers"},
+    {"set", decode_set, false,
+     "set.CMP{.and .or .xor}{.ftz}.{u32 s32 f32 f16 bf16 f16x2 bf16x2}.type d, a, b{, c}"},
+    {"mov", decode_mov, false,
+     "mov.type d, a; vectors of 2 and 4 packed and unpacked; addresses; special registers"},
     {"and", decode_logic, false, "and.{pred b16 b32 b64}"},
     {"or", decode_logic, false, "or.{pred b16 b32 b64}"},
     {"xor", decode_logic, false, "xor.{pred b16 b32 b64}"},
@@ -22,10 +24,12 @@ static const struct opcode opcodes[] = {
     {"red", decode_atomic, false, "red{.order}{.scope}{.space}.OP.type"},
     {"cvta", decode_cvta, false, "cvta{.to}.{global const shared local param}.u64"},
     {"isspacep", decode_isspacep, false, "isspacep.{global const shared local param}"},
-    {"cp", decode_cp, false, "cp.async.{ca cg}.shared.global, cp.async.{commit_group wait_group wait_all}"},
+    {"cp", decode_cp, false,
+     "cp.async.{ca cg}.shared.global, cp.async.{commit_group wait_group wait_all}"},
     {"bra", decode_branch, false, "bra{.uni}"},
     {"brx", decode_branch_indexed, true, "brx.idx{.uni}"},
-    {"call", decode_call, true, "call{.uni}, direct, through pointers; vprintf, __assertfail, malloc, free"},
+    {"call", decode_call, true,
+     "call{.uni}, direct, through pointers; vprintf, __assertfail, malloc, free"},
     {"ret", decode_ret, true, "ret{.uni}"},
     {"exit", decode_exit, true, "exit"},
     {"trap", decode_trap, true, "trap"},

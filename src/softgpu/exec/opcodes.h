@@ -9,11 +9,11 @@
 /* Modifiers that mean the same wherever they are allowed. */
 enum {
     MOD_FTZ = 1,
-    MOD_ROUND = 2,      /* .rn .rz .rm .rp */
-    MOD_SAT = 4,        /* clamp the result to [0, 1] */
-    MOD_APPROX = 8,     /* .approx: we are at least as accurate */
+    MOD_ROUND = 2,       /* .rn .rz .rm .rp */
+    MOD_SAT = 4,         /* clamp the result to [0, 1] */
+    MOD_APPROX = 8,      /* .approx: we are at least as accurate */
     MOD_ROUND_EVEN = 16, /* .rn only */
-    MOD_CLAMPS = 32,    /* .sat changes nothing */
+    MOD_CLAMPS = 32,     /* .sat changes nothing */
 };
 
 enum alu_op {
@@ -57,7 +57,8 @@ struct alu_row {
 
 extern const struct alu_row alu_rows[ALU_COUNT];
 
-/* The handlers, compiled for several generations of the CPU; the table is of the best that runs here. */
+/* The handlers, compiled for several generations of the CPU; the table is of the best that runs
+ * here. */
 extern const handler_fn alu_handlers_base[ALU_COUNT];
 extern const handler_fn alu_handlers_v3[ALU_COUNT];
 extern const handler_fn alu_handlers_v4[ALU_COUNT];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operands become offsets into the register file. A constant gets a register that every warp fills at its start, the
- * address of a variable is a constant, a special register is a register.
+ * Operands become offsets into the register file. A constant gets a register that every warp fills
+ * at its start, the address of a variable is a constant, a special register is a register.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,8 @@ enum ptx_type register_type(const struct builder *builder, const struct ptx_oper
 
 bool is_register(const struct builder *builder, const struct ptx_operand *from, bool want_predicate)
 {
-    return from->kind == PTX_OPERAND_REGISTER && (register_type(builder, from) == PTX_PRED) == want_predicate;
+    return from->kind == PTX_OPERAND_REGISTER &&
+           (register_type(builder, from) == PTX_PRED) == want_predicate;
 }
 
 static uint32_t register_offset(struct builder *builder, const struct ptx_operand *from)
@@ -97,7 +98,8 @@ static uint64_t literal_bits(const struct ptx_operand *from, enum ptx_type type)
     return bits;
 }
 
-static bool is_own_param(const struct ptx_symbol *symbol, struct ptx_symbol *const *list, uint32_t count)
+static bool is_own_param(const struct ptx_symbol *symbol, struct ptx_symbol *const *list,
+                         uint32_t count)
 {
     return symbol->index < count && list[symbol->index] == symbol;
 }
@@ -141,8 +143,10 @@ static uint64_t global_address(struct builder *builder, const struct ptx_symbol 
     return builder->instance ? instance_symbol_address(builder->instance, symbol) : 0;
 }
 
-/* .local variables, .param ones of functions, and parameters of entries: known when the warp runs. */
-static uint32_t frame_address(struct builder *builder, const struct ptx_symbol *symbol, uint64_t offset)
+/* .local variables, .param ones of functions, and parameters of entries: known when the warp runs.
+ */
+static uint32_t frame_address(struct builder *builder, const struct ptx_symbol *symbol,
+                              uint64_t offset)
 {
     uint32_t at;
     bool is_local = frame_offset(builder, symbol, &at);
@@ -210,32 +214,38 @@ static uint32_t special_register(struct builder *builder, unsigned special)
         if (program->specials[i].special == special)
             return program->specials[i].offset;
     }
-    struct special_use *larger = realloc(program->specials, (program->special_count + 1) * sizeof(*larger));
+    struct special_use *larger =
+        realloc(program->specials, (program->special_count + 1) * sizeof(*larger));
     if (!larger) {
         decode_fail(builder, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
         return 0;
     }
     program->specials = larger;
     uint32_t offset = allocate_lanes(builder, special_is_wide(special) ? 8 : 4);
-    larger[program->special_count++] = (struct special_use){.special = (uint16_t)special, .offset = offset};
+    larger[program->special_count++] =
+        (struct special_use){.special = (uint16_t)special, .offset = offset};
     return offset;
 }
 
-static uint32_t special_source(struct builder *builder, const struct ptx_operand *from, bool is_wide)
+static uint32_t special_source(struct builder *builder, const struct ptx_operand *from,
+                               bool is_wide)
 {
     int special = special_find(from->name);
     if (special < 0) {
-        decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED, "register %s is not declared or not supported", from->name);
+        decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED,
+                    "register %s is not declared or not supported", from->name);
         return 0;
     }
-    uint32_t offset = special_is_volatile((unsigned)special) ? fetch_volatile_special(builder, (unsigned)special)
-                                                             : special_register(builder, (unsigned)special);
+    uint32_t offset = special_is_volatile((unsigned)special)
+                          ? fetch_volatile_special(builder, (unsigned)special)
+                          : special_register(builder, (unsigned)special);
     if (special_is_wide((unsigned)special) == is_wide)
         return offset;
     return is_wide ? widened(builder, offset) : narrowed(builder, offset);
 }
 
-static uint32_t register_source(struct builder *builder, const struct ptx_operand *from, bool is_wide)
+static uint32_t register_source(struct builder *builder, const struct ptx_operand *from,
+                                bool is_wide)
 {
     enum ptx_type type = register_type(builder, from);
     if (type == PTX_PRED) {
@@ -271,7 +281,8 @@ uint32_t source(struct builder *builder, const struct ptx_operand *from, enum pt
     }
 }
 
-uint32_t source_predicate(struct builder *builder, const struct ptx_operand *from, bool *ret_negated)
+uint32_t source_predicate(struct builder *builder, const struct ptx_operand *from,
+                          bool *ret_negated)
 {
     *ret_negated = from->negated;
     if (is_register(builder, from, true))
@@ -308,7 +319,8 @@ uint32_t destination(struct builder *builder, const struct ptx_operand *to, enum
     return temporary(builder, is_wide_type(type));
 }
 
-void finish_destination(struct builder *builder, const struct ptx_operand *to, enum ptx_type type, uint32_t offset)
+void finish_destination(struct builder *builder, const struct ptx_operand *to, enum ptx_type type,
+                        uint32_t offset)
 {
     if (to->kind == PTX_OPERAND_SINK || builder->failed || register_offset(builder, to) == offset)
         return;

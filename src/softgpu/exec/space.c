@@ -2,8 +2,8 @@
 /*
  * The ranges that kernels may touch: a sorted array behind a reader-writer lock.
  *
- * Kernels look up rarely, for every warp remembers ranges it has met; a removal changes the generation, which
- * makes all of them forget.
+ * Kernels look up rarely, for every warp remembers ranges it has met; a removal changes the
+ * generation, which makes all of them forget.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -120,9 +120,11 @@ static int remove_range(struct sg_space *space, uint64_t base, unsigned kind, ui
     int result = -ENOENT;
     pthread_rwlock_wrlock(&space->lock);
     size_t at = upper_bound(space, base);
-    if (at > 0 && space->ranges[at - 1].start == base && (space->ranges[at - 1].access & kind) == kind) {
+    if (at > 0 && space->ranges[at - 1].start == base &&
+        (space->ranges[at - 1].access & kind) == kind) {
         *ret_size = space->ranges[at - 1].size;
-        memmove(&space->ranges[at - 1], &space->ranges[at], (space->count - at) * sizeof(*space->ranges));
+        memmove(&space->ranges[at - 1], &space->ranges[at],
+                (space->count - at) * sizeof(*space->ranges));
         space->count--;
         __atomic_store_n(&space->generation, new_generation(), __ATOMIC_RELEASE);
         result = 0;

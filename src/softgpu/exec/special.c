@@ -31,10 +31,10 @@ static void fill_tid(struct warp *warp, unsigned axis, uint32_t *to)
     }
 }
 
-#define UNIFORM(name, value)                                                                                          \
-    static uint64_t name(const struct warp *warp, unsigned lane)                                                      \
-    {                                                                                                                 \
-        return (value);                                                                                               \
+#define UNIFORM(name, value)                                     \
+    static uint64_t name(const struct warp *warp, unsigned lane) \
+    {                                                            \
+        return (value);                                          \
     }
 UNIFORM(zero, 0)
 UNIFORM(one, 1)

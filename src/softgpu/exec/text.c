@@ -2,7 +2,8 @@
 /*
  * What a kernel says: printf, and the sentence of a failed assert. And its heap.
  *
- * Formats and arguments are in memory that the kernel wrote, so every byte is looked up before it is read.
+ * Formats and arguments are in memory that the kernel wrote, so every byte is looked up before it
+ * is read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,11 +45,13 @@ static uint64_t argument(struct warp *warp, uint32_t offset, unsigned lane)
     uint64_t value = 0;
     uint64_t at = (uint64_t)stack[lane] + offset;
     if (at + sizeof(value) <= warp->local_stride)
-        memcpy(&value, (const void *)(uintptr_t)(warp->local + lane * warp->local_stride + at), sizeof(value));
+        memcpy(&value, (const void *)(uintptr_t)(warp->local + lane * warp->local_stride + at),
+               sizeof(value));
     return value;
 }
 
-static void set_result(struct warp *warp, uint32_t offset, unsigned lane, const void *value, size_t size)
+static void set_result(struct warp *warp, uint32_t offset, unsigned lane, const void *value,
+                       size_t size)
 {
     const uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);
     uint64_t at = (uint64_t)stack[lane] + offset;
@@ -114,7 +117,8 @@ static const char *take_while(const char *at, const char *set, struct conversion
 }
 
 /* A number or a star; limited, so that nobody asks us for gigabytes of blanks. */
-static const char *take_number(const char *at, struct conversion *conversion, struct arguments *arguments)
+static const char *take_number(const char *at, struct conversion *conversion,
+                               struct arguments *arguments)
 {
     long value = 0;
     if (*at == '*') {
@@ -132,7 +136,8 @@ static const char *take_number(const char *at, struct conversion *conversion, st
     return at;
 }
 
-static const char *take_conversion(const char *at, struct conversion *conversion, struct arguments *arguments)
+static const char *take_conversion(const char *at, struct conversion *conversion,
+                                   struct arguments *arguments)
 {
     *conversion = (struct conversion){.spec = "%", .length = 1};
     at = take_while(at, "-+ #0", conversion);
@@ -149,20 +154,22 @@ static const char *take_conversion(const char *at, struct conversion *conversion
     return *at ? at + 1 : at;
 }
 
-static void put_integer(struct output *output, struct conversion *conversion, struct arguments *arguments)
+static void put_integer(struct output *output, struct conversion *conversion,
+                        struct arguments *arguments)
 {
     char text[1200];
     bool is_signed = conversion->letter == 'd' || conversion->letter == 'i';
     uint64_t value = next_argument(arguments, conversion->is_long ? 8 : 4);
     if (!conversion->is_long && is_signed)
         value = (uint64_t)(int64_t)(int32_t)value;
-    snprintf(conversion->spec + conversion->length, sizeof(conversion->spec) - conversion->length, "ll%c",
-             conversion->letter);
+    snprintf(conversion->spec + conversion->length, sizeof(conversion->spec) - conversion->length,
+             "ll%c", conversion->letter);
     int length = snprintf(text, sizeof(text), conversion->spec, (long long)value);
     put(output, text, length > 0 ? strnlen(text, sizeof(text)) : 0);
 }
 
-static void put_double(struct output *output, struct conversion *conversion, struct arguments *arguments)
+static void put_double(struct output *output, struct conversion *conversion,
+                       struct arguments *arguments)
 {
     char text[1500];
     uint64_t bits = next_argument(arguments, 8);
@@ -173,7 +180,8 @@ static void put_double(struct output *output, struct conversion *conversion, str
     put(output, text, strlen(text));
 }
 
-static void put_string(struct output *output, struct conversion *conversion, struct arguments *arguments)
+static void put_string(struct output *output, struct conversion *conversion,
+                       struct arguments *arguments)
 {
     char text[1500], string[1024] = "(null)";
     uint64_t address = next_argument(arguments, 8);
@@ -184,7 +192,8 @@ static void put_string(struct output *output, struct conversion *conversion, str
     put(output, text, strlen(text));
 }
 
-static void put_character(struct output *output, struct conversion *conversion, struct arguments *arguments)
+static void put_character(struct output *output, struct conversion *conversion,
+                          struct arguments *arguments)
 {
     char text[1200];
     conversion->spec[conversion->length] = 'c';
@@ -192,7 +201,8 @@ static void put_character(struct output *output, struct conversion *conversion, 
     put(output, text, length > 0 && length < (int)sizeof(text) ? (size_t)length : 0);
 }
 
-static void put_pointer(struct output *output, struct conversion *conversion, struct arguments *arguments)
+static void put_pointer(struct output *output, struct conversion *conversion,
+                        struct arguments *arguments)
 {
     char text[1200];
     conversion->spec[conversion->length] = 'p';
@@ -200,7 +210,8 @@ static void put_pointer(struct output *output, struct conversion *conversion, st
     put(output, text, strlen(text));
 }
 
-static void put_conversion(struct output *output, struct conversion *conversion, struct arguments *arguments)
+static void put_conversion(struct output *output, struct conversion *conversion,
+                           struct arguments *arguments)
 {
     char letter = conversion->letter;
     if (letter == '%')
@@ -219,7 +230,8 @@ static void put_conversion(struct output *output, struct conversion *conversion,
         put(output, conversion->spec, conversion->length);
 }
 
-static int format_text(struct warp *warp, const char *format, uint64_t address, struct output *output)
+static int format_text(struct warp *warp, const char *format, uint64_t address,
+                       struct output *output)
 {
     struct arguments arguments = {.warp = warp, .next = address};
     output->length = 0;
@@ -268,12 +280,15 @@ void run_assert_fail(struct warp *warp, const struct insn *insn)
     {
         char text[1024];
         uint32_t thread = warp->index * LANES + lane;
-        snprintf(text, sizeof(text), "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
-                 line, function, block->index[0], block->index[1], block->index[2], thread % shape[0],
-                 thread / shape[0] % shape[1], thread / shape[0] / shape[1], message);
+        snprintf(text, sizeof(text),
+                 "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
+                 line, function, block->index[0], block->index[1], block->index[2],
+                 thread % shape[0], thread / shape[0] % shape[1], thread / shape[0] / shape[1],
+                 message);
         say(warp, SG_PRINT_ERROR, text, strlen(text));
     }
-    warp_fault(warp, insn, first, CUDA_ERROR_ASSERT, "assertion `%s` failed at %s:%u", message, file, line);
+    warp_fault(warp, insn, first, CUDA_ERROR_ASSERT, "assertion `%s` failed at %s:%u", message,
+               file, line);
 }
 
 /* ---- The heap ---- */
@@ -282,7 +297,8 @@ void run_malloc(struct warp *warp, const struct insn *insn)
 {
     EACH_ACTIVE_LANE
     {
-        uint64_t address = heap_allocate(warp->block->grid->launch.space, argument(warp, insn->a, lane));
+        uint64_t address =
+            heap_allocate(warp->block->grid->launch.space, argument(warp, insn->a, lane));
         set_result(warp, insn->d, lane, &address, sizeof(address));
     }
 }
@@ -293,8 +309,8 @@ void run_free(struct warp *warp, const struct insn *insn)
     {
         uint64_t address = argument(warp, insn->a, lane);
         if (address && !heap_release(warp->block->grid->launch.space, address)) {
-            warp_fault(warp, insn, lane, CUDA_ERROR_LAUNCH_FAILED, "free of 0x%llx, which malloc did not give",
-                       (unsigned long long)address);
+            warp_fault(warp, insn, lane, CUDA_ERROR_LAUNCH_FAILED,
+                       "free of 0x%llx, which malloc did not give", (unsigned long long)address);
             return;
         }
     }

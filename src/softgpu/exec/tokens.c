@@ -33,7 +33,8 @@ bool token_is(const struct tokens *tokens, unsigned index, const char *word)
 bool token_starts(const struct tokens *tokens, unsigned index, const char *word)
 {
     size_t length = strlen(word);
-    return index < tokens->count && tokens->length[index] >= length && memcmp(tokens->text[index], word, length) == 0;
+    return index < tokens->count && tokens->length[index] >= length &&
+           memcmp(tokens->text[index], word, length) == 0;
 }
 
 int token_find(const struct tokens *tokens, const char *word)

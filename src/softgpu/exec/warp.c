@@ -2,9 +2,10 @@
 /*
  * A warp's control flow: groups of lanes, and which one runs.
  *
- * The running group goes on until it reaches the next group's instruction (stop), and joins it there. All jumps come through
- * warp_branch, which keeps stop right. A group that uses up its budget lets the others run before it, although
- * they are not the lowest: else a lane that spins would keep the one it waits for from ever running.
+ * The running group goes on until it reaches the next group's instruction (stop), and joins it
+ * there. All jumps come through warp_branch, which keeps stop right. A group that uses up its
+ * budget lets the others run before it, although they are not the lowest: else a lane that spins
+ * would keep the one it waits for from ever running.
  */
 #include "core.h"
 
@@ -116,7 +117,8 @@ void warp_exit_lanes(struct warp *warp, uint32_t mask)
     barrier_recheck(warp->block);
 }
 
-/* Nobody else can run any more: those that wait for lanes which went elsewhere go on without them. */
+/* Nobody else can run any more: those that wait for lanes which went elsewhere go on without them.
+ */
 static bool give_up_waiting(struct warp *warp)
 {
     uint32_t waiting = warp->at_sync;

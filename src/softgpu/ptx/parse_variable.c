@@ -104,7 +104,7 @@ static uint64_t parse_dimensions(struct parser *parser, uint64_t element_size)
     while (lexer_accept(&parser->lexer, '[')) {
         uint64_t count = lexer_is(&parser->lexer, ']') ? 0 : parse_constant(parser);
         lexer_expect(&parser->lexer, ']');
-        if (count > MAX_VARIABLE_SIZE || size * count > MAX_VARIABLE_SIZE) {
+        if (count != 0 && size > MAX_VARIABLE_SIZE / count) {
             lexer_fail(&parser->lexer, "a variable is too large");
             return 0;
         }

@@ -43,7 +43,8 @@ void *machine_memory(struct machine *machine, size_t size)
     memset(piece->bytes, 0, size);
     piece->next = pieces;
     pieces = piece;
-    assert_int_equal(sg_space_add(machine->space, (uintptr_t)piece->bytes, size, SG_READ | SG_WRITE), 0);
+    assert_int_equal(
+        sg_space_add(machine->space, (uintptr_t)piece->bytes, size, SG_READ | SG_WRITE), 0);
     return piece->bytes;
 }
 
@@ -56,7 +57,8 @@ static void bind_variables(struct machine *machine)
         void *memory = machine_memory(machine, variable->size ? variable->size : 1);
         sg_instance_bind(machine->instance, i, (uintptr_t)memory);
     }
-    assert_int_equal(sg_instance_initialise(machine->instance, machine->log, sizeof(machine->log)), CUDA_SUCCESS);
+    assert_int_equal(sg_instance_initialise(machine->instance, machine->log, sizeof(machine->log)),
+                     CUDA_SUCCESS);
 }
 
 static struct machine *create(const char *text, size_t size)
@@ -165,9 +167,9 @@ CUresult machine_launch_3d(struct machine *machine, const char *kernel, const ui
     return end.result;
 }
 
-CUresult machine_launch(struct machine *machine, const char *kernel, uint32_t blocks, uint32_t threads,
-                        uint32_t dynamic_shared, void **params)
+CUresult machine_launch(struct machine *machine, const char *kernel, uint32_t blocks,
+                        uint32_t threads, uint32_t dynamic_shared, void **params)
 {
-    return machine_launch_3d(machine, kernel, (uint32_t[]){blocks, 1, 1}, (uint32_t[]){threads, 1, 1}, dynamic_shared,
-                             params);
+    return machine_launch_3d(machine, kernel, (uint32_t[]){blocks, 1, 1},
+                             (uint32_t[]){threads, 1, 1}, dynamic_shared, params);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small machine for tests of the compute core: one space, one engine, one module; launches wait for the end.
+ * A small machine for tests of the compute core: one space, one engine, one module; launches wait
+ * for the end.
  */
 #ifndef FUNNEL_TEST_MACHINE_H
 #define FUNNEL_TEST_MACHINE_H
@@ -29,8 +30,8 @@ void machine_destroy(struct machine *machine);
 void *machine_memory(struct machine *machine, size_t size);
 
 /* Launches and waits; params are pointers to the arguments, as for cuLaunchKernel. */
-CUresult machine_launch(struct machine *machine, const char *kernel, uint32_t blocks, uint32_t threads,
-                        uint32_t dynamic_shared, void **params);
+CUresult machine_launch(struct machine *machine, const char *kernel, uint32_t blocks,
+                        uint32_t threads, uint32_t dynamic_shared, void **params);
 CUresult machine_launch_3d(struct machine *machine, const char *kernel, const uint32_t grid[3],
                            const uint32_t block[3], uint32_t dynamic_shared, void **params);
 #endif

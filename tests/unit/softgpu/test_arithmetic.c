@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instructions against references written without looking at the handlers: bit by bit, or in wider types.
+ * Instructions against references written without looking at the handlers: bit by bit, or in wider
+ * types.
  *
- * Each row is one PTX instruction; a kernel around it reads a, b and c and writes d, for every combination of edge values
- * and for random ones.
+ * Each row is one PTX instruction; a kernel around it reads a, b and c and writes d, for every
+ * combination of edge values and for random ones.
  */
 #include "machine.h"
 
@@ -54,31 +55,73 @@ static uint64_t of64(double x)
 #define U32(x) ((uint64_t)(uint32_t)(x))
 #define REF(name) static uint64_t name(uint64_t a, uint64_t b, uint64_t c)
 
-REF(add32) { return U32(a + b); }
-REF(sub64) { return a - b; }
+REF(add32)
+{
+    return U32(a + b);
+}
+REF(sub64)
+{
+    return a - b;
+}
 REF(add_sat)
 {
     int64_t sum = S32(a) + S32(b);
     return U32(sum > 2147483647 ? 2147483647 : sum < -2147483648ll ? -2147483648ll : sum);
 }
-REF(mul_hi_u32) { return U32(U32(a) * U32(b) >> 32); }
-REF(mul_hi_s32) { return U32(S32(a) * S32(b) >> 32); }
-REF(mul_wide_s32) { return (uint64_t)(S32(a) * S32(b)); }
+REF(mul_hi_u32)
+{
+    return U32(U32(a) * U32(b) >> 32);
+}
+REF(mul_hi_s32)
+{
+    return U32(S32(a) * S32(b) >> 32);
+}
+REF(mul_wide_s32)
+{
+    return (uint64_t)(S32(a) * S32(b));
+}
 REF(mul_hi_u64)
 {
     uint64_t a0 = U32(a), a1 = a >> 32, b0 = U32(b), b1 = b >> 32;
     uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
     return a1 * b1 + (middle >> 32) + ((U32(middle) + a0 * b1) >> 32);
 }
-REF(mul_hi_s64) { return mul_hi_u64(a, b, c) - ((int64_t)a < 0 ? b : 0) - ((int64_t)b < 0 ? a : 0); }
-REF(mad_lo_s32) { return U32(S32(a) * S32(b) + S32(c)); }
-REF(mad_wide_u32) { return U32(a) * U32(b) + c; }
-REF(mul24) { return U32((a & 0xffffff) * (b & 0xffffff)); }
-REF(div_s32) { return S32(b) == 0 ? U32(-1) : U32(S32(a) / S32(b)); }
-REF(rem_u64) { return b ? a % b : a; }
-REF(sad_s32) { return U32(S32(c) + llabs(S32(a) - S32(b))); }
-REF(min_s32) { return U32(S32(a) < S32(b) ? a : b); }
-REF(max_u32) { return U32(a) > U32(b) ? U32(a) : U32(b); }
+REF(mul_hi_s64)
+{
+    return mul_hi_u64(a, b, c) - ((int64_t)a < 0 ? b : 0) - ((int64_t)b < 0 ? a : 0);
+}
+REF(mad_lo_s32)
+{
+    return U32(S32(a) * S32(b) + S32(c));
+}
+REF(mad_wide_u32)
+{
+    return U32(a) * U32(b) + c;
+}
+REF(mul24)
+{
+    return U32((a & 0xffffff) * (b & 0xffffff));
+}
+REF(div_s32)
+{
+    return S32(b) == 0 ? U32(-1) : U32(S32(a) / S32(b));
+}
+REF(rem_u64)
+{
+    return b ? a % b : a;
+}
+REF(sad_s32)
+{
+    return U32(S32(c) + llabs(S32(a) - S32(b)));
+}
+REF(min_s32)
+{
+    return U32(S32(a) < S32(b) ? a : b);
+}
+REF(max_u32)
+{
+    return U32(a) > U32(b) ? U32(a) : U32(b);
+}
 REF(popc64)
 {
     uint64_t count = 0;
@@ -108,7 +151,8 @@ REF(brev32)
         result |= (a >> i & 1) << (31 - i);
     return result;
 }
-static uint64_t extract(uint64_t x, unsigned position, unsigned length, unsigned width, bool is_signed)
+static uint64_t extract(uint64_t x, unsigned position, unsigned length, unsigned width,
+                        bool is_signed)
 {
     unsigned last = position + length - 1 < width - 1 ? position + length - 1 : width - 1;
     uint64_t sign = is_signed && length ? x >> last & 1 : 0, result = 0;
@@ -116,13 +160,34 @@ static uint64_t extract(uint64_t x, unsigned position, unsigned length, unsigned
         result |= (i < length && position + i < width ? x >> (position + i) & 1 : sign) << i;
     return result;
 }
-REF(bfe_u32) { return extract(a, b & 0xff, c & 0xff, 32, false); }
-REF(bfe_s32) { return extract(a, b & 0xff, c & 0xff, 32, true); }
-REF(bfe_s64) { return extract(a, b & 0xff, c & 0xff, 64, true); }
-REF(shl32) { return U32(b) > 31 ? 0 : U32(a << (b & 31)); }
-REF(shr_s32) { return U32(S32(a) >> (U32(b) > 31 ? 31 : b & 31)); }
-REF(shr_u64) { return U32(b) > 63 ? 0 : a >> (b & 63); }
-REF(shf_l_wrap) { return U32(c & 31 ? b << (c & 31) | U32(a) >> (32 - (c & 31)) : b); }
+REF(bfe_u32)
+{
+    return extract(a, b & 0xff, c & 0xff, 32, false);
+}
+REF(bfe_s32)
+{
+    return extract(a, b & 0xff, c & 0xff, 32, true);
+}
+REF(bfe_s64)
+{
+    return extract(a, b & 0xff, c & 0xff, 64, true);
+}
+REF(shl32)
+{
+    return U32(b) > 31 ? 0 : U32(a << (b & 31));
+}
+REF(shr_s32)
+{
+    return U32(S32(a) >> (U32(b) > 31 ? 31 : b & 31));
+}
+REF(shr_u64)
+{
+    return U32(b) > 63 ? 0 : a >> (b & 63);
+}
+REF(shf_l_wrap)
+{
+    return U32(c & 31 ? b << (c & 31) | U32(a) >> (32 - (c & 31)) : b);
+}
 REF(shf_r_clamp)
 {
     unsigned n = U32(c) > 32 ? 32 : (unsigned)c;
@@ -144,7 +209,8 @@ REF(lop3_96)
 {
     uint64_t result = 0;
     for (int i = 0; i < 32; i++)
-        result |= (uint64_t)(0x96 >> ((a >> i & 1) << 2 | (b >> i & 1) << 1 | (c >> i & 1)) & 1) << i;
+        result |= (uint64_t)(0x96 >> ((a >> i & 1) << 2 | (b >> i & 1) << 1 | (c >> i & 1)) & 1)
+                  << i;
     return result;
 }
 REF(dp4a_us)
@@ -155,12 +221,30 @@ REF(dp4a_us)
     return U32(sum);
 }
 
-REF(add_f32) { return of32(f32(a) + f32(b)); }
-REF(mul_f32) { return of32(f32(a) * f32(b)); }
-REF(fma_f32) { return of32(fmaf(f32(a), f32(b), f32(c))); }
-REF(div_f32) { return of32(f32(a) / f32(b)); }
-REF(rcp_f32) { return of32(1 / f32(a)); }
-REF(sqrt_f32) { return of32(sqrtf(f32(a))); }
+REF(add_f32)
+{
+    return of32(f32(a) + f32(b));
+}
+REF(mul_f32)
+{
+    return of32(f32(a) * f32(b));
+}
+REF(fma_f32)
+{
+    return of32(fmaf(f32(a), f32(b), f32(c)));
+}
+REF(div_f32)
+{
+    return of32(f32(a) / f32(b));
+}
+REF(rcp_f32)
+{
+    return of32(1 / f32(a));
+}
+REF(sqrt_f32)
+{
+    return of32(sqrtf(f32(a)));
+}
 REF(add_rz)
 {
     fesetround(FE_TOWARDZERO);
@@ -180,7 +264,10 @@ static float flushed(float x)
 {
     return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x;
 }
-REF(mul_ftz) { return of32(flushed(flushed(f32(a)) * flushed(f32(b)))); }
+REF(mul_ftz)
+{
+    return of32(flushed(flushed(f32(a)) * flushed(f32(b))));
+}
 REF(add_sat_f32)
 {
     float sum = f32(a) + f32(b);
@@ -200,19 +287,37 @@ REF(max_f32)
         return x != x ? of32(y) : of32(x);
     return x == y ? (signbit(x) ? of32(y) : of32(x)) : of32(x > y ? x : y);
 }
-REF(neg_f32) { return U32(a ^ 0x80000000); }
-REF(add_f64) { return of64(f64(a) + f64(b)); }
-REF(fma_f64) { return of64(fma(f64(a), f64(b), f64(c))); }
-REF(div_f64) { return of64(f64(a) / f64(b)); }
+REF(neg_f32)
+{
+    return U32(a ^ 0x80000000);
+}
+REF(add_f64)
+{
+    return of64(f64(a) + f64(b));
+}
+REF(fma_f64)
+{
+    return of64(fma(f64(a), f64(b), f64(c)));
+}
+REF(div_f64)
+{
+    return of64(f64(a) / f64(b));
+}
 REF(cvt_s32_f32)
 {
     double x = f32(a);
-    return x != x ? 0 : U32(x >= 2147483647 ? 2147483647 : x <= -2147483648.0 ? -2147483648ll : (int64_t)x);
+    return x != x ? 0
+                  : U32(x >= 2147483647      ? 2147483647
+                        : x <= -2147483648.0 ? -2147483648ll
+                                             : (int64_t)x);
 }
 REF(cvt_rni_s32_f32)
 {
     double x = rint(f32(a));
-    return x != x ? 0 : U32(x >= 2147483647 ? 2147483647 : x <= -2147483648.0 ? -2147483648ll : (int64_t)x);
+    return x != x ? 0
+                  : U32(x >= 2147483647      ? 2147483647
+                        : x <= -2147483648.0 ? -2147483648ll
+                                             : (int64_t)x);
 }
 REF(cvt_u8_f32)
 {
@@ -226,11 +331,26 @@ REF(cvt_s64_f64)
         return 1ull << 63;
     return x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? 1ull << 63 : (uint64_t)(int64_t)x;
 }
-REF(cvt_f32_s64) { return of32((float)(int64_t)a); }
-REF(cvt_f32_f64) { return of32((float)f64(a)); }
-REF(cvt_f64_f32) { return of64((double)f32(a)); }
-REF(cvt_s8) { return U32((int32_t)(int8_t)a); }
-REF(cvt_sat_u8_s32) { return S32(a) < 0 ? 0 : S32(a) > 255 ? 255 : U32(a); }
+REF(cvt_f32_s64)
+{
+    return of32((float)(int64_t)a);
+}
+REF(cvt_f32_f64)
+{
+    return of32((float)f64(a));
+}
+REF(cvt_f64_f32)
+{
+    return of64((double)f32(a));
+}
+REF(cvt_s8)
+{
+    return U32((int32_t)(int8_t)a);
+}
+REF(cvt_sat_u8_s32)
+{
+    return S32(a) < 0 ? 0 : S32(a) > 255 ? 255 : U32(a);
+}
 /* Half to float, built from the definition. */
 REF(cvt_f32_f16)
 {
@@ -257,10 +377,17 @@ REF(cvt_f16_f32)
     if (rounded < 0x1p-14)
         return sign | (uint64_t)(rounded / 0x1p-24);
     frexp(rounded, &exponent);
-    return sign | (uint64_t)((exponent + 14) << 10 | (int)(rounded / ldexp(1, exponent - 11) - 1024));
+    return sign |
+           (uint64_t)((exponent + 14) << 10 | (int)(rounded / ldexp(1, exponent - 11) - 1024));
 }
-REF(setp_ltu) { return !(f32(a) >= f32(b)); }
-REF(slct) { return S32(c) >= 0 ? U32(a) : U32(b); }
+REF(setp_ltu)
+{
+    return !(f32(a) >= f32(b));
+}
+REF(slct)
+{
+    return S32(c) >= 0 ? U32(a) : U32(b);
+}
 
 static const struct row rows[] = {
     {"add.s32", "b32", "b32", "b32", NULL, add32},
@@ -344,32 +471,75 @@ static void write_kernel(const struct row *row, char *text, size_t size)
         snprintf(last, sizeof(last), ", %s", blank + 1);
         *blank = '\0';
     }
-    int at = snprintf(text, size,
-                      ".version 8.0\n.target sm_80\n.address_size 64\n"
-                      ".visible .entry k(.param .u64 pd, .param .u64 pa, .param .u64 pb, .param .u64 pc)\n{\n"
-                      ".reg .pred %%p;\n.reg .b64 %%at<8>;\n.reg .b32 %%r<8>;\n.reg .%s %%d;\n"
-                      "mov.u32 %%r0, %%tid.x;\nmov.u32 %%r1, %%ctaid.x;\nmov.u32 %%r2, %%ntid.x;\n"
-                      "mad.lo.u32 %%r0, %%r1, %%r2, %%r0;\n",
-                      predicate ? "b32" : row->d);
+    int at = snprintf(
+        text, size,
+        ".version 8.0\n.target sm_80\n.address_size 64\n"
+        ".visible .entry k(.param .u64 pd, .param .u64 pa, .param .u64 pb, .param .u64 pc)\n{\n"
+        ".reg .pred %%p;\n.reg .b64 %%at<8>;\n.reg .b32 %%r<8>;\n.reg .%s %%d;\n"
+        "mov.u32 %%r0, %%tid.x;\nmov.u32 %%r1, %%ctaid.x;\nmov.u32 %%r2, %%ntid.x;\n"
+        "mad.lo.u32 %%r0, %%r1, %%r2, %%r0;\n",
+        predicate ? "b32" : row->d);
     for (int i = 0; i < 3 && types[i]; i++)
-        at += snprintf(text + at, size - at,
-                       ".reg .%s %%%c;\nld.param.u64 %%at%d, [p%c];\nmad.wide.u32 %%at%d, %%r0, 8, %%at%d;\n"
-                       "ld.global.b%u %%%c, [%%at%d];\n",
-                       types[i], 'a' + i, i, 'a' + i, i, i, 8 * size_of(types[i]), 'a' + i, i);
+        at += snprintf(
+            text + at, size - at,
+            ".reg .%s %%%c;\nld.param.u64 %%at%d, [p%c];\nmad.wide.u32 %%at%d, %%r0, 8, %%at%d;\n"
+            "ld.global.b%u %%%c, [%%at%d];\n",
+            types[i], 'a' + i, i, 'a' + i, i, i, 8 * size_of(types[i]), 'a' + i, i);
     at += snprintf(text + at, size - at, "%s %s", opcode, predicate ? "%p" : "%d");
     for (int i = 0; i < 3 && types[i]; i++)
         at += snprintf(text + at, size - at, ", %%%c", 'a' + i);
     snprintf(text + at, size - at,
-             "%s;\n%sld.param.u64 %%at3, [pd];\nmad.wide.u32 %%at3, %%r0, 8, %%at3;\nst.global.b%u [%%at3], %%d;\nret;\n}\n",
+             "%s;\n%sld.param.u64 %%at3, [pd];\nmad.wide.u32 %%at3, %%r0, 8, %%at3;\nst.global.b%u "
+             "[%%at3], %%d;\nret;\n}\n",
              last, predicate ? "selp.b32 %d, 1, 0, %p;\n" : "", 8 * size_of(row->d));
 }
 
 static const uint64_t edges[] = {
-    0, 1, 2, 31, 32, 33, 63, 64, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0x7c00, 0xfc01, 0x3c00, 0x0400, 0x03ff,
-    0x7fffffff, 0x80000000, 0xffffffff, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0x00000001,
-    0x807fffff, 0x00800000, 0x4f000000, 0xcf000000, 0x477fefff, 0x33000000, 0x33000001, 0x387fc000,
-    0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff, 0x3ff0000000000000, 0x7ff0000000000000,
-    0xfff0000000000000, 0x7ff8000000000000, 0x0000000000000001, 0x43e0000000000000, 0x36a0000000000000,
+    0,
+    1,
+    2,
+    31,
+    32,
+    33,
+    63,
+    64,
+    0x7f,
+    0x80,
+    0xff,
+    0x7fff,
+    0x8000,
+    0x7c00,
+    0xfc01,
+    0x3c00,
+    0x0400,
+    0x03ff,
+    0x7fffffff,
+    0x80000000,
+    0xffffffff,
+    0x3f800000,
+    0xbf800000,
+    0x7f800000,
+    0xff800000,
+    0x7fc00000,
+    0x00000001,
+    0x807fffff,
+    0x00800000,
+    0x4f000000,
+    0xcf000000,
+    0x477fefff,
+    0x33000000,
+    0x33000001,
+    0x387fc000,
+    0x7fffffffffffffff,
+    0x8000000000000000,
+    0xffffffffffffffff,
+    0x3ff0000000000000,
+    0x7ff0000000000000,
+    0xfff0000000000000,
+    0x7ff8000000000000,
+    0x0000000000000001,
+    0x43e0000000000000,
+    0x36a0000000000000,
     0x47efffffe0000000,
 };
 #define EDGES (sizeof(edges) / sizeof(edges[0]))
@@ -380,7 +550,8 @@ static void fill_inputs(uint64_t *a, uint64_t *b, uint64_t *c)
     for (unsigned i = 0; i < COUNT; i++) {
         uint64_t random[3];
         for (int j = 0; j < 3; j++)
-            random[j] = (uint64_t)unit_random(&seed) << 33 ^ (uint64_t)unit_random(&seed) << 16 ^ unit_random(&seed);
+            random[j] = (uint64_t)unit_random(&seed) << 33 ^ (uint64_t)unit_random(&seed) << 16 ^
+                        unit_random(&seed);
         bool edge = i < EDGES * EDGES;
         a[i] = edge ? edges[i % EDGES] : random[0];
         b[i] = edge ? edges[i / EDGES] : random[1] >> (i % 3 ? 0 : 58);
@@ -432,6 +603,7 @@ int main(void)
     enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
     struct CMUnitTest tests[ROWS];
     for (unsigned i = 0; i < ROWS; i++)
-        tests[i] = (struct CMUnitTest){.name = rows[i].opcode, .test_func = test_row, .initial_state = (void *)&rows[i]};
+        tests[i] = (struct CMUnitTest){
+            .name = rows[i].opcode, .test_func = test_row, .initial_state = (void *)&rows[i]};
     return _cmocka_run_group_tests("arithmetic", tests, ROWS, NULL, NULL);
 }

@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUN(machine, kernel, blocks, threads, shared, ...)                                                            \
-    do {                                                                                                              \
-        CUresult run_result = machine_launch(machine, kernel, blocks, threads, shared, (void *[]){__VA_ARGS__});      \
-        if (run_result != CUDA_SUCCESS)                                                                               \
-            fail_msg("%s: %d: %s", kernel, run_result, (machine)->sentence);                                          \
+#define RUN(machine, kernel, blocks, threads, shared, ...)                                     \
+    do {                                                                                       \
+        CUresult run_result =                                                                  \
+            machine_launch(machine, kernel, blocks, threads, shared, (void *[]){__VA_ARGS__}); \
+        if (run_result != CUDA_SUCCESS)                                                        \
+            fail_msg("%s: %d: %s", kernel, run_result, (machine)->sentence);                   \
     } while (0)
 
 static float unit_float(uint64_t *state)
@@ -50,8 +51,8 @@ static void test_matmul(void **state)
         a[i] = unit_float(&seed);
         b[i] = unit_float(&seed);
     }
-    CUresult result = machine_launch_3d(machine, "matmul", (uint32_t[]){n / 16, n / 16, 1}, (uint32_t[]){16, 16, 1}, 0,
-                                        (void *[]){&a, &b, &c, &n});
+    CUresult result = machine_launch_3d(machine, "matmul", (uint32_t[]){n / 16, n / 16, 1},
+                                        (uint32_t[]){16, 16, 1}, 0, (void *[]){&a, &b, &c, &n});
     assert_int_equal(result, CUDA_SUCCESS);
     for (int row = 0; row < n; row++) {
         for (int column = 0; column < n; column++) {
@@ -152,8 +153,9 @@ static void test_divergence(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vector_add), cmocka_unit_test(test_matmul), cmocka_unit_test(test_reduction),
-        cmocka_unit_test(test_histogram),  cmocka_unit_test(test_nbody),  cmocka_unit_test(test_divergence),
+        cmocka_unit_test(test_vector_add), cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_reduction),  cmocka_unit_test(test_histogram),
+        cmocka_unit_test(test_nbody),      cmocka_unit_test(test_divergence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The execution model, feature by feature, with what nvcc makes of features.cu: as usual and with -G.
+ * The execution model, feature by feature, with what nvcc makes of features.cu: as usual and with
+ * -G.
  */
 #include "machine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define RUN(machine, kernel, blocks, threads, ...)                                                                    \
-    do {                                                                                                              \
-        CUresult run_result = machine_launch(machine, kernel, blocks, threads, 0, (void *[]){__VA_ARGS__});           \
-        if (run_result != CUDA_SUCCESS)                                                                               \
-            fail_msg("%s: %d: %s", kernel, run_result, (machine)->sentence);                                          \
+#define RUN(machine, kernel, blocks, threads, ...)                                        \
+    do {                                                                                  \
+        CUresult run_result =                                                             \
+            machine_launch(machine, kernel, blocks, threads, 0, (void *[]){__VA_ARGS__}); \
+        if (run_result != CUDA_SUCCESS)                                                   \
+            fail_msg("%s: %d: %s", kernel, run_result, (machine)->sentence);              \
     } while (0)
 
 static struct machine *start(void **state)
@@ -172,7 +174,8 @@ static void test_assert(void **state)
     RUN(machine, "check", 1, 32, &n);
     n = 5;
     assert_int_equal(machine_launch(machine, "check", 1, 1, 0, (void *[]){&n}), CUDA_ERROR_ASSERT);
-    assert_non_null(strstr(machine->printed, "block: [0,0,0], thread: [0,0,0] Assertion `n > 5` failed."));
+    assert_non_null(
+        strstr(machine->printed, "block: [0,0,0], thread: [0,0,0] Assertion `n > 5` failed."));
     machine_destroy(machine);
 }
 
@@ -192,8 +195,8 @@ static void test_heap(void **state)
 
 /* ---- Faults ---- */
 
-static void expect_fault(struct machine *machine, CUresult result, CUresult expected, const char *kernel,
-                         const char *words)
+static void expect_fault(struct machine *machine, CUresult result, CUresult expected,
+                         const char *kernel, const char *words)
 {
     assert_int_equal(result, expected);
     assert_non_null(strstr(machine->sentence, kernel));
@@ -207,7 +210,8 @@ static void test_illegal_address(void **state)
     int *memory = machine_memory(machine, 64);
     int *beyond = memory + 16;
     CUresult result = machine_launch(machine, "store_at", 3, 1, 0, (void *[]){&beyond});
-    expect_fault(machine, result, CUDA_ERROR_ILLEGAL_ADDRESS, "kernel store_at", "an illegal write of 4 bytes");
+    expect_fault(machine, result, CUDA_ERROR_ILLEGAL_ADDRESS, "kernel store_at",
+                 "an illegal write of 4 bytes");
     int *odd = (int *)((char *)memory + 2);
     result = machine_launch(machine, "store_at", 1, 1, 0, (void *[]){&odd});
     expect_fault(machine, result, CUDA_ERROR_MISALIGNED_ADDRESS, "thread (0,0,0)", "misaligned");
@@ -235,9 +239,12 @@ static void test_bad_shapes(void **state)
     struct machine *machine = start(state);
     int *memory = machine_memory(machine, 64);
     void *params[] = {&memory};
-    assert_int_equal(machine_launch(machine, "store_at", 1, 1025, 0, params), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(machine_launch(machine, "store_at", 0, 1, 0, params), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(machine_launch(machine, "store_at", 1, 1, 1 << 20, params), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(machine_launch(machine, "store_at", 1, 1025, 0, params),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(machine_launch(machine, "store_at", 0, 1, 0, params),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(machine_launch(machine, "store_at", 1, 1, 1 << 20, params),
+                     CUDA_ERROR_INVALID_VALUE);
     machine_destroy(machine);
 }
 
@@ -270,17 +277,23 @@ static void test_abort(void **state)
     machine_destroy(machine);
 }
 
-#define BOTH(test)                                                                                                    \
-    {#test, test, NULL, NULL, "features.ptx"},                                                                        \
-    {#test " -G", test, NULL, NULL, "features_debug.ptx"}
+#define BOTH(test)                                          \
+    {#test, test, NULL, NULL, "features.ptx"},              \
+    {                                                       \
+#test " -G", test, NULL, NULL, "features_debug.ptx" \
+    }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(test_structs),         BOTH(test_pointers),      BOTH(test_recursion),  BOTH(test_local_array),
-        BOTH(test_choices),         BOTH(test_votes),         BOTH(test_atomics),    BOTH(test_lock),
-        BOTH(test_rendezvous),      BOTH(test_barriers),      BOTH(test_print),      BOTH(test_assert),
-        BOTH(test_heap),            BOTH(test_illegal_address), BOTH(test_shared_beyond), BOTH(test_bad_shapes),
+        BOTH(test_structs),       BOTH(test_pointers),
+        BOTH(test_recursion),     BOTH(test_local_array),
+        BOTH(test_choices),       BOTH(test_votes),
+        BOTH(test_atomics),       BOTH(test_lock),
+        BOTH(test_rendezvous),    BOTH(test_barriers),
+        BOTH(test_print),         BOTH(test_assert),
+        BOTH(test_heap),          BOTH(test_illegal_address),
+        BOTH(test_shared_beyond), BOTH(test_bad_shapes),
         BOTH(test_abort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

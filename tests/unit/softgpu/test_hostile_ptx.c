@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text that is not a program: every mistake is an error with a line, and none costs more than the text is long.
+ * Text that is not a program: every mistake is an error with a line, and none costs more than the
+ * text is long.
  */
 #include "machine.h"
 
@@ -9,7 +10,9 @@
 #include <string.h>
 
 #define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
-#define KERNEL(body) HEAD ".entry k(.param .u64 p)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\n.reg .pred %p<2>;\n" body "\n}\n"
+#define KERNEL(body)                                                                    \
+    HEAD ".entry k(.param .u64 p)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\n.reg .pred " \
+         "%p<2>;\n" body "\n}\n"
 
 static CUresult load(const char *text, size_t size, char *log, size_t log_size)
 {
@@ -37,7 +40,8 @@ static void test_sentences(void **state)
     expect("\177ELF", CUDA_ERROR_INVALID_PTX, "line 1");
     expect(".version 8.0\n.target sm_100\n", CUDA_ERROR_NO_BINARY_FOR_GPU, "sm_100");
     expect(KERNEL("frob.u32 %r1, %r2;"), CUDA_ERROR_NOT_SUPPORTED, "line 9, in k: frob.u32");
-    expect(KERNEL("wgmma.fence.sync.aligned;"), CUDA_ERROR_NOT_SUPPORTED, "wgmma.fence.sync.aligned");
+    expect(KERNEL("wgmma.fence.sync.aligned;"), CUDA_ERROR_NOT_SUPPORTED,
+           "wgmma.fence.sync.aligned");
     expect(KERNEL("add.u32 %r1, %r9, 1;"), CUDA_ERROR_NOT_SUPPORTED, "%r9");
     expect(KERNEL("add.u32 %r1, %r2;"), CUDA_ERROR_INVALID_PTX, "number of operands");
     expect(KERNEL("add.u32 %r1, %r2"), CUDA_ERROR_INVALID_PTX, "expected ';'");
@@ -48,7 +52,8 @@ static void test_sentences(void **state)
     expect(KERNEL("call missing;"), CUDA_ERROR_INVALID_PTX, "not declared");
     expect(KERNEL("call k;"), CUDA_ERROR_INVALID_PTX, "a kernel cannot be called");
     expect(KERNEL(".reg .b32 %r<4>; L: L: ret;"), CUDA_ERROR_INVALID_PTX, "declared twice");
-    expect(HEAD ".extern .func f;\n.entry k() { call f; }", CUDA_ERROR_NOT_FOUND, "declared but not defined");
+    expect(HEAD ".extern .func f;\n.entry k() { call f; }", CUDA_ERROR_NOT_FOUND,
+           "declared but not defined");
     expect(HEAD ".global .b8 x[2] = {1, 2, 3};", CUDA_ERROR_INVALID_PTX, "more initial values");
     expect(HEAD ".global .b32 x = nothing;", CUDA_ERROR_INVALID_PTX, "not declared");
     expect(HEAD ".global .align 3 .b32 x;", CUDA_ERROR_INVALID_PTX, "power of two");
@@ -66,8 +71,8 @@ static void test_sizes(void **state)
 /* Brackets of every kind, as deep as the text allows. */
 static void test_depth(void **state)
 {
-    static const char *const starts[] = {KERNEL("{"), HEAD ".global .b32 x = ", HEAD ".global .b32 x[4] = ",
-                                         KERNEL("mov.u32 %r1, ")};
+    static const char *const starts[] = {KERNEL("{"), HEAD ".global .b32 x = ",
+                                         HEAD ".global .b32 x[4] = ", KERNEL("mov.u32 %r1, ")};
     static const char brackets[] = "{({-";
     for (unsigned i = 0; i < 4; i++) {
         size_t size = 100000, head = strlen(starts[i]) - (i == 0 || i == 3 ? 3 : 0);
@@ -84,8 +89,10 @@ static void test_depth(void **state)
 static void test_endless_recursion(void **state)
 {
     struct machine *machine = machine_create_from(
-        HEAD ".func f(.param .b32 x);\n.func f(.param .b32 x)\n{\n.param .b32 y;\nst.param.b32 [y], 1;\n"
-             "call f, (y);\nret;\n}\n.entry k() { .param .b32 z; st.param.b32 [z], 1; call f, (z); ret; }\n");
+        HEAD
+        ".func f(.param .b32 x);\n.func f(.param .b32 x)\n{\n.param .b32 y;\nst.param.b32 [y], 1;\n"
+        "call f, (y);\nret;\n}\n.entry k() { .param .b32 z; st.param.b32 [z], 1; call f, (z); ret; "
+        "}\n");
     assert_int_equal(machine_launch(machine, "k", 1, 32, 0, NULL), CUDA_ERROR_HARDWARE_STACK_ERROR);
     machine_destroy(machine);
 }
@@ -95,15 +102,19 @@ static void test_bad_jumps(void **state)
     struct machine *machine = machine_create_from(
         HEAD ".entry k(.param .u64 p)\n{\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\n"
              "proto: .callprototype _ ();\ncall %rd1, (), proto;\nret;\n}\n"
-             ".entry table(.param .u32 p)\n{\n.reg .b32 %r<2>;\nld.param.u32 %r1, [p];\nT: .branchtargets A, B;\n"
+             ".entry table(.param .u32 p)\n{\n.reg .b32 %r<2>;\nld.param.u32 %r1, [p];\nT: "
+             ".branchtargets A, B;\n"
              "brx.idx %r1, T;\nA: ret;\nB: ret;\n}\n.entry halt() { trap; }\n"
-             ".entry apart() { .reg .b32 %r<2>; .reg .pred %p; mov.u32 %r1, %tid.x; setp.lt.u32 %p, %r1, 32;\n"
+             ".entry apart() { .reg .b32 %r<2>; .reg .pred %p; mov.u32 %r1, %tid.x; setp.lt.u32 "
+             "%p, %r1, 32;\n"
              "@%p bar.sync 1, 64; ret; }\n");
     uint64_t pointers[] = {0, 1, 0xf000000000000000, 0xf000000000000001, UINT64_MAX};
     for (unsigned i = 0; i < 5; i++)
-        assert_int_equal(machine_launch(machine, "k", 1, 32, 0, (void *[]){&pointers[i]}), CUDA_ERROR_INVALID_PC);
+        assert_int_equal(machine_launch(machine, "k", 1, 32, 0, (void *[]){&pointers[i]}),
+                         CUDA_ERROR_INVALID_PC);
     uint32_t index = 2;
-    assert_int_equal(machine_launch(machine, "table", 1, 32, 0, (void *[]){&index}), CUDA_ERROR_ILLEGAL_INSTRUCTION);
+    assert_int_equal(machine_launch(machine, "table", 1, 32, 0, (void *[]){&index}),
+                     CUDA_ERROR_ILLEGAL_INSTRUCTION);
     index = 1;
     assert_int_equal(machine_launch(machine, "table", 1, 32, 0, (void *[]){&index}), CUDA_SUCCESS);
     assert_int_equal(machine_launch(machine, "halt", 1, 1, 0, NULL), CUDA_ERROR_LAUNCH_FAILED);
@@ -138,8 +149,9 @@ static void test_damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sentences), cmocka_unit_test(test_sizes),     cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_endless_recursion), cmocka_unit_test(test_bad_jumps), cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_sentences), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_depth),     cmocka_unit_test(test_endless_recursion),
+        cmocka_unit_test(test_bad_jumps), cmocka_unit_test(test_damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
