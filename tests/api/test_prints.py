@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What kernels print comes out of the program that launched them, all of it and nothing else, in time.
+Run as: python3 test_prints.py BUILD [unittest options]."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+BUILD = None
+DEVICE = os.environ.get("FUNNEL_TEST_DEVICE", "soft")
+PATIENCE = 120
+LINE = re.compile(r"block (\d+) of (\d+) says (\d+), hello, ([\d.]+) and x")
+
+
+class Prints(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="fnl-", dir="/tmp")
+        self.environment = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.folder.name + "/pipe",
+                                CUDA_MPS_LOG_DIRECTORY=self.folder.name + "/log")
+        self.funnel = os.path.join(BUILD, "bin/funnel")
+        self.addCleanup(self.folder.cleanup)
+        self.addCleanup(self.stop)
+
+    def stop(self):
+        subprocess.run([self.funnel, "stop", "--force"], env=self.environment, timeout=PATIENCE,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def begin(self, *arguments):
+        command = [self.funnel, "run", "-q", "--device", DEVICE, "--",
+                   os.path.join(BUILD, "tests/api/talks"), *map(str, arguments)]
+        return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def end(self, process):
+        out, errors = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 0, out[-2000:] + errors)
+        return out, errors
+
+    def check_rounds(self, text, number, rounds, blocks):
+        """Each round's lines are between its own heading and the next one."""
+        heading, *parts = re.split(r"^round \d+\n", text, flags=re.M)
+        self.assertEqual(heading, "")
+        self.assertEqual(len(parts), rounds)
+        self.assertTrue(parts[-1].endswith("end\n"), parts[-1][-200:])
+        parts[-1] = parts[-1][:-len("end\n")]
+        for part in parts:
+            self.check_part(part, number, blocks)
+
+    def check_part(self, part, number, blocks):
+        seen = set()
+        for line in part.splitlines():
+            match = LINE.fullmatch(line)
+            self.assertIsNotNone(match, line)
+            block = int(match[1])
+            self.assertEqual((int(match[2]), int(match[3])), (blocks, number + block))
+            seen.add(block)
+        self.assertEqual(seen, set(range(blocks)))
+
+    def test_alone(self):
+        out, _ = self.end(self.begin(1000, 20, 10))
+        self.check_rounds(out, 1000, 20, 10)
+
+    def test_several_at_once_never_mix(self):
+        numbers = [1000000 * (i + 1) for i in range(4)]
+        programs = [self.begin(number, 40, 20) for number in numbers]
+        texts = [None] * len(programs)
+
+        def collect(i):
+            texts[i] = programs[i].communicate(timeout=PATIENCE)
+
+        threads = [threading.Thread(target=collect, args=(i,)) for i in range(len(programs))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for number, program, (out, errors) in zip(numbers, programs, texts):
+            self.assertEqual(program.returncode, 0, errors)
+            self.check_rounds(out, number, 40, 20)
+
+    def test_a_megabyte_arrives_whole(self):
+        out, _ = self.end(self.begin(1000000, 1, 22000))
+        self.assertGreater(len(out), 1 << 20)
+        self.check_rounds(out, 1000000, 1, 22000)
+
+    def test_who_only_asks_gets_all_of_it(self):
+        out, _ = self.end(self.begin(5000, 2, 4000, "asks"))
+        self.check_rounds(out, 5000, 2, 4000)
+
+    def test_a_program_killed_in_the_middle(self):
+        victim = self.begin(1000000, 1000000, 500)
+        other = self.begin(5000000, 30, 20)
+        victim.stdout.read(100000)  # it has come as far as printing, and now nobody reads it
+        time.sleep(0.2)
+        victim.send_signal(signal.SIGKILL)
+        out, _ = self.end(other)
+        self.check_rounds(out, 5000000, 30, 20)
+        victim.communicate(timeout=PATIENCE)
+        out, _ = self.end(self.begin(7000000, 3, 20))
+        self.check_rounds(out, 7000000, 3, 20)
+
+    def test_failed_assertion(self):
+        out, errors = self.end(self.begin(2, 1, 3, "assert"))
+        self.assertIn("round 0\n", out)
+        self.assertIn("block 0 of 1 says 2,", out)
+        self.assertRegex(errors, r"kernels\.cu:\d+: .*number == 1")
+
+
+if __name__ == "__main__":
+    BUILD = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
