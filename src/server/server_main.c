@@ -87,7 +87,9 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
 /* A library preloaded into programs is our own client; the real driver must not meet it here. */
 static void shed_preload(char **argv)
 {
-    if (!getenv("LD_PRELOAD"))
+    const char *preload = getenv("LD_PRELOAD");
+
+    if (!preload || !strstr(preload, "libcuda.so"))
         return;
     unsetenv("LD_PRELOAD");
     execv("/proc/self/exe", argv);
