@@ -6,6 +6,8 @@
  */
 #include <string.h>
 
+#include "batch.h"
+#include "launch.h"
 #include "objects.h"
 #include "server_dispatch.h"
 #include "stream.h"
@@ -80,37 +82,54 @@ static bool check_params(struct session *session, const struct wire_cuLaunchKern
     return false;
 }
 
-static CUresult launch(const struct wire_cuLaunchKernelEx *in, const struct function *function,
-                       const struct stream *stream, CUlaunchAttribute *attributes, unsigned count)
+struct launch launch_of(const struct wire_cuLaunchKernelEx *in, struct function *function)
 {
-    size_t params_size = in->params_size;
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)in->params,
+    return (struct launch){
+        .function = function,
+        .grid = {in->gridDimX, in->gridDimY, in->gridDimZ},
+        .block = {in->blockDimX, in->blockDimY, in->blockDimZ},
+        .shared = in->sharedMemBytes,
+        .params_size = in->params_size,
+        .params = in->params,
+    };
+}
+
+static CUresult launch_with(const struct launch *launch, const struct stream *stream,
+                            CUlaunchAttribute *attributes, unsigned count)
+{
+    size_t params_size = launch->params_size;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)launch->params,
                      CU_LAUNCH_PARAM_BUFFER_SIZE, &params_size, CU_LAUNCH_PARAM_END};
     CUlaunchConfig config = {
-        .gridDimX = in->gridDimX,
-        .gridDimY = in->gridDimY,
-        .gridDimZ = in->gridDimZ,
-        .blockDimX = in->blockDimX,
-        .blockDimY = in->blockDimY,
-        .blockDimZ = in->blockDimZ,
-        .sharedMemBytes = in->sharedMemBytes,
+        .gridDimX = launch->grid[0],
+        .gridDimY = launch->grid[1],
+        .gridDimZ = launch->grid[2],
+        .blockDimX = launch->block[0],
+        .blockDimY = launch->block[1],
+        .blockDimZ = launch->block[2],
+        .sharedMemBytes = launch->shared,
         .hStream = stream->driver,
         .attrs = attributes,
         .numAttrs = count,
     };
 
-    return driver.cuLaunchKernelEx(&config, function->driver, NULL, params_size ? extra : NULL);
+    return driver.cuLaunchKernelEx(&config, launch->function->driver, NULL,
+                                   params_size ? extra : NULL);
 }
 
-static CUresult launch_announced(const struct wire_cuLaunchKernelEx *in,
-                                 const struct function *function, struct stream *stream,
+CUresult launch_plain(const struct launch *launch, const struct stream *stream)
+{
+    return launch_with(launch, stream, NULL, 0);
+}
+
+static CUresult launch_announced(const struct launch *launch, struct stream *stream,
                                  CUlaunchAttribute *attributes, unsigned count)
 {
     CUresult result = device_print_begin(stream->session);
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = launch(in, function, stream, attributes, count);
+    result = launch_with(launch, stream, attributes, count);
     device_print_end(stream);
     return result;
 }
@@ -120,17 +139,22 @@ CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLau
 {
     CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES_MAX];
     unsigned count = 0;
-    CUresult result = check_params(session, in, f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 
+    if (batch_add(session, in, f, hStream))
+        return CUDA_SUCCESS;
+    batch_flush(session);
+
+    const struct launch launch = launch_of(in, f);
+    CUresult result = check_params(session, in, f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && in->attributes_size)
         result = filter_attributes(session, "cuLaunchKernel", in->attributes, in->attributes_size,
                                    attributes, &count);
     if (result == CUDA_SUCCESS)
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
-        result = f->module->prints ? launch_announced(in, f, hStream, attributes, count)
-                                   : launch(in, f, hStream, attributes, count);
-    session_launched(session, in->f, f->name);
+        result = f->module->prints ? launch_announced(&launch, hStream, attributes, count)
+                                   : launch_with(&launch, hStream, attributes, count);
+    session_launched(session, 1, in->f, f->name);
     return stream_end(hStream, in->seq, result);
 }
 

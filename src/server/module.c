@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "objects.h"
 #include "server_dispatch.h"
+#include "stream.h"
 
 #define JIT_OPTIONS_MAX 32u
 #define ERROR_LOG_SIZE 4096u
@@ -191,10 +192,20 @@ CUresult serve_cuLibraryLoadData(struct session *session, const struct wire_cuLi
     return result;
 }
 
+/* Graphs keep the driver's functions. */
+static void forget_chains(struct session *session, const struct module *module)
+{
+    struct session_device *home = &session->device[module->device->ordinal];
+
+    list_for_each(struct stream, stream, &home->streams, link)
+        chains_forget_module(&stream->chains, module);
+}
+
 void module_destroy(struct session *session, struct module *module)
 {
     if (!module)
         return;
+    forget_chains(session, module);
     list_for_each_safe(struct function, function, &module->functions, link)
         function_destroy(session, function);
     memory_forget_module(session, module);

@@ -27,6 +27,7 @@ struct function {
     CUfunction driver;
     uint64_t handle;
     uint32_t params_size; /* bytes of the packed parameter buffer */
+    bool unchained;       /* the driver does not take it into a graph */
     char name[];
 };
 

@@ -6,6 +6,7 @@
 #include "server.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -199,10 +200,19 @@ int server_listen(struct server *server, const char *path)
     return loop_watch_readable(server->loop, server->listen_fd, on_caller, server) ? 0 : -ENOMEM;
 }
 
+/* The switches for those who hunt a fault. */
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+
+    return value && *value && strcmp(value, "0") != 0;
+}
+
 int server_init(struct server *server)
 {
     pthread_mutex_init(&server->lock, NULL);
     list_init(&server->sessions);
+    server->no_batching = is_set("FUNNEL_NO_LAUNCH_BATCHING");
     server->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->done_fd < 0)
         return -errno;

@@ -23,6 +23,7 @@ struct server {
     enum driver_kind driver_kind;
     unsigned clients_max;
     atomic_bool faulted;
+    bool no_batching; /* every launch by itself: FUNNEL_NO_LAUNCH_BATCHING */
 
     struct loop *loop;
     struct watch *control_watch;

@@ -202,9 +202,13 @@ void session_remove(struct session *session, enum wire_handle kind, uint64_t han
     handles_remove(&session->objects, kind, handle);
 }
 
-void session_launched(struct session *session, uint64_t function, const char *kernel)
+void session_launched(struct session *session, unsigned count, uint64_t function,
+                      const char *kernel)
 {
-    atomic_fetch_add_explicit(&session->launches, 1, memory_order_relaxed);
+    /* Nobody else writes it, so this need not be one step. */
+    uint_fast64_t so_far = atomic_load_explicit(&session->launches, memory_order_relaxed);
+
+    atomic_store_explicit(&session->launches, so_far + count, memory_order_relaxed);
     if (session->last_function == function)
         return;
     session->last_function = function;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "batch.h"
 #include "channel.h"
 #include "device.h"
 #include "device_print.h"
@@ -99,6 +100,7 @@ struct session {
     uint32_t last_share;
     struct ranges extents; /* struct granule: every range that the client may copy to or from */
     unsigned streams, events, modules, functions;
+    struct batch batch; /* launches not made yet */
     struct list blobs; /* struct blob: received, and not asked for yet */
     unsigned blob_count;
     uint32_t gate_seq[GPU_REGION_GATES]; /* what streams wait for in each gate word */
@@ -149,8 +151,9 @@ CUresult session_enter(struct session *session, const struct device *device);
 /* The device with this number, or NULL and a sentence. */
 const struct device *session_find_device(struct session *session, const char *call, uint32_t index);
 
-/* Notes a launch, for the counters and for fault reports. */
-void session_launched(struct session *session, uint64_t function, const char *kernel);
+/* Notes launches, for the counters and for fault reports; the last was of this function. */
+void session_launched(struct session *session, unsigned count, uint64_t function,
+                      const char *kernel);
 
 /* From any thread: the name of the kernel that was launched last, or "(none)". */
 void session_last_kernel(struct session *session, char *ret_name, size_t size);

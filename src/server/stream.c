@@ -235,6 +235,7 @@ void stream_destroy(struct stream *stream)
         return;
     if (stream->session->prints.active)
         device_print_forget_stream(stream);
+    chains_fini(&stream->chains);
     if (stream->order)
         driver.cuEventDestroy_v2(stream->order);
     if (stream->driver)

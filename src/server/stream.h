@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "chain.h"
 #include "session.h"
 
 struct stream {
@@ -22,6 +23,7 @@ struct stream {
     bool gated;      /* was given a callback: the last one waits in word `gate` for gate_seq, */
     uint32_t gate, gate_seq, gate_fence; /* once the stream has got to gate_fence */
 
+    struct chains chains;    /* for many launches at a time */
     uint64_t work;           /* how many pieces of work it was given */
     uint64_t legacy_seen;    /* blocking: up to here it waits for the legacy stream's work */
     uint64_t seen_by_legacy; /* blocking: up to here the legacy stream waits for its work */

@@ -22,14 +22,16 @@ static void break_off(struct session *session, const char *what, const struct ri
     session_stop(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
 }
 
-/* One command, if there is one. */
+/* One command, if there is one; false when there is nothing to do. */
 static bool run_one(struct session *session)
 {
     const struct ring_message *message = NULL;
     int size = channel_server_next(session->channel, &message);
 
     if (size == 0)
-        return false;
+        return batch_flush(session);
+    if (size < 0 || channel_kind_op(message->kind) != WIRE_cuLaunchKernelEx)
+        batch_flush(session);
     session->complained = false;
     if (size < 0)
         break_off(session, "the ring makes no sense", NULL);
@@ -38,15 +40,23 @@ static bool run_one(struct session *session)
     return true;
 }
 
+static void follow_limits(struct session *session)
+{
+    if (!atomic_load_explicit(&session->limits_changed, memory_order_relaxed) ||
+        !atomic_exchange(&session->limits_changed, false))
+        return;
+    batch_flush(session);
+    share_follow_limits(session);
+}
+
 void worker_run(struct session *session)
 {
     while (!session->stop) {
-        if (atomic_load_explicit(&session->limits_changed, memory_order_relaxed) &&
-            atomic_exchange(&session->limits_changed, false))
-            share_follow_limits(session);
+        follow_limits(session);
         if (!run_one(session))
             channel_server_wait(session->channel, IDLE_WAIT_NS);
     }
+    batch_flush(session);
 }
 
 void worker_check(struct session *session, CUresult result)

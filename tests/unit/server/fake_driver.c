@@ -120,6 +120,59 @@ static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f
                  config->numAttrs, extra ? *(size_t *)extra[3] : 0);
 }
 
+static CUresult fake_cuGraphCreate(CUgraph *ret_graph, unsigned flags)
+{
+    (void)flags;
+    CUresult result = trace("graph; ");
+    if (result == CUDA_SUCCESS)
+        *ret_graph = (CUgraph)(uintptr_t)1;
+    return result;
+}
+
+static CUresult fake_cuGraphDestroy(CUgraph graph)
+{
+    (void)graph;
+    return trace("destroy graph; ");
+}
+
+/* Nodes show their first parameter. */
+static CUresult fake_cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph,
+                                          const CUgraphNode *dependencies, size_t count,
+                                          const CUDA_KERNEL_NODE_PARAMS *params)
+{
+    (void)graph;
+    assert_int_equal(count, dependencies ? 1 : 0);
+    *ret_node = (CUgraphNode)(uintptr_t)1;
+    return trace("node f%u %u; ", number(params->func), *(const unsigned *)params->extra[1]);
+}
+
+static CUresult fake_cuGraphInstantiate(CUgraphExec *ret_exec, CUgraph graph,
+                                        unsigned long long flags)
+{
+    (void)graph;
+    (void)flags;
+    *ret_exec = (CUgraphExec)(uintptr_t)++fake.execs;
+    return trace("instantiate x%u; ", fake.execs);
+}
+
+static CUresult fake_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                    const CUDA_KERNEL_NODE_PARAMS *params)
+{
+    (void)node;
+    return trace("set x%u f%u %u; ", number(exec), number(params->func),
+                 *(const unsigned *)params->extra[1]);
+}
+
+static CUresult fake_cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+    return trace("graph s%u x%u; ", number(stream), number(exec));
+}
+
+static CUresult fake_cuGraphExecDestroy(CUgraphExec exec)
+{
+    return trace("destroy x%u; ", number(exec));
+}
+
 static CUresult fake_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
 {
     (void)dst;
@@ -215,6 +268,13 @@ static void fill_table(void)
         .cuStreamWriteValue32_v2 = fake_cuStreamWriteValue32,
         .cuStreamWaitValue32_v2 = fake_cuStreamWaitValue32,
         .cuLaunchKernelEx = fake_cuLaunchKernelEx,
+        .cuGraphCreate = fake_cuGraphCreate,
+        .cuGraphDestroy = fake_cuGraphDestroy,
+        .cuGraphAddKernelNode_v2 = fake_cuGraphAddKernelNode,
+        .cuGraphInstantiateWithFlags = fake_cuGraphInstantiate,
+        .cuGraphExecKernelNodeSetParams_v2 = fake_cuGraphExecKernelNodeSetParams,
+        .cuGraphLaunch = fake_cuGraphLaunch,
+        .cuGraphExecDestroy = fake_cuGraphExecDestroy,
         .cuMemcpyAsync = fake_cuMemcpyAsync,
         .cuMemcpy3DAsync_v2 = fake_cuMemcpy3DAsync,
         .cuMemsetD32Async = fake_cuMemsetD32Async,

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches that wait in the ring, put together.
+ *
+ * A plain launch is first set aside, and the worker looks at the ring again. As long as it finds
+ * more launches for the same stream there, they are set aside too; as soon as it finds anything
+ * else, or nothing, all of them go to the driver. So no launch waits for one that the client has
+ * not made yet, and a client that makes them one at a time gets them one at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "chain.h"
+
+/* Launches with more than this are made by themselves. */
+#define BATCH_PARAMS_MAX 1024u
+
+struct function;
+struct session;
+struct stream;
+struct wire_cuLaunchKernelEx;
+
+struct batch {
+    struct stream *stream;
+    unsigned count;
+    struct launch launches[CHAIN_LENGTH_MAX];
+    _Alignas(16) unsigned char params[CHAIN_LENGTH_MAX][BATCH_PARAMS_MAX];
+};
+
+/* Sets a launch aside: false when it is not plain and has to be made by itself. */
+bool batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
+               struct function *function, struct stream *stream);
+
+/* Makes the launches that were set aside: false when there were none. Comes before every other
+ * command of the client. */
+bool batch_flush(struct session *session);

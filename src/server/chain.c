@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chains are launched again and again, each time with other kernels: setting a node's parameters
+ * changes the launches to come and none that was made before.
+ */
+#include "chain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault.h"
+#include "loader.h"
+#include "objects.h"
+
+/* How often a length must be wanted before its chain is made. */
+#define WANTED_OFTEN 3u
+
+/* What is remembered of a node, so that the same launch need not be set again. */
+#define REMEMBERED_PARAMS 128u
+
+static const unsigned lengths[CHAIN_KINDS] = {16, 8, 4};
+
+_Static_assert(CHAIN_LENGTH_MAX == 16, "the longest of them");
+
+struct link {
+    CUgraphNode node;
+    bool known; /* what it was set to last is in the next two */
+    struct launch launch;
+    unsigned char params[REMEMBERED_PARAMS];
+};
+
+struct chain {
+    CUgraph graph;
+    CUgraphExec exec;
+    unsigned length;
+    struct link links[CHAIN_LENGTH_MAX];
+};
+
+static void link_remember(struct link *link, const struct launch *launch)
+{
+    link->launch = *launch;
+    link->launch.params = NULL;
+    link->known = launch->params_size <= sizeof(link->params);
+    if (link->known)
+        memcpy(link->params, launch->params, launch->params_size);
+}
+
+static bool link_is(const struct link *link, const struct launch *launch)
+{
+    const struct launch *last = &link->launch;
+
+    return link->known && last->function == launch->function &&
+           !memcmp(last->grid, launch->grid, sizeof(last->grid)) &&
+           !memcmp(last->block, launch->block, sizeof(last->block)) &&
+           last->shared == launch->shared && last->params_size == launch->params_size &&
+           !memcmp(link->params, launch->params, launch->params_size);
+}
+
+/* `ret_extra` has room for five. */
+static CUDA_KERNEL_NODE_PARAMS node_params(const struct launch *launch, size_t *size, void **extra)
+{
+    *size = launch->params_size;
+    extra[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
+    extra[1] = (void *)launch->params;
+    extra[2] = CU_LAUNCH_PARAM_BUFFER_SIZE;
+    extra[3] = size;
+    extra[4] = CU_LAUNCH_PARAM_END;
+    return (CUDA_KERNEL_NODE_PARAMS){
+        .func = launch->function->driver,
+        .gridDimX = launch->grid[0],
+        .gridDimY = launch->grid[1],
+        .gridDimZ = launch->grid[2],
+        .blockDimX = launch->block[0],
+        .blockDimY = launch->block[1],
+        .blockDimZ = launch->block[2],
+        .sharedMemBytes = launch->shared,
+        .extra = launch->params_size ? extra : NULL,
+    };
+}
+
+static CUresult link_add(struct chain *chain, unsigned i, const struct launch *launch)
+{
+    size_t size;
+    void *extra[5];
+    const CUDA_KERNEL_NODE_PARAMS params = node_params(launch, &size, extra);
+    struct link *link = &chain->links[i];
+    CUresult result = driver.cuGraphAddKernelNode_v2(
+        &link->node, chain->graph, i ? &chain->links[i - 1].node : NULL, i ? 1 : 0, &params);
+
+    if (result == CUDA_SUCCESS)
+        link_remember(link, launch);
+    return result;
+}
+
+static CUresult link_set(struct chain *chain, unsigned i, const struct launch *launch)
+{
+    size_t size;
+    void *extra[5];
+    struct link *link = &chain->links[i];
+
+    if (link_is(link, launch))
+        return CUDA_SUCCESS;
+    const CUDA_KERNEL_NODE_PARAMS params = node_params(launch, &size, extra);
+    CUresult result = driver.cuGraphExecKernelNodeSetParams_v2(chain->exec, link->node, &params);
+    if (result == CUDA_SUCCESS)
+        link_remember(link, launch);
+    return result;
+}
+
+static void chain_destroy(struct chain *chain)
+{
+    if (!chain)
+        return;
+    if (chain->exec)
+        driver.cuGraphExecDestroy(chain->exec);
+    if (chain->graph)
+        driver.cuGraphDestroy(chain->graph);
+    free(chain);
+}
+
+/* Made of the launches that it is wanted for. NULL when the driver does not want to. */
+static struct chain *chain_create(const struct launch *launches, unsigned length)
+{
+    struct chain *chain = calloc(1, sizeof(*chain));
+
+    if (!chain)
+        return NULL;
+    chain->length = length;
+    CUresult result = driver.cuGraphCreate(&chain->graph, 0);
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < length; i++)
+        result = link_add(chain, i, &launches[i]);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuGraphInstantiateWithFlags(&chain->exec, chain->graph, 0);
+    if (result == CUDA_SUCCESS)
+        return chain;
+    chain_destroy(chain);
+    return NULL;
+}
+
+/* What a function's node refuses it refuses always: it uses clusters, or launches kernels itself. A
+ * launch that is wrong in itself gets its error when it is made by itself. */
+static bool chain_set(struct chain *chain, const struct launch *launches)
+{
+    for (unsigned i = 0; i < chain->length; i++) {
+        CUresult result = link_set(chain, i, &launches[i]);
+        if (result != CUDA_SUCCESS) {
+            chain->links[i].known = false;
+            launches[i].function->unchained = !fault_is_fatal(result);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool driver_has_chains(void)
+{
+    return driver.cuGraphCreate && driver.cuGraphAddKernelNode_v2 &&
+           driver.cuGraphInstantiateWithFlags && driver.cuGraphExecKernelNodeSetParams_v2 &&
+           driver.cuGraphLaunch && driver.cuGraphExecDestroy && driver.cuGraphDestroy;
+}
+
+/* How many of them can go into one chain. */
+static unsigned chainable(const struct launch *launches, unsigned count)
+{
+    unsigned length = 0;
+
+    while (length < count && !launches[length].function->unchained)
+        length++;
+    return length;
+}
+
+/* The chain of this kind, with these launches in it, or NULL. */
+static struct chain *prepare(struct chains *chains, unsigned kind, const struct launch *launches)
+{
+    struct chain *chain = chains->chain[kind];
+
+    if (chain)
+        return chain_set(chain, launches) ? chain : NULL;
+    if (++chains->wanted[kind] < WANTED_OFTEN)
+        return NULL;
+    chain = driver_has_chains() ? chain_create(launches, lengths[kind]) : NULL;
+    chains->chain[kind] = chain;
+    chains->never = !chain;
+    return chain;
+}
+
+unsigned chains_launch(struct chains *chains, CUstream stream, const struct launch *launches,
+                       unsigned count)
+{
+    unsigned length = chainable(launches, count);
+
+    for (unsigned kind = 0; kind < CHAIN_KINDS && !chains->never; kind++) {
+        if (length < lengths[kind])
+            continue;
+        struct chain *chain = prepare(chains, kind, launches);
+        if (!chain)
+            return 0;
+        return driver.cuGraphLaunch(chain->exec, stream) == CUDA_SUCCESS ? chain->length : 0;
+    }
+    return 0;
+}
+
+static bool chain_knows(const struct chain *chain, const struct module *module)
+{
+    for (unsigned i = 0; i < chain->length; i++) {
+        if (chain->links[i].launch.function->module == module)
+            return true;
+    }
+    return false;
+}
+
+void chains_forget_module(struct chains *chains, const struct module *module)
+{
+    for (unsigned kind = 0; kind < CHAIN_KINDS; kind++) {
+        struct chain *chain = chains->chain[kind];
+        if (!chain || !chain_knows(chain, module))
+            continue;
+        chain_destroy(chain);
+        chains->chain[kind] = NULL;
+    }
+}
+
+void chains_fini(struct chains *chains)
+{
+    for (unsigned kind = 0; kind < CHAIN_KINDS; kind++)
+        chain_destroy(chains->chain[kind]);
+}

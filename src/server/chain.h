@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chains: graphs of the driver in which one kernel follows the other. To give a finished chain new
+ * kernels and parameters and launch it costs about a third of launching the kernels one by one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "driver_table.h"
+
+#define CHAIN_LENGTH_MAX 16u
+#define CHAIN_KINDS 3u /* lengths 16, 8 and 4 */
+
+struct chain;
+struct function;
+struct module;
+struct stream;
+
+/* What one kernel of it is launched with. */
+struct launch {
+    struct function *function;
+    uint32_t grid[3], block[3], shared;
+    uint32_t params_size;
+    const void *params; /* laid out as the driver wants them */
+};
+
+/* The chains of one stream. They are made when a length is wanted again and again, for that takes
+ * as long as a hundred launches. */
+struct chains {
+    struct chain *chain[CHAIN_KINDS];
+    unsigned wanted[CHAIN_KINDS];
+    bool never; /* this stream or driver does not have them */
+};
+
+/* Launches the first of `count` kernels as one chain: how many, or 0 when they have to be launched
+ * one by one. The stream's context is current and its order is seen to. */
+unsigned chains_launch(struct chains *chains, CUstream stream, const struct launch *launches,
+                       unsigned count);
+
+/* A module is about to go: no chain must know its functions any more. */
+void chains_forget_module(struct chains *chains, const struct module *module);
+
+/* Those that are still running go when they are done. */
+void chains_fini(struct chains *chains);
