@@ -173,3 +173,5 @@ struct opcode {
     const char *forms; /* for the coverage table */
 };
 const struct opcode *opcode_find(const char *name, size_t length);
+/* NULL behind the last. */
+const struct opcode *opcode_at(unsigned index);

@@ -8,7 +8,7 @@
 #include "decode.h"
 
 static const struct opcode opcodes[] = {
-    {"setp", decode_setp, false, "setp.CMP{.and .or .xor}{.ftz}.type p{|q}, a, b{, c}"},
+    {"setp", decode_setp, false, "setp.CMP{.and .or .xor}{.ftz}.type p{\\|q}, a, b{, c}"},
     {"set", decode_set, false,
      "set.CMP{.and .or .xor}{.ftz}.{u32 s32 f32 f16 bf16 f16x2 bf16x2}.type d, a, b{, c}"},
     {"mov", decode_mov, false,
@@ -61,4 +61,9 @@ const struct opcode *opcode_find(const char *name, size_t length)
             return &opcodes[i];
     }
     return NULL;
+}
+
+const struct opcode *opcode_at(unsigned index)
+{
+    return index < sizeof(opcodes) / sizeof(opcodes[0]) ? &opcodes[index] : NULL;
 }
