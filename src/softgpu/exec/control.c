@@ -82,6 +82,10 @@ static void scatter(struct warp *warp, const uint32_t *target, uint32_t lanes)
         for (unsigned lane = 0; lane < LANES; lane++)
             same |= target[lane] == first ? 1u << lane : 0;
         same &= rest;
+        if (same == warp->active) {
+            warp_branch(warp, code + first, same);
+            return;
+        }
         warp_add_group(warp, code + first, same);
         rest &= ~same;
     }

@@ -185,8 +185,11 @@ void warp_run(struct warp *warp, int32_t budget)
             return;
         if (warp->event == WARP_REGROUP && --warp->budget > 0)
             continue;
-        if (warp->event == WARP_REGROUP)
+        if (warp->event == WARP_REGROUP) {
+            if (warp->group_count > 1)
+                warp->last = warp->groups[warp->group_count - 1].pc;
             return;
+        }
         warp_add_group(warp, warp->pc, warp->active);
         if (warp->event == WARP_YIELD) {
             warp->last = warp->pc;
