@@ -224,6 +224,7 @@ CUresult stream_synchronize(struct stream *stream)
 
     if (result == CUDA_SUCCESS)
         result = fence_wait(fence, stream->handle, patience_of(stream->context));
+    client_print();
     return result != CUDA_SUCCESS ? result : client_sync_error();
 }
 
@@ -270,6 +271,7 @@ CUresult stream_synchronize_context(struct context *context)
 
     while (result == CUDA_SUCCESS && (busy = next_busy_stream(context, &fence)) != 0)
         result = fence_wait(fence, busy, patience_of(context));
+    client_print();
     return result != CUDA_SUCCESS ? result : client_sync_error();
 }
 

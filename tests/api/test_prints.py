@@ -26,13 +26,15 @@ class Prints(unittest.TestCase):
         self.funnel = os.path.join(BUILD, "bin/funnel")
         self.addCleanup(self.folder.cleanup)
         self.addCleanup(self.stop)
+        subprocess.run([self.funnel, "start", "--device", DEVICE], env=self.environment, check=True,
+                       timeout=PATIENCE, stdout=subprocess.DEVNULL)
 
     def stop(self):
         subprocess.run([self.funnel, "stop", "--force"], env=self.environment, timeout=PATIENCE,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def begin(self, *arguments):
-        command = [self.funnel, "run", "-q", "--device", DEVICE, "--",
+        command = [self.funnel, "run", "-q", "--no-start", "--",
                    os.path.join(BUILD, "tests/api/talks"), *map(str, arguments)]
         return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
