@@ -16,6 +16,7 @@ struct subcommand {
 /* Tables that end with a name of NULL. */
 extern const struct subcommand daemon_subcommands[]; /* start, stop, log */
 extern const struct subcommand run_subcommands[];    /* run */
+extern const struct subcommand limit_subcommands[];  /* limit, provision */
 extern const struct subcommand view_subcommands[];   /* status, ps, servers, clients, devices */
 
 /* The one that runs now; usage errors name it. */

@@ -7,7 +7,7 @@
 #include "cli.h"
 
 static const struct subcommand *const tables[] = {run_subcommands, daemon_subcommands,
-                                                  view_subcommands};
+                                                  view_subcommands, limit_subcommands};
 
 #define TABLE_COUNT (sizeof(tables) / sizeof(*tables))
 

@@ -88,9 +88,10 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
     const struct server_status_row *row = &client->row;
 
     return json_pack(
-        "{s:i, s:i, s:i, s:i, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "pid",
+        "{s:i, s:i, s:i, s:i, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "pid",
         row->identity.pid, "id", row->id, "uid", row->identity.uid, "server", client->server_pid,
-        "command", text_value(row->identity.command, sizeof(row->identity.command)), "since",
+        "command", text_value(row->identity.command, sizeof(row->identity.command)), "group",
+        text_value(row->identity.group, sizeof(row->identity.group)), "since",
         (json_int_t)row->identity.since, "state",
         row->state == SERVER_CLIENT_ACTIVE ? "active" : "inactive", "sm_centipercent",
         row->limits.sm_centipercent, "priority", row->limits.priority, "memory_used",

@@ -51,9 +51,29 @@ static void format_user(uint32_t uid, char cell[CELL])
         text_format(cell, CELL, "%u", uid);
 }
 
+/* "25%", and what else is special about it: "25% below". */
 static void format_limit(const struct server_limits *limits, char cell[CELL])
 {
-    text_format(cell, CELL, "%g%%", limits->sm_centipercent / 100.0);
+    if (limits->fixed_count)
+        text_format(cell, CELL, "%u fixed%s", limits->fixed_count,
+                    limits->priority ? " below" : "");
+    else
+        text_format(cell, CELL, "%g%%%s", limits->sm_centipercent / 100.0,
+                    limits->priority ? " below" : "");
+}
+
+/* The tightest of its devices. */
+static void format_ceiling(const struct server_limits *limits, char cell[CELL])
+{
+    uint64_t least = 0;
+
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        if (limits->memory_limit[i] && (!least || limits->memory_limit[i] < least))
+            least = limits->memory_limit[i];
+    if (least)
+        format_bytes(least, cell);
+    else
+        text_copy(cell, CELL, "-");
 }
 
 /* "0" or "0,2": the ordinals a client works on. */
@@ -71,19 +91,24 @@ static void format_devices(uint64_t mask, char cell[CELL])
 
 void view_clients(const struct snapshot *snapshot)
 {
-    printf("%-8s %-10s %-8s %-7s %-10s %-6s %-12s %-10s %-8s %s\n", "PID", "USER", "SERVER",
-           "DEVICE", "MEMORY", "SMS", "LAUNCHES", "COPIES", "SINCE", "COMMAND");
+    printf("%-8s %-10s %-10s %-8s %-7s %-10s %-10s %-10s %-10s %-8s %-8s %s\n", "PID", "USER",
+           "GROUP", "SERVER", "DEVICE", "MEMORY", "LIMIT", "SMS", "LAUNCHES", "COPIES", "SINCE",
+           "COMMAND");
     for (unsigned i = 0; i < snapshot->client_count; i++) {
         const struct server_status_row *row = &snapshot->clients[i].row;
         char user[CELL], devices[CELL], memory[CELL], share[CELL], since[CELL];
+        char ceiling[CELL];
 
         format_user(row->identity.uid, user);
         format_devices(row->device_mask, devices);
         format_bytes(snapshot_memory_of(&snapshot->clients[i]), memory);
         format_limit(&row->limits, share);
+        format_ceiling(&row->limits, ceiling);
         format_since(row->identity.since, since);
-        printf("%-8d %-10s %-8d %-7s %-10s %-6s %-12llu %-10llu %-8s %.*s%s\n", row->identity.pid,
-               user, snapshot->clients[i].server_pid, devices, memory, share,
+        printf("%-8d %-10s %-10.*s %-8d %-7s %-10s %-10s %-10s %-10llu %-8llu %-8s %.*s%s\n",
+               row->identity.pid, user, (int)sizeof(row->identity.group),
+               *row->identity.group ? row->identity.group : "-", snapshot->clients[i].server_pid,
+               devices, memory, ceiling, share,
                (unsigned long long)row->launches, (unsigned long long)row->copies, since,
                (int)sizeof(row->identity.command), row->identity.command,
                row->state == SERVER_CLIENT_INACTIVE ? "  (ending)" : "");

@@ -79,6 +79,7 @@ static enum attach_outcome say_hello(struct attempt *attempt)
     };
 
     environment_limits(&hello);
+    environment_names(&hello);
     text_copy(hello.program, sizeof(hello.program), program_invocation_short_name);
     text_copy(hello.release, sizeof(hello.release), FUNNEL_RELEASE);
     if (sock_send(attempt->socket, &hello, sizeof(hello), NULL, 0) < 0)

@@ -109,6 +109,20 @@ static void parse_memory_limits(const char *text, struct hello *hello)
     }
 }
 
+static void copy_variable(const char *name, char *text, size_t capacity)
+{
+    const char *value = getenv(name);
+
+    if (value)
+        text_copy(text, capacity, value);
+}
+
+void environment_names(struct hello *hello)
+{
+    copy_variable("FUNNEL_GROUP", hello->group, sizeof(hello->group));
+    copy_variable("CUDA_MPS_SM_PARTITION", hello->sm_partition, sizeof(hello->sm_partition));
+}
+
 void environment_limits(struct hello *hello)
 {
     const char *percentage = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");

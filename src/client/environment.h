@@ -21,6 +21,9 @@ bool environment_system_socket_path(char *path, size_t capacity);
 /* The limits that the process asks for itself (CUDA_MPS_...). */
 void environment_limits(struct hello *hello);
 
+/* The group it belongs to, and the static partition it is for. */
+void environment_names(struct hello *hello);
+
 /* Which of the server's devices the process sees, in its own order, by CUDA_VISIBLE_DEVICES. The
  * list ends where CUDA's does: at the first entry that names no device. Returns how many. */
 int environment_visible_devices(const char *list, const struct device_record *records, int count,

@@ -21,6 +21,12 @@ COMMAND(get_device_client_list, ANYBODY, "[SERVER]", "the same for each device")
 COMMAND(ps, ANYBODY, "[-p CLIENT]", "clients with their server, device and command line")
 COMMAND(terminate_client, ANYBODY, "SERVER CLIENT", "end a client; prints a CUresult, 0 for success")
 
+/* Funnel's own: limits of clients that run, and of all that come from a user or a group. */
+COMMAND(limit, OPERATORS,
+        "[-client CLIENT] [-user UID] [-group GROUP] [-sm PERCENT] [-sms SMS] [-memory CEILING] "
+        "[-device DEVICE] [-priority PRIORITY]",
+        "change limits of running clients; of a user or a group also those of later ones")
+
 /* Limits. */
 COMMAND(get_default_active_thread_percentage, ANYBODY, "", "share of the SMs for later servers")
 COMMAND(set_default_active_thread_percentage, OPERATORS, "PERCENT", "set it")

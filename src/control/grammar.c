@@ -11,7 +11,7 @@
 
 #include "text.h"
 
-#define SLOTS_MAX 8
+#define SLOTS_MAX 10
 #define SECONDS_PER_YEAR (366u * 24 * 3600)
 
 struct slot {
@@ -27,7 +27,9 @@ static const struct {
 } kinds[] = {
     {"SERVER", GRAMMAR_SERVER},     {"CLIENT", GRAMMAR_CLIENT},   {"UID", GRAMMAR_UID},
     {"PERCENT", GRAMMAR_PERCENT},   {"DEVICE", GRAMMAR_DEVICE},   {"MEMORY", GRAMMAR_MEMORY},
-    {"PRIORITY", GRAMMAR_PRIORITY}, {"SECONDS", GRAMMAR_SECONDS},
+    {"PRIORITY", GRAMMAR_PRIORITY}, {"SECONDS", GRAMMAR_SECONDS}, {"GROUP", GRAMMAR_GROUP},
+    {"SMS", GRAMMAR_SMS},           {"CEILING", GRAMMAR_CEILING}, {"VERB", GRAMMAR_VERB},
+    {"OBJECT", GRAMMAR_OBJECT},
 };
 
 static const char *skip_blanks(const char *text)
@@ -159,6 +161,13 @@ static int parse_memory(const char *text, struct grammar_values *values)
     return 0;
 }
 
+bool grammar_is_name(const char *text)
+{
+    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+    return length > 0 && text[length] == '\0';
+}
+
 static int parse_u32(const char *text, uint64_t max, uint32_t *ret_value)
 {
     uint64_t value;
@@ -188,6 +197,18 @@ static int parse_value(enum grammar_kind kind, const char *word, struct grammar_
         return parse_memory(word, values);
     case GRAMMAR_DEVICE:
         return text_copy(values->device, sizeof(values->device), word) ? 0 : -EINVAL;
+    case GRAMMAR_GROUP:
+        return grammar_is_name(word) && text_copy(values->group, sizeof(values->group), word)
+                   ? 0
+                   : -EINVAL;
+    case GRAMMAR_SMS:
+        return parse_u32(word, 1u << 16, &values->sms) || values->sms == 0 ? -EINVAL : 0;
+    case GRAMMAR_CEILING:
+        return strcmp(word, "none") ? parse_memory(word, values) : 0;
+    case GRAMMAR_VERB:
+        return text_copy(values->verb, sizeof(values->verb), word) ? 0 : -EINVAL;
+    case GRAMMAR_OBJECT:
+        return text_copy(values->object, sizeof(values->object), word) ? 0 : -EINVAL;
     case GRAMMAR_NOTHING:
         break;
     }
@@ -207,6 +228,11 @@ static void explain_value(enum grammar_kind kind, const char *word, char *reason
         [GRAMMAR_SECONDS] = "a number of seconds",
         [GRAMMAR_MEMORY] = "an integer followed by M or G, such as 512M",
         [GRAMMAR_DEVICE] = "a device ordinal or UUID",
+        [GRAMMAR_GROUP] = "a name of letters, digits and _, not longer than 31",
+        [GRAMMAR_SMS] = "a number of multiprocessors",
+        [GRAMMAR_CEILING] = "an integer followed by M or G, such as 512M, or none",
+        [GRAMMAR_VERB] = "a shorter word",
+        [GRAMMAR_OBJECT] = "a shorter word",
     };
 
     if (kind == GRAMMAR_PRIORITY)

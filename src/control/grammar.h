@@ -8,6 +8,8 @@
  *     UID            user id                PRIORITY  0 or 1
  *     DEVICE         ordinal or UUID        SECONDS   0 .. a year
  *     MEMORY         integer with M or G    [ ]       optional; a word with - is an option
+ *     CEILING        MEMORY or none         GROUP     letters, digits and _
+ *     SMS            a number above 0       VERB, OBJECT  words that the command knows
  */
 #pragma once
 
@@ -31,6 +33,10 @@ struct grammar_values {
     uint64_t memory;
     char device[GRAMMAR_DEVICE_MAX];
     char memory_text[24]; /* "2G", as it is shown again */
+    uint32_t sms;
+    char group[32];
+    char verb[16];
+    char object[96];
     bool force;           /* -f */
     bool mlopart;         /* -mlopart */
     bool csv;             /* --csv */
@@ -46,6 +52,11 @@ enum grammar_kind {
     GRAMMAR_SECONDS,
     GRAMMAR_MEMORY,
     GRAMMAR_DEVICE,
+    GRAMMAR_GROUP,
+    GRAMMAR_SMS,
+    GRAMMAR_CEILING,
+    GRAMMAR_VERB,
+    GRAMMAR_OBJECT,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)
@@ -59,6 +70,9 @@ int grammar_split(char *line, char *ret_words[GRAMMAR_WORDS_MAX]);
 /* Reads the words behind the command's name: 0, or -EINVAL with a sentence in `ret_reason`. */
 int grammar_parse(const char *name, const char *grammar, char *const words[], int count,
                   struct grammar_values *ret_values, char ret_reason[GRAMMAR_REASON_MAX]);
+
+/* Letters, digits and _, and not empty. */
+bool grammar_is_name(const char *text);
 
 /* The single values, for options and environment variables too: 0 or -EINVAL. */
 int grammar_percent(const char *text, uint32_t *ret_centipercent);

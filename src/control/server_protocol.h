@@ -75,6 +75,7 @@ struct server_identity {
     uint64_t pid_namespace; /* inode number */
     int64_t since;          /* wall clock, seconds */
     char command[256];      /* command line, for people; not trusted */
+    char group[HELLO_GROUP_MAX]; /* letters, digits and _, or "" */
 };
 
 /* The limits in force for a client: the daemon has already combined defaults and hello. */
@@ -82,6 +83,11 @@ struct server_limits {
     uint32_t sm_centipercent;                  /* 1..10000; 10000 = no limit */
     uint32_t priority;                         /* 0 normal, 1 below normal */
     uint64_t memory_limit[SERVER_MAX_DEVICES]; /* bytes a device; 0 = no limit */
+    /* A static partition: these SMs of that device, whatever the share says. No SMs = none. */
+    uint32_t fixed_device;
+    uint32_t fixed_first;
+    uint32_t fixed_count;
+    uint32_t reserved;
 };
 
 /* ---- daemon to server ---- */

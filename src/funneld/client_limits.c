@@ -62,7 +62,7 @@ void device_uuid_text(const struct server_device *device, char ret_text[DEVICE_U
 }
 
 /* An ordinal, a whole UUID, or the beginning of one. */
-static bool names_device(const char *name, const struct server_device *device, unsigned ordinal)
+bool device_is_named(const char *name, const struct server_device *device, unsigned ordinal)
 {
     char uuid[DEVICE_UUID_TEXT];
     uint64_t number;
@@ -86,7 +86,7 @@ static uint64_t memory_limit_of(const struct limits *limits, const struct server
     uint64_t bytes = 0;
 
     for (unsigned i = 0; i < limits->device_count; i++)
-        if (names_device(limits->devices[i].device, device, ordinal))
+        if (device_is_named(limits->devices[i].device, device, ordinal))
             bytes = limits->devices[i].bytes;
     return bytes;
 }
@@ -101,24 +101,54 @@ static uint64_t memory_wish(const struct hello *hello, const struct server_devic
         const struct hello_named_limit *limit = &hello->named_limits[i];
 
         if (memchr(limit->device, '\0', sizeof(limit->device)) && *limit->device &&
-            names_device(limit->device, device, ordinal))
+            device_is_named(limit->device, device, ordinal))
             bytes = tighter(bytes, limit->bytes);
     }
     return bytes;
 }
 
-void limits_for_client(const struct limits *server, const struct server_ready *ready,
-                       const struct hello *hello, uint32_t priority,
-                       struct server_limits *ret_limits)
+void limits_of_server(const struct limits *server, uint32_t priority,
+                      const struct server_ready *ready, struct server_limits *ret_limits)
 {
     memset(ret_limits, 0, sizeof(*ret_limits));
-    ret_limits->sm_centipercent =
-        (uint32_t)tighter(server->sm_centipercent, hello->sm_centipercent);
-    ret_limits->priority = hello->priority <= 1 ? hello->priority : priority;
+    ret_limits->sm_centipercent = server->sm_centipercent;
+    ret_limits->priority = priority;
     for (unsigned i = 0; i < ready->device_count; i++)
-        ret_limits->memory_limit[i] =
-            tighter(memory_limit_of(server, &ready->devices[i], i),
-                    memory_wish(hello, &ready->devices[i], i));
+        ret_limits->memory_limit[i] = memory_limit_of(server, &ready->devices[i], i);
+}
+
+void limits_tighten(struct server_limits *limits, const struct hello *hello,
+                    const struct server_ready *ready)
+{
+    limits->sm_centipercent = (uint32_t)tighter(limits->sm_centipercent, hello->sm_centipercent);
+    if (hello->priority <= 1)
+        limits->priority = hello->priority;
+    for (unsigned i = 0; i < ready->device_count; i++)
+        limits->memory_limit[i] =
+            tighter(limits->memory_limit[i], memory_wish(hello, &ready->devices[i], i));
+}
+
+/* ---- orders ---- */
+
+uint32_t centipercent_of_sms(unsigned sms, unsigned total)
+{
+    uint32_t share = total ? (uint32_t)(((uint64_t)sms * 10000 + total - 1) / total) : 10000;
+
+    return share < 10000 ? share : 10000;
+}
+
+void limit_order_apply(const struct limit_order *order, const struct server_ready *ready,
+                       struct server_limits *limits)
+{
+    if (order->sm_centipercent)
+        limits->sm_centipercent = order->sm_centipercent;
+    if (order->sms && ready->device_count)
+        limits->sm_centipercent = centipercent_of_sms(order->sms, ready->devices[0].sm_count);
+    if (order->sets_priority)
+        limits->priority = order->priority;
+    for (unsigned i = 0; order->sets_memory && i < ready->device_count; i++)
+        if (!*order->device || device_is_named(order->device, &ready->devices[i], i))
+            limits->memory_limit[i] = order->memory;
 }
 
 /* ---- the environment of the daemon ---- */

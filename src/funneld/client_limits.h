@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "server_protocol.h"
@@ -40,8 +41,29 @@ const char *limits_memory_text(const struct limits *limits, const char *device);
 #define DEVICE_UUID_TEXT 41
 void device_uuid_text(const struct server_device *device, char ret_text[DEVICE_UUID_TEXT]);
 
-/* What is in force for a client of `server` that said `hello`. `priority` is the daemon's default.
- */
-void limits_for_client(const struct limits *server, const struct server_ready *ready,
-                       const struct hello *hello, uint32_t priority,
-                       struct server_limits *ret_limits);
+bool device_is_named(const char *name, const struct server_device *device, unsigned ordinal);
+
+/* What an operator wants of limits: only what is given counts. */
+struct limit_order {
+    uint32_t sm_centipercent; /* 0 = stays */
+    uint32_t sms;             /* the same as a number of multiprocessors */
+    bool sets_priority, sets_memory;
+    uint32_t priority;
+    uint64_t memory;  /* 0 = no limit */
+    char device[64];  /* "" = all */
+};
+
+/* Changes `limits` on a server with these devices. */
+void limit_order_apply(const struct limit_order *order, const struct server_ready *ready,
+                       struct server_limits *limits);
+
+/* The share of a device that is so many of its multiprocessors. */
+uint32_t centipercent_of_sms(unsigned sms, unsigned total);
+
+/* What a server's clients get. `priority` is the daemon's default. */
+void limits_of_server(const struct limits *server, uint32_t priority,
+                      const struct server_ready *ready, struct server_limits *ret_limits);
+
+/* The same for one that said `hello`: it may ask for less, and choose its priority. */
+void limits_tighten(struct server_limits *limits, const struct hello *hello,
+                    const struct server_ready *ready);

@@ -14,6 +14,7 @@
 #include "instance.h"
 #include "list.h"
 #include "paths.h"
+#include "rules.h"
 
 struct console;
 
@@ -22,6 +23,7 @@ struct daemon {
     struct paths paths;
     struct instance instance;
     struct limits defaults;
+    struct rules rules;
     const char *device; /* auto, cuda, soft */
     bool foreground;
     bool multiuser; /* one server, under the daemon's user, for everybody */

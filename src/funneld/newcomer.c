@@ -14,6 +14,7 @@
 
 #include "console.h"
 #include "fd.h"
+#include "grammar.h"
 #include "journal.h"
 #include "peer.h"
 #include "server.h"
@@ -135,6 +136,10 @@ static void identify(struct newcomer *newcomer)
     identity->since = time(NULL);
     identity->pid_namespace = read_pid_namespace(identity->pid);
     read_command(identity->pid, &newcomer->hello, identity->command, sizeof(identity->command));
+    newcomer->hello.group[sizeof(newcomer->hello.group) - 1] = '\0';
+    newcomer->hello.sm_partition[sizeof(newcomer->hello.sm_partition) - 1] = '\0';
+    if (grammar_is_name(newcomer->hello.group))
+        text_copy(identity->group, sizeof(identity->group), newcomer->hello.group);
 }
 
 /* ---- programs ---- */

@@ -242,8 +242,10 @@ void server_introduce(struct server *server, const struct server_identity *ident
     server_message_init(&message, SERVER_CLIENT, 0);
     message.identity = *identity;
     message.hello = *hello;
-    limits_for_client(&server->limits, &server->ready, hello, server->daemon->defaults.priority,
-                      &message.limits);
+    limits_of_server(&server->limits, server->daemon->defaults.priority, &server->ready,
+                     &message.limits);
+    rules_apply(&server->daemon->rules, identity, &server->ready, &message.limits);
+    limits_tighten(&message.limits, hello, &server->ready);
     peer_send(&server->peer, &message, sizeof(message), fd);
 }
 

@@ -22,6 +22,8 @@ enum hello_kind {
 
 #define HELLO_MAX_DEVICES 32
 #define HELLO_NAMED_LIMITS 8
+#define HELLO_GROUP_MAX 32
+#define HELLO_PARTITION_MAX 96
 #define HELLO_PRIORITY_UNSET UINT32_MAX
 
 /* A memory limit for a device called by its UUID or the beginning of it; who asks for it does not
@@ -43,6 +45,8 @@ struct hello {
     char program[64];                         /* short name, for people; not trusted */
     char release[32];                         /* release of the client library */
     struct hello_named_limit named_limits[HELLO_NAMED_LIMITS];
+    char group[HELLO_GROUP_MAX];         /* FUNNEL_GROUP: a name that operators know it by, or "" */
+    char sm_partition[HELLO_PARTITION_MAX]; /* CUDA_MPS_SM_PARTITION, or "" */
 };
 
 #define WELCOME_MAGIC 0x31574e46u /* "FNW1" */

@@ -136,12 +136,21 @@ static int make_own_table(struct session *session, int *ret_fd)
                                 ret_fd);
 }
 
+static bool has_part(const struct session *session)
+{
+    for (unsigned i = 0; i < session->server->devices.count; i++) {
+        if (session->device[i].share.partition)
+            return true;
+    }
+    return false;
+}
+
 static bool send_offer(struct session *session, const struct window *window)
 {
     struct attach_offer offer = describe(session, window);
     _cleanup_fd_ int own_table = -1;
 
-    if (session->who.limits.sm_centipercent < 10000 && make_own_table(session, &own_table))
+    if (has_part(session) && make_own_table(session, &own_table))
         return false;
     int fds[ATTACH_FDS] = {
         [ATTACH_FD_CONTROL] = channel_server_fd(session->channel),
@@ -225,7 +234,10 @@ static bool take_share(struct session *session, unsigned device)
                       device, sm_count, driver_error_name(result));
         return false;
     }
-    if (session->device[device].share.partition)
+    if (session->device[device].share.partition && session->who.limits.fixed_count)
+        log_line("Client " CLIENT_FORMAT ": static partition of %u SMs on device %u",
+                 CLIENT_ARGS(session), sm_count, device);
+    else if (session->device[device].share.partition)
         log_line("Client " CLIENT_FORMAT ": Active Threads Percentage set to %u.%u, %u SMs",
                  CLIENT_ARGS(session), percent, rest / 10, sm_count);
     return true;

@@ -162,7 +162,10 @@ static void set_limits(struct server *server, const struct server_set_limits *or
     {
         if (!is_meant(session, order->pid, order->id))
             continue;
-        session->who.limits = order->limits;
+        session->who.limits.sm_centipercent = order->limits.sm_centipercent;
+        session->who.limits.priority = order->limits.priority;
+        memcpy(session->who.limits.memory_limit, order->limits.memory_limit,
+               sizeof(order->limits.memory_limit));
         session_set_limits(session, &order->limits);
         session_kick(session);
         log_line("Client " CLIENT_FORMAT ": limits are now %u.%u %% of the SMs, priority %u",

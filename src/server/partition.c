@@ -6,6 +6,7 @@
  */
 #include "partition.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -13,6 +14,7 @@
 #include "log.h"
 
 #define GROUP_SMS 2u
+#define ANYWHERE UINT_MAX
 
 /* What NVIDIA's MPS grants at least, on devices that have much more. */
 #define SHARE_MIN 8u
@@ -89,11 +91,13 @@ unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_co
     return sm_count < total ? sm_count : total;
 }
 
-static struct partition *pop_idle_locked(struct partitions *partitions, unsigned sm_count)
+static struct partition *pop_idle_locked(struct partitions *partitions, unsigned sm_count,
+                                         unsigned first_group)
 {
     list_for_each(struct partition, partition, &partitions->idle, link)
     {
-        if (partition->sm_count == sm_count) {
+        if (partition->sm_count == sm_count &&
+            (first_group == ANYWHERE || partition->first_group == first_group)) {
             list_remove(&partition->link);
             return partition;
         }
@@ -130,10 +134,11 @@ static void count_user_locked(struct partitions *partitions, const struct partit
 }
 
 /* Either a partition that is there, or the place for a new one; in use from now on either way. */
-static struct partition *claim(struct partitions *partitions, unsigned sm_count)
+static struct partition *claim(struct partitions *partitions, unsigned sm_count,
+                               unsigned first_group)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
-    struct partition *partition = pop_idle_locked(partitions, sm_count);
+    struct partition *partition = pop_idle_locked(partitions, sm_count, first_group);
 
     if (!partition) {
         partition = calloc(1, sizeof(*partition));
@@ -144,7 +149,9 @@ static struct partition *claim(struct partitions *partitions, unsigned sm_count)
         partition->group_count = (sm_count + partitions->group_sms - 1) / partitions->group_sms;
         if (partition->group_count > partitions->group_count)
             partition->group_count = partitions->group_count;
-        partition->first_group = emptiest_place_locked(partitions, partition->group_count);
+        partition->first_group = first_group != ANYWHERE
+                                     ? first_group
+                                     : emptiest_place_locked(partitions, partition->group_count);
         list_init(&partition->link);
     }
     count_user_locked(partitions, partition, 1);
@@ -173,10 +180,10 @@ static CUresult make_green(const struct partitions *partitions, struct partition
     return result;
 }
 
-CUresult partitions_take(struct partitions *partitions, unsigned sm_count,
-                         struct partition **ret_partition)
+static CUresult take(struct partitions *partitions, unsigned sm_count, unsigned first_group,
+                     struct partition **ret_partition)
 {
-    struct partition *partition = claim(partitions, sm_count);
+    struct partition *partition = claim(partitions, sm_count, first_group);
 
     if (!partition)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -187,6 +194,23 @@ CUresult partitions_take(struct partitions *partitions, unsigned sm_count,
     }
     *ret_partition = partition;
     return CUDA_SUCCESS;
+}
+
+CUresult partitions_take(struct partitions *partitions, unsigned sm_count,
+                         struct partition **ret_partition)
+{
+    return take(partitions, sm_count, ANYWHERE, ret_partition);
+}
+
+CUresult partitions_take_fixed(struct partitions *partitions, unsigned first_sm, unsigned sm_count,
+                               struct partition **ret_partition)
+{
+    unsigned step = partitions->group_sms;
+
+    if (!partitions->group_count || !sm_count || first_sm % step || sm_count % step ||
+        first_sm / step + sm_count / step > partitions->group_count)
+        return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+    return take(partitions, sm_count, first_sm / step, ret_partition);
 }
 
 void partitions_put_back(struct partitions *partitions, struct partition *partition)

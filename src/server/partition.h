@@ -46,5 +46,9 @@ unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_co
 CUresult partitions_take(struct partitions *partitions, unsigned sm_count,
                          struct partition **ret_partition);
 
+/* Just that part. CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION when the device has no such part. */
+CUresult partitions_take_fixed(struct partitions *partitions, unsigned first_sm, unsigned sm_count,
+                               struct partition **ret_partition);
+
 /* Its client is gone. NULL is allowed. */
 void partitions_put_back(struct partitions *partitions, struct partition *partition);

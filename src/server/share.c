@@ -43,11 +43,25 @@ static CUresult take(struct session *session, const struct device *device, unsig
     return CUDA_SUCCESS;
 }
 
+/* In a static partition, which nothing changes. */
+static bool is_fixed(const struct session *session, unsigned device)
+{
+    const struct server_limits *limits = &session->who.limits;
+
+    return limits->fixed_count && limits->fixed_device == device;
+}
+
 CUresult share_open(struct session *session, unsigned device, unsigned *ret_sm_count)
 {
+    const struct server_limits *limits = &session->who.limits;
     struct share *share = &session->device[device].share;
 
     share->device = &session->server->devices.device[device];
+    if (is_fixed(session, device)) {
+        *ret_sm_count = share->sm_count = limits->fixed_count;
+        return partitions_take_fixed(partitions_of(session, share->device), limits->fixed_first,
+                                     limits->fixed_count, &share->partition);
+    }
     share->sm_count =
         partitions_grant(partitions_of(session, share->device), session->sm_centipercent);
     *ret_sm_count = share->sm_count;
@@ -112,6 +126,10 @@ void share_follow_limits(struct session *session)
 
     for (unsigned i = 0; i < session->server->devices.count; i++) {
         struct share *own = &session->device[i].share;
+        if (is_fixed(session, i)) {
+            move_streams(session, own); /* for the priority */
+            continue;
+        }
         own->sm_count = partitions_grant(partitions_of(session, own->device), centipercent);
         resize(session, own, own->sm_count);
     }

@@ -16,19 +16,19 @@ CLIENT, STATUS, SHUTDOWN, TERMINATE_CLIENT, SET_LIMITS, REOPEN_LOG = range(1, 7)
 (READY, FAILED, STATE_CHANGED, CLIENT_ATTACHED, CLIENT_GONE, STATUS_ROW, STATUS_END, RESULT,
  FAULT) = range(64, 73)
 
-HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8)
+HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8 + "32s96s")
 WELCOME = struct.Struct("<Ii472s")
 HEADER = struct.Struct("<IHHII")
-IDENTITY = struct.Struct("<iIIIQq256s")
-LIMITS = struct.Struct(f"<II{DEVICES}Q")
+IDENTITY = struct.Struct("<iIIIQq256s32s")
+LIMITS = struct.Struct(f"<II{DEVICES}Q" + "IIII")
 DEVICE = struct.Struct("<128s16s16sQIIII")
 
 
 def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic=HELLO_MAGIC,
-          version=VERSION):
+          version=VERSION, group=b"", partition=b""):
     memory = list(memory) + [0] * (DEVICES - len(memory))
     return HELLO.pack(magic, version, kind, 0, sm_centipercent, priority, *memory, b"test",
-                      b"0.1.0", *(b"", 0) * 8)
+                      b"0.1.0", *(b"", 0) * 8, group, partition)
 
 
 def welcome(data):

@@ -23,6 +23,7 @@
 #include "cuda_prototypes.h"
 
 #define BLOCKS 512u
+#define LAUNCHES 6 /* so that every SM has had a block, on a busy machine, too */
 #define SMS_MAX 256u
 #define PIECES_MAX 4096u
 #define MIB (1ull << 20)
@@ -72,13 +73,10 @@ static void answer_sms(void)
     printf("%d\n", count);
 }
 
-static void print_where(const uint32_t *smids)
+static void print_where(const bool *seen)
 {
-    bool seen[SMS_MAX] = {false};
     const char *separator = "";
 
-    for (unsigned i = 0; i < BLOCKS; i++)
-        seen[smids[i] % SMS_MAX] = true;
     for (unsigned sm = 0; sm < SMS_MAX; sm++) {
         if (!seen[sm])
             continue;
@@ -91,6 +89,7 @@ static void print_where(const uint32_t *smids)
 static void answer_where(CUstream stream)
 {
     uint32_t smids[BLOCKS], turns = 3000;
+    bool seen[SMS_MAX] = {false};
     CUmodule module;
     CUfunction where;
     CUdeviceptr out;
@@ -99,12 +98,16 @@ static void answer_where(CUstream stream)
     must(cuModuleLoadData(&module, kernel_text), "cuModuleLoadData");
     must(cuModuleGetFunction(&where, module, "where"), "cuModuleGetFunction");
     must(cuMemAlloc_v2(&out, sizeof(smids)), "cuMemAlloc");
-    must(cuLaunchKernel(where, BLOCKS, 1, 1, 1, 1, 1, 0, stream, parameters, NULL), "launch");
-    must(cuStreamSynchronize(stream), "cuStreamSynchronize");
-    must(cuMemcpyDtoH_v2(smids, out, sizeof(smids)), "cuMemcpyDtoH");
+    for (int launch = 0; launch < LAUNCHES; launch++) {
+        must(cuLaunchKernel(where, BLOCKS, 1, 1, 1, 1, 1, 0, stream, parameters, NULL), "launch");
+        must(cuStreamSynchronize(stream), "cuStreamSynchronize");
+        must(cuMemcpyDtoH_v2(smids, out, sizeof(smids)), "cuMemcpyDtoH");
+        for (unsigned i = 0; i < BLOCKS; i++)
+            seen[smids[i] % SMS_MAX] = true;
+    }
     must(cuMemFree_v2(out), "cuMemFree");
     must(cuModuleUnload(module), "cuModuleUnload");
-    print_where(smids);
+    print_where(seen);
 }
 
 static void answer_where_on_new_stream(void)

@@ -28,6 +28,13 @@ static int clear(void **state)
     return 0;
 }
 
+static void grant(const struct limits *limits, const struct server_ready *ready,
+                  const struct hello *hello, uint32_t priority, struct server_limits *ret_limits)
+{
+    limits_of_server(limits, priority, ready, ret_limits);
+    limits_tighten(ret_limits, hello, ready);
+}
+
 static void test_environment(void **state)
 {
     struct limits limits;
@@ -57,12 +64,12 @@ static void test_names_of_devices(void **state)
     limits_set_memory(&limits, "GPU-cdcdcdcd-cdcd-cdcd-cdcd-cdcdcdcdcdcd", 3 * GIB, "3G");
     limits_set_memory(&limits, "7", 1 * GIB, "1G");
     limits_set_memory(&limits, "GPU-", 1 * GIB, "1G");
-    limits_for_client(&limits, &ready, &hello, 0, &result);
+    grant(&limits, &ready, &hello, 0, &result);
     assert_true(result.memory_limit[0] == 2 * GIB); /* the last that was set */
     assert_true(result.memory_limit[1] == 3 * GIB);
     assert_true(result.memory_limit[2] == 0);
     limits_set_memory(&limits, "0", 5 * GIB, "5G");
-    limits_for_client(&limits, &ready, &hello, 0, &result);
+    grant(&limits, &ready, &hello, 0, &result);
     assert_true(result.memory_limit[0] == 5 * GIB);
     assert_int_equal(limits.device_count, 5);
 }
@@ -75,14 +82,14 @@ static void test_a_client_only_tightens(void **state)
     struct server_limits result;
 
     limits_set_memory(&limits, "0", 4 * GIB, "4G");
-    limits_for_client(&limits, &ready, &hello, 1, &result);
+    grant(&limits, &ready, &hello, 1, &result);
     assert_int_equal(result.sm_centipercent, 5000);
     assert_int_equal(result.priority, 0);
     assert_true(result.memory_limit[0] == 4 * GIB);
     assert_true(result.memory_limit[1] == GIB);
     hello.sm_centipercent = 100;
     hello.priority = HELLO_PRIORITY_UNSET;
-    limits_for_client(&limits, &ready, &hello, 1, &result);
+    grant(&limits, &ready, &hello, 1, &result);
     assert_int_equal(result.sm_centipercent, 100);
     assert_int_equal(result.priority, 1);
 }

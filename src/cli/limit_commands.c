@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* funnel limit and provision: limits of programs that run. Both speak to the daemon in its own
+ * command language, so that it alone decides what makes sense. */
+#include <errno.h>
+#include <getopt.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "command_client.h"
+#include "fd.h"
+#include "snapshot.h"
+#include "text.h"
+
+#define LINE_MAX_BYTES 512
+
+/* Sends a line and prints its answer, to standard error when it was not done: 0 or 1. */
+static int run_line(int fd, const char *line, bool quiet)
+{
+    static union command_any message;
+    char answer[COMMAND_TEXT_MAX * 2] = "";
+    size_t used = 0, length;
+    int kind = 0;
+
+    if (command_send_line(fd, line))
+        return cli_fail("the daemon is gone");
+    while (kind != COMMAND_DONE) {
+        kind = command_receive(fd, &message, &length);
+        if (kind < 0)
+            return cli_fail("the daemon is gone: %s", strerror(-kind));
+        if (kind == COMMAND_OUTPUT && used < sizeof(answer))
+            used += (size_t)snprintf(answer + used, sizeof(answer) - used, "%s%s",
+                                     used ? "\n" : "", message.text.text);
+    }
+    if (message.done.status)
+        return cli_fail("%s", answer);
+    if (*answer && !quiet)
+        puts(answer);
+    return 0;
+}
+
+static int connect_daemon(int *ret_fd)
+{
+    char reason[COMMAND_REASON_MAX];
+    struct paths paths;
+
+    if (cli_find_daemon(&paths))
+        return 1;
+    return command_connect(&paths, ret_fd, reason) ? cli_fail("%s", reason) : 0;
+}
+
+/* ---- limit ---- */
+
+/* "alice" or "1001". */
+static bool user_id(const char *text, char *ret_uid, size_t capacity)
+{
+    const struct passwd *entry = getpwnam(text);
+
+    return entry ? text_format(ret_uid, capacity, "%u", (unsigned)entry->pw_uid)
+                 : text_copy(ret_uid, capacity, text);
+}
+
+/* Appends " -name value"; a value is one word. */
+static int append(char *line, const char *name, const char *value)
+{
+    size_t used = strlen(line);
+    char uid[64];
+
+    if (!strcmp(name, "user") && user_id(value, uid, sizeof(uid)))
+        value = uid;
+    if (!*value || strpbrk(value, " \t\r\n"))
+        return cli_usage("--%s takes one word, not \"%s\"", name, value);
+    return text_format(line + used, LINE_MAX_BYTES - used, " -%s %s", name, value)
+               ? 0
+               : cli_usage("the value of --%s is too long", name);
+}
+
+static int run_limit(int argc, char **argv)
+{
+    static const struct option known[] = {{"client", required_argument, NULL, 'o'},
+                                          {"user", required_argument, NULL, 'o'},
+                                          {"group", required_argument, NULL, 'o'},
+                                          {"sm", required_argument, NULL, 'o'},
+                                          {"sms", required_argument, NULL, 'o'},
+                                          {"memory", required_argument, NULL, 'o'},
+                                          {"device", required_argument, NULL, 'o'},
+                                          {"priority", required_argument, NULL, 'o'},
+                                          {NULL, 0, NULL, 0}};
+    char line[LINE_MAX_BYTES] = "limit";
+    _cleanup_fd_ int fd = -1;
+    int option, which = 0, status = 0;
+
+    while (!status && (option = getopt_long(argc, argv, "", known, &which)) != -1)
+        status = option == 'o' ? append(line, known[which].name, optarg)
+                               : cli_usage("unknown option, or its value is missing");
+    if (status)
+        return status;
+    if (optind < argc)
+        return cli_usage("unexpected argument: %s", argv[optind]);
+    return connect_daemon(&fd) || run_line(fd, line, false);
+}
+
+/* ---- provision ---- */
+
+/* A part of the plan: what the clients called so shall get. */
+struct portion {
+    char name[64]; /* process id, user or group */
+    double value;
+    unsigned clients;
+};
+
+#define PORTIONS_MAX 64
+
+struct plan {
+    const char *how; /* equal, half-equal, weight, sms */
+    unsigned expected; /* clients to plan for, 0 = those that run */
+    struct portion portions[PORTIONS_MAX];
+    unsigned count;
+};
+
+static bool is_called(const struct command_client *client, const char *name)
+{
+    const struct server_identity *identity = &client->row.identity;
+    const struct passwd *entry = getpwuid(identity->uid);
+    char pid[16];
+
+    text_format(pid, sizeof(pid), "%d", identity->pid);
+    return !strcmp(pid, name) || !strncmp(identity->group, name, sizeof(identity->group)) ||
+           (entry && !strcmp(entry->pw_name, name));
+}
+
+static struct portion *portion_of(struct plan *plan, const struct command_client *client)
+{
+    for (unsigned i = 0; i < plan->count; i++)
+        if (is_called(client, plan->portions[i].name))
+            return &plan->portions[i];
+    return NULL;
+}
+
+static double sum_of_weights(struct plan *plan, const struct snapshot *snapshot)
+{
+    double sum = 0;
+
+    for (unsigned i = 0; i < snapshot->client_count; i++) {
+        const struct portion *portion = portion_of(plan, &snapshot->clients[i]);
+
+        sum += portion ? portion->value : 1;
+    }
+    return sum;
+}
+
+/* " -sm 12.5" for one client; nothing when the plan says nothing about it. */
+static void share_words(struct plan *plan, const struct snapshot *snapshot,
+                        const struct command_client *client, char words[64])
+{
+    const struct portion *portion = portion_of(plan, client);
+    unsigned clients = plan->expected ? plan->expected : snapshot->client_count;
+    double percent = 0;
+
+    *words = '\0';
+    if (!strcmp(plan->how, "sms")) {
+        if (portion)
+            text_format(words, 64, " -sms %.0f", portion->value);
+        return;
+    }
+    if (!strcmp(plan->how, "weight"))
+        percent = 100 * (portion ? portion->value : 1) / sum_of_weights(plan, snapshot);
+    else
+        percent = (!strcmp(plan->how, "equal") ? 100.0 : 200.0) / clients;
+    /* Shares are rounded down to multiprocessors: two thirds of them should not become less. */
+    text_format(words, 64, " -sm %.2f", percent > 100 ? 100 : percent + 0.005);
+}
+
+static int provision_running(int fd, struct plan *plan, const struct snapshot *snapshot)
+{
+    for (unsigned i = 0; i < snapshot->client_count; i++) {
+        char line[LINE_MAX_BYTES], words[64];
+
+        share_words(plan, snapshot, &snapshot->clients[i], words);
+        text_format(line, sizeof(line), "limit -client %d%s",
+                    snapshot->clients[i].row.identity.pid, words);
+        if (*words && run_line(fd, line, false))
+            return 1;
+    }
+    return 0;
+}
+
+/* Those that come later get the same. */
+static int provision_later(int fd, const struct plan *plan, const struct snapshot *snapshot)
+{
+    double percent = (!strcmp(plan->how, "equal") ? 100.0 : 200.0) / plan->expected;
+    char line[LINE_MAX_BYTES];
+
+    percent = percent > 100 ? 100 : percent;
+    text_format(line, sizeof(line), "set_default_active_thread_percentage %.2f", percent);
+    if (run_line(fd, line, true))
+        return 1;
+    for (unsigned i = 0; i < snapshot->server_count; i++) {
+        text_format(line, sizeof(line), "set_active_thread_percentage %d %.2f",
+                    snapshot->servers[i].pid, percent);
+        if (run_line(fd, line, true))
+            return 1;
+    }
+    printf("Clients that come later: %.4g %% of the SMs\n", percent);
+    return 0;
+}
+
+static int check_names(struct plan *plan, const struct snapshot *snapshot)
+{
+    for (unsigned i = 0; i < snapshot->client_count; i++) {
+        struct portion *portion = portion_of(plan, &snapshot->clients[i]);
+
+        if (portion)
+            portion->clients++;
+    }
+    for (unsigned i = 0; i < plan->count; i++)
+        if (plan->portions[i].clients == 0)
+            return cli_fail("no client, user or group that runs is called %s",
+                            plan->portions[i].name);
+    return 0;
+}
+
+static int provision(struct plan *plan)
+{
+    _cleanup_fd_ int fd = -1;
+    struct snapshot snapshot;
+    int status;
+
+    if (connect_daemon(&fd))
+        return 1;
+    status = snapshot_read(fd, &snapshot);
+    if (status)
+        return cli_fail("the daemon did not answer: %s", strerror(-status));
+    status = check_names(plan, &snapshot);
+    if (!status)
+        status = provision_running(fd, plan, &snapshot);
+    if (!status && plan->expected)
+        status = provision_later(fd, plan, &snapshot);
+    snapshot_fini(&snapshot);
+    return status;
+}
+
+/* "name=4" */
+static int parse_portion(struct plan *plan, const char *text)
+{
+    struct portion *portion = &plan->portions[plan->count];
+    const char *value = strchr(text, '=');
+    char *end = NULL;
+
+    if (plan->count == PORTIONS_MAX)
+        return cli_usage("more than %d names", PORTIONS_MAX);
+    if (value)
+        portion->value = strtod(value + 1, &end);
+    if (!value || value == text || end == value + 1 || *end || !(portion->value > 0) ||
+        portion->value > 1e6 || (size_t)(value - text) >= sizeof(portion->name))
+        return cli_usage("%s is not NAME=NUMBER with a number above 0", text);
+    memcpy(portion->name, text, (size_t)(value - text));
+    plan->count++;
+    return 0;
+}
+
+static int parse_plan(int argc, char **argv, struct plan *plan)
+{
+    static const struct option known[] = {{"clients", required_argument, NULL, 'c'},
+                                          {NULL, 0, NULL, 0}};
+    uint64_t clients = 0;
+    int option, status = 0;
+
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
+        if (option != 'c' || text_to_u64(optarg, &clients) || !clients || clients > 10000)
+            return cli_usage("--clients takes a number of clients; there is no other option");
+    if (optind == argc)
+        return cli_usage("how? equal, half-equal, weight or sms");
+    plan->how = argv[optind++];
+    plan->expected = (unsigned)clients;
+    for (; optind < argc && !status; optind++)
+        status = parse_portion(plan, argv[optind]);
+    return status;
+}
+
+static int run_provision(int argc, char **argv)
+{
+    static struct plan plan;
+    int status = parse_plan(argc, argv, &plan);
+    bool by_name;
+
+    if (status)
+        return status;
+    by_name = !strcmp(plan.how, "weight") || !strcmp(plan.how, "sms");
+    if (!by_name && strcmp(plan.how, "equal") && strcmp(plan.how, "half-equal"))
+        return cli_usage("equal, half-equal, weight or sms, not %s", plan.how);
+    if (by_name != (plan.count > 0) || (by_name && plan.expected))
+        return cli_usage("weight and sms take NAME=NUMBER; equal and half-equal do not");
+    return provision(&plan);
+}
+
+const struct subcommand limit_subcommands[] = {
+    {"limit", "change limits of programs that run",
+     "Usage: funnel limit --client PID | --user USER | --group NAME\n"
+     "                    [--sm PERCENT | --sms NUMBER] [--memory SIZE|none [--device DEVICE]]\n"
+     "                    [--priority 0|1]\n\n"
+     "Changes limits of programs that run, from their next command on. For a user or a group it\n"
+     "binds later programs, too. A program is in the group that FUNNEL_GROUP names.\n\n"
+     "      --sm PERCENT     share of the SMs, rounded down to what the device can be divided into\n"
+     "      --sms NUMBER     the same as a number of SMs\n"
+     "      --memory SIZE    device memory it may have, such as 512M or 2G; none lifts the limit\n"
+     "      --device DEVICE  for this device only, by ordinal or UUID\n"
+     "      --priority P     0 normal, 1 below normal\n\n"
+     "Examples:\n"
+     "  funnel limit --client 4711 --sm 25\n"
+     "  funnel limit --group batch --sms 32 --memory 20G --priority 1\n"
+     "  funnel limit --user alice --sm 50\n",
+     run_limit},
+    {"provision", "divide the SMs among the programs that run",
+     "Usage: funnel provision equal|half-equal [--clients N]\n"
+     "       funnel provision weight|sms NAME=NUMBER...\n\n"
+     "Sets the shares that are usual with MPS. NAME is a process id, a user or a group.\n\n"
+     "  equal       100/n percent each: nobody disturbs anybody, and what one leaves idle stays so\n"
+     "  half-equal  200/n percent each: shares overlap, which is better for most\n"
+     "  weight      in these proportions; who is not named has weight 1\n"
+     "  sms         these numbers of SMs; who is not named keeps its share\n"
+     "  --clients N plan for so many, and give those that come later the same\n\n"
+     "Examples:\n"
+     "  funnel provision half-equal --clients 4\n"
+     "  funnel provision weight serving=3 batch=1\n"
+     "  funnel provision sms 4711=64 4712=32\n",
+     run_provision},
+    {NULL, NULL, NULL, NULL},
+};
