@@ -12,7 +12,8 @@
 #define MANY_CPUS 4
 #define LONG_SPIN_NS (50 * NS_PER_US)
 #define SHORT_SPIN_NS (2 * NS_PER_US)
-#define ROUNDS_PER_LOOK 8 /* at the clock */
+#define ROUNDS_PER_LOOK 8    /* at the clock */
+#define CROWDED_NS NS_PER_MS /* between two looks: the core was somebody else's */
 
 static uint64_t work_out_budget(void)
 {
@@ -51,12 +52,13 @@ bool spin_more(struct spin *spin)
     cpu_relax();
     if (++spin->rounds % ROUNDS_PER_LOOK != 0)
         return true;
-    uint64_t now = clock_ns();
+    uint64_t now = clock_ns(), away = spin->looked ? now - spin->looked : 0;
+    spin->looked = now;
     if (spin->deadline == 0)
         spin->deadline = now + spin->budget;
     if (now < spin->deadline)
         return true;
-    if (now >= spin->deadline + spin->patience)
+    if (now >= spin->deadline + spin->patience || away > CROWDED_NS)
         return false;
     sched_yield();
     return true;

@@ -21,6 +21,7 @@ struct spin {
     uint64_t deadline; /* clock_ns() at which to give up; 0 = not asked for yet */
     uint64_t budget;
     uint64_t patience; /* ns after the deadline in which every round yields */
+    uint64_t looked;   /* clock_ns() of the last look at it */
     uint32_t rounds;
 };
 
@@ -31,7 +32,8 @@ uint64_t spin_budget_ns(void);
 struct spin spin_begin(void);
 
 /* The same for waiting on the GPU, which wakes nobody by itself: where CPUs are plenty, goes on for
- * `patience_ns` after the usual budget, but lets any other thread that wants the core have it. */
+ * `patience_ns` after the usual budget, but lets any other thread that wants the core have it, and
+ * ends once one wanted it for long: then there are more threads than cores. */
 struct spin spin_begin_patient(uint64_t patience_ns);
 
 /* Pauses the core a moment; false once the budget is used up. */

@@ -66,7 +66,7 @@ void *ring_reserve(struct ring *ring, uint32_t size);
 void ring_commit(struct ring *ring, uint32_t size);
 
 /* Waits until ring_reserve(ring, size) succeeds: true; false once `alive` says so, which is asked
- * at least every 100 ms. Spins for the usual budget, then sleeps. */
+ * at least every 100 ms. Sleeps meanwhile. */
 bool ring_wait_space(struct ring *ring, uint32_t size, bool (*alive)(void *context), void *context);
 
 /* ---- consumer; one thread ---- */

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "unit.h"
 
 static uint64_t budget_on_one_cpu(void)
@@ -57,6 +58,24 @@ static void test_a_spin_ends(void **state)
     assert_true(spin.rounds > 0);
 }
 
+static bool goes_on(struct spin *spin)
+{
+    for (int round = 1; round < 8; round++)
+        assert_true(spin_more(spin));
+    return spin_more(spin);
+}
+
+/* The last look was a minute ago, and the deadline is over, but there is patience for an hour. */
+static void test_patience_ends_on_a_crowded_core(void **state)
+{
+    uint64_t now = clock_ns();
+    struct spin spin = {.budget = 1, .patience = 3600 * NS_PER_SEC, .deadline = now};
+
+    assert_true(goes_on(&spin));
+    spin.looked = now - 60 * NS_PER_SEC;
+    assert_false(goes_on(&spin));
+}
+
 int main(void)
 {
     unsetenv("FUNNEL_NO_SPIN");
@@ -64,6 +83,7 @@ int main(void)
         cmocka_unit_test(test_few_cpus_spin_shortly),
         cmocka_unit_test(test_switched_off),
         cmocka_unit_test(test_a_spin_ends),
+        cmocka_unit_test(test_patience_ends_on_a_crowded_core),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

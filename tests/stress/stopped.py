@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whoever is stopped (SIGSTOP) holds nobody up, and goes on where it was.
+
+First clients are stopped at random moments, several at a time, while others run. Then the server
+is, while a client fills its ring, and it must wait asleep. All results are checked.
+"""
+import os
+import pathlib
+import random
+import signal
+import time
+
+import harness
+
+ROUNDS = 5
+STOPPED = 4
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+# Rounds enough that it is still at work when the signal comes.
+LONG = {"vector_add": ["-n", "20000", "-r", "3000"], "n_body": ["-n", "128", "-r", "400"]}
+# Launches of a hundred bytes each, many times what a ring holds.
+FLOOD = ["vector_add", "-n", "1", "-r", "200000"]
+
+
+def run_beside_stopped(funnel, expected, chance):
+    stopped = []
+    for number in range(STOPPED):
+        name = list(LONG)[number % len(LONG)]
+        stopped.append((name, funnel.start_program(name, *LONG[name])))
+    try:
+        time.sleep(chance.uniform(0.02, 0.4))
+        for _, program in stopped:
+            program.send_signal(signal.SIGSTOP)
+        for name, arguments in harness.PROGRAMS.items():
+            harness.check_end(name, funnel.start_program(name, *arguments), expected[name])
+        funnel.status()
+        for name, program in stopped:
+            program.send_signal(signal.SIGCONT)
+        for name, program in stopped:
+            harness.check_end(name, program, expected["long " + name])
+    finally:
+        for _, program in stopped:
+            program.kill()
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+
+def stop_server(funnel):
+    """One program waits to be let in, another for room in its ring; neither burns a core."""
+    expected = funnel.run_directly(*FLOOD)
+    server = funnel.server_pid()
+    flood = funnel.start_program(*FLOOD)
+    await_work(funnel, flood)
+    os.kill(server, signal.SIGSTOP)
+    try:
+        late = funnel.start_program("n_body", *LONG["n_body"])
+        time.sleep(0.5)
+        check_asleep([flood, late])
+    finally:
+        os.kill(server, signal.SIGCONT)
+    harness.check_end("vector_add", flood, expected)
+    late.kill()
+    late.communicate()
+
+
+def check_asleep(programs):
+    before = [cpu_seconds(program.pid) for program in programs]
+    time.sleep(1.0)
+    for program, begin in zip(programs, before):
+        spent = cpu_seconds(program.pid) - begin
+        assert program.poll() is None, "it did not wait for the server"
+        assert spent < 0.25, f"{spent} s of CPU time in a second of waiting for the server"
+
+
+def await_work(funnel, program):
+    while all(client["pid"] != program.pid for client in funnel.status()["clients"]):
+        assert program.poll() is None, "it was over too soon"
+        time.sleep(0.005)
+
+
+def main():
+    options = harness.arguments_of(__doc__)
+    chance = random.Random(options.seed)
+    with harness.running_funnel(options.build, options.device) as funnel:
+        expected = harness.expect_lines(funnel)
+        for name, arguments in LONG.items():
+            expected["long " + name] = funnel.run_directly(name, *arguments)
+        for _ in range(ROUNDS):
+            run_beside_stopped(funnel, expected, chance)
+        stop_server(funnel)
+        funnel.await_idle()
+    harness.say(f"{ROUNDS * STOPPED} clients stopped, and the server once: nobody else noticed")
+
+
+harness.finish(main)
