@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "client.h"
+#include "client_entry.h"
 #include "client_stream.h"
-#include "entry.h"
 
 /* In the initial block of thread-local storage, which costs no call to reach. It is a few words. */
 static __thread __attribute__((tls_model("initial-exec"))) struct thread self;

@@ -10,8 +10,8 @@
 
 #include "cleanup.h"
 #include "client.h"
+#include "client_entry.h"
 #include "client_note.h"
-#include "entry.h"
 #include "log.h"
 #include "wire_calls.h"
 

@@ -6,8 +6,8 @@
 
 #include "command_protocol.h"
 #include "console.h"
+#include "funneld_server.h"
 #include "journal.h"
-#include "server.h"
 
 enum command_user { ANYBODY, OPERATORS };
 

@@ -6,7 +6,7 @@
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
-#include "server.h"
+#include "funneld_server.h"
 #include "survey.h"
 #include "text.h"
 

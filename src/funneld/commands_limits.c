@@ -5,7 +5,7 @@
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
-#include "server.h"
+#include "funneld_server.h"
 
 static void print_percentage(struct console *console, const struct limits *limits)
 {

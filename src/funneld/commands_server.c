@@ -5,7 +5,7 @@
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
-#include "server.h"
+#include "funneld_server.h"
 
 void run_get_server_list(struct console *console, const struct grammar_values *values)
 {

@@ -10,9 +10,9 @@
 #include "command_protocol.h"
 #include "commands.h"
 #include "fd.h"
+#include "funneld_server.h"
 #include "journal.h"
 #include "query.h"
-#include "server.h"
 
 static void console_free(struct console *console)
 {

@@ -12,10 +12,10 @@
 #include "command_protocol.h"
 #include "console.h"
 #include "fd.h"
+#include "funneld_server.h"
 #include "journal.h"
 #include "newcomer.h"
 #include "notify.h"
-#include "server.h"
 
 /* ---- the end ---- */
 

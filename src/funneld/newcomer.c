@@ -14,10 +14,10 @@
 
 #include "console.h"
 #include "fd.h"
+#include "funneld_server.h"
 #include "grammar.h"
 #include "journal.h"
 #include "peer.h"
-#include "server.h"
 #include "sock.h"
 #include "text.h"
 

@@ -6,8 +6,8 @@
 
 #include "command_protocol.h"
 #include "console.h"
+#include "funneld_server.h"
 #include "newcomer.h"
-#include "server.h"
 #include "survey.h"
 #include "text.h"
 

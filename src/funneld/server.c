@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See server.h. */
-#include "server.h"
+#include "funneld_server.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server.h"
+#include "funneld_server.h"
 
 #define SURVEY_TIMEOUT_S 5
 

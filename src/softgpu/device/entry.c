@@ -3,7 +3,7 @@
  * The driver as a library in somebody's process: whether it is initialised, what stream 0 means,
  * and the trace of its calls.
  */
-#include "entry.h"
+#include "soft_entry.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#include "entry.h"
 #include "soft_context.h"
+#include "soft_entry.h"
 
 /* A thread's own default streams, one for each context that it has used one in. */
 #define OWN_STREAMS 32

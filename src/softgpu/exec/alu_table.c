@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "memory.h"
+#include "exec_memory.h"
 #include "opcodes.h"
 
 #define T_u8 PTX_U8

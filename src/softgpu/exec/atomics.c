@@ -3,9 +3,9 @@
  * Atomic operations. Lanes go one after the other; other host threads are kept out by the CPU's own
  * atomics, which shared memory does not need, as one host thread runs all of a block.
  */
-#include "control.h"
+#include "exec_control.h"
+#include "exec_memory.h"
 #include "lane_math.h"
-#include "memory.h"
 
 #define APPLY_INTEGER(type, unsigned_type)                          \
     static type apply_##type(unsigned op, type old, type x, type y) \

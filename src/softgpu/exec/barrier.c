@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "control.h"
+#include "exec_control.h"
 
 static uint32_t arrived_lanes(const struct block *block, const struct barrier *barrier)
 {

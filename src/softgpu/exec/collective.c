@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "control.h"
+#include "exec_control.h"
 
 /* Lanes may in theory name different members; the first lane's stand for the group's. */
 static uint32_t members_of(struct warp *warp, uint32_t offset)

@@ -2,7 +2,7 @@
 /*
  * Branches, calls, and the wrappers around other handlers.
  */
-#include "control.h"
+#include "exec_control.h"
 
 #include <fenv.h>
 #include <stdlib.h>

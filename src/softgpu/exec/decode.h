@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "control.h"
 #include "core.h"
-#include "memory.h"
+#include "exec_control.h"
+#include "exec_memory.h"
 #include "opcodes.h"
 
 #define MAX_TOKENS 24

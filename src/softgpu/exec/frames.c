@@ -3,7 +3,7 @@
  * What moves through memory behind the program's back: arguments, registers kept across calls,
  * asynchronous copies.
  */
-#include "memory.h"
+#include "exec_memory.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /*
  * Loads and stores. A vector access is a row of elements, one register each: d, b, c, p.
  */
-#include "memory.h"
+#include "exec_memory.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /*
  * What moves without computing: predicates, packing, addresses between state spaces.
  */
-#include "control.h"
+#include "exec_control.h"
 
 static uint32_t predicate_result(const struct insn *insn, uint32_t a, uint32_t b)
 {

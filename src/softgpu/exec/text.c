@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control.h"
+#include "exec_control.h"
 
 #define MAX_TEXT 4096
 

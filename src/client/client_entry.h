@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the generated entry points (client_entry.c) need of the library behind them. */
-#ifndef FUNNEL_ENTRY_H
-#define FUNNEL_ENTRY_H
+#ifndef FUNNEL_CLIENT_ENTRY_H
+#define FUNNEL_CLIENT_ENTRY_H
 
 #include <stdbool.h>
 
