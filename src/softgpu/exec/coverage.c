@@ -68,7 +68,8 @@ static bool seen_before(int row)
 
 void coverage_write(FILE *file)
 {
-    fputs("# What the software GPU runs\n\nMade from the decoder's own opcode table. "
+    fputs("<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
+          "# What the software GPU runs\n\nMade from the decoder's own opcode table. "
           "Anything else is refused when a module is loaded,\nwith the opcode, the PTX line and "
           "the function.\n\n"
           "| Opcode | Forms |\n| --- | --- |\n",
