@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which images count as printing: plain, compressed and broken ones. */
+#include <lz4.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "image.h"
+#include "unit.h"
+
+#define ENTRY_LZ4 0x2000u
+#define ENTRY_ZSTD 0x8000u
+
+static const char prints[] = ".version 8.0 .extern .func vprintf (.param .b64 a, .param .b64 b);";
+static const char silent[] = ".version 8.0 .visible .entry nothing() { ret; } // no printing here";
+
+struct image {
+    unsigned char bytes[1024];
+    size_t size;
+};
+
+static void put(struct image *image, size_t at, const void *value, size_t size)
+{
+    memcpy(image->bytes + at, value, size);
+}
+
+static struct image container(void)
+{
+    struct image image = {.size = 16};
+    uint32_t magic = 0xba55ed50u;
+    uint16_t version = 1, header_size = 16;
+
+    put(&image, 0, &magic, 4);
+    put(&image, 4, &version, 2);
+    put(&image, 6, &header_size, 2);
+    return image;
+}
+
+static void add(struct image *image, uint64_t flags, const void *payload, uint64_t size,
+                uint64_t plain_size)
+{
+    size_t at = image->size;
+    uint16_t kind = 1;
+    uint32_t header_size = 64, compressed = flags ? (uint32_t)size : 0;
+    uint64_t entries;
+
+    put(image, at, &kind, 2);
+    put(image, at + 4, &header_size, 4);
+    put(image, at + 8, &size, 8);
+    put(image, at + 16, &compressed, 4);
+    put(image, at + 40, &flags, 8);
+    put(image, at + 56, &plain_size, 8);
+    put(image, at + 64, payload, size);
+    image->size += 64 + size;
+    entries = image->size - 16;
+    put(image, 8, &entries, 8);
+}
+
+static bool says_it_prints(const struct image *image)
+{
+    assert_true(image_is_sound(image->bytes, image->size));
+    return image_prints(image->bytes, image->size);
+}
+
+static void test_text(void **state)
+{
+    assert_true(image_prints(prints, sizeof(prints) - 1));
+    assert_false(image_prints(silent, sizeof(silent) - 1));
+}
+
+static void test_plain_entries(void **state)
+{
+    struct image image = container();
+
+    assert_false(says_it_prints(&image));
+    add(&image, 0, silent, sizeof(silent), 0);
+    assert_false(says_it_prints(&image));
+    add(&image, 0, prints, sizeof(prints), 0);
+    assert_true(says_it_prints(&image));
+}
+
+static void add_zstd(struct image *image, const char *text, size_t size)
+{
+    char packed[256];
+    size_t packed_size = ZSTD_compress(packed, sizeof(packed), text, size, 19);
+
+    assert_false(ZSTD_isError(packed_size));
+    add(image, ENTRY_ZSTD, packed, packed_size, size);
+}
+
+static void add_lz4(struct image *image, const char *text, size_t size)
+{
+    char packed[256];
+    int packed_size = LZ4_compress_default(text, packed, (int)size, sizeof(packed));
+
+    assert_true(packed_size > 0);
+    add(image, ENTRY_LZ4, packed, (uint64_t)packed_size, size);
+}
+
+static void test_compressed_entries(void **state)
+{
+    struct image quiet = container(), by_zstd = container(), by_lz4 = container();
+
+    add_zstd(&quiet, silent, sizeof(silent));
+    add_lz4(&quiet, silent, sizeof(silent));
+    assert_false(says_it_prints(&quiet));
+    add_zstd(&by_zstd, prints, sizeof(prints));
+    assert_true(says_it_prints(&by_zstd));
+    add_lz4(&by_lz4, prints, sizeof(prints));
+    assert_true(says_it_prints(&by_lz4));
+}
+
+static void test_what_does_not_expand_counts_as_printing(void **state)
+{
+    struct image broken = container(), huge = container();
+
+    add(&broken, ENTRY_ZSTD, silent, sizeof(silent), 100);
+    assert_true(says_it_prints(&broken));
+    add(&huge, ENTRY_LZ4, silent, sizeof(silent), UINT64_MAX);
+    assert_true(says_it_prints(&huge));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_plain_entries),
+        cmocka_unit_test(test_compressed_entries),
+        cmocka_unit_test(test_what_does_not_expand_counts_as_printing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
