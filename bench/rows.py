@@ -78,16 +78,17 @@ def attach(bench, mode, count, seconds):
     """All but one are there; how long does the last take from its main() to its first result?"""
     command = [bench.program("client"), "launch_sync", seconds]
     group = []
+
+    def add(how_many):
+        added = [clients.Client(mode, command).__enter__() for _ in range(how_many)]
+        group.extend(added)
+        for client in added:
+            client.await_ready()
+
     try:
-        for number in range(count):
-            group.append(clients.Client(mode, command).__enter__())
-            if number % 16 == 15:
-                for client in group[-16:-1]:
-                    client.await_ready()
-                group[-1].await_ready()
-        if count % 16:
-            for client in group[-(count % 16):]:
-                client.await_ready()
+        while len(group) < count - 1:
+            add(min(16, count - 1 - len(group)))
+        add(1)
         for client in group:
             client.go()
         reports = [client.report(seconds * 10 + 120) for client in group]

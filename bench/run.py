@@ -55,9 +55,16 @@ class Bench:
         clients.run_together(mode, [[self.program("client"), "launch_sync", 0.05]], 1)
 
     def start(self):
-        for mode in self.modes:
-            mode.start()
-            self.warm_up(mode)
+        """A mode that does not come up is left out, and said so below the table."""
+        for mode in list(self.modes):
+            try:
+                mode.start()
+                self.warm_up(mode)
+            except (BenchError, subprocess.SubprocessError, OSError) as error:
+                say(f"{mode.name} does not come up: {error}\n")
+                self.failures["everything", "any", mode.name] = str(error)
+                self.modes.remove(mode)
+                mode.stop()
 
     def stop(self):
         for mode in self.modes:
@@ -107,7 +114,7 @@ class Bench:
                 "host": f"{os.cpu_count()} CPUs, {platform.release()}",
                 "command": " ".join(["bench/run.py"] + sys.argv[1:]), "repeat": self.passes,
                 "seconds": args.seconds,
-                "failures": [f"{name}, {count} clients, {mode}: {why}"
+                "failures": [f"{name} ({count} clients, {mode}): {why}"
                              for (name, count, mode), why in self.failures.items()]}
 
 
