@@ -46,6 +46,13 @@ python3 -B "$fuzz/list_decoders.py" "$work/wire_calls.h" "$work/decoders.h"
 build fuzz_ring
 build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c
 build fuzz_fatbin -I"$root/src/softgpu/fatbin" "$root"/src/softgpu/fatbin/*.c -lzstd -llz4
+build fuzz_ptx -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas -Wno-missing-field-initializers \
+    -I"$root/src/softgpu/ptx" -I"$root/src/softgpu/exec" \
+    "$root"/src/softgpu/ptx/*.c "$root"/src/softgpu/exec/*.c -lm
+# Text is found sooner from text.
+mkdir -p "$work/corpus-fuzz_ptx"
+sed '1,/^\.address_size/d' "$root/tests/unit/softgpu/data/features.ptx" >"$work/corpus-fuzz_ptx/features"
 run fuzz_ring 1024
 run fuzz_decode 4096
 run fuzz_fatbin 4096
+run fuzz_ptx 32768
