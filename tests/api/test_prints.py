@@ -110,7 +110,7 @@ class Prints(unittest.TestCase):
         out, errors = self.end(self.begin(2, 1, 3, "assert"))
         self.assertIn("round 0\n", out)
         self.assertIn("block 0 of 1 says 2,", out)
-        self.assertRegex(errors, r"kernels\.cu:\d+: .*number == 1")
+        self.assertRegex(errors, r"talk\.cu:\d+: .*number == 1")
 
 
 if __name__ == "__main__":

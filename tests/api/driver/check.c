@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "kernels.ptx.h"
+#include "talk.ptx.h"
 
 #define EXIT_SKIPPED 77
 
@@ -92,6 +93,14 @@ CUmodule load_kernels(void)
     CUmodule module;
 
     MUST(cuModuleLoadData(&module, kernels_ptx));
+    return module;
+}
+
+CUmodule load_talk(void)
+{
+    CUmodule module;
+
+    MUST(cuModuleLoadData(&module, talk_ptx));
     return module;
 }
 

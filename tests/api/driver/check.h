@@ -36,6 +36,8 @@ CUdevice check_open(void);
 int check_close(void);
 
 CUmodule load_kernels(void);
+/* Those that print. */
+CUmodule load_talk(void);
 CUfunction get_kernel(CUmodule module, const char *name);
 /* One block of one thread, on this stream. */
 void launch_one(CUfunction kernel, CUstream stream, void **parameters);

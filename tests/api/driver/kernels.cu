@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of the driver API programs. kernels.ptx and kernels.fatbin are made from this file
 // by ./regenerate, and kept, so that the programs need no CUDA toolkit.
-#include <cassert>
-#include <cstdio>
 
 typedef unsigned int u32;
 
@@ -124,16 +122,5 @@ __global__ void store(u32 *address, u32 value)
 __global__ void trap()
 {
     asm("trap;");
-}
-
-__global__ void say(int number)
-{
-    printf("block %d of %d says %d, %s, %.3f and %c\n", (int)blockIdx.x, (int)gridDim.x,
-           number + (int)blockIdx.x, "hello", 0.5 * number, 'x');
-}
-
-__global__ void insist(int number)
-{
-    assert(number == 1);
 }
 }

@@ -115,7 +115,7 @@ static void libraries(void)
     run_read_globals(get_kernel(module, "read_globals"), words);
     IS_TRUE(words[0] == 7);
     EXPECT(CUDA_SUCCESS, cuLibraryGetKernelCount(&count, library));
-    IS_TRUE(count == 14);
+    IS_TRUE(count == 13);
     EXPECT(CUDA_SUCCESS, cuLibraryUnload(library));
 }
 

@@ -18,7 +18,7 @@ static void say(int number)
 int main(void)
 {
     check_open();
-    module = load_kernels();
+    module = load_talk();
     puts("before");
     fflush(stdout);
     for (int i = 1; i <= 3; i++)

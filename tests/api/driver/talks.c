@@ -63,7 +63,7 @@ int main(int argc, char **argv)
         return 2;
     }
     check_open();
-    module = load_kernels();
+    module = load_talk();
     say_in_rounds(atoi(argv[1]), (unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]),
                   argc > 4 && strcmp(argv[4], "asks") == 0);
     if (argc > 4 && strcmp(argv[4], "assert") == 0)
