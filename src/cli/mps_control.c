@@ -19,13 +19,14 @@
 #endif
 
 static const char usage[] =
-    "Usage: nvidia-cuda-mps-control [-d | -f] [-multiuser-server] | -v | -h\n"
+    "Usage: nvidia-cuda-mps-control [-d | -f] [-S] [-multiuser-server] | -v | -h\n"
     "\n"
     "Funnel's stand-in for the control program of NVIDIA MPS. Without an option it reads commands\n"
     "from standard input, one a line, and prints their answers.\n"
     "\n"
     "  -d                 start the daemon in the background\n"
     "  -f                 start it in the foreground, with the log on standard output, too\n"
+    "  -S                 every client runs in a static partition; see sm_partition\n"
     "  -multiuser-server  (-M) one server for all users; needs root\n"
     "  -v                 print the version of CUDA MPS that the commands follow\n"
     "  -h                 print this\n"
@@ -61,8 +62,10 @@ static int print_help(FILE *out)
 /* ---- the daemon ---- */
 
 /* Tools look for this program's name and for the pipe directory in the daemon's /proc entry. */
-static int become_daemon(const struct paths *paths, const char *how, bool multiuser)
+static int become_daemon(const struct paths *paths, const char *how, bool multiuser, bool statics)
 {
+    const char *more = multiuser ? "-M" : statics ? "-S" : NULL;
+
     char program[PATH_MAX];
     int error = path_of_sibling("bin/funneld", program, sizeof(program));
 
@@ -71,7 +74,8 @@ static int become_daemon(const struct paths *paths, const char *how, bool multiu
         fprintf(stderr, "Cannot find funneld or set its environment\n");
         return 1;
     }
-    execl(program, "nvidia-cuda-mps-control", how, multiuser ? "-M" : NULL, (char *)NULL);
+    execl(program, "nvidia-cuda-mps-control", how, more,
+          multiuser && statics ? "-S" : NULL, (char *)NULL);
     fprintf(stderr, "Cannot run %s: %s\n", program, strerror(errno));
     return 1;
 }
@@ -187,6 +191,7 @@ static int run_shell(const struct paths *paths)
 struct options {
     const char *daemon; /* "-d", "-f", or NULL */
     bool multiuser;
+    bool statics;
 };
 
 static int refuse(const char *sentence)
@@ -207,7 +212,7 @@ static int parse_option(const char *option, struct options *options)
     else if (!strcmp(option, "-h") || !strcmp(option, "--help"))
         return print_help(stdout);
     else if (!strcmp(option, "-S") || !strcmp(option, "--static-partitioning"))
-        return refuse("Funnel does not offer static SM partitioning (-S) yet");
+        options->statics = true;
     else if (!strcmp(option, "-p") || text_starts_with(option, "--protocol"))
         return refuse("Funnel speaks version 2 of the MPS interface only, and takes no -p");
     else {
@@ -219,7 +224,7 @@ static int parse_option(const char *option, struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {NULL, false};
+    struct options options = {NULL, false, false};
     struct paths paths;
     int status = -1;
 
@@ -230,8 +235,10 @@ int main(int argc, char **argv)
     if (options.daemon ? paths_resolve(&paths) : paths_find_daemon(&paths))
         return refuse("The path of the pipe or log directory is too long");
     if (options.daemon)
-        return become_daemon(&paths, options.daemon, options.multiuser);
+        return become_daemon(&paths, options.daemon, options.multiuser, options.statics);
     if (options.multiuser)
         return refuse("-multiuser-server goes with -d or -f");
+    if (options.statics)
+        return refuse("-S goes with -d or -f");
     return run_shell(&paths);
 }

@@ -21,6 +21,11 @@ COMMAND(get_device_client_list, ANYBODY, "[SERVER]", "the same for each device")
 COMMAND(ps, ANYBODY, "[-p CLIENT]", "clients with their server, device and command line")
 COMMAND(terminate_client, ANYBODY, "SERVER CLIENT", "end a client; prints a CUresult, 0 for success")
 
+/* Static partitions: only in a daemon that was started with -S. */
+COMMAND(sm_partition, OPERATORS, "VERB DEVICE OBJECT",
+        "add DEVICE CHUNKS: cut a partition; rm DEVICE PARTITION: give it back")
+COMMAND(lspart, ANYBODY, "", "devices and their partitions")
+
 /* Funnel's own: limits of clients that run, and of all that come from a user or a group. */
 COMMAND(limit, OPERATORS,
         "[-client CLIENT] [-user UID] [-group GROUP] [-sm PERCENT] [-sms SMS] [-memory CEILING] "

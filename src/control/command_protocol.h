@@ -16,8 +16,9 @@
 #define COMMAND_MAGIC 0x31434e46u /* "FNC1" */
 #define COMMAND_TEXT_MAX 4096
 
-/* The release of CUDA MPS whose commands these are, as CUDA writes versions. */
-#define MPS_BINARY_VERSION 13000
+/* The release of CUDA MPS whose commands these are, as CUDA writes versions: the first one with
+ * static partitions, which tools look for. */
+#define MPS_BINARY_VERSION 13010
 
 enum command_message {
     COMMAND_LINE = 1, /* struct command_text */

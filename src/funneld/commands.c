@@ -24,8 +24,16 @@ static const struct command commands[] = {
 #undef COMMAND
 };
 
-static const struct command *find_command(const char *name)
+/* Without -S these are as unknown as to NVIDIA's daemon. */
+static bool is_about_statics(const char *name)
 {
+    return !strcmp(name, "sm_partition") || !strcmp(name, "lspart");
+}
+
+static const struct command *find_command(const struct daemon *daemon, const char *name)
+{
+    if (is_about_statics(name) && !daemon->statics.on)
+        return NULL;
     for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
         if (!strcmp(commands[i].name, name))
             return &commands[i];
@@ -40,7 +48,7 @@ static void refuse(struct console *console, const char *sentence)
 
 static void run_words(struct console *console, char *words[], int count)
 {
-    const struct command *command = find_command(words[0]);
+    const struct command *command = find_command(console->daemon, words[0]);
     char reason[GRAMMAR_REASON_MAX];
     struct grammar_values values;
 

@@ -15,6 +15,8 @@
 
 struct server;
 
+#define COMMAND_PENDING_MAX 256
+
 struct console {
     struct list link;
     struct daemon *daemon;
@@ -23,6 +25,7 @@ struct console {
     uid_t uid;
     bool busy;    /* a command is under way */
     bool gone;    /* the front end has died */
+    char pending[COMMAND_PENDING_MAX]; /* a command that runs when a server has started, or "" */
     bool started; /* it has sent a command line: worth a word in the log */
 };
 

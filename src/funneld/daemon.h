@@ -15,6 +15,7 @@
 #include "list.h"
 #include "paths.h"
 #include "rules.h"
+#include "statics.h"
 
 struct console;
 
@@ -24,6 +25,7 @@ struct daemon {
     struct instance instance;
     struct limits defaults;
     struct rules rules;
+    struct statics statics;
     const char *device; /* auto, cuda, soft */
     bool foreground;
     bool multiuser; /* one server, under the daemon's user, for everybody */

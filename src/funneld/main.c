@@ -16,7 +16,7 @@
 #include "journal.h"
 
 static const char help[] =
-    "Usage: funneld -d|-f [--device auto|cuda|soft] [--multiuser-server]\n"
+    "Usage: funneld -d|-f [--device auto|cuda|soft] [--multiuser-server] [-S]\n"
     "\n"
     "The control daemon of Funnel: it starts a server for each user whose programs come,\n"
     "and never touches a GPU itself. `funnel start` runs it for you.\n"
@@ -27,6 +27,7 @@ static const char help[] =
     "GPU)\n"
     "                          or auto (NVIDIA's driver when it works), which is the default\n"
     "      --multiuser-server  one server for all users, under root\n"
+    "  -S, --static-partitioning  clients run in partitions that sm_partition makes\n"
     "  -v, --version           print the release\n"
     "  -h, --help              print this\n"
     "\n"
@@ -41,6 +42,7 @@ struct options {
     bool background;
     bool foreground;
     bool multiuser;
+    bool statics;
     const char *device;
 };
 
@@ -62,12 +64,13 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"foreground", no_argument, NULL, 'f'},
                                           {"device", required_argument, NULL, 'D'},
                                           {"multiuser-server", no_argument, NULL, 'M'},
+                                          {"static-partitioning", no_argument, NULL, 'S'},
                                           {"version", no_argument, NULL, 'v'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     int option;
 
-    while ((option = getopt_long(argc, argv, "dfvhM", known, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "dfvhMS", known, NULL)) != -1) {
         switch (option) {
         case 'd':
             options->background = true;
@@ -80,6 +83,9 @@ static int parse_options(int argc, char **argv, struct options *options)
             break;
         case 'M':
             options->multiuser = true;
+            break;
+        case 'S':
+            options->statics = true;
             break;
         case 'v':
             puts(FUNNEL_VERSION);
@@ -182,6 +188,7 @@ int main(int argc, char **argv)
     daemon.device = options.device;
     daemon.foreground = options.foreground;
     daemon.multiuser = options.multiuser;
+    daemon.statics.on = options.statics;
     error = journal_open(daemon.paths.log, options.foreground);
     if (error) {
         instance_close(&daemon.instance);

@@ -31,6 +31,7 @@
 #define STATUS_CONNECTION_FAILED 805
 #define STATUS_SERVER_NOT_READY 807
 #define STATUS_MAX_CONNECTIONS 809
+#define STATUS_INVALID_RESOURCE_CONFIGURATION 915
 
 struct newcomer {
     struct list link;
@@ -146,8 +147,17 @@ static void identify(struct newcomer *newcomer)
 
 static void introduce(struct newcomer *newcomer, struct server *server)
 {
-    int fd = peer_release(&newcomer->peer);
+    struct server_limits limits;
+    int fd;
 
+    if (!statics_bind(&newcomer->daemon->statics, &server->ready, &newcomer->hello, &limits)) {
+        refuse(newcomer, STATUS_INVALID_RESOURCE_CONFIGURATION,
+               "This daemon has static partitions, and CUDA_MPS_SM_PARTITION is \"%.100s\", which "
+               "names none of them; lspart lists them",
+               newcomer->hello.sm_partition);
+        return;
+    }
+    fd = peer_release(&newcomer->peer);
     server_introduce(server, &newcomer->identity, &newcomer->hello, fd);
     newcomer_free(newcomer);
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "command_protocol.h"
+#include "commands.h"
 #include "console.h"
 #include "fd.h"
 #include "journal.h"
@@ -246,6 +247,7 @@ void server_introduce(struct server *server, const struct server_identity *ident
                      &message.limits);
     rules_apply(&server->daemon->rules, identity, &server->ready, &message.limits);
     limits_tighten(&message.limits, hello, &server->ready);
+    statics_bind(&server->daemon->statics, &server->ready, hello, &message.limits);
     peer_send(&server->peer, &message, sizeof(message), fd);
 }
 
@@ -269,13 +271,22 @@ void server_stop(struct server *server, bool force)
 static void answer_starter(struct server *server, int status)
 {
     struct console *starter = server->starter;
+    char line[COMMAND_PENDING_MAX];
 
     server->starter = NULL;
+    if (starter && *starter->pending && status == COMMAND_OK) {
+        text_copy(line, sizeof(line), starter->pending);
+        *starter->pending = '\0';
+        commands_run(starter, line);
+        return;
+    }
     if (starter && status != COMMAND_OK)
         console_print(starter, "Failed to start a server for user %u: %s", (unsigned)server->uid,
                       server->failure_text);
-    if (starter)
+    if (starter) {
+        *starter->pending = '\0';
         console_done(starter, status);
+    }
 }
 
 static void on_ready(struct server *server, const struct server_ready *ready)
@@ -286,6 +297,7 @@ static void on_ready(struct server *server, const struct server_ready *ready)
     for (unsigned i = 0; i < server->ready.device_count; i++)
         server->ready.devices[i].name[sizeof(ready->devices[i].name) - 1] = '\0';
     server->state = SERVER_ACTIVE;
+    server->daemon->statics.devices = server->ready;
     if (!server->stopping)
         evtimer_del(server->deadline);
     journal("NEW SERVER %d: Ready", (int)server->pid);

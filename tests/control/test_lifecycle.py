@@ -135,8 +135,8 @@ class Lifecycle(harness.TestCase):
             self.assertIn(f"CUDA_MPS_PIPE_DIRECTORY={self.pipe}", file.read().split("\0"))
 
     def test_options(self):
-        self.assertEqual(self.run_program("nvidia-cuda-mps-control", "-v").stdout, "13000\n")
-        for arguments in (["-S", "-d"], ["-p", "3"], ["-x"]):
+        self.assertEqual(self.run_program("nvidia-cuda-mps-control", "-v").stdout, "13010\n")
+        for arguments in (["-S"], ["-p", "3"], ["-x"]):
             done = self.run_program("nvidia-cuda-mps-control", *arguments)
             self.assertEqual(done.returncode, 1)
             self.assertTrue(done.stderr)
@@ -147,7 +147,8 @@ class Lifecycle(harness.TestCase):
         self.assertIsNone(self.daemon_pid())
 
     def test_help(self):
-        for name in ("start", "stop", "status", "ps", "run", "servers", "clients", "devices", "log"):
+        for name in ("start", "stop", "status", "ps", "run", "servers", "clients", "devices", "log",
+                     "limit", "provision"):
             done = self.funnel(name, "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("Usage: funnel " + name, done.stdout)
