@@ -427,12 +427,13 @@ void device_print_forget(struct session *session)
 }
 
 /* A driver tells of a failed assertion on standard error when it reports the fault. */
-static void deliver_last_words(struct session *guilty)
+static void deliver_last_words(struct session *guilty, CUresult result)
 {
     char text[8192];
     size_t size;
 
-    driver.cuCtxSynchronize();
+    if (result == CUDA_ERROR_ASSERT)
+        driver.cuCtxSynchronize();
     while ((size = output_read(TEXT_ERROR, text, sizeof(text))) > 0) {
         if (guilty)
             channel_server_put_text(guilty->channel, TEXT_ERROR, text, size);
@@ -441,7 +442,7 @@ static void deliver_last_words(struct session *guilty)
 }
 
 /* The lock is not given back: nobody shall print any more. */
-void device_print_fault(struct session *guilty)
+void device_print_fault(struct session *guilty, CUresult result)
 {
     struct timespec until;
 
@@ -449,7 +450,7 @@ void device_print_fault(struct session *guilty)
     until.tv_sec += FAULT_PATIENCE_S;
     if (pthread_mutex_timedlock(&printer.lock, &until))
         return;
-    deliver_last_words(guilty);
+    deliver_last_words(guilty, result);
     collect_locked();
     if (printer.holder)
         backlog_deliver(&printer.holder->prints.backlog, printer.holder->channel, TEXT_OUTPUT);

@@ -120,7 +120,7 @@ void fault_raise(struct server *server, struct session *witness, CUresult result
                  CLIENT_ARGS(witness));
     pthread_mutex_lock(&server->lock);
     struct suspects suspects = find_suspects_locked(server);
-    device_print_fault(suspects.count == 1 ? suspects.first : NULL);
+    device_print_fault(suspects.count == 1 ? suspects.first : NULL, result);
     tell_clients_locked(server, result);
     tell_daemon(server, result, &suspects);
     /* The driver could not even be shut down in order. */
