@@ -6,16 +6,14 @@
 #include <string.h>
 
 #include "objects.h"
+#include "server.h"
 #include "server_dispatch.h"
 
 #define PARAMS_MAX 1000u
 
-/* One more than the documented attributes 0..15 exists nowhere in the reply. */
-#define ATTRIBUTES 16
-
-static CUresult read_attributes(CUfunction function, int32_t *ret_attributes)
+CUresult function_read_attributes(CUfunction function, int32_t *ret_attributes)
 {
-    for (int i = 0; i < ATTRIBUTES; i++) {
+    for (int i = 0; i < FUNCTION_ATTRIBUTES; i++) {
         int value = 0;
         CUresult result = driver.cuFuncGetAttribute(&value, (CUfunction_attribute)i, function);
         /* An attribute that this driver does not have reads as 0. */
@@ -60,17 +58,27 @@ static CUresult read_layout(CUfunction function, struct wire_cuLibraryGetKernel_
     return result;
 }
 
+static CUresult read_attributes(struct session *session, const struct module *module,
+                                CUfunction function, int32_t *ret_attributes)
+{
+    if (cached_is_shared(module->cached))
+        return cached_attributes(&session->server->modules, module->cached, function,
+                                 ret_attributes);
+    return function_read_attributes(function, ret_attributes);
+}
+
 static CUresult find_function(const struct module *module, const char *name,
                               CUfunction *ret_function)
 {
     CUkernel kernel = NULL;
-    CUresult result = driver.cuLibraryGetKernel(&kernel, module->driver, name);
+    CUresult result = driver.cuLibraryGetKernel(&kernel, module_library(module)->driver, name);
 
     return result != CUDA_SUCCESS ? result : driver.cuKernelGetFunction(ret_function, kernel);
 }
 
 static CUresult enter_function(struct session *session, struct module *module, CUfunction driver_f,
-                               const struct wire_cuLibraryGetKernel *in, uint32_t params_size)
+                               const struct wire_cuLibraryGetKernel *in,
+                               const struct wire_cuLibraryGetKernel_reply *known)
 {
     size_t name_size = strlen(in->name) + 1;
     struct function *function = calloc(1, sizeof(*function) + name_size);
@@ -80,7 +88,8 @@ static CUresult enter_function(struct session *session, struct module *module, C
     function->module = module;
     function->driver = driver_f;
     function->handle = in->f;
-    function->params_size = params_size;
+    function->params_size = known->params_size;
+    memcpy(function->attributes, known->attributes, sizeof(function->attributes));
     memcpy(function->name, in->name, name_size);
 
     CUresult result = session_put(session, WIRE_FUNCTION, in->f, function);
@@ -108,11 +117,11 @@ CUresult serve_cuLibraryGetKernel(struct session *session, const struct wire_cuL
     if (result == CUDA_SUCCESS)
         result = find_function(library, in->name, &function);
     if (result == CUDA_SUCCESS)
-        result = read_attributes(function, ret_out->attributes);
+        result = read_attributes(session, library, function, ret_out->attributes);
     if (result == CUDA_SUCCESS)
         result = read_layout(function, ret_out);
     if (result == CUDA_SUCCESS)
-        result = enter_function(session, library, function, in, ret_out->params_size);
+        result = enter_function(session, library, function, in, ret_out);
     return result;
 }
 
@@ -124,25 +133,57 @@ void function_destroy(struct session *session, struct function *function)
     free(function);
 }
 
+/* Whether this client has its own value of it, because others use the same function. */
+static bool is_own(const struct function *f, uint32_t attribute)
+{
+    return attribute < FUNCTION_ATTRIBUTES && cached_is_shared(f->module->cached);
+}
+
 CUresult serve_cuFuncGetAttribute(struct session *session, const struct wire_cuFuncGetAttribute *in,
                                   struct function *f, struct wire_cuFuncGetAttribute_reply *ret_out)
 {
     CUresult result = session_enter(session, f->module->device);
 
-    if (result == CUDA_SUCCESS)
+    if (is_own(f, in->attribute))
+        ret_out->value = f->attributes[in->attribute];
+    else if (result == CUDA_SUCCESS)
         result = driver.cuFuncGetAttribute(&ret_out->value, (CUfunction_attribute)in->attribute,
                                            f->driver);
     return result;
 }
 
+/* Bounds of what a launch may ask for. Lowering one would take it from other clients; the client
+ * library itself holds its program to its own bound. */
+static bool is_bound(uint32_t attribute)
+{
+    return attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
+           attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+}
+
+static CUresult raise_bound(CUfunction function, CUfunction_attribute attribute, int value)
+{
+    int now = 0;
+    CUresult result = driver.cuFuncGetAttribute(&now, attribute, function);
+
+    if (result != CUDA_SUCCESS || (value >= 0 && value <= now))
+        return result;
+    return driver.cuFuncSetAttribute(function, attribute, value);
+}
+
 CUresult serve_cuFuncSetAttribute(struct session *session, const struct wire_cuFuncSetAttribute *in,
                                   struct function *f)
 {
+    CUfunction_attribute attribute = (CUfunction_attribute)in->attribute;
     CUresult result = session_enter(session, f->module->device);
 
-    if (result == CUDA_SUCCESS)
-        result =
-            driver.cuFuncSetAttribute(f->driver, (CUfunction_attribute)in->attribute, in->value);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (is_own(f, in->attribute) && is_bound(in->attribute))
+        result = raise_bound(f->driver, attribute, in->value);
+    else
+        result = driver.cuFuncSetAttribute(f->driver, attribute, in->value);
+    if (result == CUDA_SUCCESS && in->attribute < FUNCTION_ATTRIBUTES)
+        f->attributes[in->attribute] = in->value;
     return result;
 }
 

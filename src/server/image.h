@@ -14,3 +14,7 @@ bool image_is_sound(const void *bytes, size_t size);
 
 /* Whether kernels of an image that is sound may print: false only if they surely do not. */
 bool image_prints(const void *bytes, size_t size);
+
+/* Whether an image that is sound may have variables that outlive a kernel: false only if it surely
+ * has none. */
+bool image_has_variables(const void *bytes, size_t size);

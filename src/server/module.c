@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules. Loaded as libraries: cuModuleLoadData stalls every client until the GPU is idle,
- * cuLibraryLoadData nobody.
+ * Modules: what a client has of a library. The library itself may be shared: see module_cache.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,68 +10,9 @@
 #include "image.h"
 #include "memory.h"
 #include "objects.h"
+#include "server.h"
 #include "server_dispatch.h"
 #include "stream.h"
-
-#define JIT_OPTIONS_MAX 32u
-#define ERROR_LOG_SIZE 4096u
-
-/* The driver may compile long after the load, and then still writes to what it was given there. So
- * options and log live as long as the module. */
-struct jit {
-    CUjit_option options[JIT_OPTIONS_MAX + 2];
-    void *values[JIT_OPTIONS_MAX + 2];
-    unsigned count;
-    char log[ERROR_LOG_SIZE];
-};
-
-/* Options whose value is a number; the others hold pointers into the client. */
-static bool option_passes(uint64_t option)
-{
-    switch (option) {
-    case CU_JIT_MAX_REGISTERS:
-    case CU_JIT_THREADS_PER_BLOCK:
-    case CU_JIT_OPTIMIZATION_LEVEL:
-    case CU_JIT_FALLBACK_STRATEGY:
-    case CU_JIT_GENERATE_DEBUG_INFO:
-    case CU_JIT_LOG_VERBOSE:
-    case CU_JIT_GENERATE_LINE_INFO:
-    case CU_JIT_CACHE_MODE:
-    case CU_JIT_FAST_COMPILE:
-    case CU_JIT_POSITION_INDEPENDENT_CODE:
-    case CU_JIT_MIN_CTA_PER_SM:
-    case CU_JIT_MAX_THREADS_PER_BLOCK:
-    case CU_JIT_OVERRIDE_DIRECTIVE_VALUES:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void jit_add(struct jit *jit, CUjit_option option, uintptr_t value)
-{
-    jit->options[jit->count] = option;
-    jit->values[jit->count] = (void *)value;
-    jit->count++;
-}
-
-static struct jit *jit_create(const struct wire_cuLibraryLoadData *in)
-{
-    struct jit *jit = calloc(1, sizeof(*jit));
-    unsigned offered = in->options_size / 16;
-
-    if (!jit)
-        return NULL;
-    for (unsigned i = 0; i < offered && jit->count < JIT_OPTIONS_MAX; i++) {
-        uint64_t pair[2];
-        memcpy(pair, (const unsigned char *)in->options + i * sizeof(pair), sizeof(pair));
-        if (option_passes(pair[0]))
-            jit_add(jit, (CUjit_option)pair[0], (uintptr_t)pair[1]);
-    }
-    jit_add(jit, CU_JIT_ERROR_LOG_BUFFER, (uintptr_t)jit->log);
-    jit_add(jit, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, sizeof(jit->log));
-    return jit;
-}
 
 static CUresult take_image(struct session *session, const struct wire_cuLibraryLoadData *in,
                            void **ret_image)
@@ -87,56 +27,7 @@ static CUresult take_image(struct session *session, const struct wire_cuLibraryL
     return result;
 }
 
-/* The driver compiles when it is first asked for something that only the compiler knows; the client
- * wants to hear now what is wrong with an image. */
-static CUresult compile(CUlibrary library, CUdevice device)
-{
-    unsigned kernels = 0;
-    CUkernel first = NULL;
-    int registers;
-    CUresult result = driver.cuLibraryGetKernelCount(&kernels, library);
-
-    if (result != CUDA_SUCCESS || kernels == 0 || !driver.cuKernelGetAttribute)
-        return result;
-    result = driver.cuLibraryEnumerateKernels(&first, 1, library);
-    if (result == CUDA_SUCCESS)
-        result = driver.cuKernelGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, first, device);
-    return result;
-}
-
-static CUresult load_library(const void *image, struct jit *jit, CUdevice device,
-                             CUlibrary *ret_library)
-{
-    CUlibrary library = NULL;
-    CUresult result = driver.cuLibraryLoadData(&library, image, jit->options, jit->values,
-                                               jit->count, NULL, NULL, 0);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = compile(library, device);
-    if (result != CUDA_SUCCESS) {
-        driver.cuLibraryUnload(library);
-        return result;
-    }
-    *ret_library = library;
-    return CUDA_SUCCESS;
-}
-
-static CUresult enter_module(struct session *session, const struct wire_cuLibraryLoadData *in,
-                             struct module *module, const void *image)
-{
-    CUresult result = load_library(image, module->jit, module->device->ordinal, &module->driver);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = session_put(session, WIRE_MODULE, in->library, module);
-    if (result == CUDA_SUCCESS)
-        session->modules++;
-    return result;
-}
-
-static struct module *module_create(const struct device *device,
-                                    const struct wire_cuLibraryLoadData *in)
+static struct module *module_create(const struct device *device)
 {
     struct module *module = calloc(1, sizeof(*module));
 
@@ -144,49 +35,71 @@ static struct module *module_create(const struct device *device,
         return NULL;
     module->device = device;
     list_init(&module->functions);
-    module->jit = jit_create(in);
-    if (!module->jit) {
-        free(module);
-        return NULL;
-    }
     return module;
 }
 
-static void report_log(const struct jit *jit, struct wire_cuLibraryLoadData_reply *ret_out)
+/* The image goes to the cache or is freed. */
+static CUresult open_library(struct session *session, const struct wire_cuLibraryLoadData *in,
+                             struct module *module, void *image,
+                             struct wire_cuLibraryLoadData_reply *ret_out)
 {
-    uint32_t size = (uint32_t)strnlen(jit->log, sizeof(jit->log));
+    struct image what = {.device = module->device,
+                         .bytes = image,
+                         .size = in->image_size,
+                         .options = in->options,
+                         .options_size = in->options_size};
+    struct image_log log = {.text = ret_out->error_log, .capacity = ret_out->error_log_capacity};
+    CUresult result = module_cache_get(&session->server->modules, &what, &module->cached, &log);
 
-    if (size > ret_out->error_log_capacity)
-        size = ret_out->error_log_capacity;
-    memcpy(ret_out->error_log, jit->log, size);
-    ret_out->error_log_size = size;
+    ret_out->error_log_size = log.size;
+    if (result == CUDA_SUCCESS)
+        module->prints = module_library(module)->prints;
+    return result;
 }
 
-CUresult serve_cuLibraryLoadData(struct session *session, const struct wire_cuLibraryLoadData *in,
-                                 struct wire_cuLibraryLoadData_reply *ret_out)
+static CUresult enter_module(struct session *session, const struct wire_cuLibraryLoadData *in,
+                             struct module *module)
+{
+    CUresult result = session_put(session, WIRE_MODULE, in->library, module);
+
+    if (result == CUDA_SUCCESS)
+        session->modules++;
+    return result;
+}
+
+static CUresult check_load(struct session *session, const struct wire_cuLibraryLoadData *in,
+                           const struct device **ret_device)
 {
     const struct device *device = session_find_device(session, "cuLibraryLoadData", in->device);
-    _cleanup_free_ void *image = NULL;
-    void *taken = NULL;
-    CUresult result = take_image(session, in, &taken);
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    image = taken;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     if (session->modules >= SESSION_MODULES_MAX) {
         session_complain(session, "cuLibraryLoadData: more than %u modules", SESSION_MODULES_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    struct module *module = module_create(device, in);
-    if (!module)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    result = session_enter(session, device);
-    module->prints = image_prints(image, in->image_size);
+    *ret_device = device;
+    return session_enter(session, device);
+}
+
+CUresult serve_cuLibraryLoadData(struct session *session, const struct wire_cuLibraryLoadData *in,
+                                 struct wire_cuLibraryLoadData_reply *ret_out)
+{
+    const struct device *device = NULL;
+    void *image = NULL;
+    CUresult result = take_image(session, in, &image);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = check_load(session, in, &device);
+    struct module *module = result == CUDA_SUCCESS ? module_create(device) : NULL;
+    if (!module) {
+        free(image);
+        return result != CUDA_SUCCESS ? result : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    result = open_library(session, in, module, image, ret_out);
     if (result == CUDA_SUCCESS)
-        result = enter_module(session, in, module, image);
-    report_log(module->jit, ret_out);
+        result = enter_module(session, in, module);
     if (result != CUDA_SUCCESS)
         module_destroy(session, module);
     return result;
@@ -209,9 +122,7 @@ void module_destroy(struct session *session, struct module *module)
     list_for_each_safe(struct function, function, &module->functions, link)
         function_destroy(session, function);
     memory_forget_module(session, module);
-    if (module->driver)
-        driver.cuLibraryUnload(module->driver);
-    free(module->jit);
+    module_cache_put(&session->server->modules, module->cached);
     free(module);
 }
 
@@ -235,7 +146,8 @@ CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuL
     CUresult result = session_enter(session, library->device);
 
     if (result == CUDA_SUCCESS)
-        result = driver.cuLibraryGetGlobal(&address, &size, library->driver, in->name);
+        result =
+            driver.cuLibraryGetGlobal(&address, &size, module_library(library)->driver, in->name);
     if (result != CUDA_SUCCESS)
         return result;
 
@@ -283,7 +195,7 @@ CUresult serve_cuLibraryEnumerateKernels(struct session *session,
     CUresult result = session_enter(session, library->device);
 
     if (result == CUDA_SUCCESS)
-        result = list_kernels(library->driver, &kernels, &count);
+        result = list_kernels(module_library(library)->driver, &kernels, &count);
     for (unsigned i = in->first; result == CUDA_SUCCESS && i < count; i++) {
         const char *name = NULL;
         result = driver.cuKernelGetName(&name, kernels[i]);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "module_cache.h"
 #include "session.h"
 
 struct event {
@@ -11,15 +12,20 @@ struct event {
     const struct device *device;
 };
 
-struct jit;
-
 struct module {
-    CUlibrary driver;
+    struct cached *cached; /* the library: see module_cache.h */
     const struct device *device;
-    struct jit *jit; /* compiler options and log: see module.c */
-    bool prints;     /* its kernels may print: each of their launches is announced */
+    bool prints; /* its kernels may print: each of their launches is announced */
     struct list functions;
 };
+
+static inline const struct library *module_library(const struct module *module)
+{
+    return cached_library(module->cached);
+}
+
+/* CU_FUNC_ATTRIBUTE_*: one more than the documented ones 0..15 exists nowhere in the reply. */
+#define FUNCTION_ATTRIBUTES 16
 
 struct function {
     struct list link; /* in its module */
@@ -28,8 +34,12 @@ struct function {
     uint64_t handle;
     uint32_t params_size; /* bytes of the packed parameter buffer */
     bool unchained;       /* the driver does not take it into a graph */
+    int32_t attributes[FUNCTION_ATTRIBUTES]; /* as this client has set them */
     char name[];
 };
+
+/* All of them, from the driver. */
+CUresult function_read_attributes(CUfunction function, int32_t *ret_attributes);
 
 /* Give back what the driver holds for them. Nothing that uses them may still be running; they are
  * not in the handle table any more. NULL is allowed. */

@@ -212,6 +212,7 @@ int server_init(struct server *server)
 {
     pthread_mutex_init(&server->lock, NULL);
     list_init(&server->sessions);
+    module_cache_init(&server->modules, !is_set("FUNNEL_NO_MODULE_CACHE"));
     server->no_batching = is_set("FUNNEL_NO_LAUNCH_BATCHING");
     server->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->done_fd < 0)

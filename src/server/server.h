@@ -12,6 +12,7 @@
 #include "list.h"
 #include "loader.h"
 #include "loop.h"
+#include "module_cache.h"
 #include "partition.h"
 #include "session.h"
 #include "window.h"
@@ -20,6 +21,7 @@ struct server {
     struct devices devices;
     struct windows windows;
     struct partitions partitions[ATTACH_DEVICES_MAX]; /* by device */
+    struct module_cache modules;
     enum driver_kind driver_kind;
     unsigned clients_max;
     atomic_bool faulted;

@@ -144,6 +144,43 @@ static void images_that_are_none(void)
     EXPECT(CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(&module, "/nonexistent/file.cubin"));
 }
 
+/* Without variables, so that it could be loaded once for everybody; the program sees two. */
+static const char answer_text[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                                  ".visible .entry answer(.param .u64 p)\n{\n"
+                                  ".reg .b64 %rd<3>;\n.reg .b32 %r<2>;\n"
+                                  "ld.param.u64 %rd1, [p];\n"
+                                  "cvta.to.global.u64 %rd2, %rd1;\n"
+                                  "mov.u32 %r1, 42;\n"
+                                  "st.global.u32 [%rd2], %r1;\nret;\n}\n";
+
+static void twins_without_variables(void)
+{
+    const CUfunction_attribute attribute = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    CUmodule first, second;
+    CUfunction one, two;
+    void *parameters[] = {&out};
+    int value = 0;
+
+    EXPECT(CUDA_SUCCESS, cuModuleLoadData(&first, answer_text));
+    EXPECT(CUDA_SUCCESS, cuModuleLoadData(&second, answer_text));
+    one = get_kernel(first, "answer");
+    MUST(cuFuncSetAttribute(one, attribute, 60000));
+    two = get_kernel(second, "answer");
+    MUST(cuFuncGetAttribute(&value, attribute, two));
+    IS_TRUE(value == 49152);
+    MUST(cuFuncSetAttribute(two, attribute, 55000));
+    MUST(cuFuncGetAttribute(&value, attribute, one));
+    IS_TRUE(value == 60000);
+    EXPECT(CUDA_SUCCESS, cuLaunchKernel(one, 1, 1, 1, 1, 1, 1, 60000, NULL, parameters, NULL));
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuLaunchKernel(two, 1, 1, 1, 1, 1, 1, 58000, NULL, parameters, NULL));
+    EXPECT(CUDA_SUCCESS, cuModuleUnload(first));
+    MUST(cuMemsetD32_v2(out, 0, 1));
+    launch_one(two, NULL, parameters);
+    IS_TRUE(word_at(out) == 42);
+    EXPECT(CUDA_SUCCESS, cuModuleUnload(second));
+}
+
 int main(void)
 {
     check_open();
@@ -151,6 +188,7 @@ int main(void)
     RUN(ptx);
     RUN(fat_binary);
     RUN(the_same_twice);
+    RUN(twins_without_variables);
     RUN(jit_options);
     RUN(libraries);
     RUN(names_that_are_not_there);

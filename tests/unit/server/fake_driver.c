@@ -120,6 +120,47 @@ static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f
                  config->numAttrs, extra ? *(size_t *)extra[3] : 0);
 }
 
+static CUresult fake_cuLibraryLoadData(CUlibrary *ret_library, const void *image,
+                                       CUjit_option *options, void **values, unsigned count,
+                                       CUlibraryOption *library_options, void **library_values,
+                                       unsigned library_count)
+{
+    (void)image, (void)options, (void)values, (void)count;
+    (void)library_options, (void)library_values, (void)library_count;
+    CUresult result = trace("load l%u; ", fake.libraries + 1);
+    if (result == CUDA_SUCCESS)
+        *ret_library = (CUlibrary)(uintptr_t)++fake.libraries;
+    return result;
+}
+
+static CUresult fake_cuLibraryGetKernelCount(unsigned *ret_count, CUlibrary library)
+{
+    (void)library;
+    *ret_count = 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_cuLibraryUnload(CUlibrary library)
+{
+    return trace("unload l%u; ", number(library));
+}
+
+/* Functions of the same number are the same for all clients. */
+static CUresult fake_cuFuncGetAttribute(int *ret_value, CUfunction_attribute attribute,
+                                        CUfunction function)
+{
+    (void)function;
+    *ret_value = fake.attributes[attribute];
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
+                                        int value)
+{
+    fake.attributes[attribute] = value;
+    return trace("attribute f%u %u %d; ", number(function), (unsigned)attribute, value);
+}
+
 static CUresult fake_cuGraphCreate(CUgraph *ret_graph, unsigned flags)
 {
     (void)flags;
@@ -268,6 +309,11 @@ static void fill_table(void)
         .cuStreamWriteValue32_v2 = fake_cuStreamWriteValue32,
         .cuStreamWaitValue32_v2 = fake_cuStreamWaitValue32,
         .cuLaunchKernelEx = fake_cuLaunchKernelEx,
+        .cuLibraryLoadData = fake_cuLibraryLoadData,
+        .cuLibraryGetKernelCount = fake_cuLibraryGetKernelCount,
+        .cuLibraryUnload = fake_cuLibraryUnload,
+        .cuFuncGetAttribute = fake_cuFuncGetAttribute,
+        .cuFuncSetAttribute = fake_cuFuncSetAttribute,
         .cuGraphCreate = fake_cuGraphCreate,
         .cuGraphDestroy = fake_cuGraphDestroy,
         .cuGraphAddKernelNode_v2 = fake_cuGraphAddKernelNode,

@@ -13,7 +13,8 @@
 struct fake {
     char trace[4096]; /* "record e1 s2; wait s3 e1; " */
     CUresult refusal; /* what the next call that can fail answers; then it is CUDA_SUCCESS again */
-    unsigned streams, events, granules, execs;
+    unsigned streams, events, granules, execs, libraries;
+    int attributes[16];
     uint64_t free_bytes;
 };
 

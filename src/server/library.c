@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads libraries.
+ */
+#include "library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "image.h"
+#include "loader.h"
+
+/* Options whose value is a number; the others hold pointers into the client. */
+static bool option_passes(uint64_t option)
+{
+    switch (option) {
+    case CU_JIT_MAX_REGISTERS:
+    case CU_JIT_THREADS_PER_BLOCK:
+    case CU_JIT_OPTIMIZATION_LEVEL:
+    case CU_JIT_FALLBACK_STRATEGY:
+    case CU_JIT_GENERATE_DEBUG_INFO:
+    case CU_JIT_LOG_VERBOSE:
+    case CU_JIT_GENERATE_LINE_INFO:
+    case CU_JIT_CACHE_MODE:
+    case CU_JIT_FAST_COMPILE:
+    case CU_JIT_POSITION_INDEPENDENT_CODE:
+    case CU_JIT_MIN_CTA_PER_SM:
+    case CU_JIT_MAX_THREADS_PER_BLOCK:
+    case CU_JIT_OVERRIDE_DIRECTIVE_VALUES:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void add_option(struct library *library, CUjit_option option, uintptr_t value)
+{
+    library->options[library->option_count] = option;
+    library->values[library->option_count] = (void *)value;
+    library->option_count++;
+}
+
+struct library *library_create(const void *options, uint32_t options_size)
+{
+    struct library *library = calloc(1, sizeof(*library));
+    unsigned offered = options_size / 16;
+
+    if (!library)
+        return NULL;
+    for (unsigned i = 0; i < offered && library->option_count < LIBRARY_OPTIONS_MAX; i++) {
+        uint64_t pair[2];
+        memcpy(pair, (const unsigned char *)options + i * sizeof(pair), sizeof(pair));
+        if (option_passes(pair[0]))
+            add_option(library, (CUjit_option)pair[0], (uintptr_t)pair[1]);
+    }
+    add_option(library, CU_JIT_ERROR_LOG_BUFFER, (uintptr_t)library->log);
+    add_option(library, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, sizeof(library->log));
+    return library;
+}
+
+/* The driver compiles when it is first asked for something that only the compiler knows; the client
+ * wants to hear now what is wrong with an image. */
+static CUresult compile(CUlibrary library, CUdevice device)
+{
+    unsigned kernels = 0;
+    CUkernel first = NULL;
+    int registers;
+    CUresult result = driver.cuLibraryGetKernelCount(&kernels, library);
+
+    if (result != CUDA_SUCCESS || kernels == 0 || !driver.cuKernelGetAttribute)
+        return result;
+    result = driver.cuLibraryEnumerateKernels(&first, 1, library);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuKernelGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, first, device);
+    return result;
+}
+
+CUresult library_load(struct library *library, const struct device *device, const void *image,
+                      size_t size)
+{
+    CUresult result =
+        driver.cuLibraryLoadData(&library->driver, image, library->options, library->values,
+                                 library->option_count, NULL, NULL, 0);
+
+    library->prints = image_prints(image, size);
+    return result != CUDA_SUCCESS ? result : compile(library->driver, device->ordinal);
+}
+
+void library_destroy(struct library *library)
+{
+    if (!library)
+        return;
+    if (library->driver)
+        driver.cuLibraryUnload(library->driver);
+    free(library);
+}

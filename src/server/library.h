@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Libraries: what the driver makes of a module image. Loaded by cuLibraryLoadData, which stalls
+ * nobody; cuModuleLoadData stalls every client until the GPU is idle.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device.h"
+
+#define LIBRARY_LOG_SIZE 4096u
+#define LIBRARY_OPTIONS_MAX 32u
+
+struct library {
+    CUlibrary driver;
+    bool prints; /* its kernels may print */
+    unsigned option_count;
+    /* The driver may compile long after the load, and then still writes to what it was given there.
+     * So options and log live as long as the library. */
+    CUjit_option options[LIBRARY_OPTIONS_MAX + 2];
+    void *values[LIBRARY_OPTIONS_MAX + 2];
+    char log[LIBRARY_LOG_SIZE];
+};
+
+/* Pairs of u64, option and value, as a client sends them. NULL when out of memory. */
+struct library *library_create(const void *options, uint32_t options_size);
+
+/* Loads a sound image, and compiles at once: whoever asks wants to hear now what is wrong with it.
+ * The device's context is current. */
+CUresult library_load(struct library *library, const struct device *device, const void *image,
+                      size_t size);
+
+/* Waits for kernels of it that still run. NULL is allowed. */
+void library_destroy(struct library *library);

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cache. Images are compared byte by byte; the hash only saves most comparisons. A library that
+ * is being loaded is in the list already, so that clients that start together load it once.
+ */
+#include "module_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "image.h"
+#include "loader.h"
+#include "log.h"
+#include "map.h"
+#include "objects.h"
+
+struct cached {
+    struct list link; /* in the cache; in no list when it is not shared */
+    struct library *library;
+    const struct device *device;
+    bool shared, loading;
+    unsigned users;
+    uint64_t hash;
+    uint64_t size;
+    uint32_t options_size;
+    void *image;
+    struct map kernels; /* CUfunction: struct pristine */
+    unsigned char options[];
+};
+
+/* The attributes of a kernel before any client has changed them. */
+struct pristine {
+    int32_t attributes[FUNCTION_ATTRIBUTES];
+};
+
+const struct library *cached_library(const struct cached *cached)
+{
+    return cached->library;
+}
+
+bool cached_is_shared(const struct cached *cached)
+{
+    return cached->shared;
+}
+
+void module_cache_init(struct module_cache *cache, bool enabled)
+{
+    *cache = (struct module_cache){.enabled = enabled, .idle_bytes_max = MODULE_CACHE_IDLE_BYTES};
+    pthread_mutex_init(&cache->lock, NULL);
+    pthread_cond_init(&cache->loaded, NULL);
+    list_init(&cache->entries);
+}
+
+static void forget_kernels(struct map *kernels)
+{
+    const struct map_entry *entry;
+    size_t cursor = 0;
+
+    while ((entry = map_next(kernels, &cursor)))
+        free(entry->value);
+    map_fini(kernels);
+}
+
+static void cached_destroy(struct cached *cached)
+{
+    if (!cached)
+        return;
+    forget_kernels(&cached->kernels);
+    library_destroy(cached->library);
+    free(cached->image);
+    free(cached);
+}
+
+void module_cache_fini(struct module_cache *cache)
+{
+    list_for_each_safe(struct cached, cached, &cache->entries, link)
+    {
+        list_remove(&cached->link);
+        cached_destroy(cached);
+    }
+}
+
+static uint64_t hash_bytes(const void *bytes, uint64_t size)
+{
+    const unsigned char *next = bytes;
+    uint64_t hash = size, word = 0;
+
+    for (; size >= sizeof(word); size -= sizeof(word), next += sizeof(word)) {
+        memcpy(&word, next, sizeof(word));
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    word = 0;
+    memcpy(&word, next, size);
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+/* Takes the image over, also when it answers NULL. */
+static struct cached *cached_create(const struct image *image, uint64_t hash)
+{
+    struct cached *cached = calloc(1, sizeof(*cached) + image->options_size);
+
+    if (cached)
+        cached->library = library_create(image->options, image->options_size);
+    if (!cached || !cached->library) {
+        free(cached);
+        free(image->bytes);
+        return NULL;
+    }
+    list_init(&cached->link);
+    map_init(&cached->kernels);
+    cached->device = image->device;
+    cached->users = 1;
+    cached->hash = hash;
+    cached->size = image->size;
+    cached->image = image->bytes;
+    cached->options_size = image->options_size;
+    if (image->options_size)
+        memcpy(cached->options, image->options, image->options_size);
+    return cached;
+}
+
+static bool cached_is(const struct cached *cached, const struct image *image, uint64_t hash)
+{
+    return cached->hash == hash && cached->size == image->size && cached->device == image->device &&
+           cached->options_size == image->options_size &&
+           (!image->options_size ||
+            !memcmp(cached->options, image->options, image->options_size)) &&
+           !memcmp(cached->image, image->bytes, image->size);
+}
+
+static struct cached *find_locked(struct module_cache *cache, const struct image *image,
+                                  uint64_t hash)
+{
+    list_for_each(struct cached, cached, &cache->entries, link)
+    {
+        if (cached_is(cached, image, hash))
+            return cached;
+    }
+    return NULL;
+}
+
+/* Takes a user for the entry, after its load if it is being loaded. That may fail, and then the
+ * entry is gone and the search begins anew. */
+static struct cached *use_locked(struct module_cache *cache, const struct image *image,
+                                 uint64_t hash)
+{
+    struct cached *cached;
+
+    while ((cached = find_locked(cache, image, hash)) && cached->loading)
+        pthread_cond_wait(&cache->loaded, &cache->lock);
+    if (!cached)
+        return NULL;
+    if (!cached->users++)
+        cache->idle_bytes -= cached->size;
+    list_remove(&cached->link);
+    list_append(&cache->entries, &cached->link);
+    free(image->bytes);
+    return cached;
+}
+
+static struct cached *find(struct module_cache *cache, const struct image *image, uint64_t hash)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
+
+    return use_locked(cache, image, hash);
+}
+
+static CUresult load(struct cached *cached, struct image_log *ret_log)
+{
+    CUresult result = library_load(cached->library, cached->device, cached->image, cached->size);
+    uint32_t size = (uint32_t)strnlen(cached->library->log, LIBRARY_LOG_SIZE);
+
+    ret_log->size = size < ret_log->capacity ? size : ret_log->capacity;
+    memcpy(ret_log->text, cached->library->log, ret_log->size);
+    return result;
+}
+
+/* Nobody else will look for it: the image is not needed any more. */
+static CUresult load_own(struct cached *cached, struct image_log *ret_log)
+{
+    CUresult result = load(cached, ret_log);
+
+    free(steal_pointer(cached->image));
+    log_debug("Module of %llu bytes is loaded for one client", (unsigned long long)cached->size);
+    return result;
+}
+
+static CUresult load_shared(struct module_cache *cache, struct cached *cached,
+                            struct image_log *ret_log)
+{
+    CUresult result = load(cached, ret_log);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
+
+    cached->loading = false;
+    if (result != CUDA_SUCCESS)
+        list_remove(&cached->link);
+    pthread_cond_broadcast(&cache->loaded);
+    log_debug("Module of %llu bytes is loaded for all", (unsigned long long)cached->size);
+    return result;
+}
+
+/* The entry that is there, or else a new one that is announced to others if it is shared. */
+static struct cached *find_or_announce(struct module_cache *cache, const struct image *image,
+                                       uint64_t hash, bool *ret_found)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
+    struct cached *cached = use_locked(cache, image, hash);
+
+    *ret_found = cached != NULL;
+    if (cached)
+        return cached;
+    cached = cached_create(image, hash);
+    if (cached) {
+        cached->shared = true;
+        cached->loading = true;
+        list_append(&cache->entries, &cached->link);
+    }
+    return cached;
+}
+
+/* Images that are not there yet are looked into, which takes a while. */
+static struct cached *find_or_create(struct module_cache *cache, const struct image *image,
+                                     bool *ret_found)
+{
+    uint64_t hash = cache->enabled ? hash_bytes(image->bytes, image->size) : 0;
+    struct cached *cached = cache->enabled ? find(cache, image, hash) : NULL;
+
+    *ret_found = cached != NULL;
+    if (cached)
+        return cached;
+    if (cache->enabled && !image_has_variables(image->bytes, image->size))
+        return find_or_announce(cache, image, hash, ret_found);
+    return cached_create(image, hash);
+}
+
+CUresult module_cache_get(struct module_cache *cache, const struct image *image,
+                          struct cached **ret_cached, struct image_log *ret_log)
+{
+    bool found;
+    struct cached *cached = find_or_create(cache, image, &found);
+
+    ret_log->size = 0;
+    if (!cached)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = CUDA_SUCCESS;
+    if (found)
+        log_debug("Module of %llu bytes is there already", (unsigned long long)cached->size);
+    else
+        result = cached->shared ? load_shared(cache, cached, ret_log) : load_own(cached, ret_log);
+    if (result != CUDA_SUCCESS)
+        cached_destroy(cached);
+    else
+        *ret_cached = cached;
+    return result;
+}
+
+static CUresult read_pristine_locked(struct cached *cached, CUfunction function,
+                                     struct pristine **ret_pristine)
+{
+    struct pristine *pristine = calloc(1, sizeof(*pristine));
+
+    if (!pristine)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = function_read_attributes(function, pristine->attributes);
+    if (result == CUDA_SUCCESS && map_put(&cached->kernels, (uintptr_t)function, pristine))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS)
+        *ret_pristine = pristine;
+    else
+        free(pristine);
+    return result;
+}
+
+CUresult cached_attributes(struct module_cache *cache, struct cached *cached, CUfunction function,
+                           int32_t *ret_attributes)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
+    struct pristine *pristine = map_get(&cached->kernels, (uintptr_t)function);
+    CUresult result = CUDA_SUCCESS;
+
+    if (!pristine)
+        result = read_pristine_locked(cached, function, &pristine);
+    if (result == CUDA_SUCCESS)
+        memcpy(ret_attributes, pristine->attributes, sizeof(pristine->attributes));
+    return result;
+}
+
+/* Takes idle ones out until the others may stay. */
+static void evict_locked(struct module_cache *cache, struct list *ret_evicted)
+{
+    list_for_each_safe(struct cached, cached, &cache->entries, link)
+    {
+        if (cache->idle_bytes <= cache->idle_bytes_max)
+            return;
+        if (cached->users)
+            continue;
+        cache->idle_bytes -= cached->size;
+        list_remove(&cached->link);
+        list_append(ret_evicted, &cached->link);
+    }
+}
+
+static void put_shared(struct module_cache *cache, struct cached *cached, struct list *ret_evicted)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
+
+    if (--cached->users)
+        return;
+    cache->idle_bytes += cached->size;
+    evict_locked(cache, ret_evicted);
+}
+
+void module_cache_put(struct module_cache *cache, struct cached *cached)
+{
+    struct list evicted;
+
+    if (!cached)
+        return;
+    if (!cached->shared) {
+        cached_destroy(cached);
+        return;
+    }
+    list_init(&evicted);
+    put_shared(cache, cached, &evicted);
+    /* Without the lock, for the driver may wait for running kernels. */
+    list_for_each_safe(struct cached, victim, &evicted, link)
+    {
+        list_remove(&victim->link);
+        log_debug("Module of %llu bytes goes", (unsigned long long)victim->size);
+        cached_destroy(victim);
+    }
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loaded libraries, kept beyond the clients that loaded them: a program's second start finds its
+ * modules there. Clients that run the same program share them, but only libraries without
+ * variables: kernels are the same for everybody, variables are each client's own.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "library.h"
+#include "list.h"
+
+/* Bytes of images of which nobody uses the library. */
+#define MODULE_CACHE_IDLE_BYTES (512ull << 20)
+
+struct cached;
+
+struct module_cache {
+    pthread_mutex_t lock;
+    pthread_cond_t loaded;
+    struct list entries; /* struct cached; the one that was used last comes last */
+    uint64_t idle_bytes, idle_bytes_max;
+    bool enabled;
+};
+
+/* What is to be loaded. */
+struct image {
+    const struct device *device;
+    void *bytes; /* malloc()ed; module_cache_get() takes it over */
+    uint64_t size;
+    const void *options;
+    uint32_t options_size;
+};
+
+/* Room for what the compiler says. */
+struct image_log {
+    char *text;
+    uint32_t capacity, size;
+};
+
+void module_cache_init(struct module_cache *cache, bool enabled);
+
+/* Forgets all libraries. Nobody uses one any more. */
+void module_cache_fini(struct module_cache *cache);
+
+/* The library of an image, loaded now if need be. The device's context is current. */
+CUresult module_cache_get(struct module_cache *cache, const struct image *image,
+                          struct cached **ret_cached, struct image_log *ret_log);
+
+/* The client is done with it. NULL is allowed. */
+void module_cache_put(struct module_cache *cache, struct cached *cached);
+
+const struct library *cached_library(const struct cached *cached);
+
+/* The attributes of one of its functions, as they were before any client has changed them. */
+CUresult cached_attributes(struct module_cache *cache, struct cached *cached, CUfunction function,
+                           int32_t *ret_attributes);
+
+/* Whether other clients may use it, too. */
+bool cached_is_shared(const struct cached *cached);

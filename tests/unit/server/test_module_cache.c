@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which libraries clients share, and how long they stay.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_driver.h"
+#include "image.h"
+#include "module_cache.h"
+#include "objects.h"
+
+#define PTX ".version 8.0\n.target sm_90\n.address_size 64\n"
+#define ENTRY ".visible .entry k(.param .u64 p)\n{\nld.global.u32 %r1, [%rd1];\nret;\n}\n"
+
+static const char plain[] = PTX ENTRY;
+static const char variable[] = PTX ".visible .global .align 4 .u32 counter = 5;\n" ENTRY;
+
+static struct module_cache *cache_of(struct fixture *fixture)
+{
+    return &fixture->server.modules;
+}
+
+static CUresult try_get(struct fixture *fixture, const char *text, uint64_t option,
+                        struct cached **ret_cached)
+{
+    uint64_t options[2] = {CU_JIT_OPTIMIZATION_LEVEL, option};
+    const struct image image = {.device = &fixture->server.devices.device[0],
+                                .bytes = strdup(text),
+                                .size = strlen(text),
+                                .options = options,
+                                .options_size = sizeof(options)};
+    char text_log[16];
+    struct image_log log = {.text = text_log, .capacity = sizeof(text_log)};
+
+    return module_cache_get(cache_of(fixture), &image, ret_cached, &log);
+}
+
+static struct cached *get(struct fixture *fixture, const char *text)
+{
+    struct cached *cached = NULL;
+
+    assert_int_equal(try_get(fixture, text, 3, &cached), CUDA_SUCCESS);
+    return cached;
+}
+
+static int setup(void **state)
+{
+    int error = fixture_setup(state);
+
+    module_cache_init(cache_of(*state), true);
+    return error;
+}
+
+static int teardown(void **state)
+{
+    module_cache_fini(cache_of(*state));
+    return fixture_teardown(state);
+}
+
+static void the_same_image_is_loaded_once(void **state)
+{
+    struct cached *first = get(*state, plain), *second = get(*state, plain);
+
+    assert_ptr_equal(first, second);
+    assert_true(cached_is_shared(first));
+    assert_string_equal(fake_trace(), "load l1; ");
+    module_cache_put(cache_of(*state), first);
+    module_cache_put(cache_of(*state), second);
+    assert_ptr_equal(get(*state, plain), first);
+    assert_string_equal(fake_trace(), "");
+    module_cache_put(cache_of(*state), first);
+}
+
+static void variables_are_each_clients_own(void **state)
+{
+    struct cached *first = get(*state, variable), *second = get(*state, variable);
+
+    assert_ptr_not_equal(first, second);
+    assert_false(cached_is_shared(first));
+    module_cache_put(cache_of(*state), second);
+    module_cache_put(cache_of(*state), first);
+    assert_string_equal(fake_trace(), "load l1; load l2; unload l2; unload l1; ");
+}
+
+static void other_options_make_another_library(void **state)
+{
+    struct cached *first = get(*state, plain), *second = NULL;
+
+    assert_int_equal(try_get(*state, plain, 2, &second), CUDA_SUCCESS);
+    assert_ptr_not_equal(first, second);
+    module_cache_put(cache_of(*state), first);
+    module_cache_put(cache_of(*state), second);
+}
+
+static void what_fails_is_not_kept(void **state)
+{
+    struct cached *cached = NULL;
+
+    fake.refusal = CUDA_ERROR_INVALID_PTX;
+    assert_int_equal(try_get(*state, plain, 3, &cached), CUDA_ERROR_INVALID_PTX);
+    assert_null(cached);
+    cached = get(*state, plain);
+    assert_string_equal(fake_trace(), "load l1; load l1; ");
+    module_cache_put(cache_of(*state), cached);
+}
+
+static void the_longest_idle_goes_first(void **state)
+{
+    struct cached *cached[3];
+    char text[3][sizeof(plain) + 8];
+
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(text[i], sizeof(text[i]), "%s// %u\n", plain, i);
+        cached[i] = get(*state, text[i]);
+    }
+    cache_of(*state)->idle_bytes_max = strlen(text[0]);
+    fake_trace();
+    module_cache_put(cache_of(*state), cached[1]);
+    module_cache_put(cache_of(*state), get(*state, text[1]));
+    assert_string_equal(fake_trace(), "");
+    module_cache_put(cache_of(*state), cached[2]);
+    assert_string_equal(fake_trace(), "unload l3; ");
+    module_cache_put(cache_of(*state), cached[0]);
+    assert_string_equal(fake_trace(), "unload l1; ");
+}
+
+static void what_is_used_stays(void **state)
+{
+    struct cached *cached = get(*state, plain);
+
+    cache_of(*state)->idle_bytes_max = 0;
+    module_cache_put(cache_of(*state), get(*state, plain));
+    assert_string_equal(fake_trace(), "load l1; ");
+    module_cache_put(cache_of(*state), cached);
+    assert_string_equal(fake_trace(), "unload l1; ");
+}
+
+static void it_can_be_switched_off(void **state)
+{
+    cache_of(*state)->enabled = false;
+    module_cache_put(cache_of(*state), get(*state, plain));
+    module_cache_put(cache_of(*state), get(*state, plain));
+    assert_string_equal(fake_trace(), "load l1; unload l1; load l2; unload l2; ");
+}
+
+/* Two clients use the same function: what one asks for the other does not see. */
+static void attributes_are_each_clients_own(void **state)
+{
+    struct fixture *fixture = *state;
+    const CUfunction_attribute shared_bytes = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    struct module module = {.cached = get(fixture, plain),
+                            .device = &fixture->server.devices.device[0]};
+    struct function one = {.module = &module, .driver = (CUfunction)1}, two = one;
+    struct wire_cuFuncSetAttribute set = {.attribute = shared_bytes, .value = 90000};
+    const struct wire_cuFuncGetAttribute ask = {.attribute = shared_bytes};
+    struct wire_cuFuncGetAttribute_reply reply;
+
+    fake.attributes[shared_bytes] = 49152;
+    assert_int_equal(
+        cached_attributes(cache_of(fixture), module.cached, one.driver, one.attributes), 0);
+    fake_trace();
+    serve_cuFuncSetAttribute(fixture->session, &set, &one);
+    assert_string_equal(fake_trace(), "attribute f1 8 90000; ");
+    assert_int_equal(
+        cached_attributes(cache_of(fixture), module.cached, two.driver, two.attributes), 0);
+    serve_cuFuncGetAttribute(fixture->session, &ask, &two, &reply);
+    assert_int_equal(reply.value, 49152);
+    set.value = 60000;
+    serve_cuFuncSetAttribute(fixture->session, &set, &two);
+    assert_string_equal(fake_trace(), "");
+    serve_cuFuncGetAttribute(fixture->session, &ask, &two, &reply);
+    assert_int_equal(reply.value, 60000);
+    serve_cuFuncGetAttribute(fixture->session, &ask, &one, &reply);
+    assert_int_equal(reply.value, 90000);
+    module_cache_put(cache_of(fixture), module.cached);
+}
+
+static bool has_variables(const char *text)
+{
+    return image_has_variables(text, strlen(text));
+}
+
+static void variables_are_found(void **state)
+{
+    (void)state;
+    assert_false(has_variables(plain));
+    assert_true(has_variables(variable));
+    assert_true(has_variables(PTX ".const .align 4 .u32 table[2];\n" ENTRY));
+    assert_true(has_variables(PTX ".global .texref t;\n" ENTRY));
+    assert_false(has_variables(PTX ".visible .entry k()\n{\nld.const.u32 %r1, [a];\n}\n"));
+    assert_true(has_variables("\177ELF cut"));
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(the_same_image_is_loaded_once),
+        CASE(variables_are_each_clients_own),
+        CASE(other_options_make_another_library),
+        CASE(what_fails_is_not_kept),
+        CASE(the_longest_idle_goes_first),
+        CASE(what_is_used_stays),
+        CASE(it_can_be_switched_off),
+        CASE(attributes_are_each_clients_own),
+        CASE(variables_are_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
