@@ -42,6 +42,7 @@ static void send_text(struct console *console, const char *text)
 
 void console_print(struct console *console, const char *format, ...)
 {
+    uid_t before = journal_account(console->uid);
     char text[1024];
     va_list arguments;
 
@@ -49,6 +50,7 @@ void console_print(struct console *console, const char *format, ...)
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     journal("%s", text);
+    journal_account(before);
     send_text(console, text);
 }
 
@@ -98,7 +100,7 @@ static void run_line(struct console *console, const struct command_text *message
     commands_run(console, line);
 }
 
-static void on_message(void *owner, const void *data, size_t size)
+static void obey(void *owner, const void *data, size_t size)
 {
     struct console *console = owner;
     const struct command_header *header = data;
@@ -115,13 +117,23 @@ static void on_message(void *owner, const void *data, size_t size)
     }
 }
 
+static void on_message(void *owner, const void *data, size_t size)
+{
+    uid_t before = journal_account(((struct console *)owner)->uid);
+
+    obey(owner, data, size);
+    journal_account(before);
+}
+
 static void on_closed(void *owner)
 {
     struct console *console = owner;
+    uid_t before = journal_account(console->uid);
 
     console->gone = true;
     if (!console->busy)
         console_free(console);
+    journal_account(before);
 }
 
 static const struct peer_handlers console_handlers = {on_message, on_closed};

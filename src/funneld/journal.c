@@ -7,9 +7,11 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fd.h"
 #include "log.h"
 #include "paths.h"
@@ -55,6 +57,46 @@ static void make_printable(char *text)
             *text = '?';
 }
 
+/* ---- accounts ---- */
+
+#define ACCOUNTS 64 /* users whose numbers end alike share one */
+#define ACCOUNT_BYTES (256u << 10)
+#define ACCOUNT_NS (60 * NS_PER_SEC)
+
+static struct account {
+    uint64_t since;
+    uint32_t bytes;
+} accounts[ACCOUNTS];
+
+static uid_t on_account_of;
+
+uid_t journal_account(uid_t uid)
+{
+    uid_t before = on_account_of;
+
+    on_account_of = uid;
+    return before;
+}
+
+/* True when the line may be written. The last one before silence says so. */
+static bool charge(char text[1024])
+{
+    struct account *account = &accounts[on_account_of % ACCOUNTS];
+    uint64_t now = clock_ns();
+
+    if (on_account_of == 0 || on_account_of == geteuid())
+        return true;
+    if (account->since == 0 || now - account->since > ACCOUNT_NS)
+        *account = (struct account){.since = now};
+    if (account->bytes > ACCOUNT_BYTES)
+        return false;
+    account->bytes += (uint32_t)strlen(text) + 64;
+    if (account->bytes > ACCOUNT_BYTES)
+        text_format(text, 1024, "User %u causes too many lines; no more of them for a minute",
+                    (unsigned)on_account_of);
+    return true;
+}
+
 /* The daemon has one thread, so it may point the log elsewhere for the length of a line. */
 void journal(const char *format, ...)
 {
@@ -64,6 +106,8 @@ void journal(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    if (!charge(text))
+        return;
     make_printable(text);
     log_line("%s", text);
     if (!to_stdout)

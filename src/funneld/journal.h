@@ -14,6 +14,10 @@ int journal_open(const char *directory, bool foreground);
 
 void journal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* On whose account the lines are that follow; 0 = the daemon's own. Returns who it was. What a user
+ * causes is bounded in a minute, so that nobody fills the disk of root; operators are not. */
+uid_t journal_account(uid_t uid);
+
 /* The log of a server that serves `uid`: <directory>/server.log for the daemon's own user, else
  * <directory>/uid_<uid>/server.log, so that no user holds the file of another. 0 or -errno. */
 int journal_open_server(const char *directory, uid_t uid, int *ret_fd);

@@ -252,7 +252,7 @@ static bool hello_is_sound(const struct hello *hello, size_t size)
            (hello->kind == HELLO_CLIENT || hello->kind == HELLO_COMMAND);
 }
 
-static void on_message(void *owner, const void *data, size_t size)
+static void hear(void *owner, const void *data, size_t size)
 {
     struct newcomer *newcomer = owner;
 
@@ -275,6 +275,14 @@ static void on_message(void *owner, const void *data, size_t size)
         else
             admit_front_end(newcomer);
     }
+}
+
+static void on_message(void *owner, const void *data, size_t size)
+{
+    uid_t before = journal_account(((struct newcomer *)owner)->identity.uid);
+
+    hear(owner, data, size);
+    journal_account(before);
 }
 
 static void on_closed(void *owner)

@@ -361,7 +361,7 @@ static void on_answered(struct server *server, uint32_t number, int status,
         end_question(question, status, totals);
 }
 
-static void on_message(void *owner, const void *data, size_t size)
+static void hear(void *owner, const void *data, size_t size)
 {
     struct server *server = owner;
     const union server_any *any = data;
@@ -402,6 +402,14 @@ static void on_message(void *owner, const void *data, size_t size)
         on_fault(server, &any->fault);
         break;
     }
+}
+
+static void on_message(void *owner, const void *data, size_t size)
+{
+    uid_t before = journal_account(((struct server *)owner)->uid);
+
+    hear(owner, data, size);
+    journal_account(before);
 }
 
 /* It is about to exit, or has lost its mind: in both cases its process is what counts. */

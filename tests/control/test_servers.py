@@ -382,6 +382,17 @@ class Users(harness.TestCase):
         self.assertEqual(self.as_user(2001, crowd), [809])
         self.assertEqual(self.mps("get_default_active_thread_percentage\n"), ["100.0"])
 
+    def test_a_user_cannot_fill_the_log(self):
+        self.start()
+        for _ in range(4):
+            self.mps_as(2001, ("x" * 200 + "\n") * 1000)
+        self.assertIn("User 2001 causes too many lines", self.control_log())
+        self.assertLess(len(self.control_log()), 400 << 10)
+        self.mps("get_default_client_priority\n")
+        self.assertIn("Cmd:get_default_client_priority", self.control_log())
+        self.mps_as(2002, "get_server_list\n")
+        self.assertIn("Cmd:get_server_list", self.control_log())
+
     def test_one_server_for_everybody(self):
         self.start("--multiuser-server")
         self.assertEqual(self.as_user(2001, lambda: self.client().welcome()), [0, ""])
