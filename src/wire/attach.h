@@ -27,7 +27,7 @@
 
 /* Windows: ranges of virtual addresses, the same in client, server and on the GPU. The first one,
  * and the part of each that is host memory (behind the devices' part). */
-#define WINDOW_FIRST 0x200000000000ull
+#define WINDOW_FIRST 0x110000000000ull
 #define WINDOW_HOST_SPAN (64ull << 30)
 
 /* The descriptors of an offer, in this order. */
