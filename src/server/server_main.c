@@ -118,6 +118,17 @@ static void prepare_environment(char *ret_pipe_directory)
     unsetenv("CUDA_MPS_CLIENT_PRIORITY");
 }
 
+/* FUNNEL_MAX_CLIENTS, where that makes sense. */
+static unsigned wanted_clients_max(void)
+{
+    const char *value = getenv("FUNNEL_MAX_CLIENTS");
+    uint64_t number;
+
+    if (value && !text_to_u64(value, &number) && number > 0 && number < CLIENTS_MAX)
+        return (unsigned)number;
+    return CLIENTS_MAX;
+}
+
 static int start_devices(struct server *server, enum driver_kind wanted, char *why, size_t why_size)
 {
     char pipe_directory[] = "/tmp/funnel-server-XXXXXX";
@@ -136,8 +147,8 @@ static int start_devices(struct server *server, enum driver_kind wanted, char *w
     for (unsigned i = 0; i < server->devices.count; i++)
         partitions_init(&server->partitions[i], &server->devices.device[i]);
     server->clients_max = windows_limit(&server->devices);
-    if (server->clients_max > CLIENTS_MAX)
-        server->clients_max = CLIENTS_MAX;
+    if (server->clients_max > wanted_clients_max())
+        server->clients_max = wanted_clients_max();
     log_line("Driver library %s, version %d (%s)", driver_path(), server->devices.driver_version,
              server->driver_kind == DRIVER_SOFT ? "the software GPU" : "NVIDIA's");
     return 0;

@@ -3,7 +3,7 @@
 import unittest
 
 import limits_harness
-from limits_harness import MIB, SMS
+from limits_harness import MIB, SMS, wait_until
 
 PERCENT = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 MEMORY = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
@@ -152,6 +152,37 @@ class Memory(limits_harness.TestCase):
         greedy = self.begin("fill=16", "wait", environment={MEMORY: "0=512M"})
         self.assertEqual(greedy.answer(), [32, 2])
         self.assertEqual(self.ask("fill=16", environment={MEMORY: "0=256M"}), [[16, 2]])
+
+
+class Devices(limits_harness.TestCase):
+    devices = "3:sms=16,mem=1G"
+
+    def fails_with(self, code, environment):
+        done = self.funnel("run", "-q", "--no-start", "--", *self.command("sms")[5:],
+                           environment=environment)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(str(code), done.stdout)
+
+    def test_visible_ones_are_numbered_anew(self):
+        self.start(environment={"CUDA_VISIBLE_DEVICES": "0,2"})
+        self.assertEqual(self.ask("sms", environment={"CUDA_VISIBLE_DEVICES": "1"}), [[16]])
+        self.fails_with(100, {"CUDA_VISIBLE_DEVICES": "2"})
+        rows = self.mps("device_query --csv\n")[1:]
+        self.assertEqual([row.split(",")[0] for row in rows], ["0", "1"])
+        uuid = rows[1].split(",")[3]
+        self.assertEqual(self.ask("sms", environment={"CUDA_VISIBLE_DEVICES": uuid}), [[16]])
+
+    def test_no_more_clients_than_that(self):
+        self.start(environment={"FUNNEL_MAX_CLIENTS": "2"})
+        programs = [self.begin("info", "wait") for _ in range(2)]
+        for program in programs:
+            program.answer()
+        self.fails_with(808, {})
+        self.assertIn("2", self.server_log())
+        programs[0].process.kill()
+        programs[0].process.wait()
+        wait_until(lambda: len(self.funnel_json("ps")) == 1)
+        self.ask("sms")
 
 
 class Priority(limits_harness.TestCase):
