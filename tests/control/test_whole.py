@@ -94,6 +94,19 @@ class Whole(harness.TestCase):
         wait_until(lambda: self.mps(f"get_client_list {server}\n") == [str(witness.pid)])
         self.assertEqual(self.mps(f"terminate_client {server} {victim.pid}\n"), ["201"])
 
+    def test_client_that_is_killed_at_work(self):
+        self.start("--device", "soft")
+        witness = self.endless()
+        server = self.servers()
+        for _ in range(3):
+            victim = self.endless()
+            victim.kill()
+            wait_until(lambda: len(self.status()["clients"]) == 1, "the end of the client")
+        launches = self.status()["clients"][0]["launches"]
+        wait_until(lambda: self.status()["clients"][0]["launches"] > launches, "work that goes on")
+        self.assertIsNone(witness.poll())
+        self.assertEqual(self.servers(), server)
+
     def test_server_that_is_killed(self):
         self.start("--device", "soft")
         process = self.endless()
