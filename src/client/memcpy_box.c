@@ -2,54 +2,46 @@
 /* The cuMemcpy family in two and three dimensions: from CUDA's descriptions to a box. */
 #include "client_copy.h"
 #include "client_prototypes.h"
+#include "cuda_box.h"
 
-/* One side of a description: 2D ones have z, slice height and depth of one. */
-struct corner {
-    CUmemorytype type;
-    const void *host;
-    CUdeviceptr device;
-    uint64_t x, y, z, pitch, slice_height;
-};
-
-static CUresult place_corner(const struct corner *corner, uint64_t width, uint64_t height,
-                             uint64_t *ret_address, uint64_t *ret_pitch, uint64_t *ret_height,
-                             enum side *ret_side)
+static CUresult place_side(const struct cuda_box_side *side, uint64_t width, uint64_t height,
+                           uint64_t *ret_address, uint64_t *ret_pitch, uint64_t *ret_height,
+                           enum side *ret_side)
 {
-    uint64_t pitch = corner->pitch ? corner->pitch : corner->x + width;
-    uint64_t slice = corner->slice_height ? corner->slice_height : corner->y + height;
-    uint64_t base = corner->device;
+    uint64_t pitch = side->pitch ? side->pitch : side->x + width;
+    uint64_t slice = side->height ? side->height : side->y + height;
+    uint64_t base = side->device;
 
-    if (corner->type == CU_MEMORYTYPE_ARRAY)
+    if (side->type == CU_MEMORYTYPE_ARRAY)
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (corner->type < CU_MEMORYTYPE_HOST || corner->type > CU_MEMORYTYPE_UNIFIED)
+    if (side->type < CU_MEMORYTYPE_HOST || side->type > CU_MEMORYTYPE_UNIFIED)
         return CUDA_ERROR_INVALID_VALUE;
-    if (corner->type == CU_MEMORYTYPE_HOST)
-        base = (uintptr_t)corner->host;
-    if (pitch < width || pitch - width < corner->x)
+    if (side->type == CU_MEMORYTYPE_HOST)
+        base = (uintptr_t)side->host;
+    if (pitch < width || pitch - width < side->x)
         return CUDA_ERROR_INVALID_VALUE;
-    *ret_address = base + (corner->z * slice + corner->y) * pitch + corner->x;
+    *ret_address = base + (side->z * slice + side->y) * pitch + side->x;
     *ret_pitch = pitch;
     *ret_height = slice;
-    *ret_side = corner->type == CU_MEMORYTYPE_HOST     ? SIDE_HOST
-                : corner->type == CU_MEMORYTYPE_DEVICE ? SIDE_DEVICE
-                                                       : SIDE_ANY;
+    *ret_side = side->type == CU_MEMORYTYPE_HOST     ? SIDE_HOST
+                : side->type == CU_MEMORYTYPE_DEVICE ? SIDE_DEVICE
+                                                     : SIDE_ANY;
     return CUDA_SUCCESS;
 }
 
-static CUresult copy_corners(const struct corner *dst, const struct corner *src, uint64_t width,
-                             uint64_t height, uint64_t depth, CUstream handle, bool sync)
+static CUresult copy(const struct cuda_box *from, CUstream handle, bool sync)
 {
-    struct box box = {.width = width, .height = height, .depth = depth};
+    struct box box = {.width = from->width, .height = from->height, .depth = from->depth};
     enum side dst_side, src_side;
     struct stream *stream;
     CUresult result = stream_enter(handle, &stream);
 
     if (result == CUDA_SUCCESS)
-        result =
-            place_corner(dst, width, height, &box.dst, &box.dst_pitch, &box.dst_height, &dst_side);
+        result = place_side(&from->dst, box.width, box.height, &box.dst, &box.dst_pitch,
+                            &box.dst_height, &dst_side);
     if (result == CUDA_SUCCESS)
-        result =
-            place_corner(src, width, height, &box.src, &box.src_pitch, &box.src_height, &src_side);
+        result = place_side(&from->src, box.width, box.height, &box.src, &box.src_pitch,
+                            &box.src_height, &src_side);
     if (result != CUDA_SUCCESS)
         return result;
     return copy_box(&box, dst_side, src_side, stream, sync);
@@ -57,15 +49,12 @@ static CUresult copy_corners(const struct corner *dst, const struct corner *src,
 
 static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool sync)
 {
-    struct corner dst, src;
-
     if (!p)
         return CUDA_ERROR_INVALID_VALUE;
-    dst = (struct corner){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes,
-                          p->dstY,          0,          p->dstPitch,  0};
-    src = (struct corner){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes,
-                          p->srcY,          0,          p->srcPitch,  0};
-    return copy_corners(&dst, &src, p->WidthInBytes, p->Height, 1, stream, sync);
+
+    const struct cuda_box box = cuda_box_of_2d(p);
+
+    return copy(&box, stream, sync);
 }
 
 CUresult client_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
@@ -85,15 +74,12 @@ CUresult client_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 
 static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool sync)
 {
-    struct corner dst, src;
-
     if (!p || p->reserved0 || p->reserved1)
         return CUDA_ERROR_INVALID_VALUE;
-    dst = (struct corner){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes,
-                          p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight};
-    src = (struct corner){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes,
-                          p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight};
-    return copy_corners(&dst, &src, p->WidthInBytes, p->Height, p->Depth, stream, sync);
+
+    const struct cuda_box box = cuda_box_of_3d(p);
+
+    return copy(&box, stream, sync);
 }
 
 CUresult client_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
@@ -108,15 +94,12 @@ CUresult client_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 
 static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool sync)
 {
-    struct corner dst, src;
-
     if (!p)
         return CUDA_ERROR_INVALID_VALUE;
-    dst = (struct corner){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes,
-                          p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight};
-    src = (struct corner){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes,
-                          p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight};
-    return copy_corners(&dst, &src, p->WidthInBytes, p->Height, p->Depth, stream, sync);
+
+    const struct cuda_box box = cuda_box_of_3d_peer(p);
+
+    return copy(&box, stream, sync);
 }
 
 CUresult client_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)

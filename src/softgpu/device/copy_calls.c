@@ -2,6 +2,7 @@
 /*
  * Every call that copies linear memory, put into the one form that copy_submit() takes.
  */
+#include "cuda_box.h"
 #include "soft_context.h"
 #include "soft_copy.h"
 
@@ -87,16 +88,8 @@ CUresult soft_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUd
     return soft_cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream);
 }
 
-/* What the structures of the box copies have in common: one side. */
-struct side {
-    CUmemorytype type;
-    const void *host;
-    CUdeviceptr device;
-    size_t x, y, z, pitch, height;
-};
-
-static CUresult read_side(const struct side *side, const struct box *box, struct box_side *ret_side,
-                          enum box_place *ret_place)
+static CUresult read_side(const struct cuda_box_side *side, const struct box *box,
+                          struct box_side *ret_side, enum box_place *ret_place)
 {
     size_t pitch = side->pitch ? side->pitch : box->width;
     size_t rows = side->height ? side->height : box->height;
@@ -118,32 +111,28 @@ static CUresult read_side(const struct side *side, const struct box *box, struct
     return CUDA_SUCCESS;
 }
 
-static CUresult copy_box(const struct side *to, const struct side *from, size_t width,
-                         size_t height, size_t depth, CUstream stream, bool async)
+static CUresult copy_box(const struct cuda_box *box, CUstream stream, bool async)
 {
     struct copy_request request = {
-        .box = {.width = width, .height = height, .depth = depth},
+        .box = {.width = box->width, .height = box->height, .depth = box->depth},
         .stream = stream,
         .async = async,
     };
-    CUresult result = read_side(to, &request.box, &request.box.to, &request.to);
+    CUresult result = read_side(&box->dst, &request.box, &request.box.to, &request.to);
 
     if (!result)
-        result = read_side(from, &request.box, &request.box.from, &request.from);
+        result = read_side(&box->src, &request.box, &request.box.from, &request.from);
     return result ? result : copy_submit(&request);
 }
 
-static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool async)
+static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool async)
 {
-    if (!c)
+    if (!p)
         return CUDA_ERROR_INVALID_VALUE;
 
-    struct side to = {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes,
-                      c->dstY,          0,          c->dstPitch,  0};
-    struct side from = {c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes,
-                        c->srcY,          0,          c->srcPitch,  0};
+    const struct cuda_box box = cuda_box_of_2d(p);
 
-    return copy_box(&to, &from, c->WidthInBytes, c->Height, 1, stream, async);
+    return copy_box(&box, stream, async);
 }
 
 CUresult soft_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
@@ -161,17 +150,14 @@ CUresult soft_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
     return copy_2d(pCopy, hStream, true);
 }
 
-static CUresult copy_3d(const CUDA_MEMCPY3D *c, CUstream stream, bool async)
+static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
 {
-    if (!c)
+    if (!p)
         return CUDA_ERROR_INVALID_VALUE;
 
-    struct side to = {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes,
-                      c->dstY,          c->dstZ,    c->dstPitch,  c->dstHeight};
-    struct side from = {c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes,
-                        c->srcY,          c->srcZ,    c->srcPitch,  c->srcHeight};
+    const struct cuda_box box = cuda_box_of_3d(p);
 
-    return copy_box(&to, &from, c->WidthInBytes, c->Height, c->Depth, stream, async);
+    return copy_box(&box, stream, async);
 }
 
 CUresult soft_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
@@ -184,17 +170,14 @@ CUresult soft_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
     return copy_3d(pCopy, hStream, true);
 }
 
-static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *c, CUstream stream, bool async)
+static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool async)
 {
-    if (!c)
+    if (!p)
         return CUDA_ERROR_INVALID_VALUE;
 
-    struct side to = {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes,
-                      c->dstY,          c->dstZ,    c->dstPitch,  c->dstHeight};
-    struct side from = {c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes,
-                        c->srcY,          c->srcZ,    c->srcPitch,  c->srcHeight};
+    const struct cuda_box box = cuda_box_of_3d_peer(p);
 
-    return copy_box(&to, &from, c->WidthInBytes, c->Height, c->Depth, stream, async);
+    return copy_box(&box, stream, async);
 }
 
 CUresult soft_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)

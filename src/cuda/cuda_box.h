@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the structures of CUDA's copies in two and three dimensions say, in one form. */
+#pragma once
+
+#include "cuda_abi.h"
+
+struct cuda_box_side {
+    CUmemorytype type;
+    const void *host;   /* meant where type is CU_MEMORYTYPE_HOST */
+    CUdeviceptr device; /* meant where it is any other but ARRAY */
+    size_t x, y, z;
+    size_t pitch, height; /* of a row in bytes, of a slice in rows; 0 = as the box needs */
+};
+
+struct cuda_box {
+    struct cuda_box_side dst, src;
+    size_t width, height, depth;
+};
+
+struct cuda_box cuda_box_of_2d(const CUDA_MEMCPY2D *copy);
+struct cuda_box cuda_box_of_3d(const CUDA_MEMCPY3D *copy);
+struct cuda_box cuda_box_of_3d_peer(const CUDA_MEMCPY3D_PEER *copy);
