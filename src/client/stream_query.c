@@ -173,76 +173,67 @@ CUresult client_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 
 /* ---- words in memory that a stream writes or waits for ---- */
 
-static CUresult value_stream(CUstream handle, CUdeviceptr addr, size_t size,
-                             struct stream **ret_stream)
+/* Takes the stream's turn, if a value may be at that address; value_end() gives it back. */
+static CUresult value_begin(CUstream handle, CUdeviceptr addr, size_t size, uint64_t *ret_stream)
 {
-    CUresult result = stream_enter(handle, ret_stream);
+    struct stream *stream;
+    CUresult result = stream_enter(handle, &stream);
 
     if (result != CUDA_SUCCESS)
         return result;
-    return addr == 0 || addr % size != 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (addr == 0 || addr % size != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    stream_begin(stream);
+    *ret_stream = stream->handle;
+    return CUDA_SUCCESS;
+}
+
+static CUresult value_end(CUresult result)
+{
+    stream_end();
+    return result;
 }
 
 CUresult client_cuStreamWriteValue32_v2(CUstream hStream, CUdeviceptr addr, cuuint32_t value,
                                         unsigned flags)
 {
     struct wire_cuStreamWriteValue32_v2 in = {.addr = addr, .value = value, .flags = flags};
-    struct stream *stream;
-    CUresult result = value_stream(hStream, addr, sizeof(value), &stream);
+    CUresult result = value_begin(hStream, addr, sizeof(value), &in.hStream);
 
     if (result != CUDA_SUCCESS)
         return result;
-    in.hStream = stream->handle;
-    stream_begin(stream);
-    result = wire_cuStreamWriteValue32_v2(&client->channel, &in);
-    stream_end();
-    return result;
+    return value_end(wire_cuStreamWriteValue32_v2(&client->channel, &in));
 }
 
 CUresult client_cuStreamWriteValue64_v2(CUstream hStream, CUdeviceptr addr, cuuint64_t value,
                                         unsigned flags)
 {
     struct wire_cuStreamWriteValue64_v2 in = {.addr = addr, .value = value, .flags = flags};
-    struct stream *stream;
-    CUresult result = value_stream(hStream, addr, sizeof(value), &stream);
+    CUresult result = value_begin(hStream, addr, sizeof(value), &in.hStream);
 
     if (result != CUDA_SUCCESS)
         return result;
-    in.hStream = stream->handle;
-    stream_begin(stream);
-    result = wire_cuStreamWriteValue64_v2(&client->channel, &in);
-    stream_end();
-    return result;
+    return value_end(wire_cuStreamWriteValue64_v2(&client->channel, &in));
 }
 
 CUresult client_cuStreamWaitValue32_v2(CUstream hStream, CUdeviceptr addr, cuuint32_t value,
                                        unsigned flags)
 {
     struct wire_cuStreamWaitValue32_v2 in = {.addr = addr, .value = value, .flags = flags};
-    struct stream *stream;
-    CUresult result = value_stream(hStream, addr, sizeof(value), &stream);
+    CUresult result = value_begin(hStream, addr, sizeof(value), &in.hStream);
 
     if (result != CUDA_SUCCESS)
         return result;
-    in.hStream = stream->handle;
-    stream_begin(stream);
-    result = wire_cuStreamWaitValue32_v2(&client->channel, &in);
-    stream_end();
-    return result;
+    return value_end(wire_cuStreamWaitValue32_v2(&client->channel, &in));
 }
 
 CUresult client_cuStreamWaitValue64_v2(CUstream hStream, CUdeviceptr addr, cuuint64_t value,
                                        unsigned flags)
 {
     struct wire_cuStreamWaitValue64_v2 in = {.addr = addr, .value = value, .flags = flags};
-    struct stream *stream;
-    CUresult result = value_stream(hStream, addr, sizeof(value), &stream);
+    CUresult result = value_begin(hStream, addr, sizeof(value), &in.hStream);
 
     if (result != CUDA_SUCCESS)
         return result;
-    in.hStream = stream->handle;
-    stream_begin(stream);
-    result = wire_cuStreamWaitValue64_v2(&client->channel, &in);
-    stream_end();
-    return result;
+    return value_end(wire_cuStreamWaitValue64_v2(&client->channel, &in));
 }
