@@ -94,8 +94,9 @@ void module_unload_all(struct context *context);
 
 /* The function of that name; asked of the server once. */
 CUresult module_function(struct module *module, const char *name, struct function **ret_function);
-CUresult module_global(struct module *module, const char *name, uint64_t *ret_address,
-                       uint64_t *ret_size);
+/* Where a variable is and how large; asked for either or both. */
+CUresult module_global(struct module *module, const char *name, CUdeviceptr *ret_address,
+                       size_t *ret_size);
 struct module *module_lookup(CUmodule handle);
 
 /* How many kernels a module has, and the names of the first `count`, each for the caller to free.

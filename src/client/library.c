@@ -329,21 +329,14 @@ CUresult client_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary l
                                    const char *name)
 {
     struct module *module;
-    uint64_t address, size;
     CUresult result;
 
     if (!name || (!dptr && !bytes))
         return CUDA_ERROR_INVALID_VALUE;
     result = current_module(library, &module);
     if (result == CUDA_SUCCESS)
-        result = module_global(module, name, &address, &size);
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (dptr)
-        *dptr = address;
-    if (bytes)
-        *bytes = size;
-    return CUDA_SUCCESS;
+        result = module_global(module, name, dptr, bytes);
+    return result;
 }
 
 /* A managed variable lives in the server's pages, which the program cannot reach: better none than

@@ -243,8 +243,8 @@ static void remember_global(struct module *module, uint64_t address, uint64_t si
     pthread_mutex_unlock(&client->lock);
 }
 
-CUresult module_global(struct module *module, const char *name, uint64_t *ret_address,
-                       uint64_t *ret_size)
+CUresult module_global(struct module *module, const char *name, CUdeviceptr *ret_address,
+                       size_t *ret_size)
 {
     struct wire_cuLibraryGetGlobal in = {.library = module->handle, .name = name};
     struct wire_cuLibraryGetGlobal_reply out;
@@ -253,8 +253,10 @@ CUresult module_global(struct module *module, const char *name, uint64_t *ret_ad
     if (result != CUDA_SUCCESS)
         return result;
     remember_global(module, out.address, out.size);
-    *ret_address = out.address;
-    *ret_size = out.size;
+    if (ret_address)
+        *ret_address = out.address;
+    if (ret_size)
+        *ret_size = out.size;
     return CUDA_SUCCESS;
 }
 

@@ -149,19 +149,12 @@ CUresult client_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule 
                                      const char *name)
 {
     struct module *module;
-    uint64_t address, size;
     CUresult result;
 
     if (!name || (!dptr && !bytes))
         return CUDA_ERROR_INVALID_VALUE;
     result = enter_module(hmod, &module);
     if (result == CUDA_SUCCESS)
-        result = module_global(module, name, &address, &size);
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (dptr)
-        *dptr = address;
-    if (bytes)
-        *bytes = size;
-    return CUDA_SUCCESS;
+        result = module_global(module, name, dptr, bytes);
+    return result;
 }
