@@ -16,6 +16,8 @@
 #include "cli.h"
 #include "command_client.h"
 #include "fd.h"
+#include "grammar.h"
+#include "hello.h"
 #include "snapshot.h"
 #include "text.h"
 
@@ -27,6 +29,7 @@ struct run_options {
     bool quiet;
     bool no_start;
     const char *device; /* NULL: auto */
+    const char *group;  /* NULL: that of FUNNEL_GROUP, if any */
 };
 
 static bool quiet;
@@ -269,6 +272,7 @@ static int prepare_funnel(const struct run_options *options)
         return cli_fail("the path of the log directory is too long");
     /* The log directory of root's daemon is not for everybody. */
     if (setenv("CUDA_MPS_PIPE_DIRECTORY", paths.pipe, 1) || setenv("FUNNEL_REQUIRE", "1", 1) ||
+        (options->group && setenv("FUNNEL_GROUP", options->group, 1)) ||
         (access(paths.log, W_OK) == 0 && setenv("FUNNEL_LOG", log, 0)))
         return cli_fail("cannot set the environment: %s", strerror(errno));
     return 0;
@@ -280,6 +284,7 @@ static int parse_run(int argc, char **argv, struct run_options *options)
 {
     static const struct option known[] = {{"direct", no_argument, NULL, 'd'},
                                           {"device", required_argument, NULL, 'D'},
+                                          {"group", required_argument, NULL, 'g'},
                                           {"no-start", no_argument, NULL, 'n'},
                                           {"quiet", no_argument, NULL, 'q'},
                                           {NULL, 0, NULL, 0}};
@@ -290,6 +295,8 @@ static int parse_run(int argc, char **argv, struct run_options *options)
             options->direct = true;
         else if (option == 'D')
             options->device = optarg;
+        else if (option == 'g')
+            options->group = optarg;
         else if (option == 'n')
             options->no_start = true;
         else if (option == 'q')
@@ -299,6 +306,10 @@ static int parse_run(int argc, char **argv, struct run_options *options)
     }
     if (options->device && !cli_is_device(options->device))
         return cli_usage("--device is auto, cuda or soft, not %s", options->device);
+    if (options->group &&
+        (!grammar_is_name(options->group) || strlen(options->group) >= HELLO_GROUP_MAX))
+        return cli_usage("--group takes a name of letters, digits and _, not longer than %d",
+                         HELLO_GROUP_MAX - 1);
     if (optind == argc)
         return cli_usage("which program?");
     return 0;
@@ -322,13 +333,14 @@ static int run_run(int argc, char **argv)
 
 const struct subcommand run_subcommands[] = {
     {"run", "run a CUDA program through Funnel",
-     "Usage: funnel run [--device auto|cuda|soft] [--direct] [--no-start] [-q] -- PROGRAM "
+     "Usage: funnel run [--device auto|cuda|soft] [--group NAME] [--direct] [--no-start] [-q] -- PROGRAM "
      "[ARGUMENT...]\n\n"
      "Runs an unmodified CUDA program as a client of the daemon, which is started when none runs.\n"
      "The exit status is the program's; 127 when there is no such program.\n\n"
      "      --device WHICH  cuda: NVIDIA's driver; soft: the software GPU; auto (default): "
      "NVIDIA's\n"
      "                      driver when it works, else the software GPU\n"
+     "      --group NAME    a name under which funnel limit and provision know the program\n"
      "      --direct        on the device itself, without Funnel, to compare the two\n"
      "      --no-start      fail when no daemon runs\n"
      "  -q, --quiet         do not say what was started or chosen\n\n"

@@ -282,6 +282,9 @@ class Run(harness.TestCase):
         self.assertEqual(env["LD_LIBRARY_PATH"], self.folder + ":/a:/b")
         self.assertEqual(env["CUDA_MPS_PIPE_DIRECTORY"], self.pipe)
         self.assertEqual(env["FUNNEL_REQUIRE"], "1")
+        self.assertNotIn("FUNNEL_GROUP", env)
+        self.assertEqual(self.environment_of("--group", "batch")["FUNNEL_GROUP"], "batch")
+        self.assertEqual(self.funnel("run", "--group", "a-b", "--", "true").returncode, 2)
         self.assertEqual(env["FUNNEL_LOG"], os.path.join(self.log, "client.log"))
 
     def test_a_preload_stays_behind_ours(self):
