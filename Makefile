@@ -3,7 +3,7 @@
 # The targets people type. Meson does the work (meson.build); this adds the set-up of the machine.
 #
 #   make            build into build/               make test       every test; needs no GPU
-#   make demo       four programs, one device       make test-gpu   the API programs on a real GPU
+#   make demo       six programs, one device        make test-gpu   the API programs on a real GPU
 #   make install    PREFIX=/usr/local DESTDIR=      make bench      figures, on a real GPU
 #   make asan tsan  the tests under sanitizers      make format     apply .clang-format
 #

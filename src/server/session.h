@@ -3,7 +3,7 @@
  * A session is one client from its hello to the return of the last thing it held.
  *
  * Its own thread does everything that may take long: it shakes hands (attach.c), runs the client's
- * commands (worker.c) and clears up (cleanup.c). The main thread makes sessions, notices that a
+ * commands (worker.c) and clears up (session_end.c). The main thread makes sessions, notices that a
  * client has hung up, and buries the session when its thread is done. What the two share is the
  * part marked so below, under the server's lock or atomic.
  */
