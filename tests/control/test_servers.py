@@ -318,6 +318,7 @@ class Users(harness.TestCase):
                      f"terminate_client {roots} {os.getpid()}", f"get_client_list {roots}"):
             self.assertEqual(self.mps_as(2001, line + "\n"), (0, [f"Server {roots} not found"]))
         for line in ("quit -t 0", "set_default_active_thread_percentage 1",
+                     "limit -user 0 -sm 1", f"limit -client {os.getpid()} -memory 1M",
                      f"set_active_thread_percentage {own} 50", "start_server -uid 0"):
             code, answer = self.mps_as(2001, line + "\n")
             self.assertIn("ermission denied", (answer or ["nothing"])[0])
