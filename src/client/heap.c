@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small allocations share granules of 32 MiB, large ones have a granule each. Granules that are
+ * Small allocations share granules of 4 to 32 MiB, large ones have a granule each. Granules that are
  * wholly free stay up to a cap, so a program that allocates and frees in a loop asks the server
  * once.
  */
@@ -11,7 +11,8 @@
 #include "cleanup.h"
 #include "fd.h"
 
-#define SHARED_GRANULE (UINT64_C(32) << 20)
+#define SHARED_GRANULE_FIRST (UINT64_C(4) << 20)
+#define SHARED_DOUBLINGS 3
 #define LARGE (UINT64_C(16) << 20)
 #define KEPT_BYTES (UINT64_C(256) << 20)
 
@@ -81,6 +82,17 @@ static CUresult grow(struct heap *heap, uint64_t size, struct allocation *alloca
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* A program with little memory holds little; one with much asks the server seldom. */
+static uint64_t shared_size(struct heap *heap, uint64_t needed)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&heap->lock);
+    size_t granules = heap->granules.count;
+    unsigned doublings = granules < SHARED_DOUBLINGS ? (unsigned)granules : SHARED_DOUBLINGS;
+    uint64_t size = SHARED_GRANULE_FIRST << doublings;
+
+    return size > needed ? size : needed;
+}
+
 /* When the shared size cannot be had any more, just what is needed still may. */
 static CUresult grow_for(struct heap *heap, struct allocation *allocation)
 {
@@ -90,7 +102,7 @@ static CUresult grow_for(struct heap *heap, struct allocation *allocation)
     if (needed < allocation->size)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (allocation->size < LARGE) {
-        result = grow(heap, SHARED_GRANULE, allocation);
+        result = grow(heap, shared_size(heap, needed), allocation);
         if (result != CUDA_ERROR_OUT_OF_MEMORY)
             return result;
     }

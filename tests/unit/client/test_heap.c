@@ -83,10 +83,10 @@ static void test_small_ones_share_a_granule(void **state)
     a = take(100);
     b = take(100);
     assert_int_equal(server.granules, 1);
-    assert_int_equal(server.given, 32 * MIB);
+    assert_int_equal(server.given, 4 * MIB);
     give(a);
     give(b);
-    assert_int_equal(heap_unused(&heap), 32 * MIB);
+    assert_int_equal(heap_unused(&heap), 4 * MIB);
     heap_trim(&heap, 0);
     assert_int_equal(server.granules, 0);
 }
