@@ -29,8 +29,8 @@ static void test_piece_sizes(void **state)
     assert_int_equal(copy_piece_size(20000, SLOT), 20032);
     assert_int_equal(copy_piece_size(256 << 10, SLOT), 256 << 10);
     assert_int_equal(copy_piece_size((256 << 10) + 1, SLOT), (256 << 10) + 64);
-    assert_int_equal(copy_piece_size(1 << 20, SLOT), 256 << 10);
-    assert_int_equal(copy_piece_size(4 << 20, SLOT), 256 << 10);
+    assert_int_equal(copy_piece_size(1 << 20, SLOT), 512 << 10);
+    assert_int_equal(copy_piece_size(4 << 20, SLOT), 512 << 10);
     assert_int_equal(copy_piece_size(8 << 20, SLOT), 512 << 10);
     assert_int_equal(copy_piece_size(16 << 20, SLOT), 1 << 20);
     assert_int_equal(copy_piece_size(1ull << 40, SLOT), 1 << 20);
