@@ -86,8 +86,9 @@ static bool elf_is_sound(const unsigned char *bytes, size_t size)
 }
 
 /* PTX begins with a directive or a comment, perhaps behind white space. */
-static bool is_text(const unsigned char *bytes, size_t size)
+bool image_is_text(const void *image, size_t size)
 {
+    const unsigned char *bytes = image;
     size_t start = strspn((const char *)bytes, " \t\r\n");
 
     return start < size && (bytes[start] == '.' || bytes[start] == '/');
@@ -104,5 +105,5 @@ bool image_is_sound(const void *bytes, size_t size)
         return container_is_sound(bytes, size);
     if (!memcmp(bytes, ELFMAG, SELFMAG))
         return elf_is_sound(bytes, size);
-    return is_text(bytes, size);
+    return image_is_text(bytes, size);
 }

@@ -12,6 +12,9 @@
  * binary container, an ELF file or PTX text. */
 bool image_is_sound(const void *bytes, size_t size);
 
+/* Whether an image that is sound is PTX text. */
+bool image_is_text(const void *image, size_t size);
+
 /* Whether kernels of an image that is sound may print: false only if they surely do not. */
 bool image_prints(const void *bytes, size_t size);
 

@@ -58,20 +58,16 @@ struct library *library_create(const void *options, uint32_t options_size)
     return library;
 }
 
-/* The driver compiles when it is first asked for something that only the compiler knows; the client
- * wants to hear now what is wrong with an image. */
-static CUresult compile(CUlibrary library, CUdevice device)
+/* The client wants to hear now what is wrong with an image. NVIDIA's driver counts the kernels of
+ * PTX text that does not compile, and compiles it when it is asked for the module. */
+static CUresult compile(CUlibrary library, bool is_text)
 {
     unsigned kernels = 0;
-    CUkernel first = NULL;
-    int registers;
+    CUmodule module = NULL;
     CUresult result = driver.cuLibraryGetKernelCount(&kernels, library);
 
-    if (result != CUDA_SUCCESS || kernels == 0 || !driver.cuKernelGetAttribute)
-        return result;
-    result = driver.cuLibraryEnumerateKernels(&first, 1, library);
-    if (result == CUDA_SUCCESS)
-        result = driver.cuKernelGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, first, device);
+    if (result == CUDA_SUCCESS && is_text)
+        result = driver.cuLibraryGetModule(&module, library);
     return result;
 }
 
@@ -83,7 +79,7 @@ CUresult library_load(struct library *library, const struct device *device, cons
                                  library->option_count, NULL, NULL, 0);
 
     library->prints = image_prints(image, size);
-    return result != CUDA_SUCCESS ? result : compile(library->driver, device->ordinal);
+    return result != CUDA_SUCCESS ? result : compile(library->driver, image_is_text(image, size));
 }
 
 void library_destroy(struct library *library)

@@ -133,6 +133,12 @@ static CUresult fake_cuLibraryLoadData(CUlibrary *ret_library, const void *image
     return result;
 }
 
+static CUresult fake_cuLibraryGetModule(CUmodule *ret_module, CUlibrary library)
+{
+    *ret_module = (CUmodule)library;
+    return CUDA_SUCCESS;
+}
+
 static CUresult fake_cuLibraryGetKernelCount(unsigned *ret_count, CUlibrary library)
 {
     (void)library;
@@ -311,6 +317,7 @@ static void fill_table(void)
         .cuLaunchKernelEx = fake_cuLaunchKernelEx,
         .cuLibraryLoadData = fake_cuLibraryLoadData,
         .cuLibraryGetKernelCount = fake_cuLibraryGetKernelCount,
+        .cuLibraryGetModule = fake_cuLibraryGetModule,
         .cuLibraryUnload = fake_cuLibraryUnload,
         .cuFuncGetAttribute = fake_cuFuncGetAttribute,
         .cuFuncSetAttribute = fake_cuFuncSetAttribute,
