@@ -18,8 +18,9 @@
 #define POLL_NS 50000
 #define ALIVE_EVERY 16
 
-/* A kernel takes microseconds to milliseconds, and being woken costs some fifty microseconds. */
-#define PATIENCE_NS (10 * UINT64_C(1000000))
+/* Being woken by a GPU costs half a millisecond, so waiting goes on for as long as that is more than
+ * a hundredth. CUDA's own waiting never sleeps unless it is asked to. */
+#define PATIENCE_NS (100 * UINT64_C(1000000))
 
 struct fence_word {
     uint32_t issued; /* atomic; written under the channel lock */
