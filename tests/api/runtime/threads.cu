@@ -24,6 +24,9 @@ static void work(int number, bool *right)
         std::vector<float> values(N, (float)(number + 1));
         float *data = make(values);
 
+        /* A copy from pageable memory may still be under way when the call returns, and a
+         * non-blocking stream does not wait for it. */
+        MUST(cudaStreamSynchronize(cudaStreamLegacy));
         for (int i = 0; i < 5; i++)
             scale<<<4, 256, 0, stream>>>(data, N, 2.0f);
         MUST(cudaStreamSynchronize(stream));
