@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -223,6 +224,20 @@ static const char *device_in_use(int fd)
     return driver == SERVER_DRIVER_CUDA ? "NVIDIA's driver" : "the software GPU";
 }
 
+/* Who loses the race against another `funnel run` finds a daemon that does not listen yet. */
+static int connect_patiently(const struct paths *paths, bool lost_race, int *ret_fd, char *reason)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    int tries = lost_race ? 100 : 1;
+    int error = command_connect(paths, ret_fd, reason);
+
+    while (error && --tries > 0) {
+        nanosleep(&pause, NULL);
+        error = command_connect(paths, ret_fd, reason);
+    }
+    return error;
+}
+
 static int start_daemon(const struct paths *paths, const struct run_options *options, int *ret_fd,
                         char *reason)
 {
@@ -231,9 +246,8 @@ static int start_daemon(const struct paths *paths, const struct run_options *opt
 
     if (options->no_start)
         return cli_fail("%s, and --no-start forbids to start one", reason);
-    /* It may lose the race against another `funnel run`: what counts is that one listens. */
     started = cli_start_daemon(device, true) == 0;
-    if (command_connect(paths, ret_fd, reason)) {
+    if (connect_patiently(paths, !started, ret_fd, reason)) {
         cli_start_daemon(device, false);
         return cli_fail("%s", reason);
     }
