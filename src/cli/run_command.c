@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -296,12 +296,10 @@ static int prepare_funnel(const struct run_options *options)
 
 static int parse_run(int argc, char **argv, struct run_options *options)
 {
-    static const struct option known[] = {{"direct", no_argument, NULL, 'd'},
-                                          {"device", required_argument, NULL, 'D'},
-                                          {"group", required_argument, NULL, 'g'},
-                                          {"no-start", no_argument, NULL, 'n'},
-                                          {"quiet", no_argument, NULL, 'q'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"direct", no_argument, NULL, 'd'},      {"device", required_argument, NULL, 'D'},
+        {"group", required_argument, NULL, 'g'}, {"no-start", no_argument, NULL, 'n'},
+        {"quiet", no_argument, NULL, 'q'},       {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = getopt_long(argc, argv, "+q", known, NULL)) != -1) {
@@ -347,7 +345,8 @@ static int run_run(int argc, char **argv)
 
 const struct subcommand run_subcommands[] = {
     {"run", "run a CUDA program through Funnel",
-     "Usage: funnel run [--device auto|cuda|soft] [--group NAME] [--direct] [--no-start] [-q] -- PROGRAM "
+     "Usage: funnel run [--device auto|cuda|soft] [--group NAME] [--direct] [--no-start] [-q] -- "
+     "PROGRAM "
      "[ARGUMENT...]\n\n"
      "Runs an unmodified CUDA program as a client of the daemon, which is started when none runs.\n"
      "The exit status is the program's; 127 when there is no such program.\n\n"
