@@ -71,8 +71,7 @@ static CUresult compile(CUlibrary library, bool is_text)
     return result;
 }
 
-CUresult library_load(struct library *library, const struct device *device, const void *image,
-                      size_t size)
+CUresult library_load(struct library *library, const void *image, size_t size)
 {
     CUresult result =
         driver.cuLibraryLoadData(&library->driver, image, library->options, library->values,

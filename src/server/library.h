@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "device.h"
+#include "loader.h"
 
 #define LIBRARY_LOG_SIZE 4096u
 #define LIBRARY_OPTIONS_MAX 32u
@@ -29,8 +29,7 @@ struct library *library_create(const void *options, uint32_t options_size);
 
 /* Loads a sound image, and compiles at once: whoever asks wants to hear now what is wrong with it.
  * The device's context is current. */
-CUresult library_load(struct library *library, const struct device *device, const void *image,
-                      size_t size);
+CUresult library_load(struct library *library, const void *image, size_t size);
 
 /* Waits for kernels of it that still run. NULL is allowed. */
 void library_destroy(struct library *library);

@@ -170,7 +170,7 @@ static struct cached *find(struct module_cache *cache, const struct image *image
 
 static CUresult load(struct cached *cached, struct image_log *ret_log)
 {
-    CUresult result = library_load(cached->library, cached->device, cached->image, cached->size);
+    CUresult result = library_load(cached->library, cached->image, cached->size);
     uint32_t size = (uint32_t)strnlen(cached->library->log, LIBRARY_LOG_SIZE);
 
     ret_log->size = size < ret_log->capacity ? size : ret_log->capacity;
