@@ -8,10 +8,12 @@
  *     info             free and total bytes of device memory
  *     fill=N           pieces of N MiB that could be allocated, and the error that ended it
  *     drop             frees those
- *     context=N        a context with N multiprocessors: result, how many it got, what sms says
+ *     context=N        a context with N multiprocessors: result, how many it got, what sms says;
+ *     context3=N       made with cuCtxCreate_v4, or with _v3
  *     percent=P        CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=P, then a context
  *     close            ends that context
  *     affinity         whether contexts with a number of multiprocessors are offered
+ *     priorities       the least and the greatest priority of a stream
  *     wait             reads a line of standard input first
  */
 #include <stdbool.h>
@@ -175,6 +177,14 @@ static void answer_context(unsigned long count)
     print_new_context(cuCtxCreate_v4(&extra, &parameters, 0, device));
 }
 
+static void answer_context_v3(unsigned long count)
+{
+    CUexecAffinityParam affinity = {.type = CU_EXEC_AFFINITY_TYPE_SM_COUNT,
+                                    .param.smCount.val = (unsigned)count};
+
+    print_new_context(cuCtxCreate_v3(&extra, &affinity, 1, 0, device));
+}
+
 static void answer_percent(const char *percent)
 {
     setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", percent, 1);
@@ -188,6 +198,14 @@ static void answer_affinity(void)
     must(cuDeviceGetExecAffinitySupport(&offered, CU_EXEC_AFFINITY_TYPE_SM_COUNT, device),
          "cuDeviceGetExecAffinitySupport");
     printf("%d\n", offered);
+}
+
+static void answer_priorities(void)
+{
+    int least = 0, greatest = 0;
+
+    must(cuCtxGetStreamPriorityRange(&least, &greatest), "cuCtxGetStreamPriorityRange");
+    printf("%d %d\n", least, greatest);
 }
 
 static void await_line(void)
@@ -220,12 +238,16 @@ static int answer(const char *question)
         drop_pieces();
     else if (!strncmp(question, "context", length))
         answer_context(strtoul(value, NULL, 10));
+    else if (!strncmp(question, "context3", length))
+        answer_context_v3(strtoul(value, NULL, 10));
     else if (!strncmp(question, "percent", length))
         answer_percent(value);
     else if (!strcmp(question, "close"))
         printf("%d\n", cuCtxDestroy_v2(extra));
     else if (!strcmp(question, "affinity"))
         answer_affinity();
+    else if (!strcmp(question, "priorities"))
+        answer_priorities();
     else if (!strcmp(question, "wait"))
         await_line();
     else
