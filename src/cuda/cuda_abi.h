@@ -13,6 +13,7 @@
 #define CUDAAPI
 #define CUDA_CB
 
+#include "cuda_graph.h"
 #include "cuda_structs.h"
 
 #endif

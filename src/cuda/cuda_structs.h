@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Structures of the CUDA driver API, as the ABI lays them out.
- * Those that no part of Funnel looks into are declared and not defined.
+ * Those that no part of Funnel looks into are declared and not defined; those of graphs are in
+ * cuda_graph.h.
  */
 #ifndef FUNNEL_CUDA_STRUCTS_H
 #define FUNNEL_CUDA_STRUCTS_H
