@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache. Images are compared byte by byte; the hash only saves most comparisons. A library that
- * is being loaded is in the list already, so that clients that start together load it once.
+ * The cache. The hash finds an entry under the lock; its bytes are compared when the entry is held
+ * and the lock is not, for images are large. One of the same hash and other bytes is somebody's
+ * trick or very bad luck, and is loaded for its client alone. A library that is being loaded is in
+ * the list already, so that clients that start together load it once.
  */
 #include "module_cache.h"
 
@@ -81,7 +83,7 @@ void module_cache_fini(struct module_cache *cache)
     }
 }
 
-static uint64_t hash_bytes(const void *bytes, uint64_t size)
+uint64_t module_cache_hash(const void *bytes, uint64_t size)
 {
     const unsigned char *next = bytes;
     uint64_t hash = size, word = 0;
@@ -122,13 +124,11 @@ static struct cached *cached_create(const struct image *image, uint64_t hash)
     return cached;
 }
 
-static bool cached_is(const struct cached *cached, const struct image *image, uint64_t hash)
+static bool cached_seems(const struct cached *cached, const struct image *image, uint64_t hash)
 {
     return cached->hash == hash && cached->size == image->size && cached->device == image->device &&
            cached->options_size == image->options_size &&
-           (!image->options_size ||
-            !memcmp(cached->options, image->options, image->options_size)) &&
-           !memcmp(cached->image, image->bytes, image->size);
+           (!image->options_size || !memcmp(cached->options, image->options, image->options_size));
 }
 
 static struct cached *find_locked(struct module_cache *cache, const struct image *image,
@@ -136,7 +136,7 @@ static struct cached *find_locked(struct module_cache *cache, const struct image
 {
     list_for_each(struct cached, cached, &cache->entries, link)
     {
-        if (cached_is(cached, image, hash))
+        if (cached_seems(cached, image, hash))
             return cached;
     }
     return NULL;
@@ -157,7 +157,6 @@ static struct cached *use_locked(struct module_cache *cache, const struct image 
         cache->idle_bytes -= cached->size;
     list_remove(&cached->link);
     list_append(&cache->entries, &cached->link);
-    free(image->bytes);
     return cached;
 }
 
@@ -221,18 +220,34 @@ static struct cached *find_or_announce(struct module_cache *cache, const struct 
     return cached;
 }
 
+/* Whether what was found is the image itself; if not, it is given back. */
+static bool confirm(struct module_cache *cache, struct cached *cached, const struct image *image)
+{
+    bool same = !memcmp(cached->image, image->bytes, image->size);
+
+    if (same)
+        free(image->bytes);
+    else
+        module_cache_put(cache, cached);
+    return same;
+}
+
 /* Images that are not there yet are looked into, which takes a while. */
 static struct cached *find_or_create(struct module_cache *cache, const struct image *image,
                                      bool *ret_found)
 {
-    uint64_t hash = cache->enabled ? hash_bytes(image->bytes, image->size) : 0;
+    uint64_t hash = cache->enabled ? module_cache_hash(image->bytes, image->size) : 0;
     struct cached *cached = cache->enabled ? find(cache, image, hash) : NULL;
 
     *ret_found = cached != NULL;
-    if (cached)
+    if (!cached && cache->enabled && !image_has_variables(image->bytes, image->size)) {
+        cached = find_or_announce(cache, image, hash, ret_found);
+        if (!*ret_found)
+            return cached;
+    }
+    if (cached && confirm(cache, cached, image))
         return cached;
-    if (cache->enabled && !image_has_variables(image->bytes, image->size))
-        return find_or_announce(cache, image, hash, ret_found);
+    *ret_found = false;
     return cached_create(image, hash);
 }
 

@@ -41,6 +41,9 @@ struct image_log {
 
 void module_cache_init(struct module_cache *cache, bool enabled);
 
+/* Finds images; what has the same one need not be the same. */
+uint64_t module_cache_hash(const void *bytes, uint64_t size);
+
 /* Forgets all libraries. Nobody uses one any more. */
 void module_cache_fini(struct module_cache *cache);
 

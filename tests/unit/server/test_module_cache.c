@@ -2,9 +2,11 @@
 /*
  * Which libraries clients share, and how long they stay.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_driver.h"
 #include "image.h"
@@ -73,6 +75,48 @@ static void the_same_image_is_loaded_once(void **state)
     module_cache_put(cache_of(*state), first);
 }
 
+/* A load that goes on while a second client asks for the same. */
+static CUresult (*quick_load)(CUlibrary *, const void *, CUjit_option *, void **, unsigned,
+                              CUlibraryOption *, void **, unsigned);
+static atomic_bool loading, asked;
+
+static CUresult slow_load(CUlibrary *ret_library, const void *image, CUjit_option *options,
+                          void **values, unsigned count, CUlibraryOption *library_options,
+                          void **library_values, unsigned library_count)
+{
+    atomic_store(&loading, true);
+    while (!atomic_load(&asked))
+        usleep(100);
+    usleep(20000); /* for the other to get to where it waits; when it is late, nothing is tested */
+    return quick_load(ret_library, image, options, values, count, library_options, library_values,
+                      library_count);
+}
+
+static void *get_beside(void *fixture)
+{
+    while (!atomic_load(&loading))
+        usleep(100);
+    atomic_store(&asked, true);
+    return get(fixture, plain);
+}
+
+static void clients_that_start_together_load_once(void **state)
+{
+    struct cached *first;
+    pthread_t thread;
+    void *second;
+
+    quick_load = driver.cuLibraryLoadData;
+    driver.cuLibraryLoadData = slow_load;
+    assert_int_equal(pthread_create(&thread, NULL, get_beside, *state), 0);
+    first = get(*state, plain);
+    pthread_join(thread, &second);
+    assert_ptr_equal(first, second);
+    assert_string_equal(fake_trace(), "load l1; ");
+    module_cache_put(cache_of(*state), first);
+    module_cache_put(cache_of(*state), second);
+}
+
 static void variables_are_each_clients_own(void **state)
 {
     struct cached *first = get(*state, variable), *second = get(*state, variable);
@@ -124,6 +168,52 @@ static void the_longest_idle_goes_first(void **state)
     assert_string_equal(fake_trace(), "unload l3; ");
     module_cache_put(cache_of(*state), cached[0]);
     assert_string_equal(fake_trace(), "unload l1; ");
+}
+
+static uint64_t hash_of(const char *text)
+{
+    return module_cache_hash(text, strlen(text));
+}
+
+/* The multiplier of the hash is odd, so any change of one word can be undone by the next. */
+static void forge(const char *text, size_t at, char *ret_text)
+{
+    uint64_t before, first, second, factor = 0x9e3779b97f4a7c15u;
+    uint64_t ours = strlen(text), theirs = ours;
+
+    strcpy(ret_text, text);
+    memcpy(&first, text + at, 8);
+    first ^= 1;
+    memcpy(ret_text + at, &first, 8);
+    for (size_t i = 0; i <= at; i += 8) {
+        memcpy(&before, text + i, 8);
+        ours = (ours ^ before) * factor;
+        ours ^= ours >> 29;
+        memcpy(&before, ret_text + i, 8);
+        theirs = (theirs ^ before) * factor;
+        theirs ^= theirs >> 29;
+    }
+    memcpy(&second, text + at + 8, 8);
+    second ^= ours ^ theirs;
+    memcpy(ret_text + at + 8, &second, 8);
+}
+
+static void another_image_of_the_same_hash_is_another(void **state)
+{
+    char text[sizeof(plain)];
+    struct cached *first = get(*state, plain), *second = NULL;
+
+    forge(plain, 64, text);
+    assert_int_equal(strlen(text), strlen(plain));
+    assert_string_not_equal(text, plain);
+    assert_int_equal(hash_of(text), hash_of(plain));
+    assert_int_equal(try_get(*state, text, 3, &second), CUDA_SUCCESS);
+    assert_ptr_not_equal(first, second);
+    assert_false(cached_is_shared(second));
+    assert_string_equal(fake_trace(), "load l1; load l2; ");
+    module_cache_put(cache_of(*state), second);
+    assert_string_equal(fake_trace(), "unload l2; ");
+    module_cache_put(cache_of(*state), first);
 }
 
 static void what_is_used_stays(void **state)
@@ -198,10 +288,12 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(the_same_image_is_loaded_once),
+        CASE(clients_that_start_together_load_once),
         CASE(variables_are_each_clients_own),
         CASE(other_options_make_another_library),
         CASE(what_fails_is_not_kept),
         CASE(the_longest_idle_goes_first),
+        CASE(another_image_of_the_same_hash_is_another),
         CASE(what_is_used_stays),
         CASE(it_can_be_switched_off),
         CASE(attributes_are_each_clients_own),
