@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -87,9 +88,9 @@ class Mps(Native):
     def environment(self):
         return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory, CUDA_MPS_LOG_DIRECTORY=self.directory)
 
-    def command(self, text):
+    def command(self, text, patience=60):
         return subprocess.run([self.control], input=text + "\n", text=True, env=self.environment(),
-                              capture_output=True, timeout=60)
+                              capture_output=True, timeout=patience)
 
     def start(self):
         os.makedirs(self.directory, exist_ok=True)
@@ -99,7 +100,10 @@ class Mps(Native):
 
     def stop(self):
         with contextlib.suppress(subprocess.SubprocessError):
-            self.command("quit -t 5")
+            self.command("quit -t 5", 15)
+        for pid in self.service_pids():  # it hangs when a kernel does not end
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.directory, ignore_errors=True)
 
 

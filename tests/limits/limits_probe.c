@@ -25,25 +25,26 @@
 #include "cuda_prototypes.h"
 
 #define BLOCKS 512u
-#define LAUNCHES 6 /* so that every SM has had a block, on a busy machine, too */
+#define LAUNCHES 12 /* so that every SM has had a block, on a busy machine, too */
 #define SMS_MAX 256u
 #define PIECES_MAX 4096u
 #define MIB (1ull << 20)
 
 static const char kernel_text[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
-    ".visible .entry where(.param .u64 out, .param .u32 turns)\n"
+    ".visible .entry where(.param .u64 out, .param .u64 cycles)\n"
     "{\n"
-    "    .reg .u64 %a, %b;\n"
-    "    .reg .u32 %s, %c, %i, %n;\n"
+    "    .reg .u64 %a, %b, %begin, %now, %n;\n"
+    "    .reg .u32 %s, %c;\n"
     "    .reg .pred %p;\n"
     "    ld.param.u64 %a, [out];\n"
     "    cvta.to.global.u64 %a, %a;\n"
-    "    ld.param.u32 %n, [turns];\n"
-    "    mov.u32 %i, 0;\n"
+    "    ld.param.u64 %n, [cycles];\n"
+    "    mov.u64 %begin, %clock64;\n"
     "again:\n"
-    "    add.u32 %i, %i, 1;\n"
-    "    setp.lt.u32 %p, %i, %n;\n"
+    "    mov.u64 %now, %clock64;\n"
+    "    sub.u64 %now, %now, %begin;\n"
+    "    setp.lt.u64 %p, %now, %n;\n"
     "    @%p bra again;\n"
     "    mov.u32 %s, %smid;\n"
     "    mov.u32 %c, %ctaid.x;\n"
@@ -90,12 +91,13 @@ static void print_where(const bool *seen)
 
 static void answer_where(CUstream stream)
 {
-    uint32_t smids[BLOCKS], turns = 3000;
+    uint32_t smids[BLOCKS];
+    uint64_t cycles = 20000;
     bool seen[SMS_MAX] = {false};
     CUmodule module;
     CUfunction where;
     CUdeviceptr out;
-    void *parameters[] = {&out, &turns};
+    void *parameters[] = {&out, &cycles};
 
     must(cuModuleLoadData(&module, kernel_text), "cuModuleLoadData");
     must(cuModuleGetFunction(&where, module, "where"), "cuModuleGetFunction");

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVIDIA's MPS and Funnel, asked the same: the programs of tests/limits as clients, and the commands that
+both control programs know."""
+import contextlib
+import os
+import select
+import subprocess
+import time
+from pathlib import Path
+
+PATIENCE = 20  # seconds that nothing should take
+
+
+class NoAnswer(Exception):
+    """It did not come in time, or was no answer."""
+
+
+class Program:
+    """A client that works. Its answers are lines of words."""
+
+    def __init__(self, command, environment):
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, text=True, bufsize=1,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.pid = self.process.pid
+
+    def answer(self, patience=PATIENCE):
+        if not select.select([self.process.stdout], [], [], patience)[0]:
+            raise NoAnswer(f"nothing for {patience} s")
+        return self.process.stdout.readline().split()
+
+    def ready(self):
+        if self.answer() != ["ready"]:
+            raise NoAnswer("it did not come up")
+        return self
+
+    def go(self):
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write("\n")
+
+    def kill(self):
+        self.process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a driver may hold it
+            self.process.wait(PATIENCE)
+
+
+class Way:
+    """One of the two, with a daemon of its own."""
+
+    def __init__(self, mode, control, build):
+        self.mode, self.name = mode, mode.name
+        self.control = control
+        self.programs = Path(build) / "tests/limits"
+        self.running = []
+
+    # ---- the daemon ----
+
+    def start(self, **environment):
+        """A fresh daemon; `environment` is its own and not its clients'."""
+        plain = self.mode.environment
+        self.mode.environment = lambda: {**plain(), **environment}
+        try:
+            self.mode.start()
+        finally:
+            self.mode.environment = plain
+
+    def stop(self):
+        for program in self.running:
+            program.kill()
+        self.running = []
+        self.mode.stop()
+
+    def restart(self, **environment):
+        self.stop()
+        self.start(**environment)
+
+    def command(self, text, patience=PATIENCE):
+        """What the control program answers, as words."""
+        try:
+            done = subprocess.run([self.control], input=text + "\n", text=True, timeout=patience,
+                                  env=self.mode.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        except subprocess.TimeoutExpired as error:
+            raise NoAnswer(f"nothing for {patience} s") from error
+        return done.stdout.split()
+
+    def server(self):
+        """Its process id; one is started by the first client."""
+        pids = self.command("get_server_list")
+        if not pids:
+            self.ask("sms")
+            pids = self.command("get_server_list")
+        return pids[0]
+
+    def end_server(self):
+        """The next client finds a new one."""
+        pid = self.server()
+        self.command(f"shutdown_server {pid}")
+        self.wait_until(lambda: pid not in self.command("get_server_list"))
+
+    @staticmethod
+    def wait_until(condition, patience=PATIENCE):
+        began = time.monotonic()
+        while not condition():
+            if time.monotonic() - began > patience:
+                raise NoAnswer(f"not so after {patience} s")
+            time.sleep(0.02)
+
+    # ---- clients ----
+
+    def spawn(self, program, *words, **environment):
+        command = [*self.mode.prefix, str(self.programs / program), *map(str, words)]
+        client = Program(command, {**self.mode.environment(), **environment})
+        self.running.append(client)
+        return client
+
+    def begin(self, role, seconds, **environment):
+        """One that works from go() on."""
+        return self.spawn("limits_load", role, seconds, **environment).ready()
+
+    def ask(self, *questions, **environment):
+        """The answers of a program that does nothing else, as lists of numbers."""
+        client = self.spawn("limits_probe", *questions, **environment)
+        try:
+            out = client.process.communicate(timeout=3 * PATIENCE)[0]
+            return [[int(word) for word in line.split()] for line in out.splitlines()]
+        except (subprocess.TimeoutExpired, ValueError) as error:
+            raise NoAnswer(str(error)) from error
+        finally:
+            client.kill()
+            self.running.remove(client)
+
+    def end(self, *clients):
+        for client in clients:
+            client.kill()
+            self.running.remove(client)
