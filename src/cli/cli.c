@@ -68,7 +68,20 @@ static void silence_errors(void)
         dup2(null, STDERR_FILENO);
 }
 
-int cli_start_daemon(const char *device, bool quiet)
+_Noreturn static void become_daemon(const char *program, const struct daemon_options *options)
+{
+    const char *arguments[7] = {"funneld", "-d", "--device", options->device};
+    int count = 4;
+
+    if (options->statics)
+        arguments[count++] = "--static-partitioning";
+    if (options->multiuser)
+        arguments[count++] = "--multiuser-server";
+    execv(program, (char **)arguments);
+    _exit(cli_fail("cannot run %s: %s", program, strerror(errno)));
+}
+
+int cli_start_daemon(const struct daemon_options *options, bool quiet)
 {
     char program[PATH_MAX];
     int error = path_of_sibling("bin/funneld", program, sizeof(program));
@@ -83,8 +96,7 @@ int cli_start_daemon(const char *device, bool quiet)
     if (pid == 0) {
         if (quiet)
             silence_errors();
-        execl(program, "funneld", "-d", "--device", device, (char *)NULL);
-        _exit(cli_fail("cannot run %s: %s", program, strerror(errno)));
+        become_daemon(program, options);
     }
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)

@@ -36,6 +36,13 @@ int cli_paths(struct paths *ret_paths);
 /* Those of the daemon that this user would reach: his own, or root's. */
 int cli_find_daemon(struct paths *ret_paths);
 
-/* Runs `funneld -d --device DEVICE` and waits until it serves: its exit status. With `quiet` what
- * it says is lost. */
-int cli_start_daemon(const char *device, bool quiet);
+/* What a daemon is started with. */
+struct daemon_options {
+    const char *device; /* auto, cuda, soft */
+    bool statics;       /* every program runs in a static partition */
+    bool multiuser;     /* one server for all users */
+};
+
+/* Runs `funneld -d` with these and waits until it serves: its exit status. With `quiet` what it
+ * says is lost. */
+int cli_start_daemon(const struct daemon_options *options, bool quiet);

@@ -17,26 +17,35 @@
 static int run_start(int argc, char **argv)
 {
     static const struct option known[] = {{"device", required_argument, NULL, 'D'},
+                                          {"static-partitioning", no_argument, NULL, 'S'},
+                                          {"multiuser", no_argument, NULL, 'm'},
                                           {NULL, 0, NULL, 0}};
-    const char *device = "auto";
+    struct daemon_options options = {.device = "auto"};
     struct paths paths;
     int option, status;
 
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-        if (option != 'D')
+    while ((option = getopt_long(argc, argv, "Sm", known, NULL)) != -1) {
+        if (option == 'D')
+            options.device = optarg;
+        else if (option == 'S')
+            options.statics = true;
+        else if (option == 'm')
+            options.multiuser = true;
+        else
             return cli_usage("unknown option");
-        device = optarg;
     }
     if (optind < argc)
         return cli_usage("unexpected argument: %s", argv[optind]);
-    if (!cli_is_device(device))
-        return cli_usage("--device is auto, cuda or soft, not %s", device);
+    if (!cli_is_device(options.device))
+        return cli_usage("--device is auto, cuda or soft, not %s", options.device);
+    if (options.multiuser && geteuid() != 0)
+        return cli_fail("--multiuser needs root");
     if (cli_paths(&paths))
         return 1;
-    status = cli_start_daemon(device, false);
+    status = cli_start_daemon(&options, false);
     if (status == 0)
         printf("The daemon listens in %s (device: %s). Run programs with: funnel run -- PROGRAM\n",
-               paths.pipe, device);
+               paths.pipe, options.device);
     return status;
 }
 
@@ -178,13 +187,17 @@ static int run_log(int argc, char **argv)
 
 const struct subcommand daemon_subcommands[] = {
     {"start", "start the daemon",
-     "Usage: funnel start [--device auto|cuda|soft]\n\n"
+     "Usage: funnel start [--device auto|cuda|soft] [-S] [-m]\n\n"
      "Starts the daemon of your pipe directory in the background.\n\n"
      "  --device WHICH  cuda: NVIDIA's driver; soft: the software GPU;\n"
-     "                  auto: NVIDIA's driver when it works, else the software GPU (default)\n\n"
+     "                  auto: NVIDIA's driver when it works, else the software GPU (default)\n"
+     "  -S, --static-partitioning  every program runs in a static partition of the SMs, which\n"
+     "                  sm_partition of nvidia-cuda-mps-control cuts\n"
+     "  -m, --multiuser one server for the programs of all users; needs root\n\n"
      "Examples:\n"
      "  funnel start\n"
-     "  CUDA_MPS_PIPE_DIRECTORY=/tmp/mine funnel start --device soft\n",
+     "  CUDA_MPS_PIPE_DIRECTORY=/tmp/mine funnel start --device soft\n"
+     "  funnel start -S && echo 'sm_partition add 0 4' | nvidia-cuda-mps-control\n",
      run_start},
     {"stop", "stop the daemon and its servers",
      "Usage: funnel stop [--wait | --force | --timeout SECONDS]\n\n"

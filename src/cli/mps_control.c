@@ -19,17 +19,21 @@
 #endif
 
 static const char usage[] =
-    "Usage: nvidia-cuda-mps-control [-d | -f] [-S] [-multiuser-server] | -v | -h\n"
+    "Usage: nvidia-cuda-mps-control [-d | -f] [-S] [-multiuser-server] [-p 2] | -q | -v | -h\n"
     "\n"
     "Funnel's stand-in for the control program of NVIDIA MPS. Without an option it reads commands\n"
     "from standard input, one a line, and prints their answers.\n"
     "\n"
-    "  -d                 start the daemon in the background\n"
-    "  -f                 start it in the foreground, with the log on standard output, too\n"
-    "  -S                 every client runs in a static partition; see sm_partition\n"
-    "  -multiuser-server  (-M) one server for all users; needs root\n"
-    "  -v                 print the version of CUDA MPS that the commands follow\n"
-    "  -h                 print this\n"
+    "  -d, --daemon               start the daemon in the background\n"
+    "  -f, --foreground           start it in the foreground, with the log on standard output, "
+    "too\n"
+    "  -S, --static-partitioning  every client runs in a static partition; see sm_partition\n"
+    "  -multiuser-server          (-M, -m, --multiuser) one server for all users; needs root\n"
+    "  -p, --protocol VERSION     of the interface; 2 is the one there is. What\n"
+    "                             CUDA_MPS_PROTOCOL_VERSION says counts instead\n"
+    "  -q, --quit                 the same as the command quit\n"
+    "  -v, --version              print the version of CUDA MPS that the commands follow\n"
+    "  -h, --help                 print this\n"
     "\n"
     "Examples:\n"
     "  nvidia-cuda-mps-control -d\n"
@@ -74,8 +78,8 @@ static int become_daemon(const struct paths *paths, const char *how, bool multiu
         fprintf(stderr, "Cannot find funneld or set its environment\n");
         return 1;
     }
-    execl(program, "nvidia-cuda-mps-control", how, more,
-          multiuser && statics ? "-S" : NULL, (char *)NULL);
+    execl(program, "nvidia-cuda-mps-control", how, more, multiuser && statics ? "-S" : NULL,
+          (char *)NULL);
     fprintf(stderr, "Cannot run %s: %s\n", program, strerror(errno));
     return 1;
 }
@@ -189,9 +193,11 @@ static int run_shell(const struct paths *paths)
 /* ---- options ---- */
 
 struct options {
-    const char *daemon; /* "-d", "-f", or NULL */
+    const char *daemon;   /* "-d", "-f", or NULL */
+    const char *protocol; /* "2", or what was asked for instead */
     bool multiuser;
     bool statics;
+    bool quit;
 };
 
 static int refuse(const char *sentence)
@@ -200,21 +206,39 @@ static int refuse(const char *sentence)
     return 1;
 }
 
-/* -1 = go on, else the exit status. */
-static int parse_option(const char *option, struct options *options)
+static bool is_either(const char *option, const char *letter, const char *word)
 {
-    if (!strcmp(option, "-d") || !strcmp(option, "-f"))
-        options->daemon = option;
-    else if (!strcmp(option, "-M") || !strcmp(option, "-multiuser-server"))
+    return !strcmp(option, letter) || !strcmp(option, word);
+}
+
+/* -1 = go on, else the exit status. `value` is the next word, or NULL. */
+static int parse_option(const char *option, const char *value, struct options *options)
+{
+    if (is_either(option, "-d", "--daemon"))
+        options->daemon = "-d";
+    else if (is_either(option, "-f", "--foreground"))
+        options->daemon = "-f";
+    else if (is_either(option, "-M", "-multiuser-server") || is_either(option, "-m", "--multiuser"))
         options->multiuser = true;
-    else if (!strcmp(option, "-v") || !strcmp(option, "--version"))
+    else if (is_either(option, "-v", "--version"))
         return printf("%d\n", MPS_BINARY_VERSION) < 0;
-    else if (!strcmp(option, "-h") || !strcmp(option, "--help"))
+    else if (is_either(option, "-h", "--help"))
         return print_help(stdout);
-    else if (!strcmp(option, "-S") || !strcmp(option, "--static-partitioning"))
+    else if (is_either(option, "-S", "--static-partitioning"))
         options->statics = true;
-    else if (!strcmp(option, "-p") || text_starts_with(option, "--protocol"))
-        return refuse("Funnel speaks version 2 of the MPS interface only, and takes no -p");
+    else if (is_either(option, "-q", "--quit"))
+        options->quit = true;
+    else if (is_either(option, "-p", "--protocol"))
+        options->protocol = value ? value : "";
+    else if (text_starts_with(option, "--protocol="))
+        options->protocol = option + strlen("--protocol=");
+    else if (is_either(option, "-a", "--apply") || text_starts_with(option, "--apply="))
+        return refuse("Funnel has no configuration file: -a belongs to version 3 of the MPS "
+                      "interface, and Funnel speaks version 2");
+    else if (*option != '-')
+        return refuse("Commands come from standard input: echo get_server_list | "
+                      "nvidia-cuda-mps-control. Those of version 3 on the command line are not "
+                      "there");
     else {
         fprintf(stderr, "Unknown option %s\n%s", option, usage);
         return 1;
@@ -222,23 +246,57 @@ static int parse_option(const char *option, struct options *options)
     return -1;
 }
 
+/* 0, or 1 with the reason said. The environment counts more than the option, and a daemon that runs
+ * more than either, as in MPS: so a front end may ask for any version that there is. */
+static int check_protocol(const char *option, bool starts_daemon)
+{
+    const char *variable = getenv("CUDA_MPS_PROTOCOL_VERSION");
+    const char *protocol = variable && *variable ? variable : option;
+
+    if (!strcmp(protocol, "2") || (!starts_daemon && !strcmp(protocol, "3")))
+        return 0;
+    fprintf(stderr, "Funnel speaks version 2 of the MPS interface only; %s asks for \"%s\"\n",
+            protocol == option ? "-p" : "CUDA_MPS_PROTOCOL_VERSION", protocol);
+    return 1;
+}
+
+static int quit_daemon(const struct paths *paths)
+{
+    char reason[COMMAND_REASON_MAX];
+    _cleanup_fd_ int fd = -1;
+    int status;
+
+    if (command_connect(paths, &fd, reason)) {
+        puts("Cannot find MPS control daemon process");
+        return 1;
+    }
+    status = run_line(fd, "quit");
+    return status < 0 ? 1 : status;
+}
+
 int main(int argc, char **argv)
 {
-    struct options options = {NULL, false, false};
+    struct options options = {.protocol = "2"};
     struct paths paths;
     int status = -1;
 
-    for (int i = 1; i < argc && status < 0; i++)
-        status = parse_option(argv[i], &options);
+    for (int i = 1; i < argc && status < 0; i++) {
+        status = parse_option(argv[i], argv[i + 1], &options);
+        i += is_either(argv[i], "-p", "--protocol") && argv[i + 1];
+    }
     if (status >= 0)
         return status;
+    if (check_protocol(options.protocol, options.daemon != NULL))
+        return 1;
     if (options.daemon ? paths_resolve(&paths) : paths_find_daemon(&paths))
         return refuse("The path of the pipe or log directory is too long");
+    if (options.daemon && options.quit)
+        return refuse("-q goes neither with -d nor with -f");
     if (options.daemon)
         return become_daemon(&paths, options.daemon, options.multiuser, options.statics);
     if (options.multiuser)
         return refuse("-multiuser-server goes with -d or -f");
     if (options.statics)
         return refuse("-S goes with -d or -f");
-    return run_shell(&paths);
+    return options.quit ? quit_daemon(&paths) : run_shell(&paths);
 }

@@ -241,14 +241,14 @@ static int connect_patiently(const struct paths *paths, bool lost_race, int *ret
 static int start_daemon(const struct paths *paths, const struct run_options *options, int *ret_fd,
                         char *reason)
 {
-    const char *device = options->device ? options->device : "auto";
+    struct daemon_options daemon = {.device = options->device ? options->device : "auto"};
     bool started;
 
     if (options->no_start)
         return cli_fail("%s, and --no-start forbids to start one", reason);
-    started = cli_start_daemon(device, true) == 0;
+    started = cli_start_daemon(&daemon, true) == 0;
     if (connect_patiently(paths, !started, ret_fd, reason)) {
-        cli_start_daemon(device, false);
+        cli_start_daemon(&daemon, false);
         return cli_fail("%s", reason);
     }
     if (!started)

@@ -136,15 +136,51 @@ class Lifecycle(harness.TestCase):
 
     def test_options(self):
         self.assertEqual(self.run_program("nvidia-cuda-mps-control", "-v").stdout, "13010\n")
-        for arguments in (["-S"], ["-p", "3"], ["-x"]):
+        for arguments in (["-S"], ["-m"], ["-x"], ["-p"], ["-p", "x"], ["--protocol=-1"], ["-d", "-p", "3"],
+                          ["-d", "-p", "4294967298"], ["-d", "-q"], ["-d", "-a", "file.toml"],
+                          ["--apply=file.toml"], ["server", "list"]):
             done = self.run_program("nvidia-cuda-mps-control", *arguments)
-            self.assertEqual(done.returncode, 1)
-            self.assertTrue(done.stderr)
+            self.assertEqual(done.returncode, 1, arguments)
+            self.assertTrue(done.stderr, arguments)
         for arguments in ([], ["-d", "-f"], ["-d", "--device", "x"], ["-d", "x"]):
             done = self.run_program("funneld", *arguments)
             self.assertEqual(done.returncode, 1)
             self.assertTrue(done.stderr)
         self.assertIsNone(self.daemon_pid())
+
+    def test_protocol(self):
+        """The variable counts more than the option, and a daemon that runs more than both."""
+        done = self.run_program("nvidia-cuda-mps-control", "-d", "-p", "2",
+                                environment={"CUDA_MPS_PROTOCOL_VERSION": "3"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("CUDA_MPS_PROTOCOL_VERSION", done.stderr)
+        done = self.run_program("nvidia-cuda-mps-control", "-d", "-p", "3",
+                                environment={"CUDA_MPS_PROTOCOL_VERSION": "2"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for words in (["-p", "3"], ["--protocol=3"]):
+            done = self.run_program("nvidia-cuda-mps-control", *words,
+                                    input="get_default_client_priority\n")
+            self.assertEqual((done.returncode, done.stdout), (0, "0\n"))
+
+    def test_long_options_and_quit(self):
+        self.assertEqual(self.run_program("nvidia-cuda-mps-control", "--daemon").returncode, 0)
+        pid = self.daemon_pid()
+        for expected in (0, 1):
+            done = self.run_program("nvidia-cuda-mps-control", ("-q", "--quit")[expected])
+            self.assertEqual(done.returncode, expected)
+        self.assertEqual(done.stdout, "Cannot find MPS control daemon process\n")
+        wait_until(lambda: not alive(pid))
+
+    def test_start_with_static_partitions(self):
+        done = self.funnel("start", "-S", "--device", "soft")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(self.mps("lspart\n")), 4)
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root")
+    def test_start_for_all_users(self):
+        self.assertEqual(self.funnel("start", "--multiuser").returncode, 0)
+        with open(f"/proc/{self.daemon_pid()}/cmdline") as file:
+            self.assertIn("--multiuser-server", file.read().split("\0"))
 
     def test_help(self):
         for name in ("start", "stop", "status", "ps", "run", "servers", "clients", "devices", "log",
