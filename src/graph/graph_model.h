@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs as their maker sees them: nodes, edges, and launchable copies ("execs"). The model is the
+ * same whoever runs the work in the end; its owner (a driver library) defines `graph_backend`, and
+ * forwards its own cuGraphX to graph_cuX (graph_calls.def).
+ *
+ * Everything is under one lock, the owner's. graph_cuX take it; what is named _locked has it.
+ * Nobody keeps a pointer to a node or a graph across two calls, only a handle.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_abi.h"
+#include "list.h"
+#include "map.h"
+
+struct graph;
+struct capture_stream;
+
+/* A kernel with all that it is given, in memory of its own. */
+struct graph_kernel {
+    CUfunction func; /* as the caller gave it; a CUkernel may stand here, too */
+    CUkernel kern;
+    unsigned grid[3], block[3];
+    unsigned shared;
+    unsigned param_count;
+    void **params; /* where each parameter lies in `buffer` */
+    unsigned char *buffer;
+    size_t buffer_size;
+    CUlaunchAttribute *attributes; /* each kind at most once */
+    unsigned attribute_count;
+};
+
+/* What a node does. It owns what it points to. */
+struct graph_work {
+    CUgraphNodeType type;
+    CUcontext context; /* of kernel, memcpy, memset: never NULL */
+    union {
+        struct graph_kernel kernel;
+        CUDA_MEMCPY3D copy;
+        CUDA_MEMSET_NODE_PARAMS fill;
+        CUDA_HOST_NODE_PARAMS host;
+        CUevent event;
+        struct graph *child; /* a clone of what was given */
+    };
+};
+
+struct graph_edge {
+    struct graph_node *node; /* at the other end */
+    CUgraphEdgeData data;    /* all zero: an ordinary one */
+};
+
+struct graph_edges {
+    struct graph_edge *edges;
+    unsigned count, capacity;
+};
+
+struct graph_node {
+    uint64_t handle;   /* 0 inside an exec */
+    uint64_t original; /* the node that this one was cloned from, or 0 */
+    struct graph *graph;
+    struct graph_work work;
+    struct graph_edges dependencies; /* in the order of their adding */
+    struct graph_edges dependents;
+    struct list in_graph;
+    /* In an exec. */
+    unsigned index; /* in exec->nodes */
+    bool disabled;  /* keeps its place among the others, and does nothing */
+    void *owner;    /* the backend's */
+    /* Of whoever walks through the graph. */
+    struct graph_node *next;
+    unsigned mark, number;
+};
+
+struct graph {
+    uint64_t handle;       /* 0 inside an exec */
+    struct graph_node *in; /* the child graph node that it belongs to, or NULL */
+    struct list nodes;     /* in the order of their adding; in an exec, dependencies come first */
+    unsigned count;
+    unsigned mark;
+    bool is_captured_into; /* and so can be neither destroyed nor instantiated */
+};
+
+/* A launchable copy of a graph, which no longer depends on it. */
+struct graph_exec {
+    uint64_t handle;
+    unsigned long long flags;
+    struct graph *graph;
+    /*
+     * All nodes, those of child graphs too. A node comes after all that it depends on, and the
+     * nodes of a child graph come right behind their child graph node.
+     */
+    struct graph_node **nodes;
+    unsigned count;
+    struct map clones; /* handle of an original -> its struct graph_node here */
+    void *owner;       /* the backend's */
+};
+
+/* Where the parameters of a kernel lie. */
+struct graph_kernel_info {
+    size_t params_size;
+    unsigned param_count;
+    const void *layout; /* the backend's, for param_locked() */
+};
+
+/* What the model asks its owner. Each is called with the lock held and must not let go of it. */
+struct graph_backend {
+    pthread_mutex_t *lock;
+    /* The context that the handle means, NULL being the current one. */
+    CUresult (*context_locked)(CUcontext given, CUcontext *ret_context);
+    /* `function` is a CUfunction or a CUkernel. */
+    CUresult (*kernel_locked)(const void *function, CUcontext context,
+                              struct graph_kernel_info *ret_info);
+    void (*param_locked)(const struct graph_kernel_info *info, unsigned index, size_t *ret_offset,
+                         size_t *ret_size);
+    /* Could the work be done? An event is there, addresses are known, a shape is possible. */
+    CUresult (*check_locked)(const struct graph_work *work);
+    /* The three ends of an exec's life. After a failed creation it is not destroyed. */
+    CUresult (*exec_create_locked)(struct graph_exec *exec);
+    void (*exec_destroy_locked)(struct graph_exec *exec);
+    /* The node's work is another now, or it was enabled or disabled: launches to come mean that. */
+    CUresult (*exec_set_locked)(struct graph_exec *exec, struct graph_node *node);
+    /* For calls on streams while they are captured (capture.h). */
+    CUresult (*stream_locked)(CUstream handle, struct capture_stream **ret_stream);
+};
+
+/* The owner defines it. */
+extern const struct graph_backend graph_backend;
+
+/* The exec behind a handle, for launch and upload, which are the owner's; or NULL. */
+struct graph_exec *graph_exec_get(CUgraphExec handle);
+
+/* CUfunction or CUkernel, whichever it was given. */
+const void *graph_kernel_function(const struct graph_kernel *kernel);
+/* A launch attribute of the kernel, or NULL. */
+const CUlaunchAttributeValue *graph_kernel_attribute(const struct graph_kernel *kernel,
+                                                     CUlaunchAttributeID id);
+
+/* Every graph_cuX. */
+#define GRAPH_CALL(name, parameters, arguments) CUresult graph_##name parameters;
+#include "graph_calls.def"
+#undef GRAPH_CALL
