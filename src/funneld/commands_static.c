@@ -15,27 +15,40 @@ static void finish(struct console *console, int status)
     console_done(console, status);
 }
 
+/* 0 for what is no number of chunks. */
+static unsigned chunks_of(const struct grammar_values *values)
+{
+    uint64_t chunks = 0;
+
+    return text_to_u64(values->object, &chunks) || chunks > 4096 ? 0 : (unsigned)chunks;
+}
+
+static void refuse_add(struct console *console)
+{
+    console_print(console, "Usage: sm_partition add DEVICE CHUNKS, and DEVICE has to name one "
+                           "device; see device_query");
+    finish(console, COMMAND_REJECTED);
+}
+
 static void add_partition(struct console *console, const struct grammar_values *values)
 {
     struct statics *statics = &console->daemon->statics;
     const struct server_device *device = statics_device(statics, values->device);
     const struct static_partition *partition = NULL;
-    uint64_t chunks = 0;
+    unsigned chunks = chunks_of(values);
 
-    if (!device || text_to_u64(values->object, &chunks) || !chunks || chunks > 4096) {
-        console_print(console, "Usage: sm_partition add DEVICE CHUNKS, and DEVICE has to name one "
-                               "device; see device_query");
-        finish(console, COMMAND_REJECTED);
+    if (!device) {
+        refuse_add(console);
         return;
     }
-    partition = statics_add(statics, device, (unsigned)chunks);
+    partition = statics_add(statics, device, chunks);
     if (partition)
         console_print(console, "Partition %s/%s created", partition->uuid, partition->id);
     else
         console_print(console,
                       "Failed to fulfill the requested SM partition of %u chunks, error "
                       "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION",
-                      (unsigned)chunks);
+                      chunks);
     finish(console, partition ? COMMAND_OK : COMMAND_FAILED);
 }
 
@@ -184,7 +197,10 @@ void run_sm_partition(struct console *console, const struct grammar_values *valu
     text_format(line, sizeof(line), "sm_partition %s %s %s", values->verb, values->device,
                 values->object);
     if (!strcmp(values->verb, "add")) {
-        if (devices_are_known(console, line))
+        /* Before a server is started to look at the devices: a wrong command changes nothing. */
+        if (!chunks_of(values))
+            refuse_add(console);
+        else if (devices_are_known(console, line))
             add_partition(console, values);
     } else if (!strcmp(values->verb, "rm")) {
         look_round(console, values->object);

@@ -3,6 +3,7 @@
 #include "funneld_server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -156,13 +157,17 @@ static void server_free(struct server *server)
     free(server);
 }
 
+/* A full disk is no reason for programs to stop: their server goes on without a log. */
 static int open_server_log(struct daemon *daemon, uid_t uid, int *ret_fd)
 {
     int error = journal_open_server(daemon->paths.log, uid, ret_fd);
 
     if (error)
         journal("Cannot open server.log for user %u: %s", (unsigned)uid, strerror(-error));
-    return error;
+    if (error != -ENOSPC && error != -EDQUOT)
+        return error;
+    *ret_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    return *ret_fd < 0 ? -errno : 0;
 }
 
 static int spawn_for(struct daemon *daemon, uid_t uid, gid_t gid, pid_t *ret_pid, int *ret_fd)

@@ -116,6 +116,23 @@ class Lifecycle(harness.TestCase):
             self.assertEqual(self.mps("get_default_active_thread_percentage\n"), ["100.0"])
         self.assertNotIn("Cmd:", self.control_log())
 
+    @unittest.skipIf(os.geteuid() != 0, "needs root, to mount a disk")
+    def test_full_log_disk(self):
+        """Neither a byte nor a file more fits: all goes on, only the logs do not."""
+        os.makedirs(self.log)
+        script = f"""mount -t tmpfs -o size=8k,nr_inodes=3,mode=755 none {self.log} || exit 77
+            touch {self.log}/control.log && yes > {self.log}/fill 2>/dev/null
+            {self.root}/bin/funneld -d || exit 1
+            echo get_default_active_thread_percentage | {self.root}/bin/nvidia-cuda-mps-control"""
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=self.environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=harness.PATIENCE)
+        if done.returncode == 77 or "unshare" in done.stdout:
+            self.skipTest("cannot make a mount namespace")
+        self.assertEqual((done.returncode, done.stdout), (0, "100.0\n"))
+        self.assertEqual(self.client().welcome(), (0, ""))
+        self.assertEqual(len(self.servers()), 1)
+
     def test_environment_sets_defaults(self):
         self.environment.update(CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="40",
                                 CUDA_MPS_PINNED_DEVICE_MEM_LIMIT="0=1G,1=512MB",

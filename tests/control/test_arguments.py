@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each command of the list with each of its arguments missing, wrong, huge and negative: a sentence
+answers, and nothing has changed. The cases are made from the grammar, so no command is left out."""
+import pathlib
+import re
+
+import harness
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+HUGE = "9" * 30
+LONG = "x" * 200
+
+NUMBER = ["x", "-1", "1.5e", HUGE, "0x", "1,2"]
+
+# What is right for a kind of argument, and what is wrong.
+KINDS = {
+    "SERVER": ("1", NUMBER + ["0"]),
+    "CLIENT": ("1", NUMBER + ["0"]),
+    "UID": ("1", NUMBER + ["4294967295"]),
+    "PERCENT": ("50", ["x", "-1", "0", "nan", "inf", "10%"]),
+    "DEVICE": ("0", [LONG]),
+    "MEMORY": ("1G", NUMBER + ["1", "0G", "-1G", "1T", HUGE + "G", "17179869184G"]),
+    "CEILING": ("1G", NUMBER + ["1", "0G", "-1G", HUGE + "G", "nothing"]),
+    "PRIORITY": ("1", NUMBER + ["2"]),
+    "SECONDS": ("1", NUMBER),
+    "GROUP": ("batch", ["a-b", "a.b", "x" * 32]),
+    "SMS": ("8", NUMBER + ["0", "65537"]),
+    "VERB": ("add", ["cut", LONG]),
+    "OBJECT": ("1", NUMBER + ["0", LONG]),
+}
+
+
+def commands():
+    listed = (ROOT / "src/control/command_list.h").read_text()
+    for name, grammar in re.findall(r'^COMMAND\((\w+),\s*\w+,\s*((?:"[^"]*"\s*)+)', listed, re.M):
+        strings = re.findall(r'"([^"]*)"', grammar)
+        # The last string is the help, unless the comma between the two ended the match.
+        yield name, "".join(strings)
+
+
+def slots(grammar):
+    """(option or None, kind or None, optional) of each part."""
+    for part in re.findall(r"\[[^]]*\]|-\w+ [A-Z]+|--?\w+|[A-Z]+", grammar):
+        words = part.strip("[]").split()
+        option = words.pop(0) if words[0].startswith("-") else None
+        yield option, words[0] if words else None, part.startswith("[")
+
+
+def words_of(slot, value):
+    option, kind, _ = slot
+    return [option] * bool(option) + [value] * bool(kind)
+
+
+def wrong_lines(name, grammar):
+    """Every one of them has exactly one thing wrong."""
+    parts = list(slots(grammar))
+    right = [words_of(part, KINDS[part[1]][0] if part[1] else "") for part in parts]
+    needed = [i for i, part in enumerate(parts) if not part[2]]
+
+    def line(chosen):
+        return " ".join([name] + [word for i in sorted(chosen) for word in chosen[i]])
+
+    for i in needed:
+        yield line({j: right[j] for j in needed if j != i})
+    for i, part in enumerate(parts):
+        base = {j: right[j] for j in needed}
+        if part[1]:
+            for wrong in KINDS[part[1]][1]:
+                yield line({**base, i: words_of(part, wrong)})
+        if part[0]:
+            yield line({**base, i: [part[0] + "x"]})
+            if part[1]:
+                yield line({j: right[j] for j in needed if j != i} | {len(parts): [part[0]]})
+            yield line({**base, i: right[i] * 2})
+    yield line({j: right[j] for j in needed}) + " --nonsense"
+    yield line(dict(enumerate(right))) + " one too many"
+    yield name + " 1" * 40
+
+
+class Arguments(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.start("--device", "soft", "-S")
+
+    def state(self):
+        return self.mps("get_default_active_thread_percentage\nget_default_device_pinned_mem_limit 0\n"
+                        "get_default_client_priority\nget_server_list\n")
+
+    def test_each_command_with_each_wrong_argument(self):
+        lines = [line for name, grammar in commands() for line in wrong_lines(name, grammar)]
+        self.assertGreater(len(lines), 200)
+        for line in lines:
+            with self.subTest(line[:100]):
+                answer = self.mps(line + "\n")
+                self.assertEqual(len(answer), 1, answer)
+                self.assertRegex(answer[0], r"[A-Za-z]{3}.* ")
+        self.assertEqual(self.state(), ["100.0", "0"])
+
+    def test_the_list_is_read_whole(self):
+        names = {name for name, _ in commands()}
+        listed = (ROOT / "src/control/command_list.h").read_text()
+        self.assertEqual(names, set(re.findall(r"^COMMAND\((\w+)", listed, re.M)))
+        kinds = {kind for _, grammar in commands() for _, kind, _ in slots(grammar) if kind}
+        self.assertEqual(kinds, set(KINDS))
+
+
+if __name__ == "__main__":
+    harness.main()
