@@ -148,6 +148,7 @@ void decode_atomic(struct builder *builder, const struct tokens *tokens);
 void decode_cvta(struct builder *builder, const struct tokens *tokens);
 void decode_isspacep(struct builder *builder, const struct tokens *tokens);
 void decode_cp(struct builder *builder, const struct tokens *tokens);
+void decode_tex(struct builder *builder, const struct tokens *tokens);
 void decode_branch(struct builder *builder, const struct tokens *tokens);
 void decode_branch_indexed(struct builder *builder, const struct tokens *tokens);
 void decode_call(struct builder *builder, const struct tokens *tokens);

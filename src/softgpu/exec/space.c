@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core.h"
+#include "tex.h"
 
 struct range {
     uint64_t start;
@@ -29,6 +30,7 @@ struct sg_space {
     size_t count;
     size_t capacity;
     uint64_t generation;
+    struct tex_table textures;
 };
 
 /* Of all spaces, so that what was remembered of one is never taken for another's. */
@@ -58,6 +60,7 @@ void sg_space_destroy(struct sg_space *space)
             free((void *)(uintptr_t)space->ranges[i].start);
     }
     pthread_rwlock_destroy(&space->lock);
+    tex_table_fini(&space->textures);
     free(space->ranges);
     free(space);
 }
@@ -203,4 +206,31 @@ bool sg_space_allows(struct sg_space *space, uint64_t address, uint64_t size, un
     if (!space_lookup(space, address, &range))
         return false;
     return (range.access & access) == access && size <= range.size - (address - range.start);
+}
+
+int sg_space_add_texture(struct sg_space *space, const struct sg_texture *texture,
+                         uint64_t *ret_number)
+{
+    pthread_rwlock_wrlock(&space->lock);
+    int result = tex_table_add(&space->textures, texture, ret_number);
+    pthread_rwlock_unlock(&space->lock);
+    return result;
+}
+
+int sg_space_remove_texture(struct sg_space *space, uint64_t number)
+{
+    pthread_rwlock_wrlock(&space->lock);
+    int result = tex_table_remove(&space->textures, number);
+    pthread_rwlock_unlock(&space->lock);
+    return result;
+}
+
+bool space_texture(struct sg_space *space, uint64_t number, struct sg_texture *ret_texture)
+{
+    pthread_rwlock_rdlock(&space->lock);
+    const struct sg_texture *texture = tex_table_get(&space->textures, number);
+    if (texture)
+        *ret_texture = *texture;
+    pthread_rwlock_unlock(&space->lock);
+    return texture != NULL;
 }

@@ -250,6 +250,8 @@ void parse_operand(struct parser *parser, struct ptx_operand *ret_operand)
         lexer_fail(lexer, "operands are nested too deeply");
     if (lexer_accept(lexer, '{')) {
         parse_list(parser, ret_operand, '}');
+        if (lexer_accept(lexer, '|'))
+            parse_pair(parser, ret_operand);
     } else if (lexer_accept(lexer, '[')) {
         parse_address(parser, ret_operand);
     } else if (lexer_accept(lexer, '(')) {

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The texture unit against a reference of its own, in double arithmetic and by another road: the
+ * texture is repeated by a function of integers, and a filter is the sum over all elements of the
+ * neighbourhood.
+ */
+#include "machine.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "texture.h"
+
+#define WIDTH 7
+#define HEIGHT 5
+
+static float pixels[HEIGHT][WIDTH];
+
+static struct sg_texture plane(void)
+{
+    struct sg_texture texture = {
+        .format = {SG_CHANNEL_FLOAT, 1, 4},
+        .level_count = 1,
+        .layers = 1,
+        .levels = {{(uintptr_t)pixels, sizeof(pixels[0]), sizeof(pixels), WIDTH, HEIGHT, 1}},
+        .address = {SG_CLAMP, SG_CLAMP, SG_CLAMP},
+        .border = {-3, 0, 0, 0},
+    };
+
+    for (int y = 0; y < HEIGHT; y++) {
+        for (int x = 0; x < WIDTH; x++)
+            pixels[y][x] = (float)((y * 37 + x * 11) % 23);
+    }
+    return texture;
+}
+
+static float sample(const struct sg_texture *texture, float x, float y)
+{
+    struct sg_sample where = {.shape = SG_2D, .at = {x, y}};
+    uint32_t bits[4];
+    float value;
+
+    sg_texture_sample(texture, &where, bits);
+    memcpy(&value, &bits[0], sizeof(value));
+    return value;
+}
+
+/* One step at a time, as somebody with a pencil would. */
+static int repeat(int i, int size, enum sg_address_mode mode)
+{
+    while (mode == SG_WRAP && i < 0)
+        i += size;
+    while (mode == SG_WRAP && i >= size)
+        i -= size;
+    while (mode == SG_MIRROR && (i < 0 || i >= size))
+        i = i < 0 ? -i - 1 : 2 * size - i - 1;
+    if (mode == SG_CLAMP)
+        i = i < 0 ? 0 : i >= size ? size - 1 : i;
+    return i < 0 || i >= size ? -1 : i;
+}
+
+static double element(int x, int y, enum sg_address_mode mode)
+{
+    x = repeat(x, WIDTH, mode);
+    y = repeat(y, HEIGHT, mode);
+    return x < 0 || y < 0 ? -3 : pixels[y][x];
+}
+
+/* A tent over each element; exact where the fraction is a multiple of 1/256. */
+static double filtered(double x, double y, enum sg_address_mode mode)
+{
+    double sum = 0;
+
+    for (int j = (int)floor(y) - 2; j <= (int)floor(y) + 2; j++) {
+        for (int i = (int)floor(x) - 2; i <= (int)floor(x) + 2; i++) {
+            double wx = 1 - fabs(x - (i + 0.5)), wy = 1 - fabs(y - (j + 0.5));
+            if (wx > 0 && wy > 0)
+                sum += wx * wy * element(i, j, mode);
+        }
+    }
+    return sum;
+}
+
+static void points_and_means_of_every_address_mode(void **state)
+{
+    struct sg_texture texture = plane();
+
+    (void)state;
+    for (int mode = SG_WRAP; mode <= SG_BORDER; mode++) {
+        bool repeats = mode == SG_WRAP || mode == SG_MIRROR;
+        memset(texture.address, mode, sizeof(texture.address));
+        texture.normalized = repeats;
+        for (int step = -3 * 256; step < 3 * 256; step += 5) {
+            double x = WIDTH * 0.5 + step * WIDTH / 512.0, y = HEIGHT * 0.5 - step / 128.0;
+            float u = (float)(repeats ? x / WIDTH : x), v = (float)(repeats ? y / HEIGHT : y);
+            texture.filter_linear = true;
+            assert_float_equal(sample(&texture, u, v), filtered(x, y, mode), 23.5 / 128);
+            if (fabs(x - rint(x)) < 1e-3 || fabs(y - rint(y)) < 1e-3)
+                continue;
+            texture.filter_linear = false;
+            assert_float_equal(sample(&texture, u, v), element((int)floor(x), (int)floor(y), mode),
+                               0);
+        }
+    }
+}
+
+static void fractions_have_eight_bits(void **state)
+{
+    struct sg_texture texture = plane();
+
+    (void)state;
+    texture.filter_linear = true;
+    for (int i = 0; i <= 256; i++)
+        assert_float_equal(sample(&texture, 1.5f + i / 256.0f, 2.5f),
+                           filtered(1.5 + i / 256.0, 2.5, SG_CLAMP), 1e-4);
+    assert_float_equal(sample(&texture, 1.5f + 0.49f / 256, 2.5f), pixels[2][1], 0);
+    assert_float_equal(sample(&texture, NAN, INFINITY), pixels[HEIGHT - 1][0], 0);
+}
+
+static float read_one(enum sg_channel kind, uint8_t size, uint32_t bits, bool srgb)
+{
+    struct sg_texture texture = plane();
+
+    texture.format = (struct sg_format){kind, 1, size};
+    texture.as_float = kind != SG_CHANNEL_FLOAT;
+    texture.srgb = srgb;
+    texture.levels[0] = (struct sg_level){(uintptr_t)&bits, 4, 4, 1, 1, 1};
+    return sample(&texture, 0, 0);
+}
+
+static void integers_become_fractions(void **state)
+{
+    (void)state;
+    assert_float_equal(read_one(SG_CHANNEL_UNSIGNED, 1, 255, false), 1, 0);
+    assert_float_equal(read_one(SG_CHANNEL_UNSIGNED, 1, 51, false), 0.2, 1e-7);
+    assert_float_equal(read_one(SG_CHANNEL_UNSIGNED, 2, 65535, false), 1, 0);
+    assert_float_equal(read_one(SG_CHANNEL_SIGNED, 1, 0x80, false), -1, 0);
+    assert_float_equal(read_one(SG_CHANNEL_SIGNED, 1, 0x81, false), -1, 0);
+    assert_float_equal(read_one(SG_CHANNEL_SIGNED, 2, 0x7fff, false), 1, 0);
+    assert_float_equal(read_one(SG_CHANNEL_FLOAT, 2, 0x3e00, false), 1.5, 0);
+    assert_float_equal(read_one(SG_CHANNEL_UNSIGNED, 1, 128, true), 0.2158605, 1e-5);
+}
+
+static const char *const kernel =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    ".visible .entry look(.param .u64 t, .param .u64 out)\n{\n"
+    ".reg .f32 %f<12>; .reg .b32 %r<4>; .reg .b64 %rd<6>;\n"
+    "ld.param.u64 %rd1, [t]; ld.param.u64 %rd2, [out];\n"
+    "mov.u32 %r1, %tid.x; cvt.rn.f32.u32 %f1, %r1; mov.f32 %f2, 0f40200000;\n"
+    "add.f32 %f1, %f1, 0f3f000000;\n"
+    "tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd1, {%f1, %f2}];\n"
+    "tld4.r.2d.v4.f32.f32 {%f7, %f8, %f9, %f10}, [%rd1, {%f2, %f2}];\n"
+    "mul.wide.u32 %rd3, %r1, 8; add.s64 %rd4, %rd2, %rd3;\n"
+    "st.global.f32 [%rd4], %f3; st.global.f32 [%rd4+4], %f10; ret;\n}\n";
+
+static void kernels_read_objects_by_number(void **state)
+{
+    struct machine *machine = machine_create_from(kernel);
+    struct sg_texture texture = plane();
+    float *out = machine_memory(machine, 2 * WIDTH * sizeof(*out));
+    uint64_t number;
+    void *params[] = {&number, &out};
+
+    (void)state;
+    assert_int_equal(sg_space_add_texture(machine->space, &texture, &number), 0);
+    assert_int_equal(machine_launch(machine, "look", 1, WIDTH, 0, params), CUDA_SUCCESS);
+    for (int x = 0; x < WIDTH; x++) {
+        assert_float_equal(out[2 * x], pixels[2][x], 0);
+        assert_float_equal(out[2 * x + 1], pixels[2][2], 0);
+    }
+    assert_int_equal(sg_space_remove_texture(machine->space, number), 0);
+    assert_int_equal(machine_launch(machine, "look", 1, WIDTH, 0, params),
+                     CUDA_ERROR_ILLEGAL_ADDRESS);
+    machine_destroy(machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_and_means_of_every_address_mode),
+        cmocka_unit_test(fractions_have_eight_bits),
+        cmocka_unit_test(integers_become_fractions),
+        cmocka_unit_test(kernels_read_objects_by_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
