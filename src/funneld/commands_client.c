@@ -11,6 +11,7 @@
 #include "text.h"
 
 #define TERMINATE_TIMEOUT_S 60
+#define STATUS_LAUNCH_TIMEOUT 702 /* the server's patience has come to its end */
 
 struct view {
     struct console *console;
@@ -141,6 +142,10 @@ static void on_terminated(void *context, int status, const struct server_status_
         console_print(console, "Server does not answer: %s", strerror(-status));
     else
         console_print(console, "%d", status);
+    if (status == STATUS_LAUNCH_TIMEOUT)
+        console_print(
+            console, "The client is cut off, but a kernel of it does not end, and keeps its memory "
+                     "and multiprocessors; shutdown_server -f ends it, and all others with it");
     console_done(console, status != 0);
 }
 

@@ -5,9 +5,12 @@
 #include "control.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fd.h"
 #include "log.h"
 #include "sock.h"
@@ -138,6 +141,84 @@ static bool is_meant(const struct session *session, int32_t pid, uint32_t id)
     return session->who.identity.pid == pid && (!id || session->id == id);
 }
 
+/* ---- ending clients ---- */
+
+/* How long the daemon's order waits for kernels of the client. No driver can stop one kernel of a
+ * context that others use, so one that never ends is left to itself. */
+#define TERMINATION_PATIENCE_NS (10 * NS_PER_SEC)
+#define TERMINATION_GLANCE_NS (5 * NS_PER_MS)
+
+/* An order that is not answered yet. */
+struct termination {
+    struct server *server;
+    struct watch *watch;
+    int timer_fd;
+    uint32_t request;
+    int32_t pid;
+    uint32_t id;
+    uint64_t deadline;
+};
+
+static void termination_destroy(struct termination *termination)
+{
+    watch_destroy(termination->watch);
+    fd_close(&termination->timer_fd);
+    free(termination);
+}
+
+static bool is_at_rest(const struct termination *termination)
+{
+    list_for_each(struct session, session, &termination->server->sessions, link)
+    {
+        if (is_meant(session, termination->pid, termination->id) && session->phase != SESSION_DONE)
+            return false;
+    }
+    return true;
+}
+
+static void on_glance(void *context, int timer_fd)
+{
+    struct termination *termination = context;
+    bool at_rest = is_at_rest(termination);
+    uint64_t count;
+
+    if (read(timer_fd, &count, sizeof(count)) < 0 ||
+        (!at_rest && clock_ns() < termination->deadline))
+        return;
+    if (!at_rest)
+        log_line("Client %d is terminated, but its kernels go on: what they use stays taken",
+                 termination->pid);
+    answer(termination->server, termination->request,
+           at_rest ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_TIMEOUT);
+    termination_destroy(termination);
+}
+
+/* Answers once the clients that were told to end are at rest; false = out of resources. */
+static bool answer_at_rest(struct server *server, const struct server_terminate_client *order)
+{
+    const struct itimerspec glances = {.it_interval.tv_nsec = TERMINATION_GLANCE_NS,
+                                       .it_value.tv_nsec = TERMINATION_GLANCE_NS};
+    struct termination *termination = malloc(sizeof(*termination));
+
+    if (!termination)
+        return false;
+    *termination = (struct termination){
+        .server = server,
+        .timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+        .request = order->header.request,
+        .pid = order->pid,
+        .id = order->id,
+        .deadline = clock_ns() + TERMINATION_PATIENCE_NS,
+    };
+    if (termination->timer_fd >= 0 && !timerfd_settime(termination->timer_fd, 0, &glances, NULL))
+        termination->watch =
+            loop_watch_readable(server->loop, termination->timer_fd, on_glance, termination);
+    if (termination->watch)
+        return true;
+    termination_destroy(termination);
+    return false;
+}
+
 static void terminate_clients(struct server *server, const struct server_terminate_client *order)
 {
     CUresult status = CUDA_ERROR_INVALID_CONTEXT;
@@ -151,7 +232,8 @@ static void terminate_clients(struct server *server, const struct server_termina
         session_stop(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
         status = CUDA_SUCCESS;
     }
-    answer(server, order->header.request, status);
+    if (status != CUDA_SUCCESS || !answer_at_rest(server, order))
+        answer(server, order->header.request, status);
 }
 
 static void set_limits(struct server *server, const struct server_set_limits *order)

@@ -28,9 +28,9 @@ class TestCase(harness.TestCase):
     def start(self, *arguments, **options):
         super().start("--device", DEVICE, *self.daemon_options, *arguments, **options)
 
-    def command(self, *questions):
+    def command(self, *questions, program="limits_probe"):
         return [os.path.join(self.root, "bin/funnel"), "run", "-q", "--no-start", "--",
-                os.path.join(harness.BUILD, "tests/limits/limits_probe"), *questions]
+                os.path.join(harness.BUILD, "tests/limits", program), *questions]
 
     def ask(self, *questions, environment=None, **options):
         """The answers of one program, as lists of numbers."""
@@ -40,9 +40,9 @@ class TestCase(harness.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
 
-    def begin(self, *questions, environment=None):
+    def begin(self, *questions, environment=None, **options):
         """A program that stops at each `wait`."""
-        program = Program(self.command(*questions), {**self.environment, **(environment or {})})
+        program = Program(self.command(*questions, **options), {**self.environment, **(environment or {})})
         self.processes.append(program.process)
         return program
 

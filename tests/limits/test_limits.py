@@ -204,5 +204,34 @@ class Priority(limits_harness.TestCase):
         self.assertEqual(self.priority_of({"CUDA_MPS_CLIENT_PRIORITY": "1"}), 1)
 
 
+class Ending(limits_harness.TestCase):
+    def play(self, role):
+        program = self.begin(role, "600", program="limits_load")
+        self.assertEqual(program.process.stdout.readline(), "ready\n")
+        program.process.stdin.write("\n")
+        program.process.stdin.flush()
+        return program
+
+    def test_a_kernel_without_an_end(self):
+        """It can not be stopped; its client is, and nobody else notices."""
+        self.start()
+        witness, victim = self.play("steady"), self.play("endless")
+        self.assertIn("launched", victim.process.stdout.readline())
+        server, = self.servers()
+        answers = self.mps(f"terminate_client {server} {victim.pid}\n")
+        self.assertEqual(answers[0], "702")
+        self.assertIn("does not end", answers[1])
+        self.assertEqual(victim.answer(), [810, 810])
+        self.assertIsNone(witness.process.poll())
+        self.assertEqual(self.ask("sms"), [[SMS]])
+
+    def test_answered_when_its_kernels_are_done(self):
+        self.start()
+        victim = self.play("steady")
+        server, = self.servers()
+        self.assertEqual(self.mps(f"terminate_client {server} {victim.pid}\n"), ["0"])
+        self.assertEqual(victim.process.stdout.readline().split()[1], "810")
+
+
 if __name__ == "__main__":
     limits_harness.main()
