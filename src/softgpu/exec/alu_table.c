@@ -8,6 +8,7 @@
 
 #include "exec_memory.h"
 #include "opcodes.h"
+#include "tile.h"
 
 #define T_u8 PTX_U8
 #define T_u16 PTX_U16
@@ -131,5 +132,16 @@ const struct access_handlers *access_handlers(enum access_kind kind)
     return &tables[best_generation()][kind];
 #else
     return &access_handlers_base[kind];
+#endif
+}
+
+const struct tile_handlers *tile_handlers(void)
+{
+#ifdef LANE_MANY
+    static const struct tile_handlers *const tables[] = {&tile_handlers_base, &tile_handlers_v3,
+                                                         &tile_handlers_v4};
+    return tables[best_generation()];
+#else
+    return &tile_handlers_base;
 #endif
 }

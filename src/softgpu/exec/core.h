@@ -47,7 +47,10 @@ struct insn {
     handler_fn inner; /* what a guard wraps */
     uint32_t d;
     uint32_t a;
-    uint32_t b;
+    union {
+        uint32_t b;
+        uint32_t tile; /* of an instruction on matrices: which of the program's */
+    };
     uint32_t c;
     union {
         uint64_t imm;
@@ -124,6 +127,8 @@ struct program {
     uint32_t constant_count;
     struct program_function *functions; /* by index in the module */
     uint32_t function_count;
+    struct tile_op *tiles; /* what instructions on matrices need to know */
+    uint32_t tile_count;
     uint32_t local_size; /* bytes a thread when nothing recurses */
     uint32_t static_shared;
     uint32_t dynamic_shared_start;
@@ -274,6 +279,7 @@ unsigned engine_sm_count(const struct sg_engine *engine);
 
 /* ---- locate.c ---- */
 #define locate LANE_NAME(locate)
+#define locate_given LANE_NAME(locate_given)
 #define locate_readable LANE_NAME(locate_readable)
 enum locate_result {
     LOCATE_FAULT,
@@ -287,6 +293,9 @@ enum locate_result {
  */
 enum locate_result locate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
                           unsigned access);
+/* The same for addresses that are in warp->address already, for every lane. */
+enum locate_result locate_given(struct warp *warp, const struct insn *insn, unsigned size,
+                                unsigned align, unsigned access);
 /* One address of a lane, for strings and the like: how many bytes from there on may be read. */
 uint64_t locate_readable(struct warp *warp, uint64_t address);
 

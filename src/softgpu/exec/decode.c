@@ -304,5 +304,6 @@ void program_destroy(struct program *program)
     free(program->specials);
     free(program->constants);
     free(program->functions);
+    free(program->tiles);
     free(program);
 }

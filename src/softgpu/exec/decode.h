@@ -135,6 +135,13 @@ void finish_destination(struct builder *builder, const struct ptx_operand *opera
 bool frame_offset(struct builder *builder, const struct ptx_symbol *symbol, uint32_t *ret_offset);
 uint32_t param_offset(struct builder *builder, const struct ptx_symbol *symbol);
 
+/* ---- decode_memory.c ---- */
+/* Whether the word is a state space. */
+bool token_space(const struct tokens *tokens, unsigned index, enum ptx_space *ret_space);
+/* Fills in a, imm, space and flags. */
+void decode_address(struct builder *builder, const struct ptx_operand *from, enum ptx_space space,
+                    struct insn *ret_insn);
+
 /* ---- decode_*.c ---- */
 typedef void (*decode_fn)(struct builder *builder, const struct tokens *tokens);
 void decode_alu(struct builder *builder, const struct tokens *tokens);
@@ -165,6 +172,10 @@ void decode_match(struct builder *builder, const struct tokens *tokens);
 void decode_redux(struct builder *builder, const struct tokens *tokens);
 void decode_elect(struct builder *builder, const struct tokens *tokens);
 void decode_activemask(struct builder *builder, const struct tokens *tokens);
+void decode_mma(struct builder *builder, const struct tokens *tokens);
+void decode_wmma(struct builder *builder, const struct tokens *tokens);
+void decode_matrices(struct builder *builder, const struct tokens *tokens);
+void decode_movmatrix(struct builder *builder, const struct tokens *tokens);
 
 /* ---- opcodes.c ---- */
 struct opcode {

@@ -29,7 +29,7 @@ static bool is_ignored(const struct tokens *tokens, unsigned i)
            token_starts(tokens, i, "level::");
 }
 
-static bool take_space(const struct tokens *tokens, unsigned i, enum ptx_space *ret_space)
+bool token_space(const struct tokens *tokens, unsigned i, enum ptx_space *ret_space)
 {
     static const struct {
         const char *word;
@@ -61,7 +61,7 @@ static bool take_modifier(const struct tokens *tokens, unsigned i, struct access
         access->synchronises = true;
     else if (token_is(tokens, i, "release") || token_is(tokens, i, "acq_rel"))
         access->synchronises = access->releases = true;
-    else if (!take_space(tokens, i, &access->space) && !is_ignored(tokens, i))
+    else if (!token_space(tokens, i, &access->space) && !is_ignored(tokens, i))
         return false;
     access->has_hint |= token_is(tokens, i, "L2::cache_hint");
     return true;
@@ -128,8 +128,7 @@ static void register_address(struct builder *builder, const struct ptx_operand *
     ret_insn->flags |= is_wide ? INSN_WIDE_ADDRESS : 0;
 }
 
-/* Fills in a, imm, space and flags. */
-static void address(struct builder *builder, const struct ptx_operand *from, enum ptx_space space,
+void decode_address(struct builder *builder, const struct ptx_operand *from, enum ptx_space space,
                     struct insn *ret_insn)
 {
     const struct ptx_operand *base = from->count ? &from->elements[0] : NULL;
@@ -214,7 +213,7 @@ void decode_load(struct builder *builder, const struct tokens *tokens)
     struct insn where = {0};
     uint32_t elements[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
     enum ptx_type type = lane_type(access.type);
-    address(builder, operand(builder, 1), access.space, &where);
+    decode_address(builder, operand(builder, 1), access.space, &where);
     for (unsigned i = 0; i < access.width && !builder->failed; i++) {
         const struct ptx_operand *to = element(operand(builder, 0), i);
         if (to->kind != PTX_OPERAND_SINK)
@@ -245,7 +244,7 @@ void decode_store(struct builder *builder, const struct tokens *tokens)
         return;
     struct insn where = {0};
     uint32_t elements[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
-    address(builder, operand(builder, 0), access.space, &where);
+    decode_address(builder, operand(builder, 0), access.space, &where);
     /* The type as given says how a literal is read; its size how wide the register is. */
     enum ptx_type type = ptx_type_size(access.type) >= 4 ? access.type : PTX_B32;
     for (unsigned i = 0; i < access.width && !builder->failed; i++)
@@ -308,7 +307,7 @@ void decode_atomic(struct builder *builder, const struct tokens *tokens)
     unsigned first = token_is(tokens, 0, "red") ? 0 : 1;
     enum ptx_type type = ptx_type_size(access.type) < 4 ? PTX_B32 : access.type;
     struct insn where = {0};
-    address(builder, operand(builder, first), access.space, &where);
+    decode_address(builder, operand(builder, first), access.space, &where);
     uint32_t b = source(builder, operand(builder, first + 1), type);
     uint32_t c = op == ATOMIC_CAS ? source(builder, operand(builder, first + 2), type) : NO_OPERAND;
     bool has_result = first && operand(builder, 0)->kind != PTX_OPERAND_SINK;
@@ -347,7 +346,7 @@ void decode_cvta(struct builder *builder, const struct tokens *tokens)
     bool to_generic = token_find(tokens, "to") < 0;
     enum ptx_space space = PTX_NO_SPACE;
     for (unsigned i = 1; i < tokens->count; i++)
-        take_space(tokens, i, &space);
+        token_space(tokens, i, &space);
     if (space == PTX_NO_SPACE || !is_wide_type(last_type(tokens))) {
         decode_unsupported(builder);
         return;
@@ -365,7 +364,7 @@ void decode_cvta(struct builder *builder, const struct tokens *tokens)
 void decode_isspacep(struct builder *builder, const struct tokens *tokens)
 {
     enum ptx_space space = PTX_NO_SPACE;
-    if (tokens->count != 2 || !take_space(tokens, 1, &space)) {
+    if (tokens->count != 2 || !token_space(tokens, 1, &space)) {
         decode_unsupported(builder);
         return;
     }
@@ -389,8 +388,8 @@ static void decode_copy(struct builder *builder, const struct tokens *tokens)
         decode_malformed(builder, "the size must be 4, 8 or 16");
         return;
     }
-    address(builder, operand(builder, 0), PTX_SHARED, &to);
-    address(builder, operand(builder, 1), PTX_GLOBAL, &from);
+    decode_address(builder, operand(builder, 0), PTX_SHARED, &to);
+    decode_address(builder, operand(builder, 1), PTX_GLOBAL, &from);
     uint32_t valid = has_source_size ? source(builder, operand(builder, 3), PTX_U32)
                                      : constant(builder, size->bits, false);
     struct insn *insn = emit(builder, run_copy_async);

@@ -192,11 +192,10 @@ static inline enum locate_result locate_generic(struct warp *warp, const struct 
     return all;
 }
 
-enum locate_result locate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
-                          unsigned access)
+static inline enum locate_result locate_any(struct warp *warp, const struct insn *insn,
+                                            unsigned size, unsigned align, unsigned access)
 {
     struct block *block = warp->block;
-    operand_addresses(warp, insn);
     bool fine;
     switch (insn->space) {
     case PTX_SHARED:
@@ -214,6 +213,19 @@ enum locate_result locate(struct warp *warp, const struct insn *insn, unsigned s
     default:
         return locate_generic(warp, insn, size, align, access);
     }
+}
+
+enum locate_result locate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
+                          unsigned access)
+{
+    operand_addresses(warp, insn);
+    return locate_any(warp, insn, size, align, access);
+}
+
+enum locate_result locate_given(struct warp *warp, const struct insn *insn, unsigned size,
+                                unsigned align, unsigned access)
+{
+    return locate_any(warp, insn, size, align, access);
 }
 
 uint64_t locate_readable(struct warp *warp, uint64_t address)
