@@ -19,7 +19,8 @@
 #endif
 
 static const char usage[] =
-    "Usage: nvidia-cuda-mps-control [-d | -f] [-S] [-multiuser-server] [-p 2] | -q | -v | -h\n"
+    "Usage: nvidia-cuda-mps-control [-d | -f] [-S] [-multiuser-server] [-p 2] | COMMAND | -q | -v "
+    "| -h\n"
     "\n"
     "Funnel's stand-in for the control program of NVIDIA MPS. Without an option it reads commands\n"
     "from standard input, one a line, and prints their answers.\n"
@@ -38,6 +39,7 @@ static const char usage[] =
     "Examples:\n"
     "  nvidia-cuda-mps-control -d\n"
     "  echo get_server_list | nvidia-cuda-mps-control\n"
+    "  nvidia-cuda-mps-control client list --format=csv\n"
     "  echo quit | nvidia-cuda-mps-control\n"
     "\n"
     "`funnel help` lists the commands of Funnel's own front end, which says more.\n";
@@ -52,6 +54,16 @@ static const struct {
 #undef COMMAND
 };
 
+static const struct {
+    const char *name;
+    const char *grammar;
+    const char *help;
+} verbs[] = {
+#define VERB(module, verb, grammar, help) {#module " " #verb, grammar, help},
+#include "verb_list.h"
+#undef VERB
+};
+
 #define COMMAND_COUNT (sizeof(commands) / sizeof(*commands))
 
 static int print_help(FILE *out)
@@ -60,6 +72,9 @@ static int print_help(FILE *out)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %s%s%s\n      %s\n", commands[i].name, *commands[i].grammar ? " " : "",
                 commands[i].grammar, commands[i].help);
+    fputs("\nCommands of version 3, as words of the command line or on standard input:\n", out);
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+        fprintf(out, "  %s %s\n      %s\n", verbs[i].name, verbs[i].grammar, verbs[i].help);
     return ferror(out) != 0;
 }
 
@@ -235,10 +250,6 @@ static int parse_option(const char *option, const char *value, struct options *o
     else if (is_either(option, "-a", "--apply") || text_starts_with(option, "--apply="))
         return refuse("Funnel has no configuration file: -a belongs to version 3 of the MPS "
                       "interface, and Funnel speaks version 2");
-    else if (*option != '-')
-        return refuse("Commands come from standard input: echo get_server_list | "
-                      "nvidia-cuda-mps-control. Those of version 3 on the command line are not "
-                      "there");
     else {
         fprintf(stderr, "Unknown option %s\n%s", option, usage);
         return 1;
@@ -258,6 +269,27 @@ static int check_protocol(const char *option, bool starts_daemon)
     fprintf(stderr, "Funnel speaks version 2 of the MPS interface only; %s asks for \"%s\"\n",
             protocol == option ? "-p" : "CUDA_MPS_PROTOCOL_VERSION", protocol);
     return 1;
+}
+
+/* A command on the command line, as in version 3: its status is ours. */
+static int run_words(const struct paths *paths, char **words)
+{
+    char reason[COMMAND_REASON_MAX], line[COMMAND_TEXT_MAX] = "";
+    _cleanup_fd_ int fd = -1;
+    int status;
+
+    for (; *words; words++)
+        if (strpbrk(*words, " \t\r\n") ||
+            !text_format(line + strlen(line), sizeof(line) - strlen(line), "%s ", *words))
+            return refuse("A word of a command is too long, or has blanks in it");
+    if (command_connect(paths, &fd, reason)) {
+        puts("Cannot find MPS control daemon process");
+        return 1;
+    }
+    status = command_send_line(fd, line);
+    if (!status)
+        status = print_answer(fd);
+    return status < 0 ? refuse("The connection to the MPS control daemon was lost") : status;
 }
 
 static int quit_daemon(const struct paths *paths)
@@ -280,7 +312,9 @@ int main(int argc, char **argv)
     struct paths paths;
     int status = -1;
 
-    for (int i = 1; i < argc && status < 0; i++) {
+    int i;
+
+    for (i = 1; i < argc && status < 0 && *argv[i] == '-'; i++) {
         status = parse_option(argv[i], argv[i + 1], &options);
         i += is_either(argv[i], "-p", "--protocol") && argv[i + 1];
     }
@@ -290,6 +324,8 @@ int main(int argc, char **argv)
         return 1;
     if (options.daemon ? paths_resolve(&paths) : paths_find_daemon(&paths))
         return refuse("The path of the pipe or log directory is too long");
+    if (i < argc && (options.daemon || options.quit))
+        return refuse("A command goes with none of -d, -f and -q");
     if (options.daemon && options.quit)
         return refuse("-q goes neither with -d nor with -f");
     if (options.daemon)
@@ -298,5 +334,7 @@ int main(int argc, char **argv)
         return refuse("-multiuser-server goes with -d or -f");
     if (options.statics)
         return refuse("-S goes with -d or -f");
+    if (i < argc)
+        return run_words(&paths, argv + i);
     return options.quit ? quit_daemon(&paths) : run_shell(&paths);
 }

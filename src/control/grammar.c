@@ -15,7 +15,8 @@
 #define SECONDS_PER_YEAR (366u * 24 * 3600)
 
 struct slot {
-    char option[12]; /* "" for a positional word */
+    char option[32]; /* "" for a positional word */
+    bool keyed;      /* --option=value */
     enum grammar_kind kind;
     bool optional;
     bool filled;
@@ -29,7 +30,8 @@ static const struct {
     {"PERCENT", GRAMMAR_PERCENT},   {"DEVICE", GRAMMAR_DEVICE},   {"MEMORY", GRAMMAR_MEMORY},
     {"PRIORITY", GRAMMAR_PRIORITY}, {"SECONDS", GRAMMAR_SECONDS}, {"GROUP", GRAMMAR_GROUP},
     {"SMS", GRAMMAR_SMS},           {"CEILING", GRAMMAR_CEILING}, {"VERB", GRAMMAR_VERB},
-    {"OBJECT", GRAMMAR_OBJECT},
+    {"OBJECT", GRAMMAR_OBJECT},     {"NAME", GRAMMAR_NAME},       {"FIELD", GRAMMAR_FIELD},
+    {"FORMAT", GRAMMAR_FORMAT},
 };
 
 static const char *skip_blanks(const char *text)
@@ -45,7 +47,7 @@ static enum grammar_kind kind_named(const char *name, size_t length)
     return GRAMMAR_NOTHING;
 }
 
-/* Reads one slot, "[-t SECONDS]" or "SERVER", and returns what is left of the grammar. */
+/* Reads one slot, "[-t SECONDS]", "[--server=NAME]" or "SERVER", and returns what is left of the grammar. */
 static const char *read_slot(const char *grammar, struct slot *slot)
 {
     size_t length;
@@ -53,10 +55,11 @@ static const char *read_slot(const char *grammar, struct slot *slot)
     memset(slot, 0, sizeof(*slot));
     slot->optional = *grammar == '[';
     grammar += slot->optional;
-    length = strcspn(grammar, " ]");
+    length = strcspn(grammar, " ]=");
     if (*grammar == '-') {
         memcpy(slot->option, grammar, length);
-        grammar = skip_blanks(grammar + length);
+        slot->keyed = grammar[length] == '=';
+        grammar = skip_blanks(grammar + length + slot->keyed);
         length = strcspn(grammar, " ]");
     }
     slot->kind = kind_named(grammar, length);
@@ -178,6 +181,18 @@ static int parse_u32(const char *text, uint64_t max, uint32_t *ret_value)
     return error;
 }
 
+static int parse_format(const char *word, enum table_format *ret_format)
+{
+    static const char *const names[] = {"table", "csv", "csv,noheader"};
+
+    for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (!strcmp(word, names[i])) {
+            *ret_format = (enum table_format)i;
+            return 0;
+        }
+    return -EINVAL;
+}
+
 static int parse_value(enum grammar_kind kind, const char *word, struct grammar_values *values)
 {
     switch (kind) {
@@ -209,6 +224,14 @@ static int parse_value(enum grammar_kind kind, const char *word, struct grammar_
         return text_copy(values->verb, sizeof(values->verb), word) ? 0 : -EINVAL;
     case GRAMMAR_OBJECT:
         return text_copy(values->object, sizeof(values->object), word) ? 0 : -EINVAL;
+    case GRAMMAR_NAME:
+        return grammar_is_name(word) && text_copy(values->name, sizeof(values->name), word)
+                   ? 0
+                   : -EINVAL;
+    case GRAMMAR_FIELD:
+        return *word && text_copy(values->field, sizeof(values->field), word) ? 0 : -EINVAL;
+    case GRAMMAR_FORMAT:
+        return parse_format(word, &values->format);
     case GRAMMAR_NOTHING:
         break;
     }
@@ -233,6 +256,9 @@ static void explain_value(enum grammar_kind kind, const char *word, char *reason
         [GRAMMAR_CEILING] = "an integer followed by M or G, such as 512M, or none",
         [GRAMMAR_VERB] = "a shorter word",
         [GRAMMAR_OBJECT] = "a shorter word",
+        [GRAMMAR_NAME] = "a name of letters, digits and _, not longer than 64",
+        [GRAMMAR_FIELD] = "the name of a field",
+        [GRAMMAR_FORMAT] = "table, csv or csv,noheader",
     };
 
     if (kind == GRAMMAR_PRIORITY)
@@ -249,6 +275,7 @@ static void set_flag(const char *option, struct grammar_values *values)
     values->force |= !strcmp(option, "-f");
     values->mlopart |= !strcmp(option, "-mlopart");
     values->csv |= !strcmp(option, "--csv");
+    values->all |= !strcmp(option, "--all");
 }
 
 /* "-f", but not "-5": that is a value, though a wrong one. */
@@ -257,11 +284,25 @@ static bool looks_like_option(const char *word)
     return word[0] == '-' && !(word[1] >= '0' && word[1] <= '9');
 }
 
+/* The value in "--key=value" or "key=value", or NULL when the word is not of this option. */
+static const char *keyed_value(const struct slot *slot, const char *word)
+{
+    const char *key = slot->option + strlen("--");
+    size_t length = strlen(key);
+
+    if (!slot->keyed)
+        return NULL;
+    word += text_starts_with(word, "--") ? strlen("--") : 0;
+    return !strncmp(word, key, length) && word[length] == '=' ? word + length + 1 : NULL;
+}
+
 /* A word fills the option of that name, else the next positional slot that is free. */
 static struct slot *slot_for(struct slot slots[], int count, const char *word)
 {
     for (int i = 0; i < count; i++)
-        if (!slots[i].filled && *slots[i].option && !strcmp(slots[i].option, word))
+        if (!slots[i].filled && *slots[i].option &&
+            (slots[i].keyed ? keyed_value(&slots[i], word) != NULL
+                            : !strcmp(slots[i].option, word)))
             return &slots[i];
     for (int i = 0; i < count && !looks_like_option(word); i++)
         if (!slots[i].filled && !*slots[i].option)
@@ -284,6 +325,7 @@ int grammar_parse(const char *name, const char *grammar, char *const words[], in
 
     for (int i = 0; i < count; i++) {
         struct slot *slot = slot_for(slots, slot_count, words[i]);
+        const char *word;
 
         if (!slot)
             return explain_usage(name, grammar, "Too many or unknown arguments", ret_reason);
@@ -291,10 +333,11 @@ int grammar_parse(const char *name, const char *grammar, char *const words[], in
         set_flag(slot->option, &values);
         if (slot->kind == GRAMMAR_NOTHING)
             continue;
-        if (*slot->option && ++i == count)
+        if (*slot->option && !slot->keyed && ++i == count)
             return explain_usage(name, grammar, "Missing argument", ret_reason);
-        if (parse_value(slot->kind, words[i], &values)) {
-            explain_value(slot->kind, words[i], ret_reason);
+        word = slot->keyed ? keyed_value(slot, words[i]) : words[i];
+        if (parse_value(slot->kind, word, &values)) {
+            explain_value(slot->kind, word, ret_reason);
             return -EINVAL;
         }
         values.given |= 1ull << slot->kind;

@@ -9,13 +9,17 @@
  *     DEVICE         ordinal or UUID        SECONDS   0 .. a year
  *     MEMORY         integer with M or G    [ ]       optional; a word with - is an option
  *     CEILING        MEMORY or none         GROUP     letters, digits and _
- *     SMS            a number above 0       VERB, OBJECT  words that the command knows
+ *     SMS            a number above 0       VERB, OBJECT, FIELD  words that the command knows
+ *     NAME           of a server            FORMAT    table, csv or csv,noheader
+ *     --key=KIND     an option of MPS v3: --key=value, or key=value
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "table.h"
 
 #define GRAMMAR_WORDS_MAX 16
 #define GRAMMAR_DEVICE_MAX 64
@@ -40,6 +44,10 @@ struct grammar_values {
     bool force;           /* -f */
     bool mlopart;         /* -mlopart */
     bool csv;             /* --csv */
+    bool all;             /* --all */
+    char name[65];
+    char field[32];
+    enum table_format format;
 };
 
 enum grammar_kind {
@@ -57,6 +65,9 @@ enum grammar_kind {
     GRAMMAR_CEILING,
     GRAMMAR_VERB,
     GRAMMAR_OBJECT,
+    GRAMMAR_NAME,
+    GRAMMAR_FIELD,
+    GRAMMAR_FORMAT,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

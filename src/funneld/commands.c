@@ -8,6 +8,7 @@
 #include "console.h"
 #include "funneld_server.h"
 #include "journal.h"
+#include "text.h"
 
 enum command_user { ANYBODY, OPERATORS };
 
@@ -22,6 +23,9 @@ static const struct command commands[] = {
 #define COMMAND(name, who, grammar, help) {#name, grammar, who, run_##name},
 #include "command_list.h"
 #undef COMMAND
+#define VERB(module, verb, grammar, help) {#module " " #verb, grammar, ANYBODY, run_##module##_##verb},
+#include "verb_list.h"
+#undef VERB
 };
 
 /* Without -S these are as unknown as to NVIDIA's daemon. */
@@ -46,12 +50,25 @@ static void refuse(struct console *console, const char *sentence)
     console_done(console, COMMAND_REJECTED);
 }
 
+/* A command of v3 is two words. */
+static const struct command *find_verb(const struct daemon *daemon, char *words[], int count)
+{
+    char name[64];
+
+    return count > 1 && text_format(name, sizeof(name), "%s %s", words[0], words[1])
+               ? find_command(daemon, name)
+               : NULL;
+}
+
 static void run_words(struct console *console, char *words[], int count)
 {
-    const struct command *command = find_command(console->daemon, words[0]);
+    const struct command *verb = find_verb(console->daemon, words, count);
+    const struct command *command = verb ? verb : find_command(console->daemon, words[0]);
     char reason[GRAMMAR_REASON_MAX];
     struct grammar_values values;
 
+    words += verb != NULL;
+    count -= verb != NULL;
     if (!command) {
         console_print(console, "Unknown command \"%.200s\"", words[0]);
         console_done(console, COMMAND_REJECTED);

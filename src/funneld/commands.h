@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of NVIDIA's control daemon (MPS v2), with its grammar and its answers. */
+/* The commands of NVIDIA's control daemon (MPS v2, and views of v3), with its grammar and its answers. */
 #pragma once
 
 #include "grammar.h"
@@ -14,6 +14,12 @@ void commands_run(struct console *console, char *line);
     void run_##name(struct console *console, const struct grammar_values *values);
 #include "command_list.h"
 #undef COMMAND
+
+/* And run_server_list() and so on for those of v3. */
+#define VERB(module, verb, grammar, help) \
+    void run_##module##_##verb(struct console *console, const struct grammar_values *values);
+#include "verb_list.h"
+#undef VERB
 
 struct server;
 

@@ -43,7 +43,7 @@ static void send_text(struct console *console, const char *text)
 void console_print(struct console *console, const char *format, ...)
 {
     uid_t before = journal_account(console->uid);
-    char text[1024];
+    char text[COMMAND_TEXT_MAX - 1];
     va_list arguments;
 
     va_start(arguments, format);

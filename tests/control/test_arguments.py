@@ -27,6 +27,9 @@ KINDS = {
     "GROUP": ("batch", ["a-b", "a.b", "x" * 32]),
     "SMS": ("8", NUMBER + ["0", "65537"]),
     "VERB": ("add", ["cut", LONG]),
+    "NAME": ("nobody", ["a-b", "a/b", "../x", "x" * 65]),
+    "FIELD": ("pid", [LONG]),
+    "FORMAT": ("csv", ["", "xml", "csv,", HUGE]),
     "OBJECT": ("1", NUMBER + ["0", LONG]),
 }
 
@@ -37,18 +40,23 @@ def commands():
         strings = re.findall(r'"([^"]*)"', grammar)
         # The last string is the help, unless the comma between the two ended the match.
         yield name, "".join(strings)
+    listed = (ROOT / "src/control/verb_list.h").read_text()
+    for module, verb, grammar in re.findall(r'^VERB\((\w+), (\w+),\s*"([^"]*)"', listed, re.M):
+        yield f"{module} {verb}", grammar
 
 
 def slots(grammar):
     """(option or None, kind or None, optional) of each part."""
     for part in re.findall(r"\[[^]]*\]|-\w+ [A-Z]+|--?\w+|[A-Z]+", grammar):
-        words = part.strip("[]").split()
+        words = part.strip("[]").replace("=", "= ").split()
         option = words.pop(0) if words[0].startswith("-") else None
         yield option, words[0] if words else None, part.startswith("[")
 
 
 def words_of(slot, value):
     option, kind, _ = slot
+    if option and option.endswith("="):
+        return [option + value]
     return [option] * bool(option) + [value] * bool(kind)
 
 
@@ -69,8 +77,8 @@ def wrong_lines(name, grammar):
             for wrong in KINDS[part[1]][1]:
                 yield line({**base, i: words_of(part, wrong)})
         if part[0]:
-            yield line({**base, i: [part[0] + "x"]})
-            if part[1]:
+            yield line({**base, i: [part[0].rstrip("=") + "x"]})
+            if part[1] and not part[0].endswith("="):
                 yield line({j: right[j] for j in needed if j != i} | {len(parts): [part[0]]})
             yield line({**base, i: right[i] * 2})
     yield line({j: right[j] for j in needed}) + " --nonsense"
@@ -100,7 +108,9 @@ class Arguments(harness.TestCase):
     def test_the_list_is_read_whole(self):
         names = {name for name, _ in commands()}
         listed = (ROOT / "src/control/command_list.h").read_text()
-        self.assertEqual(names, set(re.findall(r"^COMMAND\((\w+)", listed, re.M)))
+        verbs = (ROOT / "src/control/verb_list.h").read_text()
+        self.assertEqual(names, set(re.findall(r"^COMMAND\((\w+)", listed, re.M)) |
+                         {" ".join(v) for v in re.findall(r"^VERB\((\w+), (\w+)", verbs, re.M)})
         kinds = {kind for _, grammar in commands() for _, kind, _ in slots(grammar) if kind}
         self.assertEqual(kinds, set(KINDS))
 

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The commands of MPS v3: each makes a table of what a survey finds. `list` shows its rows, `get`
+ * one cell of the first one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command_protocol.h"
+#include "commands.h"
+#include "console.h"
+#include "funneld_server.h"
+#include "statics.h"
+#include "survey.h"
+#include "table.h"
+#include "text.h"
+
+#define CELL 96
+
+struct look;
+
+/* What there is to look at. */
+struct subject {
+    const char *const *titles;
+    unsigned listed; /* columns that a list shows; `get` knows all */
+    void (*fill)(struct look *look, const struct survey_part *part);
+};
+
+struct look {
+    struct console *console;
+    struct grammar_values values;
+    const struct subject *subject;
+    struct table table;
+};
+
+static void name_server(const struct command_server *server, char name[CELL])
+{
+    text_format(name, CELL, "uid_%u", server->uid);
+}
+
+static bool is_meant(const struct look *look, const struct command_server *server)
+{
+    char name[CELL];
+
+    name_server(server, name);
+    return !*look->values.name || !strcmp(look->values.name, name);
+}
+
+/* ---- servers ---- */
+
+static const char *const server_titles[] = {
+    "name", "uid", "pid", "status", "pipe-directory", "allowed-devices", "context-ids", NULL};
+
+static const char *status_of(const struct command_server *server)
+{
+    static const char *const names[] = {"Initializing", "Ready", "Fault"};
+
+    return server->stopping ? "Stopping" : names[server->state <= 2 ? server->state : 2];
+}
+
+static void fill_server(struct look *look, const struct survey_part *part)
+{
+    char name[CELL], uid[16], pid[16];
+
+    name_server(&part->server, name);
+    text_format(uid, sizeof(uid), "%u", part->server.uid);
+    text_format(pid, sizeof(pid), "%d", part->server.pid);
+    table_add(&look->table, (const char *[]){name, uid, pid, status_of(&part->server),
+                                             look->console->daemon->paths.pipe, "all", "-"});
+}
+
+static const struct subject servers = {server_titles, 7, fill_server};
+
+/* ---- clients ---- */
+
+static const char *const client_titles[] = {"pid", "server", "device",   "maws-ns",
+                                            "cmd", "pci-id", "linux-ns", NULL};
+
+static void add_client(struct look *look, const struct survey_part *part,
+                       const struct server_status_row *row, int device)
+{
+    char pid[16], name[CELL], ordinal[16] = "-", space[24], bus[CELL] = "-";
+
+    name_server(&part->server, name);
+    text_format(pid, sizeof(pid), "%d", row->identity.pid);
+    text_format(space, sizeof(space), "%llu", (unsigned long long)row->identity.pid_namespace);
+    if (device >= 0) {
+        text_format(ordinal, sizeof(ordinal), "%d", device);
+        text_format(bus, sizeof(bus), "%.16s", part->server.devices[device].pci_bus_id);
+    }
+    table_add(&look->table,
+              (const char *[]){pid, name, ordinal, "default", row->identity.command, bus, space});
+}
+
+/* A row for each device that it uses. */
+static void fill_clients(struct look *look, const struct survey_part *part)
+{
+    for (unsigned i = 0; i < part->client_count; i++) {
+        const struct server_status_row *row = &part->clients[i];
+
+        if (grammar_given(&look->values, GRAMMAR_CLIENT) &&
+            row->identity.pid != look->values.client)
+            continue;
+        if (row->device_mask == 0)
+            add_client(look, part, row, -1);
+        for (unsigned device = 0; device < part->server.device_count; device++)
+            if (row->device_mask & (1ull << device))
+                add_client(look, part, row, (int)device);
+    }
+}
+
+static const struct subject clients = {client_titles, 5, fill_clients};
+
+/* ---- devices ---- */
+
+static const char *const device_titles[] = {"Ordinal",      "Server",     "PCI ID",
+                                            "Device UUID",  "Name",       "Total SMs",
+                                            "Total Chunks", "Attributes", NULL};
+
+static void fill_devices(struct look *look, const struct survey_part *part)
+{
+    for (unsigned i = 0; i < part->server.device_count; i++) {
+        const struct server_device *device = &part->server.devices[i];
+        char ordinal[16], name[CELL], bus[24], uuid[DEVICE_UUID_TEXT], sms[16], chunks[16];
+
+        name_server(&part->server, name);
+        text_format(ordinal, sizeof(ordinal), "%u", i);
+        text_format(bus, sizeof(bus), "%.16s", device->pci_bus_id);
+        text_format(sms, sizeof(sms), "%u", device->sm_count);
+        text_format(chunks, sizeof(chunks), "%u", statics_chunks(device));
+        device_uuid_text(device, uuid);
+        table_add(&look->table,
+                  (const char *[]){ordinal, name, bus, uuid, device->name, sms, chunks, "-"});
+    }
+}
+
+static const struct subject devices = {device_titles, 8, fill_devices};
+
+/* ---- the answer ---- */
+
+static void print_line(void *console, const char *text)
+{
+    console_print(console, "%s", text);
+}
+
+/* What the table is about has to be there when it was named. */
+static int check_found(const struct look *look, const struct survey *survey)
+{
+    const struct grammar_values *values = &look->values;
+    unsigned meant = 0;
+
+    for (unsigned i = 0; i < survey->part_count; i++)
+        meant += is_meant(look, &survey->parts[i].server);
+    if (*values->name && !meant)
+        console_print(look->console, "Server '%s' not found", values->name);
+    else if (grammar_given(values, GRAMMAR_CLIENT) && !look->table.rows)
+        console_print(look->console, "Client %d not found", (int)values->client);
+    else if (look->table.incomplete)
+        console_print(look->console, "Out of memory");
+    else
+        return COMMAND_OK;
+    return COMMAND_FAILED;
+}
+
+static int print_field(const struct look *look)
+{
+    int column = table_column(&look->table, look->values.field);
+
+    if (column < 0) {
+        console_print(look->console, "There is no field '%s'", look->values.field);
+        return COMMAND_REJECTED;
+    }
+    console_print(look->console, "%s", look->table.cells[column]);
+    return COMMAND_OK;
+}
+
+static void on_surveyed(struct survey *survey, void *context)
+{
+    struct look *look = context;
+    struct console *console = look->console;
+    int status;
+
+    for (unsigned i = 0; i < survey->part_count; i++)
+        if (is_meant(look, &survey->parts[i].server))
+            look->subject->fill(look, &survey->parts[i]);
+    status = check_found(look, survey);
+    if (status == COMMAND_OK && *look->values.field)
+        status = print_field(look);
+    else if (status == COMMAND_OK)
+        table_print(&look->table, look->subject->listed, look->values.format, print_line, console);
+    table_fini(&look->table);
+    free(look);
+    console_done(console, status);
+}
+
+static bool may_see(const struct server *server, const void *console)
+{
+    return console_may_touch(console, server);
+}
+
+static void show(struct console *console, const struct grammar_values *values,
+                 const struct subject *subject)
+{
+    struct look *look = calloc(1, sizeof(*look));
+
+    if (look) {
+        look->console = console;
+        look->values = *values;
+        look->subject = subject;
+        table_init(&look->table, subject->titles);
+        if (!survey_start(console->daemon, may_see, console, on_surveyed, look))
+            return;
+        free(look);
+    }
+    console_print(console, "Out of memory");
+    console_done(console, COMMAND_FAILED);
+}
+
+/* ---- the verbs ---- */
+
+void run_server_list(struct console *console, const struct grammar_values *values)
+{
+    show(console, values, &servers);
+}
+
+void run_server_get(struct console *console, const struct grammar_values *values)
+{
+    show(console, values, &servers);
+}
+
+void run_client_list(struct console *console, const struct grammar_values *values)
+{
+    show(console, values, &clients);
+}
+
+void run_client_get(struct console *console, const struct grammar_values *values)
+{
+    show(console, values, &clients);
+}
+
+void run_device_list(struct console *console, const struct grammar_values *values)
+{
+    show(console, values, &devices);
+}
+
+/* ---- client terminate ---- */
+
+struct ending {
+    struct console *console;
+    struct grammar_values values;
+};
+
+static void on_searched(struct survey *survey, void *context)
+{
+    struct ending *ending = context;
+    struct console *console = ending->console;
+    struct grammar_values values = ending->values;
+
+    free(ending);
+    for (unsigned i = 0; i < survey->part_count; i++)
+        for (unsigned j = 0; j < survey->parts[i].client_count; j++)
+            if (survey->parts[i].clients[j].identity.pid == values.client)
+                values.server = survey->parts[i].server.pid;
+    if (values.server) {
+        run_terminate_client(console, &values);
+        return;
+    }
+    console_print(console, "Client %d not found", (int)values.client);
+    console_done(console, COMMAND_FAILED);
+}
+
+void run_client_terminate(struct console *console, const struct grammar_values *values)
+{
+    struct ending *ending = calloc(1, sizeof(*ending));
+
+    if (ending) {
+        *ending = (struct ending){console, *values};
+        if (!survey_start(console->daemon, may_see, console, on_searched, ending))
+            return;
+        free(ending);
+    }
+    console_print(console, "Out of memory");
+    console_done(console, COMMAND_FAILED);
+}
