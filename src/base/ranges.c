@@ -3,6 +3,7 @@
 #include "ranges.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,4 +95,36 @@ const struct range *ranges_next(const struct ranges *ranges, uint64_t address)
 {
     size_t at = count_below(ranges, address);
     return at < ranges->count ? &ranges->sorted[at] : NULL;
+}
+
+static bool align_up(uint64_t value, uint64_t alignment, uint64_t *ret_aligned)
+{
+    if (value > UINT64_MAX - (alignment - 1))
+        return false;
+    *ret_aligned = (value + alignment - 1) & ~(alignment - 1);
+    return true;
+}
+
+int ranges_gap(const struct ranges *ranges, uint64_t start, uint64_t end, uint64_t size,
+               uint64_t alignment, uint64_t *ret_address)
+{
+    const struct range *inside = ranges_find(ranges, start);
+    uint64_t address = inside ? inside->start + inside->size : start;
+
+    while (align_up(address, alignment, &address)) {
+        const struct range *next = ranges_next(ranges, address), *at;
+        uint64_t hole_end = next && next->start < end ? next->start : end;
+
+        if ((at = ranges_find(ranges, address)) == NULL && hole_end >= address &&
+            hole_end - address >= size) {
+            *ret_address = address;
+            return 0;
+        }
+        if (!at)
+            at = next;
+        if (!at || at->start >= end)
+            return -ENOSPC;
+        address = at->start + at->size;
+    }
+    return -ENOSPC;
 }

@@ -42,4 +42,9 @@ const struct range *ranges_find(const struct ranges *ranges, uint64_t address);
  * each time for the last one's start + 1. */
 const struct range *ranges_next(const struct ranges *ranges, uint64_t address);
 
+/* The lowest multiple of `alignment` (a power of two) from `start` on behind which `size` addresses
+ * below `end` are free: 0, or -ENOSPC. */
+int ranges_gap(const struct ranges *ranges, uint64_t start, uint64_t end, uint64_t size,
+               uint64_t alignment, uint64_t *ret_address);
+
 #endif

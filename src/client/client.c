@@ -21,6 +21,7 @@
 #include "client_pool.h"
 #include "client_print.h"
 #include "client_prototypes.h"
+#include "client_vmm.h"
 #include "copy_stream.h"
 #include "copy_team.h"
 #include "environment.h"
@@ -98,6 +99,7 @@ static CUresult furnish(void)
     copy_stream_init();
     copy_team_init();
     host_function_init();
+    vmm_init();
     if (fence_init() < 0 || pool_init() < 0 || context_init_primaries() < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     export_init();

@@ -26,6 +26,11 @@ void memory_remove_global(uint64_t address);
 /* Granules of either kind; see heap.h. */
 extern const struct heap_source device_granules, host_granules;
 
+/* The descriptor that a command of kind `kind` makes the server send. The caller holds the socket
+ * lock since before the command, so the message answers its request and no other. */
+CUresult granule_receive(uint32_t kind, uint64_t value, int *ret_fd);
+
+/* NULL for addresses that are in no device's part of the window. */
 struct device *memory_device_of(uint64_t address);
 
 void memory_free_all(struct context *context);

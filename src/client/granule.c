@@ -15,8 +15,7 @@
 
 #define RECEIVE_TIMEOUT_MS 10000
 
-/* The caller holds the socket lock, so this message answers its request and no other. */
-static CUresult receive_descriptor(uint32_t kind, uint64_t address, int *ret_fd)
+CUresult granule_receive(uint32_t kind, uint64_t address, int *ret_fd)
 {
     struct socket_message message;
     size_t fd_count;
@@ -55,7 +54,7 @@ static CUresult device_granule_create(uint32_t device, uint64_t size, uint64_t *
     if (result != CUDA_SUCCESS)
         return result;
     *ret_address = out.address;
-    return receive_descriptor(SOCKET_GRANULE, out.address, ret_fd);
+    return granule_receive(SOCKET_GRANULE, out.address, ret_fd);
 }
 
 const struct heap_source device_granules = {device_granule_create, granule_release};
@@ -85,7 +84,7 @@ static CUresult host_granule_create(uint32_t device, uint64_t size, uint64_t *re
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = receive_descriptor(SOCKET_HOST_GRANULE, out.address, &fd);
+    result = granule_receive(SOCKET_HOST_GRANULE, out.address, &fd);
     if (result != CUDA_SUCCESS)
         return result;
     result = map_granule(out.address, size, fd);

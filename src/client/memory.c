@@ -6,6 +6,7 @@
 #include "client_memory.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
+#include "client_vmm.h"
 #include "wire_calls.h"
 
 struct device *memory_device_of(uint64_t address)
@@ -28,8 +29,10 @@ bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place
         *ret_place = PLACE_PINNED;
         return heap_find(&client->host_heap, address, ret_allocation);
     }
-    device = memory_device_of(address);
     *ret_place = PLACE_DEVICE;
+    if (vmm_is_reserved(address))
+        return vmm_find(address, ret_allocation);
+    device = memory_device_of(address);
     return device && heap_find(&device->heap, address, ret_allocation);
 }
 
@@ -53,6 +56,8 @@ enum place memory_place(uint64_t address, uint64_t size)
             return PLACE_PAGEABLE;
         return whole ? PLACE_DEVICE : PLACE_NOWHERE;
     }
+    if (vmm_is_reserved(address))
+        return vmm_covers(address, size) ? PLACE_DEVICE : PLACE_NOWHERE;
     if (!memory_find(address, &allocation, &place))
         return PLACE_NOWHERE;
     return size <= allocation.size - (address - allocation.address) ? place : PLACE_NOWHERE;
@@ -145,7 +150,7 @@ static struct heap *heap_of_device_pointer(uint64_t address)
         return NULL;
     if (place == PLACE_PINNED)
         return allocation.managed ? &client->host_heap : NULL;
-    return &memory_device_of(address)->heap;
+    return vmm_is_reserved(address) ? NULL : &memory_device_of(address)->heap;
 }
 
 /* Waits for this client's work alone, and only where there is any. */

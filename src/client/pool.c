@@ -10,6 +10,7 @@
 #include "client_pool.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
+#include "client_vmm.h"
 
 /* A block that was freed on a stream and is still somebody's until the fence has passed. */
 struct pending {
@@ -169,7 +170,7 @@ CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     if (result != CUDA_SUCCESS || dptr == 0)
         return result;
     if (!memory_find(dptr, &allocation, &place) || place != PLACE_DEVICE ||
-        allocation.address != dptr)
+        allocation.address != dptr || vmm_is_reserved(dptr))
         return CUDA_ERROR_INVALID_VALUE;
     result = stream_fence(stream, &fence);
     if (result != CUDA_SUCCESS)

@@ -93,16 +93,34 @@ static CUresult blob_read(struct session *session, const struct blob *blob, uint
     return CUDA_SUCCESS;
 }
 
-CUresult blob_take(struct session *session, uint32_t id, uint64_t size, void **ret_bytes)
+static struct blob *blob_await(struct session *session, uint32_t id)
 {
     struct blob *blob = blob_find(session, id);
 
     while (!blob && blob_receive(session))
         blob = blob_find(session, id);
-    if (!blob) {
+    if (!blob)
         session_complain(session, "blob %u never came", id);
+    return blob;
+}
+
+CUresult blob_take_fd(struct session *session, uint32_t id, int *ret_fd)
+{
+    struct blob *blob = blob_await(session, id);
+
+    if (!blob)
         return CUDA_ERROR_INVALID_VALUE;
-    }
+    *ret_fd = fd_steal(&blob->fd);
+    blob_destroy(session, blob);
+    return CUDA_SUCCESS;
+}
+
+CUresult blob_take(struct session *session, uint32_t id, uint64_t size, void **ret_bytes)
+{
+    struct blob *blob = blob_await(session, id);
+
+    if (!blob)
+        return CUDA_ERROR_INVALID_VALUE;
 
     CUresult result = CUDA_ERROR_INVALID_VALUE;
     if (size && size <= BLOB_SIZE_MAX)

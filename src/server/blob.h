@@ -13,5 +13,8 @@
  * CUDA_ERROR_INVALID_VALUE and a sentence when it did not come as it should. */
 CUresult blob_take(struct session *session, uint32_t id, uint64_t size, void **ret_bytes);
 
+/* The descriptor of blob `id` itself, for the caller to close. Nothing of it has been checked. */
+CUresult blob_take_fd(struct session *session, uint32_t id, int *ret_fd);
+
 /* Closes those that nobody asked for. */
 void blob_drop_all(struct session *session);

@@ -34,6 +34,14 @@ CUresult memory_allow(struct session *session, const struct granule *like)
     return CUDA_SUCCESS;
 }
 
+void memory_forbid(struct session *session, uint64_t address)
+{
+    struct range removed;
+
+    if (!ranges_remove(&session->extents, address, &removed))
+        free(removed.value);
+}
+
 bool memory_covers(const struct session *session, uint64_t address, uint64_t size)
 {
     uint64_t end;
@@ -50,7 +58,7 @@ bool memory_covers(const struct session *session, uint64_t address, uint64_t siz
 }
 
 /* Within the limit? Then it is charged. Only the session's thread charges. */
-static bool charge(struct session *session, unsigned device, uint64_t size)
+bool memory_charge(struct session *session, unsigned device, uint64_t size)
 {
     uint64_t limit = session->memory_limit[device];
     uint64_t used = session->device[device].memory_used;
@@ -61,7 +69,7 @@ static bool charge(struct session *session, unsigned device, uint64_t size)
     return true;
 }
 
-static void refund(struct session *session, unsigned device, uint64_t size)
+void memory_refund(struct session *session, unsigned device, uint64_t size)
 {
     session->device[device].memory_used -= size;
 }
@@ -109,7 +117,7 @@ static void unmap_granule(struct session *session, const struct granule *granule
     driver.cuMemUnmap(granule->address, granule->size);
     driver.cuMemRelease(granule->handle);
     window_unplace(session->window, granule->address);
-    refund(session, granule->part, granule->size);
+    memory_refund(session, granule->part, granule->size);
 }
 
 /* With its place in the window and its charge taken: memory there. */
@@ -135,7 +143,7 @@ static CUresult granule_create(struct session *session, const struct device *dev
     struct granule granule = {
         .kind = GRANULE_DEVICE, .part = (unsigned)device->ordinal, .size = size, .fd = -1};
 
-    if (!charge(session, granule.part, size))
+    if (!memory_charge(session, granule.part, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = window_place(session->window, granule.part, size, device->record.granularity,
                                    &granule.address);
@@ -145,7 +153,7 @@ static CUresult granule_create(struct session *session, const struct device *dev
             window_unplace(session->window, granule.address);
     }
     if (result != CUDA_SUCCESS) {
-        refund(session, granule.part, size);
+        memory_refund(session, granule.part, size);
         return result;
     }
     *ret_granule = granule;

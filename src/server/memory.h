@@ -11,6 +11,7 @@ enum granule_kind {
     GRANULE_SHARED, /* the GPU-visible region of the window: belongs to the window */
     GRANULE_DEVICE,
     GRANULE_HOST,
+    GRANULE_MAPPED, /* a mapping of the client's own: see vmm.c */
     GRANULE_GLOBAL, /* a variable of a module: belongs to the module */
 };
 
@@ -28,6 +29,13 @@ struct granule {
 
 /* Lets the client copy to and from [address, address + size). 0 or CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult memory_allow(struct session *session, const struct granule *like);
+
+/* Takes that back; `address` is the range's first. */
+void memory_forbid(struct session *session, uint64_t address);
+
+/* Charges device memory against the client's limit: false when it would exceed it. */
+bool memory_charge(struct session *session, unsigned device, uint64_t size);
+void memory_refund(struct session *session, unsigned device, uint64_t size);
 
 /* Whether all of [address, address + size) is the client's own. */
 bool memory_covers(const struct session *session, uint64_t address, uint64_t size);

@@ -50,6 +50,8 @@ static void init_lists(struct session *session)
     list_init(&session->waits);
     list_init(&session->shares);
     ranges_init(&session->extents);
+    ranges_init(&session->reservations);
+    ranges_init(&session->mappings);
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         list_init(&session->device[i].streams);
 }

@@ -37,6 +37,8 @@ struct watch;
 #define SESSION_MODULES_MAX (1u << 14)
 #define SESSION_FUNCTIONS_MAX (1u << 19)
 #define SESSION_GRANULES_MAX (1u << 16)
+#define SESSION_ALLOCATIONS_MAX (1u << 16)
+#define SESSION_RESERVATIONS_MAX 4096u
 
 enum session_phase {
     SESSION_ATTACHING,
@@ -99,7 +101,9 @@ struct session {
     unsigned share_count;
     uint32_t last_share;
     struct ranges extents; /* struct granule: every range that the client may copy to or from */
-    unsigned streams, events, modules, functions;
+    struct ranges reservations; /* addresses that the client has reserved */
+    struct ranges mappings;     /* struct mapping, in reservations: see vmm.c */
+    unsigned streams, events, modules, functions, allocations;
     struct batch batch; /* launches not made yet */
     struct list blobs; /* struct blob: received, and not asked for yet */
     unsigned blob_count;

@@ -18,6 +18,7 @@
 #include "objects.h"
 #include "server.h"
 #include "stream.h"
+#include "vmm.h"
 #include "worker.h"
 
 #define DRAIN_PAUSE_NS_MIN (50 * NS_PER_US)
@@ -116,6 +117,7 @@ void session_wind_up(struct session *session)
     device_print_forget(session);
     destroy_streams(session);
     if (session->window) {
+        vmm_release_all(session);
         handles_for_each(&session->objects, destroy_object, session);
         memory_release_all(session);
         log_line("Client " CLIENT_FORMAT " exit", CLIENT_ARGS(session));

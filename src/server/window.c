@@ -21,9 +21,22 @@
 #define WINDOW_LIMIT 0x540000000000ull
 #define WINDOW_ALIGNMENT (4ull << 30)
 
+/* Programs reserve more than there is: PyTorch an eighth more than a device has, for each stream
+ * and each size of block; llama.cpp 32 GiB. */
+#define RESERVE_STRIDES 4u
+#define RESERVE_LEAST (48ull << 30)
+
+uint64_t window_reserve_span(const struct devices *devices)
+{
+    uint64_t span = RESERVE_STRIDES * devices->stride;
+
+    return span > RESERVE_LEAST ? span : RESERVE_LEAST;
+}
+
 static uint64_t window_size(const struct devices *devices)
 {
-    uint64_t size = devices->count * devices->stride + WINDOW_HOST_SPAN;
+    uint64_t size = devices->count * devices->stride + window_reserve_span(devices) +
+                    WINDOW_HOST_SPAN;
 
     return (size + WINDOW_ALIGNMENT - 1) / WINDOW_ALIGNMENT * WINDOW_ALIGNMENT;
 }
@@ -121,7 +134,8 @@ static CUresult window_create(const struct devices *devices, uint64_t base,
         return CUDA_ERROR_OUT_OF_MEMORY;
     window->devices = devices;
     window->base = base;
-    window->host_base = base + devices->count * devices->stride;
+    window->reserve_base = base + devices->count * devices->stride;
+    window->host_base = window->reserve_base + window_reserve_span(devices);
     window->gpu_fd = -1;
     list_init(&window->link);
     list_init(&window->idle);
@@ -233,27 +247,14 @@ void windows_retire(struct windows *windows, struct window *window)
     list_append(&windows->retired, &window->link);
 }
 
-static uint64_t align_up(uint64_t value, uint64_t alignment)
-{
-    return (value + alignment - 1) / alignment * alignment;
-}
-
 CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t alignment,
                       uint64_t *ret_address)
 {
-    uint64_t address = window_part_start(window, part);
-    uint64_t end = window_part_end(window, part);
+    uint64_t address;
 
-    for (;;) {
-        const struct range *next = ranges_next(&window->used, address);
-        uint64_t hole_end = next && next->start < end ? next->start : end;
-        if (hole_end >= address && hole_end - address >= size)
-            break;
-        if (hole_end == end)
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        address = align_up(next->start + next->size, alignment);
-    }
-    if (ranges_add(&window->used, address, size, window))
+    if (ranges_gap(&window->used, window_part_start(window, part), window_part_end(window, part),
+                   size, alignment, &address) ||
+        ranges_add(&window->used, address, size, window))
         return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_address = address;
     return CUDA_SUCCESS;

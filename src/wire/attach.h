@@ -38,14 +38,15 @@ enum attach_fd {
     ATTACH_FDS = 3,
 };
 
-/* Success: where everything is. window = [base, base + device_span + host_span). */
+/* Success: where everything is. window = [base, base + device_span + reserve_span + host_span). */
 struct attach_offer {
     struct welcome welcome; /* status 0 */
     uint64_t client_id;
     uint64_t window_base;
     uint64_t device_span;   /* of all devices, side by side from window_base */
     uint64_t device_stride; /* device i owns [window_base + i * device_stride, + device_stride) */
-    uint64_t host_span;     /* pinned host memory, from window_base + device_span */
+    uint64_t reserve_span;  /* what cuMemAddressReserve gives out, from window_base + device_span */
+    uint64_t host_span;     /* pinned host memory, behind that */
     uint64_t region_size;   /* bytes of the control region */
     uint64_t gpu_address;   /* where both sides map the GPU-visible region: start of host part */
     uint64_t gpu_size;
@@ -78,6 +79,7 @@ enum socket_message_kind {
     SOCKET_BLOB = 1,         /* client: memfd of `value` bytes, named `id` by a later command */
     SOCKET_GRANULE = 2,      /* server: device memory at window address `value` */
     SOCKET_HOST_GRANULE = 3, /* server: memfd to map at window address `value` */
+    SOCKET_ALLOCATION = 4,   /* server: the memory behind allocation `value` */
 };
 
 struct socket_message {

@@ -118,6 +118,61 @@ static void random_commands(void **state)
     }
 }
 
+static CUresult reserve(struct peer *peer, uint64_t address, uint64_t size)
+{
+    const struct wire_fnReserve in = {.address = address, .size = size};
+
+    return wire_fnReserve(&peer->channel, &in);
+}
+
+/* Reservations outside the client's part of its window, and mappings outside reservations. */
+static void addresses_of_others(void **state)
+{
+    const uint64_t piece = 2u << 20;
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    uint64_t start = peer.offer.window_base + peer.offer.device_span;
+    uint64_t end = start + peer.offer.reserve_span;
+    assert_int_not_equal(reserve(&peer, start - piece, piece), CUDA_SUCCESS);
+    assert_int_not_equal(reserve(&peer, end - piece, 2 * piece), CUDA_SUCCESS);
+    assert_int_not_equal(reserve(&peer, end, piece), CUDA_SUCCESS);
+    assert_int_not_equal(reserve(&peer, start, 0), CUDA_SUCCESS);
+    assert_int_not_equal(reserve(&peer, start, UINT64_MAX), CUDA_SUCCESS);
+    assert_int_equal(reserve(&peer, start, piece), CUDA_SUCCESS);
+    assert_int_not_equal(reserve(&peer, start, piece), CUDA_SUCCESS);
+
+    const struct wire_cuMemCreate create = {.handle = peer_handle(&peer, WIRE_ALLOCATION),
+                                            .size = 2 * piece};
+    struct wire_cuMemMap map = {.handle = create.handle, .ptr = start, .size = 2 * piece};
+    assert_int_equal(wire_cuMemCreate(&peer.channel, &create), CUDA_SUCCESS);
+    assert_int_not_equal(wire_cuMemMap(&peer.channel, &map), CUDA_SUCCESS);
+    map.ptr = peer.offer.window_base;
+    map.size = piece;
+    assert_int_not_equal(wire_cuMemMap(&peer.channel, &map), CUDA_SUCCESS);
+    assert_true(still_served(&peer));
+    peer_leave(&peer);
+}
+
+/* Descriptors that are no memory are not shown to the driver. */
+static void descriptors_that_are_no_memory(void **state)
+{
+    const struct socket_message message = {.kind = SOCKET_BLOB, .id = 77};
+    struct wire_cuMemImportFromShareableHandle in = {.blob = 77};
+    struct wire_cuMemImportFromShareableHandle_reply out;
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    in.handle = peer_handle(&peer, WIRE_ALLOCATION);
+    assert_int_equal(sock_send(peer.socket, &message, sizeof(message), &peer.socket, 1), 0);
+    assert_int_equal(wire_cuMemImportFromShareableHandle(&peer.channel, &in, &out),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_true(still_served(&peer));
+    peer_leave(&peer);
+}
+
 static CUresult deferred(struct peer *peer)
 {
     still_served(peer);
@@ -350,6 +405,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         HOSTILE_CASE(commands_of_every_length),  HOSTILE_CASE(unknown_commands_end_the_client),
+        HOSTILE_CASE(addresses_of_others),       HOSTILE_CASE(descriptors_that_are_no_memory),
         HOSTILE_CASE(lengths_that_lie),          HOSTILE_CASE(random_commands),
         HOSTILE_CASE(handles_that_are_none),     HOSTILE_CASE(objects_under_foreign_kinds),
         HOSTILE_CASE(copies_out_of_bounds),      HOSTILE_CASE(descriptors_that_are_no_blobs),

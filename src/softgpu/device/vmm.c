@@ -312,6 +312,25 @@ CUresult soft_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc
     return CUDA_SUCCESS;
 }
 
+/* All devices of the process have the same access, as they share its memory. */
+CUresult soft_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
+                             CUdeviceptr ptr)
+{
+    const struct memory *memory;
+
+    if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        !device_get(location->id))
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    memory = memory_find_locked(ptr);
+    if (!memory || memory->kind != MEMORY_MAPPED)
+        return CUDA_ERROR_INVALID_VALUE;
+    *flags = memory->access & SG_WRITE  ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+             : memory->access & SG_READ ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                        : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return CUDA_SUCCESS;
+}
+
 CUresult soft_cuMemExportToShareableHandle(void *shareableHandle,
                                            CUmemGenericAllocationHandle handle,
                                            CUmemAllocationHandleType handleType,

@@ -11,6 +11,7 @@ struct stream;
 struct event;
 struct module;
 struct function;
+struct allocation;
 
 /* What the session offers to the dispatcher. */
 

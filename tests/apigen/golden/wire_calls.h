@@ -21,6 +21,7 @@ enum wire_handle {
     WIRE_EVENT = 2,
     WIRE_MODULE = 3,
     WIRE_FUNCTION = 4,
+    WIRE_ALLOCATION = 5,
 };
 
 enum wire_op {

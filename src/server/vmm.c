@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The client chooses the addresses; here they are held to the reservation part of its window, and
+ * mappings to its reservations. A mapping may be copied to and from once a device has access.
+ */
+#include "vmm.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "attach.h"
+#include "blob.h"
+#include "fd.h"
+#include "memory.h"
+#include "server.h"
+#include "server_dispatch.h"
+#include "shm.h"
+#include "sock.h"
+
+/* Physical memory. What was made here is charged for as long as it is there; what was imported, for
+ * as long as it is mapped, since only then its size is known. */
+struct allocation {
+    CUmemGenericAllocationHandle driver;
+    unsigned device;
+    uint64_t size; /* 0 = imported */
+    unsigned mappings;
+    bool released; /* the handle is gone, mappings are left */
+};
+
+struct mapping {
+    uint64_t address, size;
+    struct allocation *allocation;
+    uint64_t readers; /* bit d: device d has access */
+};
+
+/* ---- reservations ---- */
+
+static bool in_reserve_part(const struct window *window, uint64_t address, uint64_t size)
+{
+    return size && address >= window->reserve_base && address < window->host_base &&
+           size <= window->host_base - address;
+}
+
+/* The driver takes the address as a wish; only that very one is of use. */
+static CUresult reserve(uint64_t address, uint64_t size)
+{
+    CUdeviceptr got = 0;
+    CUresult result = driver.cuMemAddressReserve(&got, size, 0, address, 0);
+
+    if (result == CUDA_SUCCESS && got != address) {
+        driver.cuMemAddressFree(got, size);
+        return CUDA_ERROR_MAP_FAILED;
+    }
+    return result;
+}
+
+CUresult serve_fnReserve(struct session *session, const struct wire_fnReserve *in)
+{
+    if (!in_reserve_part(session->window, in->address, in->size) ||
+        session->reservations.count >= SESSION_RESERVATIONS_MAX) {
+        session_complain(session, "fnReserve: no place for %llu bytes at %#llx",
+                         (unsigned long long)in->size, (unsigned long long)in->address);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (ranges_add(&session->reservations, in->address, in->size, session))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = reserve(in->address, in->size);
+    if (result != CUDA_SUCCESS)
+        ranges_remove(&session->reservations, in->address, NULL);
+    return result;
+}
+
+static bool has_mapping(const struct session *session, const struct range *range)
+{
+    const struct range *next = ranges_next(&session->mappings, range->start);
+
+    return next && next->start - range->start < range->size;
+}
+
+CUresult serve_fnUnreserve(struct session *session, const struct wire_fnUnreserve *in)
+{
+    const struct range *range = ranges_find(&session->reservations, in->address);
+
+    if (!range || range->start != in->address || has_mapping(session, range)) {
+        session_complain(session, "fnUnreserve: no empty reservation begins at %#llx",
+                         (unsigned long long)in->address);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct range removed = *range;
+    ranges_remove(&session->reservations, removed.start, NULL);
+    return driver.cuMemAddressFree(removed.start, removed.size);
+}
+
+/* ---- physical memory ---- */
+
+static void allocation_end(struct session *session, struct allocation *allocation)
+{
+    driver.cuMemRelease(allocation->driver);
+    if (allocation->size)
+        memory_refund(session, allocation->device, allocation->size);
+    session->allocations--;
+    free(allocation);
+}
+
+static CUresult allocation_enter(struct session *session, uint64_t handle,
+                                 const struct allocation *like)
+{
+    struct allocation *allocation = NULL;
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (session->allocations < SESSION_ALLOCATIONS_MAX)
+        allocation = malloc(sizeof(*allocation));
+    if (!allocation)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *allocation = *like;
+    result = session_put(session, WIRE_ALLOCATION, handle, allocation);
+    if (result != CUDA_SUCCESS) {
+        free(allocation);
+        return result;
+    }
+    session->allocations++;
+    return CUDA_SUCCESS;
+}
+
+static CUresult allocation_create(struct session *session, const struct device *device,
+                                  const struct wire_cuMemCreate *in)
+{
+    struct allocation allocation = {.device = (unsigned)device->ordinal, .size = in->size};
+    CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = (CUmemAllocationHandleType)in->handle_types,
+        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
+    };
+    CUresult result = session_enter(session, device);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuMemCreate(&allocation.driver, in->size, &prop, 0);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = allocation_enter(session, in->handle, &allocation);
+    if (result != CUDA_SUCCESS)
+        driver.cuMemRelease(allocation.driver);
+    return result;
+}
+
+CUresult serve_cuMemCreate(struct session *session, const struct wire_cuMemCreate *in)
+{
+    const struct device *device = session_find_device(session, "cuMemCreate", in->device);
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (!in->size || in->size % device->record.granularity ||
+        in->handle_types & ~(uint32_t)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!memory_charge(session, in->device, in->size))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = allocation_create(session, device, in);
+    if (result != CUDA_SUCCESS)
+        memory_refund(session, in->device, in->size);
+    return result;
+}
+
+CUresult serve_cuMemRelease(struct session *session, const struct wire_cuMemRelease *in,
+                            struct allocation *handle)
+{
+    session_remove(session, WIRE_ALLOCATION, in->handle);
+    handle->released = true;
+    if (!handle->mappings)
+        allocation_end(session, handle);
+    return CUDA_SUCCESS;
+}
+
+CUresult serve_cuMemExportToShareableHandle(struct session *session,
+                                            const struct wire_cuMemExportToShareableHandle *in,
+                                            struct allocation *handle)
+{
+    struct socket_message message = {.kind = SOCKET_ALLOCATION, .value = in->handle};
+    _cleanup_fd_ int fd = -1;
+    CUresult result = driver.cuMemExportToShareableHandle(
+        &fd, handle->driver, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    return sock_send(session->socket, &message, sizeof(message), &fd, 1)
+               ? CUDA_ERROR_MPS_RPC_FAILURE
+               : CUDA_SUCCESS;
+}
+
+/* Drivers export memory as a character device of theirs, or as a sealed memory file. Anything else
+ * is not shown to them. */
+static bool could_be_memory(int fd)
+{
+    struct stat status;
+
+    if (fstat(fd, &status))
+        return false;
+    return S_ISCHR(status.st_mode) || !shm_check(fd, 1);
+}
+
+static CUresult import(struct session *session, int fd, struct allocation *ret_allocation)
+{
+    CUmemAllocationProp prop = {0};
+    CUresult result = session_enter(session, &session->server->devices.device[0]);
+
+    if (result == CUDA_SUCCESS)
+        result =
+            driver.cuMemImportFromShareableHandle(&ret_allocation->driver, (void *)(uintptr_t)fd,
+                                                  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver.cuMemGetAllocationPropertiesFromHandle(&prop, ret_allocation->driver);
+    if (result == CUDA_SUCCESS && (prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+                                   (unsigned)prop.location.id >= session->server->devices.count))
+        result = CUDA_ERROR_NOT_SUPPORTED;
+    if (result != CUDA_SUCCESS)
+        driver.cuMemRelease(ret_allocation->driver);
+    ret_allocation->device = (unsigned)prop.location.id;
+    return result;
+}
+
+CUresult serve_cuMemImportFromShareableHandle(struct session *session,
+                                              const struct wire_cuMemImportFromShareableHandle *in,
+                                              struct wire_cuMemImportFromShareableHandle_reply *ret)
+{
+    struct allocation allocation = {0};
+    _cleanup_fd_ int fd = -1;
+    CUresult result = blob_take_fd(session, in->blob, &fd);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!could_be_memory(fd)) {
+        session_complain(session, "cuMemImportFromShareableHandle: the descriptor is no memory");
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    result = import(session, fd, &allocation);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = allocation_enter(session, in->handle, &allocation);
+    if (result != CUDA_SUCCESS)
+        driver.cuMemRelease(allocation.driver);
+    ret->device = allocation.device;
+    return result;
+}
+
+/* ---- mappings ---- */
+
+static bool in_reservation(const struct session *session, uint64_t address, uint64_t size)
+{
+    const struct range *range = ranges_find(&session->reservations, address);
+
+    return size && range && size <= range->size - (address - range->start);
+}
+
+static bool charge_mapping(struct session *session, const struct mapping *mapping)
+{
+    return mapping->allocation->size ||
+           memory_charge(session, mapping->allocation->device, mapping->size);
+}
+
+static void refund_mapping(struct session *session, const struct mapping *mapping)
+{
+    if (!mapping->allocation->size)
+        memory_refund(session, mapping->allocation->device, mapping->size);
+}
+
+static CUresult map(struct session *session, const struct mapping *like)
+{
+    struct mapping *mapping = NULL;
+
+    if (session->mappings.count < SESSION_GRANULES_MAX)
+        mapping = malloc(sizeof(*mapping));
+    if (!mapping)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *mapping = *like;
+    if (ranges_add(&session->mappings, mapping->address, mapping->size, mapping)) {
+        free(mapping);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult result =
+        driver.cuMemMap(mapping->address, mapping->size, 0, mapping->allocation->driver, 0);
+    if (result != CUDA_SUCCESS) {
+        ranges_remove(&session->mappings, mapping->address, NULL);
+        free(mapping);
+    }
+    return result;
+}
+
+CUresult serve_cuMemMap(struct session *session, const struct wire_cuMemMap *in,
+                        struct allocation *handle)
+{
+    struct mapping mapping = {.address = in->ptr, .size = in->size, .allocation = handle};
+
+    if (!in_reservation(session, in->ptr, in->size)) {
+        session_complain(session, "cuMemMap: %llu bytes at %#llx are not in one reservation",
+                         (unsigned long long)in->size, (unsigned long long)in->ptr);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!charge_mapping(session, &mapping))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = map(session, &mapping);
+    if (result != CUDA_SUCCESS)
+        refund_mapping(session, &mapping);
+    else
+        handle->mappings++;
+    return result;
+}
+
+/* Whether [address, address + size) is exactly one or more whole mappings. */
+static bool is_whole(const struct session *session, uint64_t address, uint64_t size)
+{
+    uint64_t end;
+
+    if (!size || __builtin_add_overflow(address, size, &end))
+        return false;
+    while (address < end) {
+        const struct range *range = ranges_find(&session->mappings, address);
+        if (!range || range->start != address || range->size > end - address)
+            return false;
+        address += range->size;
+    }
+    return true;
+}
+
+static void unmap(struct session *session, struct mapping *mapping)
+{
+    struct allocation *allocation = mapping->allocation;
+
+    if (mapping->readers)
+        memory_forbid(session, mapping->address);
+    ranges_remove(&session->mappings, mapping->address, NULL);
+    driver.cuMemUnmap(mapping->address, mapping->size);
+    refund_mapping(session, mapping);
+    free(mapping);
+    if (--allocation->mappings == 0 && allocation->released)
+        allocation_end(session, allocation);
+}
+
+CUresult serve_cuMemUnmap(struct session *session, const struct wire_cuMemUnmap *in)
+{
+    if (!is_whole(session, in->ptr, in->size)) {
+        session_complain(session, "cuMemUnmap: %llu bytes at %#llx are not whole mappings",
+                         (unsigned long long)in->size, (unsigned long long)in->ptr);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (uint64_t at = in->ptr; at < in->ptr + in->size;) {
+        struct mapping *mapping = ranges_find(&session->mappings, at)->value;
+        at += mapping->size;
+        unmap(session, mapping);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* The first device that may read makes copies possible, and the last one ends that. */
+static CUresult set_reader(struct session *session, struct mapping *mapping, unsigned device,
+                           bool may)
+{
+    uint64_t readers = mapping->readers & ~(1ull << device);
+    const struct granule extent = {.kind = GRANULE_MAPPED,
+                                   .part = mapping->allocation->device,
+                                   .address = mapping->address,
+                                   .size = mapping->size,
+                                   .fd = -1};
+    CUresult result = CUDA_SUCCESS;
+
+    if (may)
+        readers |= 1ull << device;
+    if (readers && !mapping->readers)
+        result = memory_allow(session, &extent);
+    if (!readers && mapping->readers)
+        memory_forbid(session, mapping->address);
+    if (result == CUDA_SUCCESS)
+        mapping->readers = readers;
+    return result;
+}
+
+CUresult serve_cuMemSetAccess(struct session *session, const struct wire_cuMemSetAccess *in)
+{
+    const struct device *device = session_find_device(session, "cuMemSetAccess", in->device);
+    CUmemAccessDesc access = {.flags = (CUmemAccess_flags)in->flags};
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (!is_whole(session, in->ptr, in->size))
+        return CUDA_ERROR_INVALID_VALUE;
+    access.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal};
+    CUresult result = driver.cuMemSetAccess(in->ptr, in->size, &access, 1);
+    for (uint64_t at = in->ptr; result == CUDA_SUCCESS && at < in->ptr + in->size;) {
+        struct mapping *mapping = ranges_find(&session->mappings, at)->value;
+        at += mapping->size;
+        result =
+            set_reader(session, mapping, in->device, in->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    }
+    return result;
+}
+
+/* ---- the end of a session ---- */
+
+static void release_unmapped(void *context, uint64_t handle, void *object)
+{
+    struct session *session = context;
+
+    if (handle_type(handle) != WIRE_ALLOCATION)
+        return;
+    session_remove(session, WIRE_ALLOCATION, handle);
+    allocation_end(session, object);
+}
+
+void vmm_release_all(struct session *session)
+{
+    const struct range *range;
+
+    while ((range = ranges_next(&session->mappings, 0)))
+        unmap(session, range->value);
+    handles_for_each(&session->objects, release_unmapped, session);
+    while ((range = ranges_next(&session->reservations, 0))) {
+        struct range removed = *range;
+        ranges_remove(&session->reservations, removed.start, NULL);
+        driver.cuMemAddressFree(removed.start, removed.size);
+    }
+    ranges_fini(&session->mappings);
+    ranges_fini(&session->reservations);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Virtual memory management for clients: reservations, physical memory, and mappings of the one in
+ * the other, all inside the client's own window.
+ */
+#pragma once
+
+#include "session.h"
+
+/* Unmaps, releases and unreserves everything. The client's work is done. */
+void vmm_release_all(struct session *session);
