@@ -190,6 +190,8 @@ CUresult soft_cuCtxSetLimit(CUlimit limit, size_t value)
 
     if (!result)
         context->limits[limit] = value;
+    if (!result && limit == CU_LIMIT_MALLOC_HEAP_SIZE)
+        sg_space_set_heap_limit(context->space, value);
     return result;
 }
 

@@ -92,6 +92,10 @@ int sg_space_add(struct sg_space *space, uint64_t base, uint64_t size, unsigned 
     return ranges_add(&space->ranges, base, size, space);
 }
 
+void sg_space_set_heap_limit(struct sg_space *space, uint64_t bytes)
+{
+}
+
 int sg_space_remove(struct sg_space *space, uint64_t base)
 {
     return ranges_remove(&space->ranges, base, NULL);
