@@ -4,7 +4,8 @@
 
 #define SIDE_2D(copy, side)                                                                       \
     .type = (copy)->side##MemoryType, .host = (copy)->side##Host, .device = (copy)->side##Device, \
-    .x = (copy)->side##XInBytes, .y = (copy)->side##Y, .pitch = (copy)->side##Pitch
+    .array = (copy)->side##Array, .x = (copy)->side##XInBytes, .y = (copy)->side##Y,              \
+    .pitch = (copy)->side##Pitch
 
 #define SIDE_3D(copy, side) \
     SIDE_2D(copy, side), .z = (copy)->side##Z, .height = (copy)->side##Height

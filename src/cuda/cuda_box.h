@@ -8,6 +8,7 @@ struct cuda_box_side {
     CUmemorytype type;
     const void *host;   /* meant where type is CU_MEMORYTYPE_HOST */
     CUdeviceptr device; /* meant where it is any other but ARRAY */
+    CUarray array;
     size_t x, y, z;
     size_t pitch, height; /* of a row in bytes, of a slice in rows; 0 = as the box needs */
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "schedule.h"
+#include "soft_array.h"
 #include "soft_memory.h"
 #include "soft_module.h"
 #include "soft_stream.h"
@@ -28,6 +29,8 @@ static struct context *context_new_locked(struct device *device, unsigned flags)
     list_init(&context->events);
     list_init(&context->memory);
     list_init(&context->modules);
+    list_init(&context->arrays);
+    list_init(&context->textures);
     list_init(&context->in_all);
     context->handle = soft_add(SOFT_CONTEXT, context);
     if (!context->handle) {
@@ -110,6 +113,8 @@ static void empty_locked(struct context *context)
     modules_drop_context_locked(context);
     list_for_each_safe(struct event, event, &context->events, in_context)
         event_destroy_locked(event);
+    textures_drop_context_locked(context);
+    arrays_drop_context_locked(context);
     memory_drop_context_locked(context);
     list_for_each_safe(struct stream, stream, &context->streams, in_context)
         stream_destroy_locked(stream);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft_array.h"
 #include "soft_context.h"
 #include "soft_memory.h"
 #include "soft_stream.h"
@@ -153,6 +154,8 @@ static enum side_kind side_kind_locked(const struct box *box, const struct box_s
     struct memory *memory = memory_find_locked(side->address);
     uint64_t size;
 
+    if (place == PLACE_ARRAY)
+        return SIDE_DEVICE;
     if (!side_extent(box, side, &size) || side->address == 0)
         return SIDE_BAD;
     if (!memory)
@@ -162,22 +165,38 @@ static enum side_kind side_kind_locked(const struct box *box, const struct box_s
     return memory_is_host(memory) ? SIDE_KNOWN_HOST : SIDE_DEVICE;
 }
 
+/* The box with the sides that are arrays put where their memory is. */
+static CUresult find_arrays_locked(const struct copy_request *request, struct box *box)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    if (request->to == PLACE_ARRAY)
+        result = array_side_locked(request->to_part.array, request->to_part.at, box, &box->to);
+    if (!result && request->from == PLACE_ARRAY)
+        result =
+            array_side_locked(request->from_part.array, request->from_part.at, box, &box->from);
+    return result;
+}
+
 static CUresult copy_submit_locked(const struct copy_request *request)
 {
-    const struct box *box = &request->box;
+    struct box box = request->box;
     struct stream *stream;
     CUresult result = stream_use_locked(request->stream, &stream);
     enum side_kind to, from;
 
-    if (result || box->width == 0 || box->height == 0 || box->depth == 0)
+    if (result || box.width == 0 || box.height == 0 || box.depth == 0)
         return result;
-    to = side_kind_locked(box, &box->to, request->to);
-    from = side_kind_locked(box, &box->from, request->from);
+    result = find_arrays_locked(request, &box);
+    if (result)
+        return result;
+    to = side_kind_locked(&box, &box.to, request->to);
+    from = side_kind_locked(&box, &box.from, request->from);
     if (to == SIDE_BAD || from == SIDE_BAD)
         return CUDA_ERROR_INVALID_VALUE;
     if (to == SIDE_PAGEABLE || (!request->async && (to != SIDE_DEVICE || from != SIDE_DEVICE)))
-        return copy_in_turn_locked(stream, box);
-    return copy_queued_locked(stream, box, from == SIDE_PAGEABLE);
+        return copy_in_turn_locked(stream, &box);
+    return copy_queued_locked(stream, &box, from == SIDE_PAGEABLE);
 }
 
 CUresult copy_submit(const struct copy_request *request)

@@ -89,13 +89,17 @@ CUresult soft_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUd
 }
 
 static CUresult read_side(const struct cuda_box_side *side, const struct box *box,
-                          struct box_side *ret_side, enum box_place *ret_place)
+                          struct box_side *ret_side, enum box_place *ret_place,
+                          struct array_part *ret_part)
 {
     size_t pitch = side->pitch ? side->pitch : box->width;
     size_t rows = side->height ? side->height : box->height;
 
-    if (side->type == CU_MEMORYTYPE_ARRAY)
-        return CUDA_ERROR_NOT_SUPPORTED;
+    if (side->type == CU_MEMORYTYPE_ARRAY) {
+        *ret_part = (struct array_part){side->array, {side->x, side->y, side->z}};
+        *ret_place = PLACE_ARRAY;
+        return CUDA_SUCCESS;
+    }
     if (side->type != CU_MEMORYTYPE_HOST && side->type != CU_MEMORYTYPE_DEVICE &&
         side->type != CU_MEMORYTYPE_UNIFIED)
         return CUDA_ERROR_INVALID_VALUE;
@@ -118,10 +122,12 @@ static CUresult copy_box(const struct cuda_box *box, CUstream stream, bool async
         .stream = stream,
         .async = async,
     };
-    CUresult result = read_side(&box->dst, &request.box, &request.box.to, &request.to);
+    CUresult result = read_side(&box->dst, &request.box, &request.box.to, &request.to,
+                                &request.to_part);
 
     if (!result)
-        result = read_side(&box->src, &request.box, &request.box.from, &request.from);
+        result = read_side(&box->src, &request.box, &request.box.from, &request.from,
+                           &request.from_part);
     return result ? result : copy_submit(&request);
 }
 

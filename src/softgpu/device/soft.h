@@ -33,6 +33,7 @@ enum soft_handle_type {
     SOFT_GRAPH,
     SOFT_GRAPH_NODE,
     SOFT_GRAPH_EXEC,
+    SOFT_ARRAY,
 };
 
 extern pthread_mutex_t soft_lock;

@@ -24,6 +24,8 @@ struct context {
     struct list events;
     struct list memory;
     struct list modules;
+    struct list arrays;
+    struct list textures;
     struct list in_all; /* the active ones */
     unsigned long long next_grid;
     size_t limits[CU_LIMIT_MAX];

@@ -21,11 +21,19 @@ enum box_place {
     PLACE_HOST,    /* the program's own memory, page-locked or not */
     PLACE_DEVICE,  /* must be known to the driver */
     PLACE_UNIFIED, /* whatever the address is */
+    PLACE_ARRAY,
+};
+
+/* Which part of which array, where the place is one. */
+struct array_part {
+    CUarray array;
+    uint64_t at[3]; /* bytes, rows, slices or layers */
 };
 
 struct copy_request {
     struct box box;
     enum box_place to, from;
+    struct array_part to_part, from_part;
     CUstream stream;
     bool async;
 };

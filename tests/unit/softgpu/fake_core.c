@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ranges.h"
+#include "texture.h"
 
 #define MOST_GRIDS 64
 
@@ -104,6 +105,17 @@ int sg_space_remove(struct sg_space *space, uint64_t base)
 bool fake_space_has(uint64_t address)
 {
     return ranges_find(&newest_space->ranges, address);
+}
+
+int sg_space_add_texture(struct sg_space *space, const struct sg_texture *texture,
+                         uint64_t *ret_number)
+{
+    return -ENOMEM;
+}
+
+int sg_space_remove_texture(struct sg_space *space, uint64_t number)
+{
+    return -ENOENT;
 }
 
 struct sg_module *sg_module_load(const char *ptx, size_t size, int sm_target, char *log,
