@@ -73,15 +73,14 @@ struct graph_node {
     void *owner;    /* the backend's */
     /* Of whoever walks through the graph. */
     struct graph_node *next;
-    unsigned mark, number;
+    unsigned cursor, number;
 };
 
 struct graph {
     uint64_t handle;       /* 0 inside an exec */
     struct graph_node *in; /* the child graph node that it belongs to, or NULL */
-    struct list nodes;     /* in the order of their adding; in an exec, dependencies come first */
+    struct list nodes;     /* in the order of their adding */
     unsigned count;
-    unsigned mark;
     bool is_captured_into; /* and so can be neither destroyed nor instantiated */
 };
 

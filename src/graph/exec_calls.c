@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launchable graphs: a copy that the program cannot reach into, and what may still be changed of
+ * it, node by node. How a whole graph is put in place of another is in update.c.
+ */
+#include <stdlib.h>
+
+#include "graph_exec.h"
+
+#define KNOWN_FLAGS                                                                         \
+    (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | \
+     CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
+
+struct graph_exec *graph_exec_get(CUgraphExec handle)
+{
+    return graph_handle_get(GRAPH_HANDLE_EXEC, handle);
+}
+
+static void exec_free(struct graph_exec *exec)
+{
+    if (!exec)
+        return;
+    graph_handle_remove(GRAPH_HANDLE_EXEC, exec->handle);
+    map_fini(&exec->clones);
+    graph_free(exec->graph);
+    free(exec->nodes);
+    free(exec);
+}
+
+static unsigned count_nodes(const struct graph *graph)
+{
+    unsigned count = graph->count;
+
+    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
+    {
+        if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+            count += count_nodes(node->work.child);
+    }
+    return count;
+}
+
+/* The rest of exec->nodes, in order. */
+static CUresult number_nodes(struct graph_exec *exec, const struct graph *graph)
+{
+    _cleanup_free_ struct graph_node **order = calloc(graph->count + 1, sizeof(*order));
+    CUresult result = CUDA_SUCCESS;
+
+    if (!order)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (graph_order(graph, order) != graph->count)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; !result && i < graph->count; i++) {
+        struct graph_node *node = order[i];
+
+        node->index = exec->count++;
+        exec->nodes[node->index] = node;
+        if (map_put(&exec->clones, node->original, node))
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+        else if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+            result = number_nodes(exec, node->work.child);
+    }
+    return result;
+}
+
+static CUresult exec_fill(struct graph_exec *exec, const struct graph *graph)
+{
+    CUresult result = graph_copy(graph, false, &exec->graph);
+
+    if (result)
+        return result;
+    exec->nodes = calloc(count_nodes(exec->graph) + 1, sizeof(struct graph_node *));
+    if (!exec->nodes)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = number_nodes(exec, exec->graph);
+    if (result)
+        return result;
+    exec->handle = graph_handle_add(GRAPH_HANDLE_EXEC, exec);
+    return exec->handle ? graph_backend.exec_create_locked(exec) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult graph_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph,
+                                           unsigned long long flags)
+{
+    GRAPH_LOCKED;
+    const struct graph *graph = graph_get(hGraph);
+
+    if (!graph || !phGraphExec || graph->is_captured_into)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (flags & ~(unsigned long long)KNOWN_FLAGS)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct graph_exec *exec = calloc(1, sizeof(*exec));
+    if (!exec)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    exec->flags = flags;
+    CUresult result = exec_fill(exec, graph);
+    if (result)
+        exec_free(exec);
+    else
+        *phGraphExec = (CUgraphExec)(uintptr_t)exec->handle;
+    return result;
+}
+
+CUresult graph_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
+                                     CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
+{
+    if (phErrorNode)
+        *phErrorNode = NULL;
+    if (logBuffer && bufferSize)
+        logBuffer[0] = 0;
+    return graph_cuGraphInstantiateWithFlags(phGraphExec, hGraph, 0);
+}
+
+CUresult graph_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
+                                  CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
+{
+    return graph_cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
+}
+
+static CUgraphInstantiateResult why(CUresult result)
+{
+    switch (result) {
+    case CUDA_SUCCESS:
+        return CUDA_GRAPH_INSTANTIATE_SUCCESS;
+    case CUDA_ERROR_INVALID_VALUE:
+        return CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+    case CUDA_ERROR_NOT_SUPPORTED:
+        return CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+    default:
+        return CUDA_GRAPH_INSTANTIATE_ERROR;
+    }
+}
+
+CUresult graph_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
+                                            CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+{
+    if (!instantiateParams)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    CUresult result =
+        graph_cuGraphInstantiateWithFlags(phGraphExec, hGraph, instantiateParams->flags);
+
+    instantiateParams->hErrNode_out = NULL;
+    instantiateParams->result_out = why(result);
+    return result;
+}
+
+CUresult graph_cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
+{
+    GRAPH_LOCKED;
+    const struct graph_exec *exec = graph_exec_get(hGraphExec);
+
+    if (!exec || !flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    *flags = exec->flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult graph_cuGraphExecDestroy(CUgraphExec hGraphExec)
+{
+    GRAPH_LOCKED;
+    struct graph_exec *exec = graph_exec_get(hGraphExec);
+
+    if (!exec)
+        return CUDA_ERROR_INVALID_VALUE;
+    graph_backend.exec_destroy_locked(exec);
+    exec_free(exec);
+    return CUDA_SUCCESS;
+}
+
+/* The copy of a node that is still in the graph that the exec was made of. */
+static struct graph_node *clone_of(const struct graph_exec *exec, CUgraphNode handle)
+{
+    const struct graph_node *original = graph_node_get(handle);
+
+    return exec && original ? map_get(&exec->clones, original->handle) : NULL;
+}
+
+CUresult graph_exec_set(struct graph_exec *exec, struct graph_node *node, struct graph_work *work)
+{
+    struct graph_work old = node->work;
+
+    node->work = *work;
+    CUresult result = graph_backend.exec_set_locked(exec, node);
+    if (result) {
+        node->work = old;
+        graph_work_fini(work);
+    } else {
+        graph_work_fini(&old);
+    }
+    return result;
+}
+
+/* Takes the work in any case. A kernel keeps its attributes. */
+static CUresult set(CUgraphExec exec_handle, CUgraphNode handle, struct graph_work *work)
+{
+    struct graph_exec *exec = graph_exec_get(exec_handle);
+    struct graph_node *node = clone_of(exec, handle);
+    CUresult result = CUDA_SUCCESS;
+
+    if (!node || node->work.type != work->type || node->work.context != work->context)
+        result = CUDA_ERROR_INVALID_VALUE;
+    else if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        result = graph_kernel_copy_attributes(&work->kernel, &node->work.kernel);
+    if (!result)
+        return graph_exec_set(exec, node, work);
+    graph_work_fini(work);
+    return result;
+}
+
+CUresult graph_cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                 const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result = nodeParams ? graph_work_kernel(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+
+    return result ? result : set(hGraphExec, hNode, &work);
+}
+
+CUresult graph_cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                              const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result =
+        copyParams ? graph_work_copy_box(copyParams, ctx, &work) : CUDA_ERROR_INVALID_VALUE;
+
+    return result ? result : set(hGraphExec, hNode, &work);
+}
+
+CUresult graph_cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                              const CUDA_MEMSET_NODE_PARAMS *memsetParams,
+                                              CUcontext ctx)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result =
+        memsetParams ? graph_work_fill(memsetParams, ctx, &work) : CUDA_ERROR_INVALID_VALUE;
+
+    return result ? result : set(hGraphExec, hNode, &work);
+}
+
+CUresult graph_cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                            const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result = nodeParams ? graph_work_host(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+
+    return result ? result : set(hGraphExec, hNode, &work);
+}
+
+static CUresult set_event(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type, CUevent event)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result = graph_work_event(type, event, &work);
+
+    return result ? result : set(exec, node, &work);
+}
+
+CUresult graph_cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                  CUevent event)
+{
+    return set_event(hGraphExec, hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+}
+
+CUresult graph_cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                CUevent event)
+{
+    return set_event(hGraphExec, hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+static CUresult set_child(CUgraphExec exec_handle, CUgraphNode handle, CUgraph child)
+{
+    GRAPH_LOCKED;
+    struct graph_exec *exec = graph_exec_get(exec_handle);
+    const struct graph_node *node = clone_of(exec, handle);
+    const struct graph *graph = graph_get(child);
+    CUgraphExecUpdateResultInfo ignored;
+
+    if (!node || node->work.type != CU_GRAPH_NODE_TYPE_GRAPH || !graph)
+        return CUDA_ERROR_INVALID_VALUE;
+    return graph_exec_update(exec, node->work.child, graph, &ignored) ? CUDA_ERROR_INVALID_VALUE
+                                                                      : CUDA_SUCCESS;
+}
+
+CUresult graph_cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                  CUgraph childGraph)
+{
+    return set_child(hGraphExec, hNode, childGraph);
+}
+
+CUresult graph_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                        CUgraphNodeParams *nodeParams)
+{
+    struct graph_work work;
+
+    if (!nodeParams)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        return set_child(hGraphExec, hNode, nodeParams->graph.graph);
+    GRAPH_LOCKED;
+    CUresult result = graph_work_any(nodeParams, &work);
+
+    return result ? result : set(hGraphExec, hNode, &work);
+}
+
+/* Only what does something to memory can be left out. */
+static bool can_be_disabled(const struct graph_node *node)
+{
+    return node->work.type == CU_GRAPH_NODE_TYPE_KERNEL ||
+           node->work.type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+           node->work.type == CU_GRAPH_NODE_TYPE_MEMSET;
+}
+
+CUresult graph_cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                     unsigned int *isEnabled)
+{
+    GRAPH_LOCKED;
+    const struct graph_node *node = clone_of(graph_exec_get(hGraphExec), hNode);
+
+    if (!node || !isEnabled || !can_be_disabled(node))
+        return CUDA_ERROR_INVALID_VALUE;
+    *isEnabled = !node->disabled;
+    return CUDA_SUCCESS;
+}
+
+CUresult graph_cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                     unsigned int isEnabled)
+{
+    GRAPH_LOCKED;
+    struct graph_exec *exec = graph_exec_get(hGraphExec);
+    struct graph_node *node = clone_of(exec, hNode);
+
+    if (!node || !can_be_disabled(node))
+        return CUDA_ERROR_INVALID_VALUE;
+    node->disabled = !isEnabled;
+    return graph_backend.exec_set_locked(exec, node);
+}

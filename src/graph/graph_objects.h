@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The model's own side of graphs: making, copying and taking apart. The owner's lock is held in
+ * all of it.
+ *
+ * What the program can name has handles; the copy inside an exec has none.
+ */
+#pragma once
+
+#include "cleanup.h"
+#include "graph_model.h"
+
+enum graph_handle_type {
+    GRAPH_HANDLE_GRAPH = 0x70, /* apart from the types of the owners' tables */
+    GRAPH_HANDLE_NODE,
+    GRAPH_HANDLE_EXEC,
+};
+
+/* Holds the owner's lock to the end of the scope. */
+#define GRAPH_LOCKED _cleanup_mutex_ pthread_mutex_t *graph_held = mutex_hold(graph_backend.lock)
+
+/* 0: no memory. */
+uint64_t graph_handle_add(enum graph_handle_type type, void *object);
+void *graph_handle_get(enum graph_handle_type type, const void *handle);
+void graph_handle_remove(enum graph_handle_type type, uint64_t handle);
+
+static inline struct graph *graph_get(CUgraph handle)
+{
+    return graph_handle_get(GRAPH_HANDLE_GRAPH, handle);
+}
+
+static inline struct graph_node *graph_node_get(CUgraphNode handle)
+{
+    return graph_handle_get(GRAPH_HANDLE_NODE, handle);
+}
+
+static inline CUgraphNode graph_node_handle(const struct graph_node *node)
+{
+    return (CUgraphNode)(uintptr_t)node->handle;
+}
+
+/* `named`: with handles, for the program. NULL: no memory. */
+struct graph *graph_new(bool named);
+void graph_free(struct graph *graph);
+CUresult graph_copy(const struct graph *graph, bool named, struct graph **ret_graph);
+/* Dependencies first: how many nodes that are. Those that are missing are in a circle, or behind
+ * one. `ret_order` has room for all of them. */
+unsigned graph_order(const struct graph *graph, struct graph_node **ret_order);
+
+/* The node takes the work over, unless this fails. */
+CUresult graph_add(struct graph *graph, bool named, struct graph_work *work,
+                   struct graph_node **ret_node);
+void graph_remove(struct graph_node *node);
+/* `to` depends on `from`. INVALID_VALUE: it does already. */
+CUresult graph_connect(struct graph_node *from, struct graph_node *to, const CUgraphEdgeData *data);
+/* The edge, or NULL; and taking it out. */
+const struct graph_edge *graph_edge_find(const struct graph_node *from,
+                                         const struct graph_node *to);
+void graph_disconnect(struct graph_node *from, struct graph_node *to);
+
+/* Copies of what a caller gave, checked by the owner. */
+CUresult graph_work_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct graph_work *ret_work);
+CUresult graph_work_copy_box(const CUDA_MEMCPY3D *copy, CUcontext context,
+                             struct graph_work *ret_work);
+CUresult graph_work_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
+                         struct graph_work *ret_work);
+CUresult graph_work_host(const CUDA_HOST_NODE_PARAMS *host, struct graph_work *ret_work);
+CUresult graph_work_child(const struct graph *child, struct graph_work *ret_work);
+CUresult graph_work_event(CUgraphNodeType type, CUevent event, struct graph_work *ret_work);
+/* Of any kind; what there is not is CUDA_ERROR_NOT_SUPPORTED. */
+CUresult graph_work_any(const CUgraphNodeParams *params, struct graph_work *ret_work);
+
+CUresult graph_work_copy(const struct graph_work *work, bool named, struct graph_work *ret_copy);
+void graph_work_fini(struct graph_work *work);
+
+CUDA_KERNEL_NODE_PARAMS graph_kernel_params(const struct graph_work *work);
+CUresult graph_kernel_set_attribute(struct graph_kernel *kernel, CUlaunchAttributeID id,
+                                    const CUlaunchAttributeValue *value);
+CUresult graph_kernel_copy_attributes(struct graph_kernel *to, const struct graph_kernel *from);

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls about nodes: each kind is added, asked about and changed. How a kind's own parameters
+ * become work is in work.c; what remains is the same for all of them.
+ */
+#include <stdlib.h>
+
+#include "graph_objects.h"
+
+static bool are_of_graph(const struct graph *graph, const CUgraphNode *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct graph_node *node = nodes ? graph_node_get(nodes[i]) : NULL;
+
+        if (!node || node->graph != graph)
+            return false;
+    }
+    return true;
+}
+
+/* Takes the work in any case. */
+static CUresult add(CUgraphNode *ret_handle, CUgraph handle, const CUgraphNode *dependencies,
+                    const CUgraphEdgeData *data, size_t count, struct graph_work *work)
+{
+    struct graph *graph = graph_get(handle);
+    struct graph_node *node;
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+    if (graph && ret_handle && are_of_graph(graph, dependencies, count))
+        result = graph_add(graph, true, work, &node);
+    if (result) {
+        graph_work_fini(work);
+        return result;
+    }
+    for (size_t i = 0; !result && i < count; i++)
+        result = graph_connect(graph_node_get(dependencies[i]), node, data ? &data[i] : NULL);
+    if (result)
+        graph_remove(node);
+    else
+        *ret_handle = graph_node_handle(node);
+    return result;
+}
+
+static struct graph_node *node_of(CUgraphNode handle, CUgraphNodeType type)
+{
+    struct graph_node *node = graph_node_get(handle);
+
+    return node && node->work.type == type ? node : NULL;
+}
+
+/* Takes the work in any case. Attributes stay: they have calls of their own. */
+static CUresult set(CUgraphNode handle, struct graph_work *work)
+{
+    struct graph_node *node = node_of(handle, work->type);
+    CUresult result = node ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+
+    if (node && work->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        result = graph_kernel_copy_attributes(&work->kernel, &node->work.kernel);
+    if (result) {
+        graph_work_fini(work);
+        return result;
+    }
+    graph_work_fini(&node->work);
+    node->work = *work;
+    if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        work->child->in = node;
+    return CUDA_SUCCESS;
+}
+
+static CUDA_KERNEL_NODE_PARAMS newer(const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+{
+    return (CUDA_KERNEL_NODE_PARAMS){
+        .func = params->func,
+        .gridDimX = params->gridDimX,
+        .gridDimY = params->gridDimY,
+        .gridDimZ = params->gridDimZ,
+        .blockDimX = params->blockDimX,
+        .blockDimY = params->blockDimY,
+        .blockDimZ = params->blockDimZ,
+        .sharedMemBytes = params->sharedMemBytes,
+        .kernelParams = params->kernelParams,
+        .extra = params->extra,
+    };
+}
+
+CUresult graph_cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                       const CUgraphNode *dependencies, size_t numDependencies,
+                                       const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result = nodeParams ? graph_work_kernel(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+
+    return result ? result : add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+}
+
+CUresult graph_cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                    const CUgraphNode *dependencies, size_t numDependencies,
+                                    const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+    if (!nodeParams)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    const CUDA_KERNEL_NODE_PARAMS params = newer(nodeParams);
+
+    return graph_cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies,
+                                         &params);
+}
+
+CUresult graph_cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+    GRAPH_LOCKED;
+    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_KERNEL);
+
+    if (!node || !nodeParams)
+        return CUDA_ERROR_INVALID_VALUE;
+    *nodeParams = graph_kernel_params(&node->work);
+    return CUDA_SUCCESS;
+}
+
+CUresult graph_cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+    CUDA_KERNEL_NODE_PARAMS params;
+    CUresult result =
+        nodeParams ? graph_cuGraphKernelNodeGetParams_v2(hNode, &params) : CUDA_ERROR_INVALID_VALUE;
+
+    if (result)
+        return result;
+    *nodeParams = (CUDA_KERNEL_NODE_PARAMS_v1){
+        .func = params.func ? params.func : (CUfunction)params.kern,
+        .gridDimX = params.gridDimX,
+        .gridDimY = params.gridDimY,
+        .gridDimZ = params.gridDimZ,
+        .blockDimX = params.blockDimX,
+        .blockDimY = params.blockDimY,
+        .blockDimZ = params.blockDimZ,
+        .sharedMemBytes = params.sharedMemBytes,
+        .kernelParams = params.kernelParams,
+    };
+    return CUDA_SUCCESS;
+}
+
+CUresult graph_cuGraphKernelNodeSetParams_v2(CUgraphNode hNode,
+                                             const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result = nodeParams ? graph_work_kernel(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+
+    return result ? result : set(hNode, &work);
+}
+
+CUresult graph_cuGraphKernelNodeSetParams(CUgraphNode hNode,
+                                          const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+    if (!nodeParams)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    const CUDA_KERNEL_NODE_PARAMS params = newer(nodeParams);
+
+    return graph_cuGraphKernelNodeSetParams_v2(hNode, &params);
+}
+
+CUresult graph_cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                              const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+    if (!nodeParams)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    const CUDA_KERNEL_NODE_PARAMS params = newer(nodeParams);
+
+    return graph_cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode, &params);
+}
+
+CUresult graph_cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                    const CUgraphNode *dependencies, size_t numDependencies,
+                                    const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result =
+        copyParams ? graph_work_copy_box(copyParams, ctx, &work) : CUDA_ERROR_INVALID_VALUE;
+
+    return result ? result : add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+}
+
+CUresult graph_cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
+{
+    GRAPH_LOCKED;
+    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_MEMCPY);
+
+    if (!node || !nodeParams)
+        return CUDA_ERROR_INVALID_VALUE;
+    *nodeParams = node->work.copy;
+    return CUDA_SUCCESS;
+}
+
+CUresult graph_cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams)
+{
+    GRAPH_LOCKED;
+    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_MEMCPY);
+    struct graph_work work;
+
+    if (!node || !nodeParams)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_copy_box(nodeParams, node->work.context, &work);
+
+    return result ? result : set(hNode, &work);
+}
+
+CUresult graph_cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                    const CUgraphNode *dependencies, size_t numDependencies,
+                                    const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result =
+        memsetParams ? graph_work_fill(memsetParams, ctx, &work) : CUDA_ERROR_INVALID_VALUE;
+
+    return result ? result : add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+}
+
+CUresult graph_cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams)
+{
+    GRAPH_LOCKED;
+    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_MEMSET);
+
+    if (!node || !nodeParams)
+        return CUDA_ERROR_INVALID_VALUE;
+    *nodeParams = node->work.fill;
+    return CUDA_SUCCESS;
+}
+
+CUresult graph_cuGraphMemsetNodeSetParams(CUgraphNode hNode,
+                                          const CUDA_MEMSET_NODE_PARAMS *nodeParams)
+{
+    GRAPH_LOCKED;
+    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_MEMSET);
+    struct graph_work work;
+
+    if (!node || !nodeParams)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_fill(nodeParams, node->work.context, &work);
+
+    return result ? result : set(hNode, &work);
+}
+
+CUresult graph_cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                  const CUgraphNode *dependencies, size_t numDependencies,
+                                  const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result = nodeParams ? graph_work_host(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+
+    return result ? result : add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+}
+
+CUresult graph_cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+    GRAPH_LOCKED;
+    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_HOST);
+
+    if (!node || !nodeParams)
+        return CUDA_ERROR_INVALID_VALUE;
+    *nodeParams = node->work.host;
+    return CUDA_SUCCESS;
+}
+
+CUresult graph_cuGraphHostNodeSetParams(CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result = nodeParams ? graph_work_host(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+
+    return result ? result : set(hNode, &work);
+}
+
+CUresult graph_cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                        const CUgraphNode *dependencies, size_t numDependencies,
+                                        CUgraph childGraph)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result = graph_work_child(graph_get(childGraph), &work);
+
+    return result ? result : add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+}
+
+CUresult graph_cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
+{
+    GRAPH_LOCKED;
+    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_GRAPH);
+
+    if (!node || !phGraph)
+        return CUDA_ERROR_INVALID_VALUE;
+    *phGraph = (CUgraph)(uintptr_t)node->work.child->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult graph_cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                   const CUgraphNode *dependencies, size_t numDependencies)
+{
+    GRAPH_LOCKED;
+    struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
+
+    return add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+}
+
+static CUresult add_event(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *dependencies,
+                          size_t count, CUgraphNodeType type, CUevent event)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result = graph_work_event(type, event, &work);
+
+    return result ? result : add(ret_node, graph, dependencies, NULL, count, &work);
+}
+
+static CUresult get_event(CUgraphNode handle, CUgraphNodeType type, CUevent *ret_event)
+{
+    GRAPH_LOCKED;
+    const struct graph_node *node = node_of(handle, type);
+
+    if (!node || !ret_event)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_event = node->work.event;
+    return CUDA_SUCCESS;
+}
+
+static CUresult set_event(CUgraphNode handle, CUgraphNodeType type, CUevent event)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result = graph_work_event(type, event, &work);
+
+    return result ? result : set(handle, &work);
+}
+
+CUresult graph_cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                         const CUgraphNode *dependencies, size_t numDependencies,
+                                         CUevent event)
+{
+    return add_event(phGraphNode, hGraph, dependencies, numDependencies,
+                     CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+}
+
+CUresult graph_cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
+{
+    return get_event(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event_out);
+}
+
+CUresult graph_cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event)
+{
+    return set_event(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+}
+
+CUresult graph_cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                       const CUgraphNode *dependencies, size_t numDependencies,
+                                       CUevent event)
+{
+    return add_event(phGraphNode, hGraph, dependencies, numDependencies,
+                     CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+CUresult graph_cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
+{
+    return get_event(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event_out);
+}
+
+CUresult graph_cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
+{
+    return set_event(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+CUresult graph_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                 const CUgraphNode *dependencies,
+                                 const CUgraphEdgeData *dependencyData, size_t numDependencies,
+                                 CUgraphNodeParams *nodeParams)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result = nodeParams ? graph_work_any(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+
+    return result ? result
+                  : add(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, &work);
+}
+
+CUresult graph_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                              const CUgraphNode *dependencies, size_t numDependencies,
+                              CUgraphNodeParams *nodeParams)
+{
+    return graph_cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, NULL, numDependencies,
+                                   nodeParams);
+}
+
+CUresult graph_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+    GRAPH_LOCKED;
+    struct graph_work work;
+    CUresult result = nodeParams ? graph_work_any(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+
+    return result ? result : set(hNode, &work);
+}
+
+CUresult graph_cuGraphDestroyNode(CUgraphNode hNode)
+{
+    GRAPH_LOCKED;
+    struct graph_node *node = graph_node_get(hNode);
+
+    if (!node)
+        return CUDA_ERROR_INVALID_VALUE;
+    graph_remove(node);
+    return CUDA_SUCCESS;
+}
+
+CUresult graph_cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
+{
+    GRAPH_LOCKED;
+    const struct graph_node *node = graph_node_get(hNode);
+
+    if (!node || !type)
+        return CUDA_ERROR_INVALID_VALUE;
+    *type = node->work.type;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs and nodes as objects. A node is in its graph's list and in the edges of its neighbours;
+ * each edge is there twice, once at either end.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph_objects.h"
+#include "handles.h"
+
+static struct handles objects;
+
+uint64_t graph_handle_add(enum graph_handle_type type, void *object)
+{
+    if (!objects.chunks && handles_init(&objects, HANDLE_INDEX_MAX))
+        return 0;
+    return handles_add(&objects, type, object);
+}
+
+void *graph_handle_get(enum graph_handle_type type, const void *handle)
+{
+    return objects.chunks ? handles_get(&objects, type, (uintptr_t)handle) : NULL;
+}
+
+void graph_handle_remove(enum graph_handle_type type, uint64_t handle)
+{
+    if (handle)
+        handles_remove(&objects, type, handle);
+}
+
+struct graph *graph_new(bool named)
+{
+    struct graph *graph = calloc(1, sizeof(*graph));
+
+    if (!graph)
+        return NULL;
+    list_init(&graph->nodes);
+    if (named && !(graph->handle = graph_handle_add(GRAPH_HANDLE_GRAPH, graph))) {
+        free(graph);
+        return NULL;
+    }
+    return graph;
+}
+
+void graph_free(struct graph *graph)
+{
+    if (!graph)
+        return;
+    graph_handle_remove(GRAPH_HANDLE_GRAPH, graph->handle);
+    list_for_each_safe(struct graph_node, node, &graph->nodes, in_graph)
+    {
+        node->dependencies.count = node->dependents.count = 0; /* all of them go */
+        graph_remove(node);
+    }
+    free(graph);
+}
+
+CUresult graph_add(struct graph *graph, bool named, struct graph_work *work,
+                   struct graph_node **ret_node)
+{
+    struct graph_node *node = calloc(1, sizeof(*node));
+
+    if (!node)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (named && !(node->handle = graph_handle_add(GRAPH_HANDLE_NODE, node))) {
+        free(node);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    node->graph = graph;
+    node->work = *work;
+    if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        work->child->in = node;
+    list_append(&graph->nodes, &node->in_graph);
+    graph->count++;
+    *ret_node = node;
+    return CUDA_SUCCESS;
+}
+
+static void edges_remove(struct graph_edges *edges, const struct graph_node *node)
+{
+    unsigned i = 0;
+
+    while (i < edges->count && edges->edges[i].node != node)
+        i++;
+    if (i == edges->count)
+        return;
+    edges->count--;
+    memmove(&edges->edges[i], &edges->edges[i + 1], (edges->count - i) * sizeof(*edges->edges));
+}
+
+static bool edges_reserve(struct graph_edges *edges)
+{
+    unsigned capacity = edges->capacity ? edges->capacity * 2 : 2;
+
+    if (edges->count < edges->capacity)
+        return true;
+    struct graph_edge *grown = realloc(edges->edges, capacity * sizeof(*grown));
+    if (!grown)
+        return false;
+    edges->edges = grown;
+    edges->capacity = capacity;
+    return true;
+}
+
+static void edges_append(struct graph_edges *edges, struct graph_node *node,
+                         const CUgraphEdgeData *data)
+{
+    struct graph_edge edge = {.node = node};
+
+    if (data)
+        edge.data = *data;
+    edges->edges[edges->count++] = edge;
+}
+
+const struct graph_edge *graph_edge_find(const struct graph_node *from, const struct graph_node *to)
+{
+    for (unsigned i = 0; i < to->dependencies.count; i++) {
+        if (to->dependencies.edges[i].node == from)
+            return &to->dependencies.edges[i];
+    }
+    return NULL;
+}
+
+CUresult graph_connect(struct graph_node *from, struct graph_node *to, const CUgraphEdgeData *data)
+{
+    if (from == to || graph_edge_find(from, to))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!edges_reserve(&from->dependents) || !edges_reserve(&to->dependencies))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    edges_append(&from->dependents, to, data);
+    edges_append(&to->dependencies, from, data);
+    return CUDA_SUCCESS;
+}
+
+void graph_disconnect(struct graph_node *from, struct graph_node *to)
+{
+    edges_remove(&from->dependents, to);
+    edges_remove(&to->dependencies, from);
+}
+
+void graph_remove(struct graph_node *node)
+{
+    for (unsigned i = 0; i < node->dependencies.count; i++)
+        edges_remove(&node->dependencies.edges[i].node->dependents, node);
+    for (unsigned i = 0; i < node->dependents.count; i++)
+        edges_remove(&node->dependents.edges[i].node->dependencies, node);
+    graph_handle_remove(GRAPH_HANDLE_NODE, node->handle);
+    list_remove(&node->in_graph);
+    node->graph->count--;
+    free(node->dependencies.edges);
+    free(node->dependents.edges);
+    graph_work_fini(&node->work);
+    free(node);
+}
+
+static CUresult copy_node(struct graph_node *node, struct graph *to, bool named,
+                          struct graph_node **ret_copy)
+{
+    struct graph_work work;
+    CUresult result = graph_work_copy(&node->work, named, &work);
+
+    if (result)
+        return result;
+    result = graph_add(to, named, &work, ret_copy);
+    if (result) {
+        graph_work_fini(&work);
+        return result;
+    }
+    (*ret_copy)->original = node->handle;
+    (*ret_copy)->disabled = node->disabled;
+    return CUDA_SUCCESS;
+}
+
+/* The copies find each other by the numbers of their originals. */
+static CUresult copy_edges(const struct graph *graph, struct graph_node **copies)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
+    {
+        for (unsigned i = 0; !result && i < node->dependencies.count; i++) {
+            const struct graph_edge *edge = &node->dependencies.edges[i];
+
+            result = graph_connect(copies[edge->node->number], copies[node->number], &edge->data);
+        }
+    }
+    return result;
+}
+
+CUresult graph_copy(const struct graph *graph, bool named, struct graph **ret_graph)
+{
+    _cleanup_free_ struct graph_node **copies = calloc(graph->count + 1, sizeof(*copies));
+    struct graph *copy = copies ? graph_new(named) : NULL;
+    CUresult result = copy ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    unsigned number = 0;
+
+    if (result)
+        return result;
+    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
+    {
+        node->number = number++;
+        if (!result)
+            result = copy_node(node, copy, named, &copies[node->number]);
+    }
+    if (!result)
+        result = copy_edges(graph, copies);
+    if (result)
+        graph_free(copy);
+    else
+        *ret_graph = copy;
+    return result;
+}
+
+unsigned graph_order(const struct graph *graph, struct graph_node **ret_order)
+{
+    unsigned count = 0;
+
+    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
+    {
+        node->number = node->dependencies.count;
+        if (node->number == 0)
+            ret_order[count++] = node;
+    }
+    for (unsigned done = 0; done < count; done++) {
+        const struct graph_edges *dependents = &ret_order[done]->dependents;
+
+        for (unsigned i = 0; i < dependents->count; i++) {
+            if (--dependents->edges[i].node->number == 0)
+                ret_order[count++] = dependents->edges[i].node;
+        }
+    }
+    return count;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A launchable graph learns from another graph of the same shape. Nodes have no names, so they are
+ * paired by the way one comes to them: from the nodes on which nothing depends, in the order of
+ * their adding, back over dependencies in the order of theirs. Programs that build or capture a
+ * graph twice in the same way get the pairs that they expect.
+ */
+#include <stdlib.h>
+
+#include "graph_exec.h"
+
+struct pair {
+    struct graph_node *mine;
+    const struct graph_node *theirs;
+    struct graph_work work; /* a copy of theirs */
+    bool has_work;
+};
+
+struct pairs {
+    struct pair *pairs;
+    unsigned count, capacity;
+    CUgraphExecUpdateResultInfo info;
+};
+
+/* Numbers all that can be come to from `node`, dependencies first. */
+static unsigned walk(struct graph_node *node, struct graph_node **order, unsigned count)
+{
+    node->next = NULL;
+    node->cursor = 1;
+    while (node) {
+        struct graph_node *to = node->cursor <= node->dependencies.count
+                                    ? node->dependencies.edges[node->cursor - 1].node
+                                    : NULL;
+
+        node->cursor++;
+        if (!to) {
+            node->number = count;
+            order[count++] = node;
+            node = node->next;
+        } else if (to->cursor == 0) {
+            to->next = node;
+            to->cursor = 1;
+            node = to;
+        }
+    }
+    return count;
+}
+
+/* NULL: no memory. A graph of circles alone has no end to begin at; its nodes are left out. */
+static struct graph_node **find_order(const struct graph *graph, unsigned *ret_count)
+{
+    struct graph_node **order = calloc(graph->count + 1, sizeof(*order));
+    unsigned count = 0;
+
+    if (!order)
+        return NULL;
+    list_for_each(struct graph_node, node, &graph->nodes, in_graph) node->cursor = 0;
+    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
+    {
+        if (node->dependents.count == 0)
+            count = walk(node, order, count);
+    }
+    *ret_count = count;
+    return order;
+}
+
+static CUresult fail(struct pairs *pairs, CUgraphExecUpdateResult why,
+                     const struct graph_node *node, const struct graph_node *from)
+{
+    pairs->info.result = why;
+    pairs->info.errorNode = node ? graph_node_handle(node) : NULL;
+    pairs->info.errorFromNode = from ? graph_node_handle(from) : NULL;
+    return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+}
+
+static CUresult compare(struct pairs *pairs, const struct graph_node *mine,
+                        const struct graph_node *theirs)
+{
+    if (mine->work.type != theirs->work.type)
+        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, theirs, NULL);
+    if (mine->dependencies.count != theirs->dependencies.count)
+        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, theirs, NULL);
+    for (unsigned i = 0; i < mine->dependencies.count; i++) {
+        const struct graph_node *other = theirs->dependencies.edges[i].node;
+
+        if (mine->dependencies.edges[i].node->number != other->number)
+            return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, theirs, other);
+    }
+    if (mine->work.context == theirs->work.context)
+        return CUDA_SUCCESS;
+    return fail(pairs,
+                mine->work.type == CU_GRAPH_NODE_TYPE_KERNEL
+                    ? CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE
+                    : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED,
+                theirs, NULL);
+}
+
+static CUresult remember(struct pairs *pairs, struct graph_node *mine,
+                         const struct graph_node *theirs)
+{
+    if (pairs->count == pairs->capacity) {
+        unsigned capacity = pairs->capacity ? pairs->capacity * 2 : 64;
+        struct pair *grown = realloc(pairs->pairs, capacity * sizeof(*grown));
+
+        if (!grown)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        pairs->pairs = grown;
+        pairs->capacity = capacity;
+    }
+    pairs->pairs[pairs->count++] = (struct pair){.mine = mine, .theirs = theirs};
+    return CUDA_SUCCESS;
+}
+
+static CUresult match(struct pairs *pairs, const struct graph *mine, const struct graph *theirs)
+{
+    unsigned count = 0, other = 0;
+    _cleanup_free_ struct graph_node **my_order = find_order(mine, &count);
+    _cleanup_free_ struct graph_node **their_order = find_order(theirs, &other);
+    CUresult result = CUDA_SUCCESS;
+
+    if (!my_order || !their_order)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (mine->count != theirs->count || count != other)
+        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
+    for (unsigned i = 0; !result && i < count; i++) {
+        result = compare(pairs, my_order[i], their_order[i]);
+        if (!result && my_order[i]->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+            result = match(pairs, my_order[i]->work.child, their_order[i]->work.child);
+        else if (!result)
+            result = remember(pairs, my_order[i], their_order[i]);
+    }
+    return result;
+}
+
+static CUresult copy_works(struct pairs *pairs)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (unsigned i = 0; !result && i < pairs->count; i++) {
+        struct pair *pair = &pairs->pairs[i];
+
+        result = graph_work_copy(&pair->theirs->work, false, &pair->work);
+        pair->has_work = !result;
+    }
+    return result;
+}
+
+static CUresult apply(struct graph_exec *exec, struct pairs *pairs)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (unsigned i = 0; !result && i < pairs->count; i++) {
+        struct pair *pair = &pairs->pairs[i];
+
+        pair->has_work = false;
+        result = graph_exec_set(exec, pair->mine, &pair->work);
+    }
+    return result;
+}
+
+CUresult graph_exec_update(struct graph_exec *exec, const struct graph *mine,
+                           const struct graph *graph, CUgraphExecUpdateResultInfo *ret_info)
+{
+    struct pairs pairs = {0};
+    CUresult result = match(&pairs, mine, graph);
+
+    if (!result)
+        result = copy_works(&pairs);
+    if (!result)
+        result = apply(exec, &pairs);
+    for (unsigned i = 0; i < pairs.count; i++) {
+        if (pairs.pairs[i].has_work)
+            graph_work_fini(&pairs.pairs[i].work);
+    }
+    free(pairs.pairs);
+    if (result && !pairs.info.result)
+        pairs.info.result = CU_GRAPH_EXEC_UPDATE_ERROR;
+    *ret_info = pairs.info;
+    return result;
+}
+
+CUresult graph_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
+                                    CUgraphExecUpdateResultInfo *resultInfo)
+{
+    GRAPH_LOCKED;
+    struct graph_exec *exec = graph_exec_get(hGraphExec);
+    const struct graph *graph = graph_get(hGraph);
+
+    if (!exec || !graph || !resultInfo || graph->is_captured_into)
+        return CUDA_ERROR_INVALID_VALUE;
+    return graph_exec_update(exec, exec->graph, graph, resultInfo);
+}
+
+CUresult graph_cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
+                                 CUgraphNode *hErrorNode_out,
+                                 CUgraphExecUpdateResult *updateResult_out)
+{
+    CUgraphExecUpdateResultInfo info = {0};
+    CUresult result = graph_cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
+
+    if (hErrorNode_out)
+        *hErrorNode_out = info.errorNode;
+    if (updateResult_out)
+        *updateResult_out = info.result;
+    return result;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What nodes do, made from what a caller gives. A kernel's parameters are copied by the layout of
+ * the kernel, so that the caller's memory is not needed afterwards.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph_objects.h"
+
+const void *graph_kernel_function(const struct graph_kernel *kernel)
+{
+    return kernel->func ? (const void *)kernel->func : (const void *)kernel->kern;
+}
+
+static void kernel_fini(struct graph_kernel *kernel)
+{
+    free(kernel->params);
+    free(kernel->buffer);
+    free(kernel->attributes);
+}
+
+static bool kernel_allocate(struct graph_kernel *kernel, unsigned count, size_t size)
+{
+    kernel->param_count = count;
+    kernel->params = calloc(count + 1, sizeof(*kernel->params));
+    kernel->buffer_size = size;
+    kernel->buffer = calloc(1, size + 1);
+    return kernel->params && kernel->buffer;
+}
+
+/* extra: pairs of a key and a value up to the end mark. */
+static CUresult pack_buffer(void **extra, struct graph_kernel *kernel)
+{
+    const void *buffer = NULL;
+    size_t given = 0;
+
+    for (unsigned i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[i + 1];
+        else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            given = *(const size_t *)extra[i + 1];
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (given < kernel->buffer_size || (kernel->buffer_size && !buffer))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (buffer)
+        memcpy(kernel->buffer, buffer, kernel->buffer_size);
+    return CUDA_SUCCESS;
+}
+
+static CUresult pack_params(const CUDA_KERNEL_NODE_PARAMS *params,
+                            const struct graph_kernel_info *info, struct graph_kernel *kernel)
+{
+    if (params->extra && params->kernelParams)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!params->extra && info->param_count && !params->kernelParams)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < info->param_count; i++) {
+        size_t offset, size;
+
+        graph_backend.param_locked(info, i, &offset, &size);
+        kernel->params[i] = kernel->buffer + offset;
+        if (params->extra)
+            continue;
+        if (!params->kernelParams[i])
+            return CUDA_ERROR_INVALID_VALUE;
+        memcpy(kernel->params[i], params->kernelParams[i], size);
+    }
+    return params->extra ? pack_buffer(params->extra, kernel) : CUDA_SUCCESS;
+}
+
+/* The owner has the last word; work that it refuses is given back. */
+static CUresult check(struct graph_work *work, struct graph_work *ret_work)
+{
+    CUresult result = graph_backend.check_locked(work);
+
+    if (result)
+        graph_work_fini(work);
+    else
+        *ret_work = *work;
+    return result;
+}
+
+CUresult graph_work_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct graph_work *ret_work)
+{
+    struct graph_work work = {
+        .type = CU_GRAPH_NODE_TYPE_KERNEL,
+        .kernel = {.func = params->func,
+                   .kern = params->kern,
+                   .grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
+                   .block = {params->blockDimX, params->blockDimY, params->blockDimZ},
+                   .shared = params->sharedMemBytes},
+    };
+    struct graph_kernel_info info;
+    CUresult result = graph_backend.context_locked(params->ctx, &work.context);
+
+    if (!result)
+        result =
+            graph_backend.kernel_locked(graph_kernel_function(&work.kernel), work.context, &info);
+    if (result)
+        return result;
+    if (!kernel_allocate(&work.kernel, info.param_count, info.params_size))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    else
+        result = pack_params(params, &info, &work.kernel);
+    if (!result)
+        return check(&work, ret_work);
+    graph_work_fini(&work);
+    return result;
+}
+
+CUDA_KERNEL_NODE_PARAMS graph_kernel_params(const struct graph_work *work)
+{
+    const struct graph_kernel *kernel = &work->kernel;
+
+    return (CUDA_KERNEL_NODE_PARAMS){
+        .func = kernel->func,
+        .gridDimX = kernel->grid[0],
+        .gridDimY = kernel->grid[1],
+        .gridDimZ = kernel->grid[2],
+        .blockDimX = kernel->block[0],
+        .blockDimY = kernel->block[1],
+        .blockDimZ = kernel->block[2],
+        .sharedMemBytes = kernel->shared,
+        .kernelParams = kernel->params,
+        .kern = kernel->kern,
+        .ctx = work->context,
+    };
+}
+
+CUresult graph_work_copy_box(const CUDA_MEMCPY3D *copy, CUcontext context,
+                             struct graph_work *ret_work)
+{
+    struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .copy = *copy};
+    CUresult result = graph_backend.context_locked(context, &work.context);
+
+    return result ? result : check(&work, ret_work);
+}
+
+CUresult graph_work_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
+                         struct graph_work *ret_work)
+{
+    struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .fill = *fill};
+    CUresult result = graph_backend.context_locked(context, &work.context);
+
+    if (result)
+        return result;
+    if (fill->elementSize != 1 && fill->elementSize != 2 && fill->elementSize != 4)
+        return CUDA_ERROR_INVALID_VALUE;
+    return check(&work, ret_work);
+}
+
+CUresult graph_work_host(const CUDA_HOST_NODE_PARAMS *host, struct graph_work *ret_work)
+{
+    struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_HOST, .host = *host};
+
+    return host->fn ? check(&work, ret_work) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult graph_work_child(const struct graph *child, struct graph_work *ret_work)
+{
+    struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+
+    if (!child)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_copy(child, true, &work.child);
+
+    return result ? result : check(&work, ret_work);
+}
+
+CUresult graph_work_event(CUgraphNodeType type, CUevent event, struct graph_work *ret_work)
+{
+    struct graph_work work = {.type = type, .event = event};
+
+    return event ? check(&work, ret_work) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult fill_of_any(const CUDA_MEMSET_NODE_PARAMS_v2 *params, struct graph_work *ret_work)
+{
+    const CUDA_MEMSET_NODE_PARAMS fill = {
+        .dst = params->dst,
+        .pitch = params->pitch,
+        .value = params->value,
+        .elementSize = params->elementSize,
+        .width = params->width,
+        .height = params->height,
+    };
+
+    return graph_work_fill(&fill, params->ctx, ret_work);
+}
+
+/* A graph that is to be moved could not be used any more; nobody sees the difference but for that.
+ */
+static CUresult child_of_any(const CUDA_CHILD_GRAPH_NODE_PARAMS *params,
+                             struct graph_work *ret_work)
+{
+    if (params->ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return graph_work_child(graph_get(params->graph), ret_work);
+}
+
+CUresult graph_work_any(const CUgraphNodeParams *params, struct graph_work *ret_work)
+{
+    switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return graph_work_kernel(&params->kernel, ret_work);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return graph_work_copy_box(&params->memcpy.copyParams, params->memcpy.copyCtx, ret_work);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return fill_of_any(&params->memset, ret_work);
+    case CU_GRAPH_NODE_TYPE_HOST:
+        return graph_work_host(&params->host, ret_work);
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        return child_of_any(&params->graph, ret_work);
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+        *ret_work = (struct graph_work){.type = params->type};
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        return graph_work_event(params->type, params->eventWait.event, ret_work);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        return graph_work_event(params->type, params->eventRecord.event, ret_work);
+    default:
+        return (unsigned)params->type <= CU_GRAPH_NODE_TYPE_CONDITIONAL ? CUDA_ERROR_NOT_SUPPORTED
+                                                                        : CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+static CUresult copy_kernel(const struct graph_kernel *kernel, struct graph_kernel *ret_copy)
+{
+    struct graph_kernel copy = *kernel;
+
+    copy.attributes = NULL;
+    copy.attribute_count = 0;
+    if (!kernel_allocate(&copy, kernel->param_count, kernel->buffer_size) ||
+        graph_kernel_copy_attributes(&copy, kernel)) {
+        kernel_fini(&copy);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memcpy(copy.buffer, kernel->buffer, kernel->buffer_size);
+    for (unsigned i = 0; i < kernel->param_count; i++)
+        copy.params[i] = copy.buffer + ((unsigned char *)kernel->params[i] - kernel->buffer);
+    *ret_copy = copy;
+    return CUDA_SUCCESS;
+}
+
+CUresult graph_work_copy(const struct graph_work *work, bool named, struct graph_work *ret_copy)
+{
+    struct graph_work copy = *work;
+    CUresult result = CUDA_SUCCESS;
+
+    if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        result = copy_kernel(&work->kernel, &copy.kernel);
+    else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        result = graph_copy(work->child, named, &copy.child);
+    if (!result)
+        *ret_copy = copy;
+    return result;
+}
+
+void graph_work_fini(struct graph_work *work)
+{
+    if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        kernel_fini(&work->kernel);
+    else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        graph_free(work->child);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake_owner.h"
+
+#include "unit.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+unsigned fake_execs, fake_sets;
+CUresult fake_set_result;
+CUcontext fake_current = FAKE_CONTEXT;
+
+static CUresult context(CUcontext given, CUcontext *ret_context)
+{
+    *ret_context = given ? given : fake_current;
+    return CUDA_SUCCESS;
+}
+
+static CUresult kernel(const void *function, CUcontext in, struct graph_kernel_info *ret_info)
+{
+    if (function != FAKE_KERNEL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *ret_info = (struct graph_kernel_info){.params_size = 16, .param_count = 2};
+    return CUDA_SUCCESS;
+}
+
+static void param(const struct graph_kernel_info *info, unsigned index, size_t *ret_offset,
+                  size_t *ret_size)
+{
+    *ret_offset = index ? 8 : 0;
+    *ret_size = index ? sizeof(double) : sizeof(int);
+}
+
+static CUresult check(const struct graph_work *work)
+{
+    bool has_event = work->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+
+    return has_event && work->event == BAD_EVENT ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
+static CUresult exec_create(struct graph_exec *exec)
+{
+    fake_execs++;
+    return CUDA_SUCCESS;
+}
+
+static void exec_destroy(struct graph_exec *exec)
+{
+    fake_execs--;
+}
+
+static CUresult exec_set(struct graph_exec *exec, struct graph_node *node)
+{
+    fake_sets++;
+    return fake_set_result;
+}
+
+static CUresult stream(CUstream handle, struct capture_stream **ret_stream)
+{
+    *ret_stream = (struct capture_stream *)handle;
+    return handle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+const struct graph_backend graph_backend = {
+    .lock = &lock,
+    .context_locked = context,
+    .kernel_locked = kernel,
+    .param_locked = param,
+    .check_locked = check,
+    .exec_create_locked = exec_create,
+    .exec_destroy_locked = exec_destroy,
+    .exec_set_locked = exec_set,
+    .stream_locked = stream,
+};
+
+CUgraph new_graph(void)
+{
+    CUgraph graph;
+
+    assert_int_equal(graph_cuGraphCreate(&graph, 0), 0);
+    return graph;
+}
+
+CUgraphNode add_empty(CUgraph graph, const CUgraphNode *dependencies, size_t count)
+{
+    CUgraphNode node;
+
+    assert_int_equal(graph_cuGraphAddEmptyNode(&node, graph, dependencies, count), 0);
+    return node;
+}
+
+CUgraphNode add_kernel(CUgraph graph, int number, double real)
+{
+    void *params[] = {&number, &real};
+    const CUDA_KERNEL_NODE_PARAMS launch = {.func = FAKE_KERNEL,
+                                            .gridDimX = 1,
+                                            .gridDimY = 1,
+                                            .gridDimZ = 1,
+                                            .blockDimX = 32,
+                                            .blockDimY = 1,
+                                            .blockDimZ = 1,
+                                            .kernelParams = params};
+    CUgraphNode node;
+
+    assert_int_equal(graph_cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &launch), 0);
+    return node;
+}
+
+int number_of(CUgraphNode node)
+{
+    CUDA_KERNEL_NODE_PARAMS params;
+
+    assert_int_equal(graph_cuGraphKernelNodeGetParams_v2(node, &params), 0);
+    return *(int *)params.kernelParams[0];
+}
+
+CUgraphExec instantiate(CUgraph graph)
+{
+    CUgraphExec exec;
+
+    assert_int_equal(graph_cuGraphInstantiateWithFlags(&exec, graph, 0), 0);
+    return exec;
+}
+
+struct graph_node *clone_in(CUgraphExec exec, CUgraphNode original)
+{
+    return map_get(&graph_exec_get(exec)->clones, (uintptr_t)original);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes of every kind: what goes in comes out. */
+#include <string.h>
+
+#include "fake_owner.h"
+#include "unit.h"
+
+static void kernels_keep_their_parameters(void **state)
+{
+    CUgraph graph = new_graph();
+    CUgraphNode node = add_kernel(graph, 5, 2.5);
+    CUDA_KERNEL_NODE_PARAMS params;
+    unsigned char packed[16] = {6};
+    size_t size = sizeof(packed);
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+
+    assert_int_equal(graph_cuGraphKernelNodeGetParams_v2(node, &params), 0);
+    assert_int_equal(*(int *)params.kernelParams[0], 5);
+    assert_true(*(double *)params.kernelParams[1] == 2.5);
+    assert_int_equal(params.blockDimX, 32);
+    params.kernelParams = NULL;
+    assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &params), CUDA_ERROR_INVALID_VALUE);
+    params.extra = extra;
+    assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &params), 0);
+    assert_int_equal(number_of(node), 6);
+    size = 8;
+    assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &params), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphDestroy(graph), 0);
+}
+
+static void attributes_outlive_parameters(void **state)
+{
+    CUgraph graph = new_graph();
+    CUgraphNode node = add_kernel(graph, 5, 2.5), other = add_kernel(graph, 1, 1.0);
+    CUlaunchAttributeValue value = {.priority = -3};
+    CUDA_KERNEL_NODE_PARAMS params;
+
+    assert_int_equal(
+        graph_cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value), 0);
+    assert_int_equal(graph_cuGraphKernelNodeGetParams_v2(node, &params), 0);
+    assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &params), 0);
+    assert_int_equal(graph_cuGraphKernelNodeCopyAttributes(other, node), 0);
+    memset(&value, 0, sizeof(value));
+    assert_int_equal(
+        graph_cuGraphKernelNodeGetAttribute(other, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value), 0);
+    assert_int_equal(value.priority, -3);
+    assert_int_equal(graph_cuGraphKernelNodeSetAttribute(
+                         node, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphDestroy(graph), 0);
+}
+
+static void call_nothing(void *user)
+{
+}
+
+static void the_other_kinds(void **state)
+{
+    CUgraph graph = new_graph(), inner;
+    CUDA_MEMCPY3D copy = {.WidthInBytes = 4}, copied;
+    CUDA_MEMSET_NODE_PARAMS fill = {.elementSize = 4, .width = 1, .height = 1}, filled;
+    CUDA_HOST_NODE_PARAMS host = {call_nothing, NULL}, hosted;
+    CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
+    CUgraphNodeType type;
+    CUgraphNode node;
+    CUevent event;
+
+    assert_int_equal(graph_cuGraphAddMemcpyNode(&node, graph, NULL, 0, &copy, NULL), 0);
+    assert_int_equal(graph_cuGraphMemcpyNodeGetParams(node, &copied), 0);
+    assert_int_equal(copied.WidthInBytes, 4);
+    assert_int_equal(graph_cuGraphMemsetNodeGetParams(node, &filled), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphAddMemsetNode(&node, graph, NULL, 0, &fill, NULL), 0);
+    fill.elementSize = 3;
+    assert_int_equal(graph_cuGraphMemsetNodeSetParams(node, &fill), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphMemsetNodeGetParams(node, &filled), 0);
+    assert_int_equal(filled.elementSize, 4);
+    assert_int_equal(graph_cuGraphAddHostNode(&node, graph, &node, 1, &host), 0);
+    assert_int_equal(graph_cuGraphHostNodeGetParams(node, &hosted), 0);
+    assert_ptr_equal(hosted.fn, call_nothing);
+    assert_int_equal(graph_cuGraphAddEventRecordNode(&node, graph, NULL, 0, BAD_EVENT),
+                     CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(graph_cuGraphAddEventWaitNode(&node, graph, NULL, 0, BAD_EVENT), 0);
+    assert_int_equal(graph_cuGraphEventWaitNodeGetEvent(node, &event), 0);
+    assert_ptr_equal(event, BAD_EVENT);
+    assert_int_equal(graph_cuGraphAddChildGraphNode(&node, graph, NULL, 0, graph), 0);
+    assert_int_equal(graph_cuGraphNodeGetType(node, &type), 0);
+    assert_int_equal(type, CU_GRAPH_NODE_TYPE_GRAPH);
+    assert_int_equal(graph_cuGraphChildGraphNodeGetGraph(node, &inner), 0);
+    assert_int_equal(graph_cuGraphDestroy(inner), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphAddNode(&node, graph, NULL, 0, &any), CUDA_ERROR_NOT_SUPPORTED);
+    any.type = CU_GRAPH_NODE_TYPE_EMPTY;
+    assert_int_equal(graph_cuGraphAddNode(&node, graph, NULL, 0, &any), 0);
+    assert_int_equal(graph_cuGraphDestroy(graph), 0);
+}
+
+static void dependencies_are_of_the_graph(void **state)
+{
+    CUgraph graph = new_graph(), other = new_graph();
+    CUgraphNode stranger = add_empty(other, NULL, 0), node;
+    CUgraphNode own = add_empty(graph, NULL, 0), twice[] = {own, own};
+    size_t count;
+
+    assert_int_equal(graph_cuGraphAddEmptyNode(&node, graph, &stranger, 1),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphAddEmptyNode(&node, graph, NULL, 1), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphAddEmptyNode(&node, graph, twice, 2), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphGetNodes(graph, NULL, &count), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(graph_cuGraphDestroy(graph), 0);
+    assert_int_equal(graph_cuGraphDestroy(other), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_keep_their_parameters),
+        cmocka_unit_test(attributes_outlive_parameters),
+        cmocka_unit_test(the_other_kinds),
+        cmocka_unit_test(dependencies_are_of_the_graph),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
