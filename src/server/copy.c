@@ -3,6 +3,8 @@
  * Copies and fills. Every byte of every range must be the client's own: an address that the driver
  * does not know it would take for memory of this process.
  */
+#include "copy.h"
+
 #include "memory.h"
 #include "server_dispatch.h"
 #include "stream.h"
@@ -79,7 +81,7 @@ static uint64_t at_least(uint64_t value, uint64_t least)
     return value < least ? least : value;
 }
 
-static CUDA_MEMCPY3D describe_box(const struct wire_cuMemcpy3DAsync_v2 *in)
+CUDA_MEMCPY3D copy_describe(const struct wire_cuMemcpy3DAsync_v2 *in)
 {
     return (CUDA_MEMCPY3D){
         .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
@@ -98,7 +100,7 @@ static CUDA_MEMCPY3D describe_box(const struct wire_cuMemcpy3DAsync_v2 *in)
     };
 }
 
-static bool check_box(struct session *session, const CUDA_MEMCPY3D *box)
+bool copy_check(struct session *session, const char *call, const CUDA_MEMCPY3D *box)
 {
     uint64_t dst_span, src_span;
 
@@ -106,20 +108,20 @@ static bool check_box(struct session *session, const CUDA_MEMCPY3D *box)
                   &dst_span) ||
         !box_span(box->srcPitch, box->srcHeight, box->WidthInBytes, box->Height, box->Depth,
                   &src_span)) {
-        session_complain(session, "cuMemcpy3DAsync: the box is larger than the address space");
+        session_complain(session, "%s: the box is larger than the address space", call);
         return false;
     }
-    return check_range(session, "cuMemcpy3DAsync", "dst", box->dstDevice, dst_span) &&
-           check_range(session, "cuMemcpy3DAsync", "src", box->srcDevice, src_span);
+    return check_range(session, call, "dst", box->dstDevice, dst_span) &&
+           check_range(session, call, "src", box->srcDevice, src_span);
 }
 
 CUresult serve_cuMemcpy3DAsync_v2(struct session *session, const struct wire_cuMemcpy3DAsync_v2 *in,
                                   struct stream *hStream)
 {
-    CUDA_MEMCPY3D box = describe_box(in);
+    CUDA_MEMCPY3D box = copy_describe(in);
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
-    if (check_box(session, &box))
+    if (copy_check(session, "cuMemcpy3DAsync", &box))
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS && in->width && in->height && in->depth)
         result = driver.cuMemcpy3DAsync_v2(&box, hStream->driver);
@@ -154,20 +156,27 @@ static CUresult fill_rows(const struct wire_fnMemset *in, CUstream stream)
     }
 }
 
-static bool check_fill(struct session *session, const struct wire_fnMemset *in)
+CUresult copy_memset(const struct wire_fnMemset *in, CUstream stream)
+{
+    if (!in->width || !in->height)
+        return CUDA_SUCCESS;
+    return in->height == 1 ? fill_row(in, stream) : fill_rows(in, stream);
+}
+
+bool copy_check_memset(struct session *session, const char *call, const struct wire_fnMemset *in)
 {
     uint64_t row, span;
 
     if (in->element_size != 1 && in->element_size != 2 && in->element_size != 4) {
-        session_complain(session, "fnMemset: elements of %u bytes", in->element_size);
+        session_complain(session, "%s: elements of %u bytes", call, in->element_size);
         return false;
     }
     if (__builtin_mul_overflow(in->width, (uint64_t)in->element_size, &row) ||
         !box_span(in->pitch, 1, row, in->height, 1, &span)) {
-        session_complain(session, "fnMemset: the area is larger than the address space");
+        session_complain(session, "%s: the area is larger than the address space", call);
         return false;
     }
-    return check_range(session, "fnMemset", "dst", in->dst, span);
+    return check_range(session, call, "dst", in->dst, span);
 }
 
 CUresult serve_fnMemset(struct session *session, const struct wire_fnMemset *in,
@@ -175,9 +184,9 @@ CUresult serve_fnMemset(struct session *session, const struct wire_fnMemset *in,
 {
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
-    if (check_fill(session, in))
+    if (copy_check_memset(session, "fnMemset", in))
         result = stream_begin(hStream);
-    if (result == CUDA_SUCCESS && in->width && in->height)
-        result = in->height == 1 ? fill_row(in, hStream->driver) : fill_rows(in, hStream->driver);
+    if (result == CUDA_SUCCESS)
+        result = copy_memset(in, hStream->driver);
     return stream_end(hStream, in->seq, result);
 }

@@ -12,8 +12,6 @@
 #include "server_dispatch.h"
 #include "stream.h"
 
-#define LAUNCH_ATTRIBUTES_MAX 64u
-
 /* What may reach the driver; false = refuse, for the program relies on it. */
 static bool attribute_passes(CUlaunchAttributeID id)
 {
@@ -47,7 +45,7 @@ static bool attribute_is_hint(CUlaunchAttributeID id)
     }
 }
 
-static CUresult filter_attributes(struct session *session, const char *call, const void *bytes,
+CUresult launch_filter_attributes(struct session *session, const char *call, const void *bytes,
                                   uint32_t size, CUlaunchAttribute *ret_attributes,
                                   unsigned *ret_count)
 {
@@ -72,13 +70,13 @@ static CUresult filter_attributes(struct session *session, const char *call, con
     return CUDA_SUCCESS;
 }
 
-static bool check_params(struct session *session, const struct wire_cuLaunchKernelEx *in,
+bool launch_check_params(struct session *session, const char *call, uint32_t size,
                          const struct function *function)
 {
-    if (in->params_size >= function->params_size)
+    if (size >= function->params_size)
         return true;
-    session_complain(session, "cuLaunchKernel: %s takes %u bytes of parameters, not %u",
-                     function->name, function->params_size, in->params_size);
+    session_complain(session, "%s: %s takes %u bytes of parameters, not %u", call, function->name,
+                     function->params_size, size);
     return false;
 }
 
@@ -94,8 +92,8 @@ struct launch launch_of(const struct wire_cuLaunchKernelEx *in, struct function 
     };
 }
 
-static CUresult launch_with(const struct launch *launch, const struct stream *stream,
-                            CUlaunchAttribute *attributes, unsigned count)
+CUresult launch_with(const struct launch *launch, const struct stream *stream,
+                     CUlaunchAttribute *attributes, unsigned count)
 {
     size_t params_size = launch->params_size;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)launch->params,
@@ -145,16 +143,17 @@ CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLau
     batch_flush(session);
 
     const struct launch launch = launch_of(in, f);
-    CUresult result = check_params(session, in, f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = launch_check_params(session, "cuLaunchKernel", in->params_size, f)
+                          ? CUDA_SUCCESS
+                          : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && in->attributes_size)
-        result = filter_attributes(session, "cuLaunchKernel", in->attributes, in->attributes_size,
-                                   attributes, &count);
+        result = launch_filter_attributes(session, "cuLaunchKernel", in->attributes,
+                                          in->attributes_size, attributes, &count);
     if (result == CUDA_SUCCESS)
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
-        result = f->module->prints
-                     ? launch_announced(&launch, hStream, attributes, count)
-                     : launch_with(&launch, hStream, attributes, count);
+        result = f->module->prints ? launch_announced(&launch, hStream, attributes, count)
+                                   : launch_with(&launch, hStream, attributes, count);
     session_launched(session, 1, in->f, f->name);
     return stream_end(hStream, in->seq, result);
 }
@@ -168,8 +167,9 @@ CUresult serve_cuOccupancyMaxActiveClusters(struct session *session,
     CUlaunchConfig config = {
         in->gridDimX,  in->gridDimY,       in->gridDimZ, in->blockDimX, in->blockDimY,
         in->blockDimZ, in->sharedMemBytes, NULL,         attributes,    0};
-    CUresult result = filter_attributes(session, "cuOccupancyMaxActiveClusters", in->attributes,
-                                        in->attributes_size, attributes, &config.numAttrs);
+    CUresult result =
+        launch_filter_attributes(session, "cuOccupancyMaxActiveClusters", in->attributes,
+                                 in->attributes_size, attributes, &config.numAttrs);
 
     if (result == CUDA_SUCCESS && !driver.cuOccupancyMaxActiveClusters)
         result = CUDA_ERROR_NOT_SUPPORTED;
@@ -189,8 +189,8 @@ CUresult serve_cuOccupancyMaxPotentialClusterSize(
         in->gridDimX,  in->gridDimY,       in->gridDimZ, in->blockDimX, in->blockDimY,
         in->blockDimZ, in->sharedMemBytes, NULL,         attributes,    0};
     CUresult result =
-        filter_attributes(session, "cuOccupancyMaxPotentialClusterSize", in->attributes,
-                          in->attributes_size, attributes, &config.numAttrs);
+        launch_filter_attributes(session, "cuOccupancyMaxPotentialClusterSize", in->attributes,
+                                 in->attributes_size, attributes, &config.numAttrs);
 
     if (result == CUDA_SUCCESS && !driver.cuOccupancyMaxPotentialClusterSize)
         result = CUDA_ERROR_NOT_SUPPORTED;

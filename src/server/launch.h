@@ -10,5 +10,18 @@
 /* What the command asks for. It points into the command. */
 struct launch launch_of(const struct wire_cuLaunchKernelEx *in, struct function *function);
 
-/* Launches it by itself. */
+/* As many bytes of parameters as the function takes? */
+bool launch_check_params(struct session *session, const char *call, uint32_t size,
+                         const struct function *function);
+
+/* Of an array of launch attributes, those that may reach the driver: there is room for
+ * LAUNCH_ATTRIBUTES_MAX. */
+#define LAUNCH_ATTRIBUTES_MAX 64u
+CUresult launch_filter_attributes(struct session *session, const char *call, const void *bytes,
+                                  uint32_t size, CUlaunchAttribute *ret_attributes,
+                                  unsigned *ret_count);
+
+/* Launches it by itself, with attributes or without. */
+CUresult launch_with(const struct launch *launch, const struct stream *stream,
+                     CUlaunchAttribute *attributes, unsigned count);
 CUresult launch_plain(const struct launch *launch, const struct stream *stream);

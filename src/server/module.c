@@ -7,6 +7,7 @@
 
 #include "blob.h"
 #include "cleanup.h"
+#include "graph.h"
 #include "image.h"
 #include "memory.h"
 #include "objects.h"
@@ -122,6 +123,7 @@ void module_destroy(struct session *session, struct module *module)
     list_for_each_safe(struct function, function, &module->functions, link)
         function_destroy(session, function);
     memory_forget_module(session, module);
+    graph_forget_module(session, module);
     module_cache_put(&session->server->modules, module->cached);
     free(module);
 }

@@ -107,6 +107,8 @@ struct session {
     struct batch batch; /* launches not made yet */
     struct list blobs; /* struct blob: received, and not asked for yet */
     unsigned blob_count;
+    struct list graphs; /* struct graph */
+    uint64_t graph_bytes;
     uint32_t gate_seq[GPU_REGION_GATES]; /* what streams wait for in each gate word */
     struct list waits;                   /* struct wait: what streams wait for elsewhere */
     unsigned wait_count;

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "device_print.h"
 #include "fault.h"
+#include "graph.h"
 #include "hold.h"
 #include "log.h"
 #include "memory.h"
@@ -93,6 +94,15 @@ static void destroy_streams(struct session *session)
     share_close_all(session);
 }
 
+static void destroy_graphs(struct session *session)
+{
+    list_for_each_safe(struct graph, graph, &session->graphs, link)
+    {
+        session_enter(session, graph->device);
+        graph_destroy(graph);
+    }
+}
+
 static void destroy_object(void *context, uint64_t handle, void *object)
 {
     struct session *session = context;
@@ -117,6 +127,7 @@ void session_wind_up(struct session *session)
     device_print_forget(session);
     destroy_streams(session);
     if (session->window) {
+        destroy_graphs(session);
         vmm_release_all(session);
         handles_for_each(&session->objects, destroy_object, session);
         memory_release_all(session);

@@ -109,7 +109,7 @@ CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result)
 }
 
 /* A client below normal priority runs at the bottom; the others keep one level above it. */
-static int granted_priority(const struct session *session, const struct device *device, int asked)
+int stream_grant_priority(const struct session *session, const struct device *device, int asked)
 {
     int least = device->record.priority_least, greatest = device->record.priority_greatest;
     int granted = session->priority ? least : asked - 1;
@@ -177,7 +177,7 @@ static void stream_enlist(struct stream *stream)
 static CUresult make_driver_stream(const struct stream *stream, CUstream *ret_stream)
 {
     const struct partition *partition = stream->share->partition;
-    int priority = granted_priority(stream->session, stream->device, stream->priority);
+    int priority = stream_grant_priority(stream->session, stream->device, stream->priority);
 
     if (partition)
         return driver.cuGreenCtxStreamCreate(ret_stream, partition->green, CU_STREAM_NON_BLOCKING,

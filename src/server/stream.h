@@ -42,5 +42,8 @@ CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result);
  * What was put into the old one comes first. */
 CUresult stream_renew(struct stream *stream);
 
+/* The priority that a client gets when it asks for this one. */
+int stream_grant_priority(const struct session *session, const struct device *device, int asked);
+
 /* Ends a stream that is not in the handle table any more. */
 void stream_destroy(struct stream *stream);

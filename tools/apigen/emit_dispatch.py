@@ -10,6 +10,7 @@ struct event;
 struct module;
 struct function;
 struct allocation;
+struct graph;
 
 /* What the session offers to the dispatcher. */
 

@@ -22,6 +22,7 @@ enum wire_handle {
     WIRE_MODULE = 3,
     WIRE_FUNCTION = 4,
     WIRE_ALLOCATION = 5,
+    WIRE_GRAPH = 6,
 };
 
 enum wire_op {

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What copies and memsets on streams have in common with those of graphs.
+ */
+#pragma once
+
+#include "session.h"
+
+/* The box as the driver wants it; addresses tell where each side is. */
+CUDA_MEMCPY3D copy_describe(const struct wire_cuMemcpy3DAsync_v2 *in);
+
+/* Is every byte of both sides the client's own? */
+bool copy_check(struct session *session, const char *call, const CUDA_MEMCPY3D *box);
+bool copy_check_memset(struct session *session, const char *call, const struct wire_fnMemset *in);
+
+/* Puts a memset into a stream. */
+CUresult copy_memset(const struct wire_fnMemset *in, CUstream stream);

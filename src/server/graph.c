@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptions of graphs: taking them in, and letting go of what they name.
+ */
+#include "graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "objects.h"
+#include "server_dispatch.h"
+
+bool graph_charge(struct graph *graph, uint64_t bytes)
+{
+    struct session *session = graph->session;
+
+    if (bytes > SESSION_GRAPH_BYTES_MAX - session->graph_bytes) {
+        session_complain(session, "cuGraphInstantiate: graphs of more than %llu bytes",
+                         SESSION_GRAPH_BYTES_MAX);
+        return false;
+    }
+    session->graph_bytes += bytes;
+    graph->bytes += bytes;
+    return true;
+}
+
+static void graph_refund(struct graph *graph, uint64_t bytes)
+{
+    graph->session->graph_bytes -= bytes;
+    graph->bytes -= bytes;
+}
+
+/* ---- making ---- */
+
+static CUresult check_create(struct session *session, const struct wire_fnGraphCreate *in,
+                             const struct device **ret_device)
+{
+    *ret_device = session_find_device(session, "cuGraphInstantiate", in->device);
+    if (!*ret_device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (!in->nodes || in->nodes > GRAPH_NODES_MAX) {
+        session_complain(session, "cuGraphInstantiate: %u nodes, the limit is %u", in->nodes,
+                         GRAPH_NODES_MAX);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult add_nodes(struct graph *graph, uint32_t count)
+{
+    if (!graph_charge(graph, (uint64_t)count * (sizeof(*graph->nodes) + GRAPH_NODE_COST)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    graph->nodes = calloc(count, sizeof(*graph->nodes));
+    if (!graph->nodes)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    graph->node_count = count;
+    return CUDA_SUCCESS;
+}
+
+static struct graph *graph_create(struct session *session, const struct device *device)
+{
+    struct graph *graph = calloc(1, sizeof(*graph));
+
+    if (!graph)
+        return NULL;
+    graph->session = session;
+    graph->device = device;
+    list_append(&session->graphs, &graph->link);
+    return graph;
+}
+
+CUresult serve_fnGraphCreate(struct session *session, const struct wire_fnGraphCreate *in)
+{
+    const struct device *device = NULL;
+    CUresult result = check_create(session, in, &device);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct graph *graph = graph_create(session, device);
+    if (!graph)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = add_nodes(graph, in->nodes);
+    if (result == CUDA_SUCCESS)
+        result = session_put(session, WIRE_GRAPH, in->graph, graph);
+    if (result != CUDA_SUCCESS)
+        graph_destroy(graph);
+    return result;
+}
+
+/* ---- ending ---- */
+
+void graph_node_become(struct graph *graph, struct graph_node *node, const struct graph_node *what)
+{
+    if (node->kind == GRAPH_NODE_KERNEL) {
+        graph->kernel_count--;
+        graph_refund(graph, node->kernel->size);
+        free(node->kernel);
+    }
+    graph->kernel_count += what->kind == GRAPH_NODE_KERNEL;
+    const struct graph_node was = *node;
+    *node = *what;
+    node->driver = was.driver;
+    node->disabled = was.disabled;
+}
+
+void graph_destroy(struct graph *graph)
+{
+    static const struct graph_node empty = {.kind = GRAPH_NODE_EMPTY};
+
+    if (!graph)
+        return;
+    graph_unbuild(graph);
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        graph_node_become(graph, &graph->nodes[i], &empty);
+    graph_refund(graph, graph->bytes);
+    list_remove(&graph->link);
+    free(graph->nodes);
+    free(graph->edges);
+    free(graph);
+}
+
+CUresult serve_cuGraphExecDestroy(struct session *session, const struct wire_cuGraphExecDestroy *in,
+                                  struct graph *graph)
+{
+    CUresult result = session_enter(session, graph->device);
+
+    session_remove(session, WIRE_GRAPH, in->graph);
+    graph_destroy(graph);
+    return result;
+}
+
+/* ---- modules that go ---- */
+
+/* Addresses in the window are nobody else's; a variable of a module may soon be. */
+static bool is_still_ours(const struct session *session, uint64_t address)
+{
+    const struct window *window = session->window;
+
+    return (address >= window->base && address < window_part_end(window, window->devices->count)) ||
+           memory_covers(session, address, 1);
+}
+
+/* The variables of the module are not the client's any more by now. */
+static bool node_outlives(const struct session *session, const struct graph_node *node,
+                          const struct module *module)
+{
+    switch (node->kind) {
+    case GRAPH_NODE_KERNEL:
+        return node->kernel->launch.function->module != module;
+    case GRAPH_NODE_COPY:
+        return is_still_ours(session, node->copy.srcDevice) &&
+               is_still_ours(session, node->copy.dstDevice);
+    case GRAPH_NODE_MEMSET:
+        return is_still_ours(session, node->memset.dst);
+    default:
+        return true;
+    }
+}
+
+static void break_graph(struct graph *graph)
+{
+    graph->refused = CUDA_ERROR_INVALID_HANDLE;
+    graph->last = NULL;
+    graph_unbuild(graph);
+}
+
+void graph_forget_module(struct session *session, const struct module *module)
+{
+    static const struct graph_node empty = {.kind = GRAPH_NODE_EMPTY};
+
+    list_for_each(struct graph, graph, &session->graphs, link)
+    {
+        for (uint32_t i = 0; i < graph->node_count; i++) {
+            if (node_outlives(session, &graph->nodes[i], module))
+                continue;
+            break_graph(graph);
+            graph_node_become(graph, &graph->nodes[i], &empty);
+        }
+    }
+}

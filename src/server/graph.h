@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs of a client: work that is described once and launched whole, many times.
+ *
+ * The client keeps the graphs that its program builds and captures; what comes here is the
+ * description of one that is to be instantiated. It is checked node by node and kept: the driver's
+ * graph is made from it again when the client's priority has changed, and a client that may use
+ * only some of the multiprocessors has its nodes launched one by one.
+ */
+#pragma once
+
+#include "chain.h"
+#include "session.h"
+
+/* Of one graph; and of all of a client, counted in the memory that their descriptions take. */
+#define GRAPH_NODES_MAX (1u << 18)
+#define GRAPH_EDGES_MAX (1u << 22)
+#define SESSION_GRAPH_BYTES_MAX (1ull << 30)
+
+/* What a node takes in the driver, about. */
+#define GRAPH_NODE_COST 1024u
+
+enum graph_node_kind {
+    GRAPH_NODE_EMPTY,
+    GRAPH_NODE_KERNEL,
+    GRAPH_NODE_COPY,
+    GRAPH_NODE_MEMSET,
+};
+
+/* A launch whose parameters and attributes are its own. */
+struct graph_kernel {
+    struct launch launch;
+    size_t size;  /* charged */
+    int priority; /* as the client wants it */
+    unsigned attribute_count;
+    CUlaunchAttribute *attributes;
+    _Alignas(16) unsigned char bytes[]; /* attributes, then parameters */
+};
+
+struct graph_node {
+    enum graph_node_kind kind;
+    bool disabled;
+    CUgraphNode driver;
+    union {
+        struct graph_kernel *kernel;
+        CUDA_MEMCPY3D copy;
+        struct wire_fnMemset memset;
+    };
+};
+
+struct graph {
+    struct list link; /* session->graphs */
+    struct session *session;
+    const struct device *device;
+    CUresult refused; /* the first thing that was wrong with the description */
+    uint64_t bytes;   /* charged to the session */
+
+    struct graph_node *nodes;
+    uint32_t node_count, kernel_count;
+    uint32_t (*edges)[2]; /* in the order of the second */
+    uint32_t edge_count, edge_room;
+    const struct function *last; /* kernel of the highest number, for fault reports */
+    bool prints;
+
+    /* The driver's, made when the description is complete; or later, see graph_prepare(). */
+    bool instantiated;
+    uint32_t flags;
+    CUgraph driver;
+    CUgraphExec exec;
+    unsigned session_priority; /* it was made for this priority of the client */
+};
+
+/* Charges memory of a description, within the client's limit. */
+bool graph_charge(struct graph *graph, uint64_t bytes);
+
+/* The node, or NULL and a sentence. */
+struct graph_node *graph_find_node(struct graph *graph, const char *call, uint32_t number);
+
+/* The node becomes another; what it was is forgotten. */
+void graph_node_become(struct graph *graph, struct graph_node *node, const struct graph_node *what);
+
+/* Takes it out of the session's list and ends it. Launches that are under way go on. NULL is
+ * allowed. */
+void graph_destroy(struct graph *graph);
+
+/* A module is about to go: no graph must know its kernels or touch its variables any more. */
+void graph_forget_module(struct session *session, const struct module *module);
+
+/* ---- graph_build.c ---- */
+
+/* Has the driver's graph made from the description, if it is not there, or is for another priority
+ * than the client has now. The device's context is current. */
+CUresult graph_prepare(struct graph *graph);
+
+/* Ends the driver's graph. */
+void graph_unbuild(struct graph *graph);
+
+/* A node of the driver's graph becomes what the description says now. */
+CUresult graph_update_node(const struct graph *graph, const struct graph_node *node);
+
+/* ---- graph_replay.c ---- */
+
+/* Puts the nodes into a stream one by one, where the driver's graph would not do. */
+CUresult graph_replay(const struct graph *graph, const struct stream *stream);

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the description of a graph to the driver's. A node may have a priority of its own, which is
+ * what the client may have; so when that has changed, the graph is made anew before its next
+ * launch.
+ */
+#include <stdlib.h>
+
+#include "cuda_graph.h"
+#include "graph.h"
+#include "objects.h"
+#include "stream.h"
+
+/* ---- nodes as the driver wants them ---- */
+
+/* Room for what CUDA_KERNEL_NODE_PARAMS points to. */
+struct kernel_call {
+    size_t size;
+    void *extra[5];
+    CUDA_KERNEL_NODE_PARAMS params;
+};
+
+static void call_kernel(struct kernel_call *call, const struct launch *launch)
+{
+    *call = (struct kernel_call){
+        .size = launch->params_size,
+        .extra = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)launch->params,
+                  CU_LAUNCH_PARAM_BUFFER_SIZE, &call->size, CU_LAUNCH_PARAM_END},
+        .params =
+            {
+                .func = launch->function->driver,
+                .gridDimX = launch->grid[0],
+                .gridDimY = launch->grid[1],
+                .gridDimZ = launch->grid[2],
+                .blockDimX = launch->block[0],
+                .blockDimY = launch->block[1],
+                .blockDimZ = launch->block[2],
+                .sharedMemBytes = launch->shared,
+                .extra = launch->params_size ? call->extra : NULL,
+            },
+    };
+}
+
+static bool is_host(const struct graph *graph, uint64_t address)
+{
+    const struct window *window = graph->session->window;
+
+    return address >= window->host_base &&
+           address < window_part_end(window, window->devices->count);
+}
+
+/* Nodes want to know what kind of memory a side is, and it must stay so. */
+static CUDA_MEMCPY3D name_sides(const struct graph *graph, const CUDA_MEMCPY3D *described)
+{
+    CUDA_MEMCPY3D copy = *described;
+
+    copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    if (is_host(graph, copy.srcDevice)) {
+        copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+        copy.srcHost = (const void *)(uintptr_t)copy.srcDevice;
+    }
+    if (is_host(graph, copy.dstDevice)) {
+        copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+        copy.dstHost = (void *)(uintptr_t)copy.dstDevice;
+    }
+    return copy;
+}
+
+static CUDA_MEMSET_NODE_PARAMS fill_params(const struct wire_fnMemset *in)
+{
+    return (CUDA_MEMSET_NODE_PARAMS){
+        .dst = in->dst,
+        .pitch = in->pitch,
+        .value = in->value,
+        .elementSize = in->element_size,
+        .width = in->width,
+        .height = in->height,
+    };
+}
+
+/* ---- building ---- */
+
+static CUresult set_attributes(const struct graph *graph, const struct graph_node *node)
+{
+    const struct graph_kernel *kernel = node->kernel;
+    CUlaunchAttributeValue priority = {
+        .priority = stream_grant_priority(graph->session, graph->device, kernel->priority)};
+    CUresult result = CUDA_SUCCESS;
+
+    if (!driver.cuGraphKernelNodeSetAttribute)
+        return kernel->attribute_count ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+    if (graph->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
+        result = driver.cuGraphKernelNodeSetAttribute(node->driver, CU_LAUNCH_ATTRIBUTE_PRIORITY,
+                                                      &priority);
+    for (unsigned i = 0; i < kernel->attribute_count && result == CUDA_SUCCESS; i++)
+        result = driver.cuGraphKernelNodeSetAttribute(node->driver, kernel->attributes[i].id,
+                                                      &kernel->attributes[i].value);
+    return result;
+}
+
+static CUresult add_kernel(struct graph *graph, struct graph_node *node, const CUgraphNode *before,
+                           size_t count)
+{
+    struct kernel_call call;
+
+    call_kernel(&call, &node->kernel->launch);
+    CUresult result =
+        driver.cuGraphAddKernelNode_v2(&node->driver, graph->driver, before, count, &call.params);
+    return result != CUDA_SUCCESS ? result : set_attributes(graph, node);
+}
+
+static CUresult add_node(struct graph *graph, struct graph_node *node, const CUgraphNode *before,
+                         size_t count)
+{
+    CUcontext context = graph->device->context;
+
+    switch (node->kind) {
+    case GRAPH_NODE_KERNEL:
+        return add_kernel(graph, node, before, count);
+    case GRAPH_NODE_COPY: {
+        const CUDA_MEMCPY3D copy = name_sides(graph, &node->copy);
+
+        return driver.cuGraphAddMemcpyNode(&node->driver, graph->driver, before, count, &copy,
+                                           context);
+    }
+    case GRAPH_NODE_MEMSET: {
+        const CUDA_MEMSET_NODE_PARAMS params = fill_params(&node->memset);
+
+        return driver.cuGraphAddMemsetNode(&node->driver, graph->driver, before, count, &params,
+                                           context);
+    }
+    default:
+        return driver.cuGraphAddEmptyNode(&node->driver, graph->driver, before, count);
+    }
+}
+
+/* Edges are in the order of the nodes that they lead to, so one walk finds those of each. */
+static CUresult add_nodes(struct graph *graph, CUgraphNode *before)
+{
+    CUresult result = CUDA_SUCCESS;
+    uint32_t edge = 0;
+
+    for (uint32_t i = 0; i < graph->node_count && result == CUDA_SUCCESS; i++) {
+        size_t count = 0;
+
+        while (edge < graph->edge_count && graph->edges[edge][1] == i)
+            before[count++] = graph->nodes[graph->edges[edge++][0]].driver;
+        result = add_node(graph, &graph->nodes[i], count ? before : NULL, count);
+    }
+    return result;
+}
+
+static bool driver_has_graphs(void)
+{
+    return driver.cuGraphCreate && driver.cuGraphDestroy && driver.cuGraphAddKernelNode_v2 &&
+           driver.cuGraphAddMemcpyNode && driver.cuGraphAddMemsetNode &&
+           driver.cuGraphAddEmptyNode && driver.cuGraphInstantiateWithFlags &&
+           driver.cuGraphExecDestroy && driver.cuGraphLaunch &&
+           driver.cuGraphExecKernelNodeSetParams_v2 && driver.cuGraphExecMemcpyNodeSetParams &&
+           driver.cuGraphExecMemsetNodeSetParams;
+}
+
+static CUresult disable_nodes(const struct graph *graph)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (uint32_t i = 0; i < graph->node_count && result == CUDA_SUCCESS; i++)
+        if (graph->nodes[i].disabled)
+            result = driver.cuGraphNodeSetEnabled(graph->exec, graph->nodes[i].driver, 0);
+    return result;
+}
+
+static CUresult build(struct graph *graph, CUgraphNode *before)
+{
+    CUresult result = driver.cuGraphCreate(&graph->driver, 0);
+
+    if (result == CUDA_SUCCESS)
+        result = add_nodes(graph, before);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuGraphInstantiateWithFlags(&graph->exec, graph->driver, graph->flags);
+    if (result == CUDA_SUCCESS)
+        result = disable_nodes(graph);
+    return result;
+}
+
+static CUresult rebuild(struct graph *graph)
+{
+    /* No node has more before it than there are edges. */
+    CUgraphNode *before = calloc(graph->edge_count + 1, sizeof(*before));
+
+    if (!before)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    graph->session_priority = graph->session->priority;
+    CUresult result = build(graph, before);
+    free(before);
+    if (result != CUDA_SUCCESS)
+        graph_unbuild(graph);
+    return result;
+}
+
+CUresult graph_prepare(struct graph *graph)
+{
+    if (graph->exec && graph->session_priority == graph->session->priority)
+        return CUDA_SUCCESS;
+    graph_unbuild(graph);
+    return driver_has_graphs() ? rebuild(graph) : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+void graph_unbuild(struct graph *graph)
+{
+    if (graph->exec)
+        driver.cuGraphExecDestroy(graph->exec);
+    if (graph->driver)
+        driver.cuGraphDestroy(graph->driver);
+    graph->exec = NULL;
+    graph->driver = NULL;
+}
+
+/* ---- changing ---- */
+
+static CUresult update_kernel(const struct graph *graph, const struct graph_node *node)
+{
+    struct kernel_call call;
+
+    call_kernel(&call, &node->kernel->launch);
+    return driver.cuGraphExecKernelNodeSetParams_v2(graph->exec, node->driver, &call.params);
+}
+
+CUresult graph_update_node(const struct graph *graph, const struct graph_node *node)
+{
+    CUcontext context = graph->device->context;
+
+    switch (node->kind) {
+    case GRAPH_NODE_KERNEL:
+        return update_kernel(graph, node);
+    case GRAPH_NODE_COPY: {
+        const CUDA_MEMCPY3D copy = name_sides(graph, &node->copy);
+
+        return driver.cuGraphExecMemcpyNodeSetParams(graph->exec, node->driver, &copy, context);
+    }
+    case GRAPH_NODE_MEMSET: {
+        const CUDA_MEMSET_NODE_PARAMS params = fill_params(&node->memset);
+
+        return driver.cuGraphExecMemsetNodeSetParams(graph->exec, node->driver, &params, context);
+    }
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Instantiating graphs and launching them.
+ */
+#include "cuda_graph.h"
+#include "graph.h"
+#include "objects.h"
+#include "server_dispatch.h"
+#include "stream.h"
+
+/* Uploads are asked for by themselves; memory of graphs is the client's business. */
+#define FLAGS_PASSED CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY
+
+static uint32_t count_empty(const struct graph *graph)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        count += graph->nodes[i].kind == GRAPH_NODE_EMPTY;
+    return count;
+}
+
+/* A node whose description did not get through would be left out in silence. */
+static CUresult check_complete(const struct graph *graph, uint32_t empty)
+{
+    if (graph->instantiated)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (graph->refused != CUDA_SUCCESS)
+        return graph->refused;
+    if (count_empty(graph) == empty)
+        return CUDA_SUCCESS;
+    session_complain(graph->session, "cuGraphInstantiate: %u nodes are empty, not %u",
+                     count_empty(graph), empty);
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult serve_cuGraphInstantiateWithFlags(struct session *session,
+                                           const struct wire_cuGraphInstantiateWithFlags *in,
+                                           struct graph *graph)
+{
+    CUresult result = check_complete(graph, in->empty);
+
+    if (result == CUDA_SUCCESS)
+        result = session_enter(session, graph->device);
+    if (result != CUDA_SUCCESS)
+        return result;
+    graph->flags = in->flags & FLAGS_PASSED;
+    result = graph_prepare(graph);
+    graph->instantiated = result == CUDA_SUCCESS;
+    return result;
+}
+
+/* A node of a graph runs in the context that it was made for, and not where its stream does. */
+static bool is_confined(const struct stream *stream)
+{
+    return stream->share->partition != NULL;
+}
+
+/* Brings the graph up to date, and the stream to where the graph may begin. */
+static CUresult begin(struct session *session, struct graph *graph, struct stream *stream)
+{
+    CUresult result = graph->instantiated ? graph->refused : CUDA_ERROR_INVALID_VALUE;
+
+    if (result == CUDA_SUCCESS)
+        result = session_enter(session, graph->device);
+    if (result == CUDA_SUCCESS && !is_confined(stream))
+        result = graph_prepare(graph);
+    return result != CUDA_SUCCESS ? result : stream_begin(stream);
+}
+
+CUresult serve_cuGraphUpload(struct session *session, const struct wire_cuGraphUpload *in,
+                             struct graph *graph, struct stream *hStream)
+{
+    CUresult result = begin(session, graph, hStream);
+
+    (void)in;
+    if (result == CUDA_SUCCESS && graph->exec && driver.cuGraphUpload)
+        result = driver.cuGraphUpload(graph->exec, hStream->driver);
+    return stream_end(hStream, 0, result);
+}
+
+static CUresult launch(const struct graph *graph, const struct stream *stream)
+{
+    return is_confined(stream) ? graph_replay(graph, stream)
+                               : driver.cuGraphLaunch(graph->exec, stream->driver);
+}
+
+static CUresult launch_announced(const struct graph *graph, struct stream *stream)
+{
+    CUresult result = device_print_begin(stream->session);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = launch(graph, stream);
+    device_print_end(stream);
+    return result;
+}
+
+CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphLaunch *in,
+                             struct graph *graph, struct stream *hStream)
+{
+    CUresult result = begin(session, graph, hStream);
+
+    if (result == CUDA_SUCCESS)
+        result = graph->prints ? launch_announced(graph, hStream) : launch(graph, hStream);
+    if (graph->last)
+        session_launched(session, graph->kernel_count, graph->last->handle, graph->last->name);
+    return stream_end(hStream, in->seq, result);
+}

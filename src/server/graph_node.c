@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a client says of the nodes of its graphs. While a graph is described, a mistake is kept for
+ * its instantiation to report; of an instantiated graph, the mistake is that of the command.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "copy.h"
+#include "graph.h"
+#include "launch.h"
+#include "objects.h"
+
+static CUresult settle(struct graph *graph, CUresult result)
+{
+    if (graph->instantiated || result == CUDA_SUCCESS)
+        return result;
+    if (graph->refused == CUDA_SUCCESS)
+        graph->refused = result;
+    return CUDA_SUCCESS;
+}
+
+struct graph_node *graph_find_node(struct graph *graph, const char *call, uint32_t number)
+{
+    if (number < graph->node_count)
+        return &graph->nodes[number];
+    session_complain(graph->session, "%s: node %u, there are %u", call, number, graph->node_count);
+    return NULL;
+}
+
+static CUresult check_change(const struct graph *graph, const char *call,
+                             const struct graph_node *node, enum graph_node_kind kind)
+{
+    if (!graph->instantiated || (graph->refused == CUDA_SUCCESS && node->kind == kind))
+        return CUDA_SUCCESS;
+    session_complain(graph->session, "%s: the node is of another kind, or its graph is broken",
+                     call);
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult change(struct graph *graph, struct graph_node *node, const struct graph_node *what)
+{
+    graph_node_become(graph, node, what);
+    if (!graph->exec)
+        return CUDA_SUCCESS;
+    CUresult result = session_enter(graph->session, graph->device);
+    return result != CUDA_SUCCESS ? result : graph_update_node(graph, node);
+}
+
+/* ---- kernels ---- */
+
+static void fill_kernel(struct graph_kernel *kernel, const struct wire_fnGraphKernelNode *in,
+                        struct function *function, const CUlaunchAttribute *attributes,
+                        unsigned count)
+{
+    size_t attributes_size = count * sizeof(*attributes);
+
+    kernel->launch = (struct launch){
+        .function = function,
+        .grid = {in->gridDimX, in->gridDimY, in->gridDimZ},
+        .block = {in->blockDimX, in->blockDimY, in->blockDimZ},
+        .shared = in->sharedMemBytes,
+        .params_size = in->params_size,
+        .params = kernel->bytes + attributes_size,
+    };
+    kernel->priority = in->priority;
+    kernel->attribute_count = count;
+    kernel->attributes = (CUlaunchAttribute *)(void *)kernel->bytes;
+    memcpy(kernel->bytes, attributes, attributes_size);
+    memcpy(kernel->bytes + attributes_size, in->params, in->params_size);
+}
+
+static CUresult make_kernel(struct graph *graph, const struct wire_fnGraphKernelNode *in,
+                            struct function *function, struct graph_kernel **ret_kernel)
+{
+    CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES_MAX];
+    struct session *session = graph->session;
+    unsigned count = 0;
+
+    if (!launch_check_params(session, "cuGraphAddKernelNode", in->params_size, function))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = launch_filter_attributes(session, "cuGraphAddKernelNode", in->attributes,
+                                               in->attributes_size, attributes, &count);
+    if (result != CUDA_SUCCESS)
+        return result;
+    size_t size = sizeof(struct graph_kernel) + count * sizeof(*attributes) + in->params_size;
+    struct graph_kernel *kernel = graph_charge(graph, size) ? malloc(size) : NULL;
+    if (!kernel)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    kernel->size = size;
+    fill_kernel(kernel, in, function, attributes, count);
+    *ret_kernel = kernel;
+    return CUDA_SUCCESS;
+}
+
+static CUresult set_kernel(struct graph *graph, const struct wire_fnGraphKernelNode *in,
+                           struct function *function)
+{
+    struct graph_node *node = graph_find_node(graph, "cuGraphAddKernelNode", in->node);
+    struct graph_node what = {.kind = GRAPH_NODE_KERNEL};
+
+    if (!node)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = check_change(graph, "cuGraphExecKernelNodeSetParams", node, what.kind);
+    if (result == CUDA_SUCCESS)
+        result = make_kernel(graph, in, function, &what.kernel);
+    if (result != CUDA_SUCCESS)
+        return result;
+    graph->prints |= function->module->prints;
+    graph->last = function;
+    return change(graph, node, &what);
+}
+
+CUresult serve_fnGraphKernelNode(struct session *session, const struct wire_fnGraphKernelNode *in,
+                                 struct graph *graph, struct function *f)
+{
+    (void)session;
+    return settle(graph, set_kernel(graph, in, f));
+}
+
+/* ---- copies and memsets ---- */
+
+static CUresult set_copy(struct graph *graph, const struct wire_fnGraphCopyNode *in)
+{
+    const struct wire_cuMemcpy3DAsync_v2 copy = {
+        .dst = in->dst,
+        .src = in->src,
+        .dst_pitch = in->dst_pitch,
+        .dst_height = in->dst_height,
+        .src_pitch = in->src_pitch,
+        .src_height = in->src_height,
+        .width = in->width,
+        .height = in->height,
+        .depth = in->depth,
+    };
+    const struct graph_node what = {.kind = GRAPH_NODE_COPY, .copy = copy_describe(&copy)};
+    struct graph_node *node = graph_find_node(graph, "cuGraphAddMemcpyNode", in->node);
+
+    if (!node || !copy_check(graph->session, "cuGraphAddMemcpyNode", &what.copy))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = check_change(graph, "cuGraphExecMemcpyNodeSetParams", node, what.kind);
+    return result != CUDA_SUCCESS ? result : change(graph, node, &what);
+}
+
+CUresult serve_fnGraphCopyNode(struct session *session, const struct wire_fnGraphCopyNode *in,
+                               struct graph *graph)
+{
+    (void)session;
+    return settle(graph, set_copy(graph, in));
+}
+
+static CUresult set_memset(struct graph *graph, const struct wire_fnGraphMemsetNode *in)
+{
+    const struct graph_node what = {
+        .kind = GRAPH_NODE_MEMSET,
+        .memset = {.dst = in->dst,
+                   .pitch = in->pitch,
+                   .value = in->value,
+                   .element_size = in->element_size,
+                   .width = in->width,
+                   .height = in->height},
+    };
+    struct graph_node *node = graph_find_node(graph, "cuGraphAddMemsetNode", in->node);
+
+    if (!node || !copy_check_memset(graph->session, "cuGraphAddMemsetNode", &what.memset))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = check_change(graph, "cuGraphExecMemsetNodeSetParams", node, what.kind);
+    return result != CUDA_SUCCESS ? result : change(graph, node, &what);
+}
+
+CUresult serve_fnGraphMemsetNode(struct session *session, const struct wire_fnGraphMemsetNode *in,
+                                 struct graph *graph)
+{
+    (void)session;
+    return settle(graph, set_memset(graph, in));
+}
+
+/* ---- edges ---- */
+
+static CUresult make_room(struct graph *graph, uint32_t count)
+{
+    uint32_t room = 2 * graph->edge_room + count;
+
+    if (graph->edge_count + count <= graph->edge_room)
+        return CUDA_SUCCESS;
+    if (room > GRAPH_EDGES_MAX) {
+        session_complain(graph->session, "cuGraphInstantiate: more than %u edges", GRAPH_EDGES_MAX);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!graph_charge(graph, (uint64_t)(room - graph->edge_room) * sizeof(*graph->edges)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    void *edges = realloc(graph->edges, room * sizeof(*graph->edges));
+    if (!edges)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    graph->edges = edges;
+    graph->edge_room = room;
+    return CUDA_SUCCESS;
+}
+
+/* Edges lead to higher numbers only, so nothing goes round in circles. */
+static bool is_next_edge(const struct graph *graph, const uint32_t edge[2])
+{
+    if (edge[0] >= edge[1] || edge[1] >= graph->node_count)
+        return false;
+    return !graph->edge_count || graph->edges[graph->edge_count - 1][1] <= edge[1];
+}
+
+static CUresult add_edges(struct graph *graph, const unsigned char *bytes, uint32_t size)
+{
+    uint32_t edge[2], count = size / sizeof(edge);
+    CUresult result = make_room(graph, count);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(edge, bytes + i * sizeof(edge), sizeof(edge));
+        if (!is_next_edge(graph, edge)) {
+            session_complain(graph->session, "cuGraphInstantiate: edge from node %u to node %u",
+                             edge[0], edge[1]);
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        memcpy(graph->edges[graph->edge_count++], edge, sizeof(edge));
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult serve_fnGraphEdges(struct session *session, const struct wire_fnGraphEdges *in,
+                            struct graph *graph)
+{
+    if (graph->instantiated || in->edges_size % sizeof(*graph->edges)) {
+        session_complain(session, "cuGraphInstantiate: edges that are none, or come too late");
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return settle(graph, add_edges(graph, in->edges, in->edges_size));
+}
+
+/* ---- taking part ---- */
+
+CUresult serve_cuGraphNodeSetEnabled(struct session *session,
+                                     const struct wire_cuGraphNodeSetEnabled *in,
+                                     struct graph *graph)
+{
+    struct graph_node *node = graph_find_node(graph, "cuGraphNodeSetEnabled", in->node);
+
+    if (!node || !graph->instantiated || node->kind == GRAPH_NODE_EMPTY)
+        return CUDA_ERROR_INVALID_VALUE;
+    node->disabled = !in->enabled;
+    if (!graph->exec)
+        return CUDA_SUCCESS;
+    if (!driver.cuGraphNodeSetEnabled)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    CUresult result = session_enter(session, graph->device);
+    return result != CUDA_SUCCESS
+               ? result
+               : driver.cuGraphNodeSetEnabled(graph->exec, node->driver, in->enabled != 0);
+}

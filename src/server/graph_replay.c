@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A graph without the driver's graphs. Nodes are numbered so that each comes behind all that it
+ * depends on, and one stream keeps that order.
+ */
+#include "copy.h"
+#include "graph.h"
+#include "launch.h"
+#include "stream.h"
+
+static CUresult replay_node(const struct graph_node *node, const struct stream *stream)
+{
+    const struct wire_fnMemset *fill = &node->memset;
+
+    switch (node->kind) {
+    case GRAPH_NODE_KERNEL:
+        return launch_with(&node->kernel->launch, stream, node->kernel->attributes,
+                           node->kernel->attribute_count);
+    case GRAPH_NODE_COPY:
+        return driver.cuMemcpy3DAsync_v2(&node->copy, stream->driver);
+    case GRAPH_NODE_MEMSET:
+        return copy_memset(fill, stream->driver);
+    default:
+        return CUDA_SUCCESS;
+    }
+}
+
+CUresult graph_replay(const struct graph *graph, const struct stream *stream)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (uint32_t i = 0; i < graph->node_count && result == CUDA_SUCCESS; i++)
+        if (!graph->nodes[i].disabled)
+            result = replay_node(&graph->nodes[i], stream);
+    return result;
+}
