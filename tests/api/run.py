@@ -32,6 +32,8 @@ NOT_DIRECT_ON_CUDA = {"bad_handles"}
 # What Funnel does not carry yet: these show what a device does.
 NOT_THROUGH_FUNNEL = {"textures"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
+# What a program needs of the GPU, where that is more than nvcc's default.
+ARCHITECTURES = {"tensor": "sm_80"}
 
 
 class Program:
@@ -59,10 +61,11 @@ def find_nvcc():
 
 
 def variants_of(name):
+    common = [f"-arch={ARCHITECTURES[name]}"] if name in ARCHITECTURES else []
     for cudart in ("static", "shared"):
-        yield cudart, []
+        yield cudart, common
     for variant, flags in EXTRA_FLAGS.get(name, {}).items():
-        yield variant, flags
+        yield variant, common + flags
 
 
 def fingerprint(source, flags):
