@@ -19,7 +19,7 @@
 #endif
 
 static const char usage[] =
-    "Usage: nvidia-cuda-mps-control [-d | -f] [-S] [-multiuser-server] [-p 2] | COMMAND | -q | -v "
+    "Usage: nvidia-cuda-mps-control [-d | -f] [-S] [-multiuser-server] [-p 2|3] | COMMAND | -q | -v "
     "| -h\n"
     "\n"
     "Funnel's stand-in for the control program of NVIDIA MPS. Without an option it reads commands\n"
@@ -30,8 +30,8 @@ static const char usage[] =
     "too\n"
     "  -S, --static-partitioning  every client runs in a static partition; see sm_partition\n"
     "  -multiuser-server          (-M, -m, --multiuser) one server for all users; needs root\n"
-    "  -p, --protocol VERSION     of the interface; 2 is the one there is. What\n"
-    "                             CUDA_MPS_PROTOCOL_VERSION says counts instead\n"
+    "  -p, --protocol VERSION     of the interface: 2 or 3; any daemon takes the commands of both.\n"
+    "                             What CUDA_MPS_PROTOCOL_VERSION says counts instead\n"
     "  -q, --quit                 the same as the command quit\n"
     "  -v, --version              print the version of CUDA MPS that the commands follow\n"
     "  -h, --help                 print this\n"
@@ -59,7 +59,7 @@ static const struct {
     const char *grammar;
     const char *help;
 } verbs[] = {
-#define VERB(module, verb, grammar, help) {#module " " #verb, grammar, help},
+#define VERB(module, verb, who, grammar, help) {#module " " #verb, grammar, help},
 #include "verb_list.h"
 #undef VERB
 };
@@ -257,16 +257,16 @@ static int parse_option(const char *option, const char *value, struct options *o
     return -1;
 }
 
-/* 0, or 1 with the reason said. The environment counts more than the option, and a daemon that runs
- * more than either, as in MPS: so a front end may ask for any version that there is. */
-static int check_protocol(const char *option, bool starts_daemon)
+/* 0, or 1 with the reason said. The environment counts more than the option. A daemon takes the
+ * commands of both versions, so nothing else depends on it. */
+static int check_protocol(const char *option)
 {
     const char *variable = getenv("CUDA_MPS_PROTOCOL_VERSION");
     const char *protocol = variable && *variable ? variable : option;
 
-    if (!strcmp(protocol, "2") || (!starts_daemon && !strcmp(protocol, "3")))
+    if (!strcmp(protocol, "2") || !strcmp(protocol, "3"))
         return 0;
-    fprintf(stderr, "Funnel speaks version 2 of the MPS interface only; %s asks for \"%s\"\n",
+    fprintf(stderr, "The MPS interface has versions 2 and 3; %s asks for \"%s\"\n",
             protocol == option ? "-p" : "CUDA_MPS_PROTOCOL_VERSION", protocol);
     return 1;
 }
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    if (check_protocol(options.protocol, options.daemon != NULL))
+    if (check_protocol(options.protocol))
         return 1;
     if (options.daemon ? paths_resolve(&paths) : paths_find_daemon(&paths))
         return refuse("The path of the pipe or log directory is too long");

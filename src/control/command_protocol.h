@@ -71,6 +71,7 @@ struct command_server {
     uint32_t max_clients;
     uint32_t sm_centipercent;
     uint32_t priority;
+    char name[SERVER_NAME_MAX]; /* uid_N for the server of a user's programs */
     uint64_t memory_free[SERVER_MAX_DEVICES];
     struct server_device devices[SERVER_MAX_DEVICES];
 };

@@ -2,6 +2,7 @@
 /* See grammar.h. A grammar becomes a few slots; the words of a command then fill them. */
 #include "grammar.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -31,7 +32,8 @@ static const struct {
     {"PRIORITY", GRAMMAR_PRIORITY}, {"SECONDS", GRAMMAR_SECONDS}, {"GROUP", GRAMMAR_GROUP},
     {"SMS", GRAMMAR_SMS},           {"CEILING", GRAMMAR_CEILING}, {"VERB", GRAMMAR_VERB},
     {"OBJECT", GRAMMAR_OBJECT},     {"NAME", GRAMMAR_NAME},       {"FIELD", GRAMMAR_FIELD},
-    {"FORMAT", GRAMMAR_FORMAT},
+    {"FORMAT", GRAMMAR_FORMAT},     {"DEVICES", GRAMMAR_DEVICES}, {"SIZE", GRAMMAR_SIZE},
+    {"BOOLEAN", GRAMMAR_BOOLEAN},
 };
 
 static const char *skip_blanks(const char *text)
@@ -128,21 +130,26 @@ int grammar_percent(const char *text, uint32_t *ret_centipercent)
     return 0;
 }
 
-int grammar_memory(const char *text, uint64_t *ret_bytes)
+/* How far the number is shifted for this unit, or 0. */
+static unsigned shift_of_unit(const char *unit)
+{
+    static const char *const units[][3] = {{"K", "KB", "k"}, {"M", "MB", "m"}, {"G", "GB", "g"}};
+
+    for (unsigned i = 0; i < 9; i++)
+        if (!strcmp(unit, units[i / 3][i % 3]))
+            return 10 * (i / 3 + 1);
+    return 0;
+}
+
+int grammar_size(const char *text, uint64_t *ret_bytes)
 {
     size_t digits = strspn(text, "0123456789");
     const char *unit = text + digits;
     char number[24];
     uint64_t value;
-    unsigned shift;
+    unsigned shift = shift_of_unit(unit);
 
-    if (digits == 0 || digits >= sizeof(number))
-        return -EINVAL;
-    if (!strcmp(unit, "M") || !strcmp(unit, "MB") || !strcmp(unit, "m"))
-        shift = 20;
-    else if (!strcmp(unit, "G") || !strcmp(unit, "GB") || !strcmp(unit, "g"))
-        shift = 30;
-    else
+    if (digits == 0 || digits >= sizeof(number) || shift == 0)
         return -EINVAL;
     memcpy(number, text, digits);
     number[digits] = '\0';
@@ -152,16 +159,45 @@ int grammar_memory(const char *text, uint64_t *ret_bytes)
     return 0;
 }
 
+int grammar_memory(const char *text, uint64_t *ret_bytes)
+{
+    return shift_of_unit(text + strspn(text, "0123456789")) < 20 ? -EINVAL
+                                                                  : grammar_size(text, ret_bytes);
+}
+
 /* "2048M" stays 2048M and "1GB" becomes 1G: the number as given, with NVIDIA's one-letter unit. */
-static int parse_memory(const char *text, struct grammar_values *values)
+static int parse_size(const char *text, struct grammar_values *values)
 {
     size_t digits = strspn(text, "0123456789");
 
-    if (grammar_memory(text, &values->memory))
+    if (grammar_size(text, &values->memory))
         return -EINVAL;
     text_format(values->memory_text, sizeof(values->memory_text), "%.*s%c", (int)digits, text,
-                text[digits] == 'm' || text[digits] == 'M' ? 'M' : 'G');
+                toupper((unsigned char)text[digits]));
     return 0;
+}
+
+static int parse_memory(const char *text, struct grammar_values *values)
+{
+    uint64_t bytes;
+
+    return grammar_memory(text, &bytes) ? -EINVAL : parse_size(text, values);
+}
+
+bool grammar_is_devices(const char *text)
+{
+    for (;; text++) {
+        size_t number = strspn(text, "0123456789");
+
+        if (text_starts_with(text, "GPU-"))
+            text += strspn(text, "GPU-0123456789abcdefABCDEF");
+        else if (number)
+            text += number;
+        else
+            return false;
+        if (*text != ',')
+            return !*text;
+    }
 }
 
 bool grammar_is_name(const char *text)
@@ -210,6 +246,16 @@ static int parse_value(enum grammar_kind kind, const char *word, struct grammar_
         return parse_u32(word, SECONDS_PER_YEAR, &values->seconds);
     case GRAMMAR_MEMORY:
         return parse_memory(word, values);
+    case GRAMMAR_SIZE:
+        return parse_size(word, values);
+    case GRAMMAR_BOOLEAN:
+        values->yes = !strcmp(word, "true");
+        return values->yes || !strcmp(word, "false") ? 0 : -EINVAL;
+    case GRAMMAR_DEVICES:
+        return grammar_is_devices(word) &&
+                       text_copy(values->devices, sizeof(values->devices), word)
+                   ? 0
+                   : -EINVAL;
     case GRAMMAR_DEVICE:
         return text_copy(values->device, sizeof(values->device), word) ? 0 : -EINVAL;
     case GRAMMAR_GROUP:
@@ -259,6 +305,9 @@ static void explain_value(enum grammar_kind kind, const char *word, char *reason
         [GRAMMAR_NAME] = "a name of letters, digits and _, not longer than 64",
         [GRAMMAR_FIELD] = "the name of a field",
         [GRAMMAR_FORMAT] = "table, csv or csv,noheader",
+        [GRAMMAR_DEVICES] = "ordinals or UUIDs of devices, with commas between them",
+        [GRAMMAR_SIZE] = "an integer followed by K, M or G, such as 512M",
+        [GRAMMAR_BOOLEAN] = "true or false",
     };
 
     if (kind == GRAMMAR_PRIORITY)
@@ -272,7 +321,7 @@ static void explain_value(enum grammar_kind kind, const char *word, char *reason
 
 static void set_flag(const char *option, struct grammar_values *values)
 {
-    values->force |= !strcmp(option, "-f");
+    values->force |= !strcmp(option, "-f") || !strcmp(option, "--force");
     values->mlopart |= !strcmp(option, "-mlopart");
     values->csv |= !strcmp(option, "--csv");
     values->all |= !strcmp(option, "--all");

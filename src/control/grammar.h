@@ -11,6 +11,8 @@
  *     CEILING        MEMORY or none         GROUP     letters, digits and _
  *     SMS            a number above 0       VERB, OBJECT, FIELD  words that the command knows
  *     NAME           of a server            FORMAT    table, csv or csv,noheader
+ *     DEVICES        comma-separated        SIZE      integer with K, M or G
+ *     BOOLEAN        true or false
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  */
 #pragma once
@@ -41,12 +43,14 @@ struct grammar_values {
     char group[32];
     char verb[16];
     char object[96];
-    bool force;           /* -f */
+    bool force;           /* -f, --force */
     bool mlopart;         /* -mlopart */
     bool csv;             /* --csv */
     bool all;             /* --all */
+    bool yes; /* BOOLEAN */
     char name[65];
     char field[32];
+    char devices[256];
     enum table_format format;
 };
 
@@ -68,6 +72,9 @@ enum grammar_kind {
     GRAMMAR_NAME,
     GRAMMAR_FIELD,
     GRAMMAR_FORMAT,
+    GRAMMAR_DEVICES,
+    GRAMMAR_SIZE,
+    GRAMMAR_BOOLEAN,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)
@@ -85,6 +92,10 @@ int grammar_parse(const char *name, const char *grammar, char *const words[], in
 /* Letters, digits and _, and not empty. */
 bool grammar_is_name(const char *text);
 
+/* Ordinals and beginnings of UUIDs, with commas between them. */
+bool grammar_is_devices(const char *text);
+
 /* The single values, for options and environment variables too: 0 or -EINVAL. */
 int grammar_percent(const char *text, uint32_t *ret_centipercent);
 int grammar_memory(const char *text, uint64_t *ret_bytes);
+int grammar_size(const char *text, uint64_t *ret_bytes);

@@ -30,6 +30,7 @@
 #define SERVER_LOG_FD 4
 
 #define SERVER_MAX_DEVICES HELLO_MAX_DEVICES
+#define SERVER_NAME_MAX 72 /* names of servers and namespaces: at most 64 letters, and NUL */
 
 enum server_message {
     /* daemon to server */

@@ -23,7 +23,8 @@ static const struct command commands[] = {
 #define COMMAND(name, who, grammar, help) {#name, grammar, who, run_##name},
 #include "command_list.h"
 #undef COMMAND
-#define VERB(module, verb, grammar, help) {#module " " #verb, grammar, ANYBODY, run_##module##_##verb},
+#define VERB(module, verb, who, grammar, help) \
+    {#module " " #verb, grammar, who, run_##module##_##verb},
 #include "verb_list.h"
 #undef VERB
 };

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "console.h"
 #include "funneld_server.h"
+#include "service.h"
 
 void run_get_server_list(struct console *console, const struct grammar_values *values)
 {
@@ -46,10 +47,10 @@ static bool may_start(struct console *console, uid_t uid)
 /* Answered when the server is ready, or has failed and said why. */
 static void start_server(struct console *console, uid_t uid)
 {
-    struct server *server = server_for(console->daemon, uid);
-    int error;
+    struct server_route route = service_route_of_user(console->daemon, uid, (gid_t)uid, NULL);
+    struct server *server = server_for(console->daemon, route.name);
+    int error = server ? 0 : server_start(console->daemon, &route, &server);
 
-    error = server ? 0 : server_start(console->daemon, uid, (gid_t)uid, &server);
     if (error) {
         console_print(console, "Failed to start a server for user %u: %s", (unsigned)uid,
                       strerror(-error));

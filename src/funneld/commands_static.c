@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "console.h"
 #include "funneld_server.h"
+#include "service.h"
 #include "survey.h"
 #include "text.h"
 
@@ -174,11 +175,12 @@ static bool devices_are_known(struct console *console, const char *line)
 {
     struct daemon *daemon = console->daemon;
     uid_t uid = daemon->multiuser || daemon->uid ? daemon->uid : console->uid;
-    struct server *server = server_for(daemon, uid);
+    struct server_route route = service_route_of_user(daemon, uid, (gid_t)uid, NULL);
+    struct server *server = server_for(daemon, route.name);
 
     if (daemon->statics.devices.device_count)
         return true;
-    if (!server && server_start(daemon, uid, (gid_t)uid, &server))
+    if (!server && server_start(daemon, &route, &server))
         server = NULL;
     if (server && server->state == SERVER_INITIALIZING && !server->starter) {
         text_copy(console->pending, sizeof(console->pending), line);

@@ -16,6 +16,7 @@
 #include "journal.h"
 #include "newcomer.h"
 #include "notify.h"
+#include "service.h"
 
 /* ---- the end ---- */
 
@@ -26,6 +27,7 @@ static void leave(struct daemon *daemon)
 
     notify("STOPPING=1");
     journal("Exit");
+    services_close(daemon);
     instance_close(&daemon->instance);
     if (quitter)
         console_done(quitter, daemon->forced);
@@ -66,7 +68,7 @@ void daemon_quit(struct daemon *daemon, int patience_s, struct console *quitter)
     if (daemon->quitting)
         return;
     daemon->quitting = true;
-    event_del(daemon->acceptor);
+    daemon_listen(daemon, false);
     list_for_each(struct server, server, &daemon->servers, link) server_stop(server, false);
     daemon_server_gone(daemon);
 }
@@ -121,7 +123,14 @@ static int watch_signals(struct daemon *daemon)
 
 static void on_caller(evutil_socket_t fd, short what, void *context)
 {
-    newcomer_accept(context);
+    newcomer_accept(context, fd, NULL);
+}
+
+int daemon_listen(struct daemon *daemon, bool on)
+{
+    int error = on ? event_add(daemon->acceptor, NULL) : event_del(daemon->acceptor);
+
+    return services_listen(daemon, on) || error ? -ENOMEM : 0;
 }
 
 static void on_pause_over(evutil_socket_t fd, short what, void *context)
@@ -129,7 +138,7 @@ static void on_pause_over(evutil_socket_t fd, short what, void *context)
     struct daemon *daemon = context;
 
     if (!daemon->quitting)
-        event_add(daemon->acceptor, NULL);
+        daemon_listen(daemon, true);
 }
 
 static int prepare_loop(struct daemon *daemon)
@@ -144,7 +153,7 @@ static int prepare_loop(struct daemon *daemon)
     daemon->patience = evtimer_new(daemon->base, on_impatience, daemon);
     if (!daemon->acceptor || !daemon->accept_pause || !daemon->patience)
         return -ENOMEM;
-    return event_add(daemon->acceptor, NULL) ? -ENOMEM : 0;
+    return daemon_listen(daemon, true);
 }
 
 static void dismantle_loop(struct daemon *daemon)
@@ -173,16 +182,22 @@ static void announce(struct daemon *daemon, int ready_fd)
         journal("Whoever started the daemon is gone");
 }
 
-int daemon_run(struct daemon *daemon, int ready_fd)
+void daemon_init(struct daemon *daemon)
 {
+    list_init(&daemon->services);
     list_init(&daemon->servers);
     list_init(&daemon->newcomers);
     list_init(&daemon->consoles);
     daemon->uid = geteuid();
+}
+
+int daemon_run(struct daemon *daemon, int ready_fd)
+{
     daemon->since = time(NULL);
     limits_init_from_environment(&daemon->defaults);
     if (prepare_loop(daemon) || instance_write_pid(&daemon->instance)) {
         journal("Cannot set up the daemon: %s", strerror(errno));
+        services_close(daemon);
         instance_close(&daemon->instance);
         return 1;
     }

@@ -35,6 +35,7 @@ struct daemon {
     struct event *acceptor;
     struct event *accept_pause;
     struct event *signals[4];
+    struct list services;  /* struct service: named ones, running or not */
     struct list servers;   /* struct server */
     struct list newcomers; /* struct newcomer: have not said hello, or wait for a server */
     struct list consoles;  /* struct console: front ends */
@@ -45,6 +46,9 @@ struct daemon {
     struct console *quitter; /* the front end that waits for the end, or NULL */
 };
 
+/* Before anything else. */
+void daemon_init(struct daemon *daemon);
+
 /* Runs until quit, with an open instance and journal. Returns the exit status. `ready_fd` is told
  * when the daemon serves (-1 = nobody waits). */
 int daemon_run(struct daemon *daemon, int ready_fd);
@@ -52,6 +56,9 @@ int daemon_run(struct daemon *daemon, int ready_fd);
 /* Takes nobody new and ends once all servers have ended: by themselves when their last client
  * leaves, and by force after `patience_s` (-1 = never). Calling it again can only shorten that. */
 void daemon_quit(struct daemon *daemon, int patience_s, struct console *quitter);
+
+/* Starts or stops accepting connections: 0 or -ENOMEM. */
+int daemon_listen(struct daemon *daemon, bool on);
 
 /* To be called when a server has gone. */
 void daemon_server_gone(struct daemon *daemon);

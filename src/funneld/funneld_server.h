@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The servers that run: at most one that takes clients for each user. A server is started for its
- * first client, told of each one that follows, asked about them, and replaced when it has died.
+ * The servers that run: at most one that takes clients for each name, which is uid_N for the server
+ * of a user, or that of a service (service.h). A server is started for its first client, told of each one that follows, asked about them, and replaced when it has died.
  */
 #pragma once
 
@@ -13,13 +13,25 @@
 #include "peer.h"
 #include "server_protocol.h"
 
+struct mps_namespace;
+
+#define SERVER_DEVICES_MAX 256
+
+/* Which server is meant, and what it takes to start it. */
+struct server_route {
+    char name[SERVER_NAME_MAX];
+    uid_t uid;
+    gid_t gid;
+    char devices[SERVER_DEVICES_MAX]; /* it may use; "" = all */
+};
+
 struct server {
     struct list link;
     struct daemon *daemon;
     struct peer peer;
     pid_t pid;
+    char name[SERVER_NAME_MAX];
     uid_t uid;
-    gid_t gid;
     time_t since;
     enum server_state state;
     bool stopping;             /* takes nobody new, and ends */
@@ -41,19 +53,21 @@ struct answer {
     void *context;
 };
 
-/* The one that serves `uid` (also while it starts or stops), or NULL. */
-struct server *server_for(struct daemon *daemon, uid_t uid);
+/* The one of that name (also while it starts or stops), or NULL. */
+struct server *server_for(struct daemon *daemon, const char *name);
 struct server *server_by_pid(struct daemon *daemon, pid_t pid);
 
 /* Starts one: 0 or -errno, with the server in the list. */
-int server_start(struct daemon *daemon, uid_t uid, gid_t gid, struct server **ret_server);
+int server_start(struct daemon *daemon, const struct server_route *route,
+                 struct server **ret_server);
 
 /* Whether it is gone although the loop has not heard of it yet; it counts as stopping then. */
 bool server_has_died(struct server *server);
 
-/* Hands a program over to a server that is ready. Takes `fd`. */
-void server_introduce(struct server *server, const struct server_identity *identity,
-                      const struct hello *hello, int fd);
+/* Hands a program that came in at `entrance` (NULL = the daemon's own) over to a server that is
+ * ready. Takes `fd`. */
+void server_introduce(struct server *server, const struct mps_namespace *entrance,
+                      const struct server_identity *identity, const struct hello *hello, int fd);
 
 /* Sends `message` (its header is filled here) and reports what comes back. */
 void server_ask(struct server *server, void *message, enum server_message kind, int timeout_s,

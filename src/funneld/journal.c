@@ -117,27 +117,27 @@ void journal(const char *format, ...)
     log_open(log_fd, ROLE);
 }
 
-static int make_user_directory(const char *path)
+static int make_folder(const char *path)
 {
     if (mkdir(path, 0755) && errno != EEXIST)
         return -errno;
     return 0;
 }
 
-int journal_open_server(const char *directory, uid_t uid, int *ret_fd)
+int journal_open_server(const char *directory, const char *name, int *ret_fd)
 {
-    char name[32], user[PATH_MAX], path[PATH_MAX];
+    char own[32], folder[PATH_MAX], path[PATH_MAX];
     int error = 0;
 
-    if (uid == geteuid()) {
+    text_format(own, sizeof(own), "uid_%u", (unsigned)geteuid());
+    if (!strcmp(name, own)) {
         error = path_join(directory, "server.log", path, sizeof(path));
     } else {
-        text_format(name, sizeof(name), "uid_%u", (unsigned)uid);
-        error = path_join(directory, name, user, sizeof(user));
+        error = path_join(directory, name, folder, sizeof(folder));
         if (!error)
-            error = make_user_directory(user);
+            error = make_folder(folder);
         if (!error)
-            error = path_join(user, "server.log", path, sizeof(path));
+            error = path_join(folder, "server.log", path, sizeof(path));
     }
     return error ? error : open_log(path, ret_fd);
 }

@@ -18,6 +18,6 @@ void journal(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * causes is bounded in a minute, so that nobody fills the disk of root; operators are not. */
 uid_t journal_account(uid_t uid);
 
-/* The log of a server that serves `uid`: <directory>/server.log for the daemon's own user, else
- * <directory>/uid_<uid>/server.log, so that no user holds the file of another. 0 or -errno. */
-int journal_open_server(const char *directory, uid_t uid, int *ret_fd);
+/* The log of a server: <directory>/server.log for that of the daemon's own user, else
+ * <directory>/<name>/server.log, so that no user holds the file of another. 0 or -errno. */
+int journal_open_server(const char *directory, const char *name, int *ret_fd);

@@ -14,6 +14,7 @@
 #include "daemon.h"
 #include "fd.h"
 #include "journal.h"
+#include "service.h"
 
 static const char help[] =
     "Usage: funneld -d|-f [--device auto|cuda|soft] [--multiuser-server] [-S]\n"
@@ -177,6 +178,7 @@ int main(int argc, char **argv)
 
     if (status >= 0)
         return status;
+    daemon_init(&daemon);
     take_name(argv[0]);
     raise_descriptor_limit();
     if (paths_resolve(&daemon.paths))
@@ -185,6 +187,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", reason);
         return 1;
     }
+    services_sweep(daemon.paths.pipe);
     daemon.device = options.device;
     daemon.foreground = options.foreground;
     daemon.multiuser = options.multiuser;

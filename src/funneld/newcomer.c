@@ -18,6 +18,7 @@
 #include "grammar.h"
 #include "journal.h"
 #include "peer.h"
+#include "service.h"
 #include "sock.h"
 #include "text.h"
 
@@ -40,8 +41,9 @@ struct newcomer {
     struct event *deadline;
     struct server_identity identity;
     struct hello hello;
-    bool waiting;    /* has said hello, and waits for the server of ... */
-    uid_t served_as; /* ... this user */
+    struct mps_namespace *entrance; /* NULL = the daemon's own socket, and no namespace */
+    bool waiting;                   /* has said hello, and waits for the server of this ... */
+    struct server_route route;
 };
 
 static void newcomer_free(struct newcomer *newcomer)
@@ -84,8 +86,8 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
     if (newcomer->waiting)
         refuse(
             newcomer, STATUS_SERVER_NOT_READY,
-            "The server of user %u is ending and still has clients; try again when they are done",
-            (unsigned)newcomer->served_as);
+            "The server %s is ending and still has clients; try again when they are done",
+            newcomer->route.name);
     else
         newcomer_free(newcomer);
 }
@@ -158,7 +160,7 @@ static void introduce(struct newcomer *newcomer, struct server *server)
         return;
     }
     fd = peer_release(&newcomer->peer);
-    server_introduce(server, &newcomer->identity, &newcomer->hello, fd);
+    server_introduce(server, newcomer->entrance, &newcomer->identity, &newcomer->hello, fd);
     newcomer_free(newcomer);
 }
 
@@ -167,17 +169,16 @@ static void wait_for(struct newcomer *newcomer, const struct server *server)
     journal("NEW CLIENT %d from user %u: Server is not ready, push client to pending list",
             newcomer->identity.pid, newcomer->identity.uid);
     newcomer->waiting = true;
-    newcomer->served_as = server->uid;
     if (server->stopping)
         set_deadline(newcomer, STOPPING_TIMEOUT_S);
     else
         evtimer_del(newcomer->deadline);
 }
 
-static void place(struct newcomer *newcomer, uid_t uid)
+static void place(struct newcomer *newcomer)
 {
-    struct server *server = server_for(newcomer->daemon, uid);
-    int error = server ? 0 : server_start(newcomer->daemon, uid, newcomer->identity.gid, &server);
+    struct server *server = server_for(newcomer->daemon, newcomer->route.name);
+    int error = server ? 0 : server_start(newcomer->daemon, &newcomer->route, &server);
 
     if (error)
         refuse(newcomer, STATUS_CONNECTION_FAILED, "The server could not be started: %s",
@@ -197,9 +198,23 @@ static void place(struct newcomer *newcomer, uid_t uid)
     }
 }
 
+static void find_route(struct newcomer *newcomer)
+{
+    const struct daemon *daemon = newcomer->daemon;
+    const struct server_identity *identity = &newcomer->identity;
+
+    if (newcomer->entrance)
+        newcomer->route = service_route(newcomer->entrance->service);
+    else
+        newcomer->route =
+            service_route_of_user(daemon, daemon->multiuser ? daemon->uid : identity->uid,
+                                  identity->gid, &newcomer->entrance);
+}
+
 static void admit_program(struct newcomer *newcomer)
 {
     const struct daemon *daemon = newcomer->daemon;
+    const struct service *service = newcomer->entrance ? newcomer->entrance->service : NULL;
     uid_t uid = newcomer->identity.uid;
 
     identify(newcomer);
@@ -211,8 +226,13 @@ static void admit_program(struct newcomer *newcomer)
             "The daemon at %.200s serves user %u only, not user %u; start one of your own (funnel "
             "start) or have root run one for everybody",
             daemon->paths.pipe, (unsigned)daemon->uid, (unsigned)uid);
-    else
-        place(newcomer, daemon->multiuser ? daemon->uid : uid);
+    else if (service && !service_serves(service, uid))
+        refuse(newcomer, STATUS_SERVER_NOT_READY, "The server %s serves user %u only, not user %u",
+               service->name, (unsigned)service->uid, (unsigned)uid);
+    else {
+        find_route(newcomer);
+        place(newcomer);
+    }
 }
 
 /* ---- front ends ---- */
@@ -295,7 +315,7 @@ static const struct peer_handlers newcomer_handlers = {on_message, on_closed};
 /* ---- accepting ---- */
 
 /* Takes `fd`. */
-static void take_in(struct daemon *daemon, int fd)
+static void take_in(struct daemon *daemon, int fd, struct mps_namespace *entrance)
 {
     struct newcomer *newcomer = calloc(1, sizeof(*newcomer));
     pid_t pid = 0;
@@ -308,6 +328,7 @@ static void take_in(struct daemon *daemon, int fd)
         return;
     }
     newcomer->daemon = daemon;
+    newcomer->entrance = entrance;
     newcomer->identity.pid = pid;
     newcomer->identity.uid = uid;
     newcomer->identity.gid = gid;
@@ -326,21 +347,21 @@ static void pause_accepting(struct daemon *daemon, int error)
     struct timeval pause = {.tv_usec = 100000};
 
     journal("Cannot accept connections: %s", strerror(-error));
-    event_del(daemon->acceptor);
+    daemon_listen(daemon, false);
     evtimer_add(daemon->accept_pause, &pause);
 }
 
-void newcomer_accept(struct daemon *daemon)
+void newcomer_accept(struct daemon *daemon, int listen_fd, struct mps_namespace *entrance)
 {
     for (int i = 0; i < ACCEPTS_A_TURN; i++) {
         int fd = -1;
-        int error = sock_accept(daemon->instance.listen_fd, &fd);
+        int error = sock_accept(listen_fd, &fd);
 
         if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
             pause_accepting(daemon, error);
         if (error)
             return;
-        take_in(daemon, fd);
+        take_in(daemon, fd, entrance);
     }
 }
 
@@ -349,27 +370,40 @@ void newcomer_accept(struct daemon *daemon)
 void newcomer_server_ready(struct server *server)
 {
     list_for_each_safe(struct newcomer, newcomer, &server->daemon->newcomers,
-                       link) if (newcomer->waiting && newcomer->served_as == server->uid)
+                       link) if (newcomer->waiting && !strcmp(newcomer->route.name, server->name))
         introduce(newcomer, server);
 }
 
-void newcomer_refuse_waiting(struct daemon *daemon, uid_t uid, int status, const char *text)
+void newcomer_refuse_waiting(struct daemon *daemon, const char *name, int status, const char *text)
 {
     list_for_each_safe(struct newcomer, newcomer, &daemon->newcomers,
-                       link) if (newcomer->waiting && newcomer->served_as == uid)
+                       link) if (newcomer->waiting && !strcmp(newcomer->route.name, name))
         refuse(newcomer, status, "%s", text);
 }
 
-void newcomer_server_gone(struct daemon *daemon, uid_t uid)
+void newcomer_server_gone(struct daemon *daemon, const char *name)
 {
     list_for_each_safe(struct newcomer, newcomer, &daemon->newcomers, link)
     {
-        if (!newcomer->waiting || newcomer->served_as != uid)
+        if (!newcomer->waiting || strcmp(newcomer->route.name, name))
             continue;
         if (daemon->quitting)
             refuse(newcomer, STATUS_CONNECTION_FAILED, "The daemon is quitting");
         else
-            place(newcomer, uid);
+            place(newcomer);
+    }
+}
+
+void newcomer_close_entrance(struct daemon *daemon, const struct mps_namespace *entrance)
+{
+    list_for_each_safe(struct newcomer, newcomer, &daemon->newcomers, link)
+    {
+        if (newcomer->entrance != entrance)
+            continue;
+        if (newcomer->waiting)
+            refuse(newcomer, STATUS_CONNECTION_FAILED, "Its server has been deleted");
+        else
+            newcomer_free(newcomer);
     }
 }
 

@@ -10,18 +10,23 @@
 #include "daemon.h"
 
 struct server;
+struct mps_namespace;
 
-/* Accepts whoever waits at the listening socket. */
-void newcomer_accept(struct daemon *daemon);
+/* Accepts whoever waits at the listening socket, which belongs to `entrance`, or to the daemon if
+ * that is NULL. */
+void newcomer_accept(struct daemon *daemon, int listen_fd, struct mps_namespace *entrance);
 
 /* The server is ready: it gets all programs that wait for it. */
 void newcomer_server_ready(struct server *server);
 
-/* Turns those away who wait for a server of `uid`. */
-void newcomer_refuse_waiting(struct daemon *daemon, uid_t uid, int status, const char *text);
+/* Turns those away who wait for the server of that name. */
+void newcomer_refuse_waiting(struct daemon *daemon, const char *name, int status, const char *text);
 
-/* A server of `uid` has gone: if programs wait, another one is started. */
-void newcomer_server_gone(struct daemon *daemon, uid_t uid);
+/* The server of that name has gone: if programs wait, another one is started. */
+void newcomer_server_gone(struct daemon *daemon, const char *name);
+
+/* Turns those away who came in there. */
+void newcomer_close_entrance(struct daemon *daemon, const struct mps_namespace *entrance);
 
 /* How many programs wait for a server. */
 unsigned newcomer_count_waiting(const struct daemon *daemon);

@@ -16,6 +16,7 @@
 #include "fd.h"
 #include "journal.h"
 #include "newcomer.h"
+#include "service.h"
 #include "sock.h"
 #include "spawn.h"
 #include "text.h"
@@ -97,10 +98,10 @@ void server_ask(struct server *server, void *message, enum server_message kind, 
 
 /* ---- its life ---- */
 
-struct server *server_for(struct daemon *daemon, uid_t uid)
+struct server *server_for(struct daemon *daemon, const char *name)
 {
     list_for_each(struct server, server, &daemon->servers,
-                  link) if (server->uid == uid) return server;
+                  link) if (!strcmp(server->name, name)) return server;
     return NULL;
 }
 
@@ -158,48 +159,50 @@ static void server_free(struct server *server)
 }
 
 /* A full disk is no reason for programs to stop: their server goes on without a log. */
-static int open_server_log(struct daemon *daemon, uid_t uid, int *ret_fd)
+static int open_server_log(struct daemon *daemon, const char *name, int *ret_fd)
 {
-    int error = journal_open_server(daemon->paths.log, uid, ret_fd);
+    int error = journal_open_server(daemon->paths.log, name, ret_fd);
 
     if (error)
-        journal("Cannot open server.log for user %u: %s", (unsigned)uid, strerror(-error));
+        journal("Cannot open server.log for %s: %s", name, strerror(-error));
     if (error != -ENOSPC && error != -EDQUOT)
         return error;
     *ret_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
     return *ret_fd < 0 ? -errno : 0;
 }
 
-static int spawn_for(struct daemon *daemon, uid_t uid, gid_t gid, pid_t *ret_pid, int *ret_fd)
+static int spawn_for(struct daemon *daemon, const struct server_route *route, pid_t *ret_pid,
+                     int *ret_fd)
 {
     char program[PATH_MAX], empty[PATH_MAX];
     _cleanup_fd_ int log_fd = -1;
     struct spawn spawn = {.program = program,
                           .device = daemon->device,
                           .pipe_directory = empty,
-                          .uid = uid,
-                          .gid = gid};
+                          .visible_devices = route->devices,
+                          .uid = route->uid,
+                          .gid = route->gid};
     int error = path_of_sibling("bin/funnel-server", program, sizeof(program));
 
     if (!error)
         error = path_join(daemon->paths.pipe, INSTANCE_EMPTY_NAME, empty, sizeof(empty));
     if (!error)
-        error = open_server_log(daemon, uid, &log_fd);
+        error = open_server_log(daemon, route->name, &log_fd);
     spawn.log_fd = log_fd;
     return error ? error : spawn_server(&spawn, ret_pid, ret_fd);
 }
 
 static const struct peer_handlers server_handlers;
 
-static struct server *server_create(struct daemon *daemon, uid_t uid, gid_t gid)
+static struct server *server_create(struct daemon *daemon, const struct server_route *route)
 {
     struct server *server = calloc(1, sizeof(*server));
 
     if (!server)
         return NULL;
     server->daemon = daemon;
-    server->uid = uid;
-    server->gid = gid;
+    text_copy(server->name, sizeof(server->name), route->name);
+    server->uid = route->uid;
     server->since = time(NULL);
     server->limits = daemon->defaults;
     server->peer.fd = -1;
@@ -212,11 +215,12 @@ static struct server *server_create(struct daemon *daemon, uid_t uid, gid_t gid)
     return NULL;
 }
 
-int server_start(struct daemon *daemon, uid_t uid, gid_t gid, struct server **ret_server)
+int server_start(struct daemon *daemon, const struct server_route *route,
+                 struct server **ret_server)
 {
-    struct server *server = server_create(daemon, uid, gid);
+    struct server *server = server_create(daemon, route);
     int fd = -1;
-    int error = server ? spawn_for(daemon, uid, gid, &server->pid, &fd) : -ENOMEM;
+    int error = server ? spawn_for(daemon, route, &server->pid, &fd) : -ENOMEM;
 
     if (error) {
         if (server)
@@ -224,7 +228,7 @@ int server_start(struct daemon *daemon, uid_t uid, gid_t gid, struct server **re
         return error;
     }
     list_append(&daemon->servers, &server->link);
-    journal("Starting new server %d for user %u", (int)server->pid, (unsigned)uid);
+    journal("Starting new server %d for user %u", (int)server->pid, (unsigned)route->uid);
     /* Without memory for its events the server sees its socket close, and leaves. */
     error = peer_open(&server->peer, daemon->base, fd, &server_handlers, server);
     server->stopping = error != 0;
@@ -240,18 +244,32 @@ bool server_has_died(struct server *server)
     return server->stopping;
 }
 
-void server_introduce(struct server *server, const struct server_identity *identity,
-                      const struct hello *hello, int fd)
+/* The share of a namespace replaces what the program asks for, and does not only tighten it. */
+static void combine_limits(struct server *server, const struct mps_namespace *entrance,
+                           const struct server_identity *identity, const struct hello *hello,
+                           struct server_limits *limits)
+{
+    const struct daemon *daemon = server->daemon;
+    struct hello wish = *hello;
+
+    limits_of_server(&server->limits, daemon->defaults.priority, &server->ready, limits);
+    if (entrance) {
+        limit_order_apply(&entrance->order, &server->ready, limits);
+        wish.sm_centipercent = entrance->order.sm_centipercent ? 0 : wish.sm_centipercent;
+    }
+    rules_apply(&daemon->rules, identity, &server->ready, limits);
+    limits_tighten(limits, &wish, &server->ready);
+}
+
+void server_introduce(struct server *server, const struct mps_namespace *entrance,
+                      const struct server_identity *identity, const struct hello *hello, int fd)
 {
     struct server_client message;
 
     server_message_init(&message, SERVER_CLIENT, 0);
     message.identity = *identity;
     message.hello = *hello;
-    limits_of_server(&server->limits, server->daemon->defaults.priority, &server->ready,
-                     &message.limits);
-    rules_apply(&server->daemon->rules, identity, &server->ready, &message.limits);
-    limits_tighten(&message.limits, hello, &server->ready);
+    combine_limits(server, entrance, identity, hello, &message.limits);
     statics_bind(&server->daemon->statics, &server->ready, hello, &message.limits);
     peer_send(&server->peer, &message, sizeof(message), fd);
 }
@@ -451,27 +469,27 @@ static void refuse_those_who_waited(struct server *server, int wait_status)
                     WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status),
                     server->daemon->paths.log);
     }
-    newcomer_refuse_waiting(server->daemon, server->uid, server->failure, server->failure_text);
+    newcomer_refuse_waiting(server->daemon, server->name, server->failure, server->failure_text);
     answer_starter(server, COMMAND_FAILED);
 }
 
 bool server_reap(struct daemon *daemon, pid_t pid, int wait_status)
 {
     struct server *server = server_by_pid(daemon, pid);
+    char name[SERVER_NAME_MAX];
     bool started;
-    uid_t uid;
 
     if (!server)
         return false;
     peer_drain(&server->peer);
     log_exit(server, wait_status);
     started = server->state != SERVER_INITIALIZING;
-    uid = server->uid;
+    text_copy(name, sizeof(name), server->name);
     if (!started)
         refuse_those_who_waited(server, wait_status);
     server_free(server);
     if (started)
-        newcomer_server_gone(daemon, uid);
+        newcomer_server_gone(daemon, name);
     daemon_server_gone(daemon);
     return true;
 }
@@ -483,6 +501,6 @@ void server_reopen_logs(struct daemon *daemon)
 
     server_message_init(&message, SERVER_REOPEN_LOG, 0);
     list_for_each(struct server, server, &daemon->servers,
-                  link) if (!open_server_log(daemon, server->uid, &fd))
+                  link) if (!open_server_log(daemon, server->name, &fd))
         peer_send(&server->peer, &message, sizeof(message), fd);
 }

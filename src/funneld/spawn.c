@@ -106,6 +106,37 @@ static void become_user(const struct spawn *spawn)
         setenv("HOME", entry->pw_dir, 1);
 }
 
+/* What the server has to call a device that the daemon calls `name`. */
+static void visible_device(const char *own, const char *name, char *ret_name, size_t capacity)
+{
+    uint64_t skip;
+
+    if (!own || text_to_u64(name, &skip)) {
+        text_copy(ret_name, capacity, name);
+        return;
+    }
+    for (; skip && *own; skip--)
+        own += strcspn(own, ",") + (strchr(own, ',') != NULL);
+    text_format(ret_name, capacity, "%.*s", (int)strcspn(own, ","), own);
+}
+
+/* Ordinals count among the daemon's devices, which its own variable may name. */
+static void show_devices(const char *allowed)
+{
+    const char *own = getenv("CUDA_VISIBLE_DEVICES");
+    char list[1024] = "", names[256], *rest = NULL;
+
+    text_copy(names, sizeof(names), allowed);
+    for (char *name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+        size_t used = strlen(list);
+
+        text_format(list + used, sizeof(list) - used, "%s", used ? "," : "");
+        used = strlen(list);
+        visible_device(own, name, list + used, sizeof(list) - used);
+    }
+    setenv("CUDA_VISIBLE_DEVICES", list, 1);
+}
+
 /* Clients hand in many descriptors; each connection costs the server a few. */
 static void raise_descriptor_limit(void)
 {
@@ -130,6 +161,8 @@ _Noreturn static void run_child(const struct spawn *spawn, int control_fd)
         become_user(spawn);
     }
     setenv("CUDA_MPS_PIPE_DIRECTORY", spawn->pipe_directory, 1);
+    if (*spawn->visible_devices)
+        show_devices(spawn->visible_devices);
     if (chdir("/"))
         fail(STATUS_CONNECTION_FAILED, "/");
     execv(spawn->program, (char **)arguments);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "funneld_server.h"
+#include "text.h"
 
 #define SURVEY_TIMEOUT_S 5
 
@@ -71,6 +72,7 @@ static void describe(const struct server *server, struct command_server *descrip
         .sm_centipercent = server->limits.sm_centipercent,
         .priority = server->limits.priority,
     };
+    text_copy(description->name, sizeof(description->name), server->name);
     memcpy(description->devices, server->ready.devices, sizeof(description->devices));
 }
 

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "console.h"
 #include "funneld_server.h"
+#include "service.h"
 #include "statics.h"
 #include "survey.h"
 #include "table.h"
@@ -24,6 +25,7 @@ struct subject {
     const char *const *titles;
     unsigned listed; /* columns that a list shows; `get` knows all */
     void (*fill)(struct look *look, const struct survey_part *part);
+    void (*complete)(struct look *look); /* adds what no running server tells; may be NULL */
 };
 
 struct look {
@@ -33,17 +35,19 @@ struct look {
     struct table table;
 };
 
-static void name_server(const struct command_server *server, char name[CELL])
+static bool is_meant(const struct look *look, const char *server)
 {
-    text_format(name, CELL, "uid_%u", server->uid);
+    return !*look->values.name || !strcmp(look->values.name, server);
 }
 
-static bool is_meant(const struct look *look, const struct command_server *server)
+/* A service that the one who asks may see, and has asked for. */
+static bool is_visible(const struct look *look, const struct service *service)
 {
-    char name[CELL];
+    const struct console *console = look->console;
 
-    name_server(server, name);
-    return !*look->values.name || !strcmp(look->values.name, name);
+    return is_meant(look, service->name) &&
+           (console_is_operator(console) ||
+            (!console->daemon->multiuser && console->uid == service->uid));
 }
 
 /* ---- servers ---- */
@@ -58,18 +62,41 @@ static const char *status_of(const struct command_server *server)
     return server->stopping ? "Stopping" : names[server->state <= 2 ? server->state : 2];
 }
 
-static void fill_server(struct look *look, const struct survey_part *part)
+/* `service` is NULL for the server of a user. */
+static void add_server(struct look *look, const char *name, uid_t owner, const char *pid,
+                       const char *status, const struct service *service)
 {
-    char name[CELL], uid[16], pid[16];
+    const char *pipe = service ? service_namespace(service, NAMESPACE_DEFAULT)->directory
+                               : look->console->daemon->paths.pipe;
+    const char *devices = service && *service->devices ? service->devices : "all";
+    char uid[16];
 
-    name_server(&part->server, name);
-    text_format(uid, sizeof(uid), "%u", part->server.uid);
-    text_format(pid, sizeof(pid), "%d", part->server.pid);
-    table_add(&look->table, (const char *[]){name, uid, pid, status_of(&part->server),
-                                             look->console->daemon->paths.pipe, "all", "-"});
+    text_format(uid, sizeof(uid), "%u", (unsigned)owner);
+    table_add(&look->table, (const char *[]){name, uid, pid, status, pipe, devices, "-"});
 }
 
-static const struct subject servers = {server_titles, 7, fill_server};
+static void fill_server(struct look *look, const struct survey_part *part)
+{
+    const struct command_server *server = &part->server;
+    char pid[16];
+
+    text_format(pid, sizeof(pid), "%d", server->pid);
+    add_server(look, server->name, server->uid, pid, status_of(server),
+               service_find(look->console->daemon, server->name));
+}
+
+/* Those that no process works for yet. */
+static void add_idle_servers(struct look *look)
+{
+    const struct daemon *daemon = look->console->daemon;
+
+    list_for_each(struct service, service, &daemon->services,
+                  link) if (is_visible(look, service) &&
+                            !server_for((struct daemon *)daemon, service->name))
+        add_server(look, service->name, service->uid, "-", "Stopped", service);
+}
+
+static const struct subject servers = {server_titles, 7, fill_server, add_idle_servers};
 
 /* ---- clients ---- */
 
@@ -79,9 +106,8 @@ static const char *const client_titles[] = {"pid", "server", "device",   "maws-n
 static void add_client(struct look *look, const struct survey_part *part,
                        const struct server_status_row *row, int device)
 {
-    char pid[16], name[CELL], ordinal[16] = "-", space[24], bus[CELL] = "-";
+    char pid[16], ordinal[16] = "-", space[24], bus[CELL] = "-";
 
-    name_server(&part->server, name);
     text_format(pid, sizeof(pid), "%d", row->identity.pid);
     text_format(space, sizeof(space), "%llu", (unsigned long long)row->identity.pid_namespace);
     if (device >= 0) {
@@ -89,7 +115,7 @@ static void add_client(struct look *look, const struct survey_part *part,
         text_format(bus, sizeof(bus), "%.16s", part->server.devices[device].pci_bus_id);
     }
     table_add(&look->table,
-              (const char *[]){pid, name, ordinal, "default", row->identity.command, bus, space});
+              (const char *[]){pid, part->server.name, ordinal, "default", row->identity.command, bus, space});
 }
 
 /* A row for each device that it uses. */
@@ -109,7 +135,7 @@ static void fill_clients(struct look *look, const struct survey_part *part)
     }
 }
 
-static const struct subject clients = {client_titles, 5, fill_clients};
+static const struct subject clients = {client_titles, 5, fill_clients, NULL};
 
 /* ---- devices ---- */
 
@@ -121,20 +147,19 @@ static void fill_devices(struct look *look, const struct survey_part *part)
 {
     for (unsigned i = 0; i < part->server.device_count; i++) {
         const struct server_device *device = &part->server.devices[i];
-        char ordinal[16], name[CELL], bus[24], uuid[DEVICE_UUID_TEXT], sms[16], chunks[16];
+        char ordinal[16], bus[24], uuid[DEVICE_UUID_TEXT], sms[16], chunks[16];
 
-        name_server(&part->server, name);
         text_format(ordinal, sizeof(ordinal), "%u", i);
         text_format(bus, sizeof(bus), "%.16s", device->pci_bus_id);
         text_format(sms, sizeof(sms), "%u", device->sm_count);
         text_format(chunks, sizeof(chunks), "%u", statics_chunks(device));
         device_uuid_text(device, uuid);
         table_add(&look->table,
-                  (const char *[]){ordinal, name, bus, uuid, device->name, sms, chunks, "-"});
+                  (const char *[]){ordinal, part->server.name, bus, uuid, device->name, sms, chunks, "-"});
     }
 }
 
-static const struct subject devices = {device_titles, 8, fill_devices};
+static const struct subject devices = {device_titles, 8, fill_devices, NULL};
 
 /* ---- the answer ---- */
 
@@ -150,7 +175,9 @@ static int check_found(const struct look *look, const struct survey *survey)
     unsigned meant = 0;
 
     for (unsigned i = 0; i < survey->part_count; i++)
-        meant += is_meant(look, &survey->parts[i].server);
+        meant += is_meant(look, survey->parts[i].server.name);
+    list_for_each(struct service, service, &look->console->daemon->services,
+                  link) meant += is_visible(look, service);
     if (*values->name && !meant)
         console_print(look->console, "Server '%s' not found", values->name);
     else if (grammar_given(values, GRAMMAR_CLIENT) && !look->table.rows)
@@ -181,8 +208,10 @@ static void on_surveyed(struct survey *survey, void *context)
     int status;
 
     for (unsigned i = 0; i < survey->part_count; i++)
-        if (is_meant(look, &survey->parts[i].server))
+        if (is_meant(look, survey->parts[i].server.name))
             look->subject->fill(look, &survey->parts[i]);
+    if (look->subject->complete)
+        look->subject->complete(look);
     status = check_found(look, survey);
     if (status == COMMAND_OK && *look->values.field)
         status = print_field(look);

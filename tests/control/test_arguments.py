@@ -30,6 +30,9 @@ KINDS = {
     "NAME": ("nobody", ["a-b", "a/b", "../x", "x" * 65]),
     "FIELD": ("pid", [LONG]),
     "FORMAT": ("csv", ["", "xml", "csv,", HUGE]),
+    "DEVICES": ("0,GPU-1", ["", ",", "0,", "x", "-1", "MIG-1", "0 1,", LONG * 2]),
+    "SIZE": ("1K", NUMBER + ["1", "0G", "-1G", "1T", HUGE + "G"]),
+    "BOOLEAN": ("false", ["", "yes", "1", LONG]),
     "OBJECT": ("1", NUMBER + ["0", LONG]),
 }
 
@@ -41,13 +44,14 @@ def commands():
         # The last string is the help, unless the comma between the two ended the match.
         yield name, "".join(strings)
     listed = (ROOT / "src/control/verb_list.h").read_text()
-    for module, verb, grammar in re.findall(r'^VERB\((\w+), (\w+),\s*"([^"]*)"', listed, re.M):
-        yield f"{module} {verb}", grammar
+    for module, verb, grammar in re.findall(
+            r'^VERB\((\w+), (\w+), \w+,\s*((?:"[^"]*"\s*)+),', listed, re.M):
+        yield f"{module} {verb}", "".join(re.findall(r'"([^"]*)"', grammar))
 
 
 def slots(grammar):
     """(option or None, kind or None, optional) of each part."""
-    for part in re.findall(r"\[[^]]*\]|-\w+ [A-Z]+|--?\w+|[A-Z]+", grammar):
+    for part in re.findall(r"\[[^]]*\]|--[\w-]+=[A-Z]+|-\w+ [A-Z]+|--?\w+|[A-Z]+", grammar):
         words = part.strip("[]").replace("=", "= ").split()
         option = words.pop(0) if words[0].startswith("-") else None
         yield option, words[0] if words else None, part.startswith("[")

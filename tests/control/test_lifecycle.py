@@ -153,7 +153,7 @@ class Lifecycle(harness.TestCase):
 
     def test_options(self):
         self.assertEqual(self.run_program("nvidia-cuda-mps-control", "-v").stdout, "13010\n")
-        for arguments in (["-S"], ["-m"], ["-x"], ["-p"], ["-p", "x"], ["--protocol=-1"], ["-d", "-p", "3"],
+        for arguments in (["-S"], ["-m"], ["-x"], ["-p"], ["-p", "x"], ["--protocol=-1"], ["-d", "-p", "4"],
                           ["-d", "-p", "4294967298"], ["-d", "-q"], ["-d", "-a", "file.toml"],
                           ["--apply=file.toml"]):
             done = self.run_program("nvidia-cuda-mps-control", *arguments)
@@ -166,15 +166,15 @@ class Lifecycle(harness.TestCase):
         self.assertIsNone(self.daemon_pid())
 
     def test_protocol(self):
-        """The variable counts more than the option, and a daemon that runs more than both."""
+        """The variable counts more than the option, and a daemon takes the commands of both versions."""
         done = self.run_program("nvidia-cuda-mps-control", "-d", "-p", "2",
-                                environment={"CUDA_MPS_PROTOCOL_VERSION": "3"})
+                                environment={"CUDA_MPS_PROTOCOL_VERSION": "4"})
         self.assertEqual(done.returncode, 1)
         self.assertIn("CUDA_MPS_PROTOCOL_VERSION", done.stderr)
-        done = self.run_program("nvidia-cuda-mps-control", "-d", "-p", "3",
-                                environment={"CUDA_MPS_PROTOCOL_VERSION": "2"})
+        done = self.run_program("nvidia-cuda-mps-control", "-d", "-p", "4",
+                                environment={"CUDA_MPS_PROTOCOL_VERSION": "3"})
         self.assertEqual(done.returncode, 0, done.stderr)
-        for words in (["-p", "3"], ["--protocol=3"]):
+        for words in (["-p", "3"], ["--protocol=2"]):
             done = self.run_program("nvidia-cuda-mps-control", *words,
                                     input="get_default_client_priority\n")
             self.assertEqual((done.returncode, done.stdout), (0, "0\n"))

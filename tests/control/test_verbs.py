@@ -56,7 +56,7 @@ class Verbs(harness.TestCase):
         self.assertEqual([row[5:7] for row in rows[1:]], [["132", "16"], ["66", "8"]])
 
     def test_wrong_command_lines(self):
-        for words in (["server"], ["server", "create", "x"], ["server", "list", "a b"],
+        for words in (["server"], ["server", "crate", "x"], ["server", "list", "a b"],
                       ["-d", "server", "list"], ["server", "list", "x" * 5000]):
             done = self.run_program("nvidia-cuda-mps-control", *words, input="")
             self.assertIn(done.returncode, (1, 2))

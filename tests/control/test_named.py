@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers with names of MPS v3: each has a socket of its own, its own devices and limits."""
+import os
+import signal
+
+import harness
+from harness import Client, alive, wait_until
+
+
+class TestCase(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.start("--device", "soft")
+
+    def words(self, line, status=0):
+        done = self.run_program("nvidia-cuda-mps-control", *line.split())
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout.splitlines()
+
+    def enter(self, *folder, **hello):
+        client = Client(os.path.join(self.pipe, *folder, "funnel"), **hello)
+        self.addCleanup(client.close)
+        self.assertEqual(client.welcome(), (0, ""))
+        return client
+
+    def status(self, name):
+        return self.words(f"server get {name} status")[0]
+
+    def told(self, name):
+        """What the server of that name heard about its last client."""
+        return self.server_events("client", name)[-1]
+
+
+class Named(TestCase):
+    def test_create_and_serve(self):
+        path = os.path.join(self.pipe, "training")
+        self.assertIn(path, self.words("server create training")[0])
+        row = ["training", str(os.getuid()), "-", "Stopped", path, "all", "-"]
+        self.assertEqual(self.words("server list --format=csv,noheader"), [",".join(row)])
+        self.assertEqual(self.words("client list --server=training --format=csv,noheader"), [])
+        self.enter("training")
+        first, = self.servers()
+        self.assertEqual(self.words("server get training pid"), [str(first)])
+        self.client().welcome()
+        self.enter("training")
+        self.assertEqual(len(self.servers()), 2)
+        self.assertEqual(len(self.words("client list --server=training --format=csv,noheader")), 2)
+        self.assertEqual([line.split(",")[0] for line in self.words("server list --format=csv,noheader")],
+                         ["training", f"uid_{os.getuid()}"])
+
+    def test_a_server_that_died_is_replaced(self):
+        self.words("server create a")
+        self.enter("a")
+        first, = self.servers()
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: not alive(first))
+        self.enter("a")
+        self.assertNotEqual(self.servers(), [first])
+
+    def test_limits(self):
+        self.words("server create a")
+        self.words("server set a active-thread-percentage=30 --pinned-memory-limit=4G --client-priority=1")
+        self.enter("a", sm_centipercent=5000)
+        self.assertEqual((self.told("a")["share"], self.told("a")["priority"]), (3000, 1))
+        self.assertEqual(self.told("a")["memory"], [4 << 30, 4 << 30])
+        self.enter("a", sm_centipercent=1000, priority=0, memory=[1 << 30, 8 << 30])
+        self.assertEqual((self.told("a")["share"], self.told("a")["priority"]), (3000, 0))
+        self.assertEqual(self.told("a")["memory"], [1 << 30, 4 << 30])
+        self.assertEqual(self.words("server set a", status=2), ["Nothing to set, see -h"])
+
+    def test_allowed_devices(self):
+        self.words("server create a --allowed-devices=1,GPU-00112233")
+        self.assertEqual(self.words("server get a allowed-devices"), ["1,GPU-00112233"])
+        self.enter("a")
+        start, = self.server_events("start", "a")
+        self.assertEqual(start["environment"]["CUDA_VISIBLE_DEVICES"], "1,GPU-00112233")
+
+    def test_delete(self):
+        self.words("server create a")
+        client = self.enter("a")
+        self.assertIn("has 1 clients", self.words("server delete a", status=1)[0])
+        self.assertEqual(self.status("a"), "Ready")
+        server, = self.servers()
+        self.assertEqual(self.words("server delete a --force"), [])
+        wait_until(lambda: not alive(server))
+        self.assertEqual(client.socket.recv(100), b"")
+        self.assertFalse(os.path.exists(os.path.join(self.pipe, "a")))
+        self.words("server create a")
+        self.assertEqual(self.words("server delete a"), [])
+        self.assertEqual(self.words("server delete a", status=1), ["Server 'a' not found"])
+
+    def test_server_of_a_user(self):
+        name = f"uid_{os.getuid()}"
+        self.words(f"server create --uid={os.getuid()}")
+        self.words(f"server set {name} --active-thread-percentage=25")
+        self.client().welcome()
+        self.assertEqual(self.server_events("client")[-1]["share"], 2500)
+        self.assertEqual(self.words(f"server get {name} name"), [name])
+
+    def test_wrong_names(self):
+        for name in ("log", "empty", "funnel", "control", "Big", "uid_7777"):
+            self.assertTrue(self.words(f"server create {name}", status=1))
+        self.assertTrue(self.words("server create", status=2))
+        self.words("server create a")
+        self.assertEqual(self.words("server create a", status=1), ["Server 'a' exists already"])
+        self.assertTrue(self.words("server create b --locality-domains=true", status=1))
+        self.assertEqual(len(self.words("server list")), 2)
+
+    def test_leftovers(self):
+        """Sockets vanish with the daemon, and the next one removes those of one that was killed."""
+        path = os.path.join(self.pipe, "a")
+        self.words("server create a")
+        os.kill(self.daemon_pid(), signal.SIGKILL)
+        self.assertTrue(os.path.exists(path))
+        wait_until(lambda: self.run_program("funneld", "-d").returncode == 0)
+        self.assertFalse(os.path.exists(path))
+        self.words("server create a")
+        self.mps("quit\n")
+        self.assertFalse(os.path.exists(path))
+
+
+class Users(TestCase):
+    def test_somebody_elses(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        self.words("server create a --uid=65534")
+        client = Client(os.path.join(self.pipe, "a", "funnel"))
+        self.addCleanup(client.close)
+        status, text = client.welcome()
+        self.assertEqual(status, 807)
+        self.assertIn("serves user 65534 only", text)
+
+
+if __name__ == "__main__":
+    harness.main()
