@@ -18,7 +18,7 @@
 #include "text.h"
 
 /* More than this many clients are never taken, however many windows there are. */
-#define CLIENTS_MAX 256u
+#define CLIENTS_MAX 512u
 
 /* Hardware queues of a context: a stream that waits holds one, and with all of them held every
  * other stream stands still. The driver's own default is 8. */
@@ -149,6 +149,7 @@ static int start_devices(struct server *server, enum driver_kind wanted, char *w
     server->clients_max = windows_limit(&server->devices);
     if (server->clients_max > wanted_clients_max())
         server->clients_max = wanted_clients_max();
+    log_line("Takes %u clients at a time", server->clients_max);
     log_line("Driver library %s, version %d (%s)", driver_path(), server->devices.driver_version,
              server->driver_kind == DRIVER_SOFT ? "the software GPU" : "NVIDIA's");
     return 0;

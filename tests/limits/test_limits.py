@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The limits of MPS in all their scopes, as a program sees them."""
+import os
+import re
 import unittest
 
 import limits_harness
@@ -183,6 +185,17 @@ class Devices(limits_harness.TestCase):
         programs[0].process.wait()
         wait_until(lambda: len(self.funnel_json("ps")) == 1)
         self.ask("sms")
+
+
+    def test_as_many_as_there_are_windows(self):
+        for number, (devices, clients) in enumerate((("1:sms=16,mem=1G", 512), ("1:sms=16,mem=139G", 72),
+                                                     ("8:sms=16,mem=139G", 31)), 1):
+            self.environment["FUNNEL_SOFT_DEVICES"] = devices
+            self.start()
+            self.mps(f"start_server -uid {os.getuid()}\n")
+            said = re.findall(r"Takes (\d+) clients", self.server_log())
+            self.assertEqual((len(said), said[-1]), (number, str(clients)))
+            self.mps("quit\n")
 
 
 class Priority(limits_harness.TestCase):
