@@ -7,10 +7,21 @@
 
 #include <string.h>
 
+#include "clock.h"
+#include "fence.h"
+#include "fence_kernel.h"
 #include "launch.h"
 #include "objects.h"
 #include "server.h"
 #include "stream.h"
+
+/* A client that waits for its launch says so within half of this. */
+#define FENCE_AWAITED_NS 1000u
+
+/* What a stream must have shown before its fences are waited for, and what a vain wait costs it:
+ * a program that always waits late pays for one launch in so many. */
+#define FENCE_TRUST_MAX 8
+#define FENCE_TRUST_LOST 16
 
 static bool is_plain(const struct session *session, const struct wire_cuLaunchKernelEx *in,
                      const struct function *function)
@@ -34,6 +45,7 @@ bool batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
     *launch = launch_of(in, function);
     launch->params = memcpy(batch->params[batch->count], in->params, in->params_size);
     batch->stream = stream;
+    batch->since = 0;
     batch->count++;
     return true;
 }
@@ -66,6 +78,75 @@ static void launch_all(struct session *session, struct stream *stream,
     }
 }
 
+bool batch_awaits_fence(struct session *session)
+{
+    struct batch *batch = &session->batch;
+
+    if (batch->count != 1 || batch->stream->fence_trust <= 0)
+        return false;
+    uint64_t now = clock_ns();
+    if (!batch->since)
+        batch->since = now;
+    if (now - batch->since < FENCE_AWAITED_NS)
+        return true;
+    batch->stream->fence_trust -= FENCE_TRUST_LOST;
+    return false;
+}
+
+/* Partitions for the reason above; and fences of clients that print are not the GPU's to write. */
+static bool takes_fence_kernel(const struct stream *stream)
+{
+    return stream->device->fence_kernel && !stream->share->partition &&
+           !stream->session->prints.active;
+}
+
+static void trust_more(struct stream *stream)
+{
+    if (takes_fence_kernel(stream) && stream->fence_trust < FENCE_TRUST_MAX)
+        stream->fence_trust++;
+}
+
+/* Where kernels of several clients fill the device, one of ours would have to wait for room. Such
+ * kernels take long enough for the driver's own way not to matter. */
+static bool fills_device(const struct stream *stream, const struct launch *launch)
+{
+    int sms = stream->device->record.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
+    uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+
+    return blocks > (uint64_t)sms;
+}
+
+static bool launch_fenced(struct stream *stream, const struct launch *launch, uint32_t seq)
+{
+    const struct fence_kernel_params params = {
+        .word = (uintptr_t)window_fence(stream->session->window, stream->word), .seq = seq};
+
+    if (!takes_fence_kernel(stream) || fills_device(stream, launch))
+        return false;
+    const struct launch both[] = {*launch, fence_kernel_launch(stream->device, &params)};
+    return stream_begin(stream) == CUDA_SUCCESS &&
+           chains_launch_fenced(&stream->chains, stream->driver, both);
+}
+
+bool batch_fence(struct session *session, struct stream *stream, uint32_t seq)
+{
+    struct batch *batch = &session->batch;
+    const struct launch *launch = &batch->launches[0];
+
+    if (stream->lone_work == stream->work)
+        trust_more(stream);
+    if (batch->count != 1 || batch->stream != stream)
+        return false;
+    trust_more(stream);
+    if (!launch_fenced(stream, launch, seq))
+        return false;
+    batch->count = 0;
+    session_launched(session, 1, launch->function->handle, launch->function->name);
+    stream->work++;
+    fence_note(stream, seq);
+    return true;
+}
+
 bool batch_flush(struct session *session)
 {
     struct batch *batch = &session->batch;
@@ -83,5 +164,7 @@ bool batch_flush(struct session *session)
     else
         session_async_failed(session, "cuLaunchKernelEx", result);
     stream_end(batch->stream, 0, result);
+    if (count == 1)
+        batch->stream->lone_work = batch->stream->work;
     return true;
 }

@@ -6,6 +6,10 @@
  * more launches for the same stream there, they are set aside too; as soon as it finds anything
  * else, or nothing, all of them go to the driver. So no launch waits for one that the client has
  * not made yet, and a client that makes them one at a time gets them one at a time.
+ *
+ * A launch that comes alone is mostly waited for at once: then its fence is the next thing in the
+ * ring, and the two go to the driver together. A stream in which that was so before is given a
+ * moment for the fence to come.
  */
 #pragma once
 
@@ -25,6 +29,7 @@ struct wire_cuLaunchKernelEx;
 struct batch {
     struct stream *stream;
     unsigned count;
+    uint64_t since; /* clock_ns() at which the wait for a fence began; 0 = it did not */
     struct launch launches[CHAIN_LENGTH_MAX];
     _Alignas(16) unsigned char params[CHAIN_LENGTH_MAX][BATCH_PARAMS_MAX];
 };
@@ -32,6 +37,13 @@ struct batch {
 /* Sets a launch aside: false when it is not plain and has to be made by itself. */
 bool batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
                struct function *function, struct stream *stream);
+
+/* The ring is empty: is the fence of the launch that was set aside likely to come this moment? */
+bool batch_awaits_fence(struct session *session);
+
+/* Makes the launch that was set aside together with its fence: false when there is none such, or
+ * that can not be done in one. */
+bool batch_fence(struct session *session, struct stream *stream, uint32_t seq);
 
 /* Makes the launches that were set aside: false when there were none. Comes before every other
  * command of the client. */

@@ -18,7 +18,7 @@
 /* What is remembered of a node, so that the same launch need not be set again. */
 #define REMEMBERED_PARAMS 128u
 
-static const unsigned lengths[CHAIN_KINDS] = {16, 8, 4};
+static const unsigned lengths[CHAIN_KINDS] = {16, 8, 4, 2};
 
 _Static_assert(CHAIN_LENGTH_MAX == 16, "the longest of them");
 
@@ -78,7 +78,17 @@ static CUDA_KERNEL_NODE_PARAMS node_params(const struct launch *launch, size_t *
     };
 }
 
-static CUresult link_add(struct chain *chain, unsigned i, const struct launch *launch)
+/* A hint: a driver without it runs the node at normal priority. */
+static void link_prioritise(const struct link *link, int priority)
+{
+    const CUlaunchAttributeValue value = {.priority = priority};
+
+    if (priority && driver.cuGraphKernelNodeSetAttribute)
+        driver.cuGraphKernelNodeSetAttribute(link->node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value);
+}
+
+static CUresult link_add(const struct chains *chains, struct chain *chain, unsigned i,
+                         const struct launch *launch)
 {
     size_t size;
     void *extra[5];
@@ -87,9 +97,11 @@ static CUresult link_add(struct chain *chain, unsigned i, const struct launch *l
     CUresult result = driver.cuGraphAddKernelNode_v2(
         &link->node, chain->graph, i ? &chain->links[i - 1].node : NULL, i ? 1 : 0, &params);
 
-    if (result == CUDA_SUCCESS)
-        link_remember(link, launch);
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    link_prioritise(link, launch->urgent ? chains->urgent_priority : chains->priority);
+    link_remember(link, launch);
+    return CUDA_SUCCESS;
 }
 
 static CUresult link_set(struct chain *chain, unsigned i, const struct launch *launch)
@@ -119,7 +131,8 @@ static void chain_destroy(struct chain *chain)
 }
 
 /* Made of the launches that it is wanted for. NULL when the driver does not want to. */
-static struct chain *chain_create(const struct launch *launches, unsigned length)
+static struct chain *chain_create(const struct chains *chains, const struct launch *launches,
+                                  unsigned length)
 {
     struct chain *chain = calloc(1, sizeof(*chain));
 
@@ -128,7 +141,7 @@ static struct chain *chain_create(const struct launch *launches, unsigned length
     chain->length = length;
     CUresult result = driver.cuGraphCreate(&chain->graph, 0);
     for (unsigned i = 0; result == CUDA_SUCCESS && i < length; i++)
-        result = link_add(chain, i, &launches[i]);
+        result = link_add(chains, chain, i, &launches[i]);
     if (result == CUDA_SUCCESS)
         result = driver.cuGraphInstantiateWithFlags(&chain->exec, chain->graph, 0);
     if (result == CUDA_SUCCESS)
@@ -178,7 +191,7 @@ static struct chain *prepare(struct chains *chains, unsigned kind, const struct 
         return chain_set(chain, launches) ? chain : NULL;
     if (++chains->wanted[kind] < WANTED_OFTEN)
         return NULL;
-    chain = driver_has_chains() ? chain_create(launches, lengths[kind]) : NULL;
+    chain = driver_has_chains() ? chain_create(chains, launches, lengths[kind]) : NULL;
     chains->chain[kind] = chain;
     chains->never = !chain;
     return chain;
@@ -189,7 +202,7 @@ unsigned chains_launch(struct chains *chains, CUstream stream, const struct laun
 {
     unsigned length = chainable(launches, count);
 
-    for (unsigned kind = 0; kind < CHAIN_KINDS && !chains->never; kind++) {
+    for (unsigned kind = 0; kind < CHAIN_QUEUED_KINDS && !chains->never; kind++) {
         if (length < lengths[kind])
             continue;
         struct chain *chain = prepare(chains, kind, launches);
@@ -198,6 +211,15 @@ unsigned chains_launch(struct chains *chains, CUstream stream, const struct laun
         return driver.cuGraphLaunch(chain->exec, stream) == CUDA_SUCCESS ? chain->length : 0;
     }
     return 0;
+}
+
+bool chains_launch_fenced(struct chains *chains, CUstream stream, const struct launch launches[2])
+{
+    if (chains->never || chainable(launches, 2) < 2)
+        return false;
+    struct chain *chain = prepare(chains, CHAIN_FENCED, launches);
+
+    return chain && driver.cuGraphLaunch(chain->exec, stream) == CUDA_SUCCESS;
 }
 
 static bool chain_knows(const struct chain *chain, const struct module *module)
@@ -222,6 +244,8 @@ void chains_forget_module(struct chains *chains, const struct module *module)
 
 void chains_fini(struct chains *chains)
 {
-    for (unsigned kind = 0; kind < CHAIN_KINDS; kind++)
+    for (unsigned kind = 0; kind < CHAIN_KINDS; kind++) {
         chain_destroy(chains->chain[kind]);
+        chains->chain[kind] = NULL;
+    }
 }

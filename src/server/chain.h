@@ -11,7 +11,11 @@
 #include "driver_table.h"
 
 #define CHAIN_LENGTH_MAX 16u
-#define CHAIN_KINDS 3u /* lengths 16, 8 and 4 */
+
+/* Lengths 16, 8 and 4, and last a kernel with the fence behind it. */
+#define CHAIN_QUEUED_KINDS 3u
+#define CHAIN_FENCED CHAIN_QUEUED_KINDS
+#define CHAIN_KINDS (CHAIN_QUEUED_KINDS + 1)
 
 struct chain;
 struct function;
@@ -24,6 +28,7 @@ struct launch {
     uint32_t grid[3], block[3], shared;
     uint32_t params_size;
     const void *params; /* laid out as the driver wants them */
+    bool urgent;        /* before all else that waits for room on the GPU */
 };
 
 /* The chains of one stream. They are made when a length is wanted again and again, for that takes
@@ -31,6 +36,8 @@ struct launch {
 struct chains {
     struct chain *chain[CHAIN_KINDS];
     unsigned wanted[CHAIN_KINDS];
+    /* The stream's, for a node knows nothing of the stream that it is launched into. */
+    int priority, urgent_priority;
     bool never; /* this stream or driver does not have them */
 };
 
@@ -39,8 +46,13 @@ struct chains {
 unsigned chains_launch(struct chains *chains, CUstream stream, const struct launch *launches,
                        unsigned count);
 
+/* Launches a kernel and behind it the one that writes its fence, as one chain: false when that has
+ * to be done in two steps. To the driver it is one call where the two steps are two. */
+bool chains_launch_fenced(struct chains *chains, CUstream stream, const struct launch launches[2]);
+
 /* A module is about to go: no chain must know its functions any more. */
 void chains_forget_module(struct chains *chains, const struct module *module);
 
-/* Those that are still running go when they are done. */
+/* Those that are still running go when they are done. Afterwards there are none, and new ones are
+ * made when they are wanted. */
 void chains_fini(struct chains *chains);

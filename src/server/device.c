@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fd.h"
+#include "fence_kernel.h"
 #include "log.h"
 #include "shm.h"
 #include "text.h"
@@ -176,7 +177,9 @@ int devices_init(struct devices *devices, char *why, size_t why_size)
 
 void devices_fini(struct devices *devices)
 {
-    for (unsigned i = 0; i < devices->count; i++)
+    for (unsigned i = 0; i < devices->count; i++) {
+        fence_kernel_unload(&devices->device[i]);
         driver.cuDevicePrimaryCtxRelease_v2(devices->device[i].ordinal);
+    }
     fd_close(&devices->table_fd);
 }

@@ -11,6 +11,7 @@
 
 #include <limits.h>
 
+#include "batch.h"
 #include "futex.h"
 #include "server_dispatch.h"
 
@@ -26,7 +27,7 @@ void fence_note_work(struct stream *stream)
     __atomic_store_n(&note->unfenced, 1, __ATOMIC_RELAXED);
 }
 
-static void note_fence(struct stream *stream, uint32_t seq)
+void fence_note(struct stream *stream, uint32_t seq)
 {
     struct in_flight *note = &stream->session->in_flight[stream->word];
 
@@ -50,7 +51,7 @@ CUresult fence_write(struct stream *stream, uint32_t seq)
 {
     uintptr_t word = (uintptr_t)window_fence(stream->session->window, stream->word);
 
-    note_fence(stream, seq);
+    fence_note(stream, seq);
     if (!stream->driver) {
         __atomic_store_n((uint32_t *)word, seq, __ATOMIC_RELEASE);
         futex_wake((uint32_t *)word, INT_MAX);
@@ -69,6 +70,9 @@ bool fence_reached(const struct stream *stream, uint32_t seq)
 CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
                        struct stream *hStream)
 {
+    if (batch_fence(session, hStream, in->seq))
+        return CUDA_SUCCESS;
+    batch_flush(session);
     return stream_end(hStream, in->seq, stream_begin(hStream));
 }
 

@@ -16,6 +16,9 @@ bool fence_any_pending(const struct session *session);
 /* What the word holds now. */
 uint32_t fence_value(const struct window *window, uint32_t word);
 
+/* Notes that `seq` is to be written behind all that was put into the stream so far. */
+void fence_note(struct stream *stream, uint32_t seq);
+
 /* Lets the GPU write `seq` to the stream's word behind all that was put into the stream. */
 CUresult fence_write(struct stream *stream, uint32_t seq);
 

@@ -16,6 +16,7 @@
 #include "cleanup.h"
 #include "control.h"
 #include "fd.h"
+#include "fence_kernel.h"
 #include "log.h"
 #include "sock.h"
 #include "text.h"
@@ -208,12 +209,20 @@ static bool is_set(const char *variable)
     return value && *value && strcmp(value, "0") != 0;
 }
 
+static void load_fence_kernels(struct devices *devices)
+{
+    for (unsigned i = 0; i < devices->count; i++)
+        fence_kernel_load(&devices->device[i]);
+}
+
 int server_init(struct server *server)
 {
     pthread_mutex_init(&server->lock, NULL);
     list_init(&server->sessions);
     module_cache_init(&server->modules, !is_set("FUNNEL_NO_MODULE_CACHE"));
     server->no_batching = is_set("FUNNEL_NO_LAUNCH_BATCHING");
+    if (!server->no_batching && !is_set("FUNNEL_NO_FENCE_KERNEL"))
+        load_fence_kernels(&server->devices);
     server->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->done_fd < 0)
         return -errno;

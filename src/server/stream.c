@@ -174,11 +174,13 @@ static void stream_enlist(struct stream *stream)
     stream->session->streams++;
 }
 
-static CUresult make_driver_stream(const struct stream *stream, CUstream *ret_stream)
+static CUresult make_driver_stream(struct stream *stream, CUstream *ret_stream)
 {
     const struct partition *partition = stream->share->partition;
     int priority = stream_grant_priority(stream->session, stream->device, stream->priority);
 
+    stream->chains.priority = priority;
+    stream->chains.urgent_priority = stream->device->record.priority_greatest;
     if (partition)
         return driver.cuGreenCtxStreamCreate(ret_stream, partition->green, CU_STREAM_NON_BLOCKING,
                                              priority);
@@ -199,6 +201,7 @@ CUresult stream_renew(struct stream *stream)
             driver.cuStreamDestroy_v2(fresh);
         return result;
     }
+    chains_fini(&stream->chains);
     if (stream->driver)
         driver.cuStreamDestroy_v2(stream->driver);
     stream->driver = fresh;

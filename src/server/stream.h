@@ -25,6 +25,8 @@ struct stream {
 
     struct chains chains;    /* for many launches at a time */
     uint64_t work;           /* how many pieces of work it was given */
+    uint64_t lone_work;      /* work, when a launch came without others beside it */
+    int fence_trust;         /* above 0: a fence mostly follows such a launch at once */
     uint64_t legacy_seen;    /* blocking: up to here it waits for the legacy stream's work */
     uint64_t seen_by_legacy; /* blocking: up to here the legacy stream waits for its work */
     CUevent order;           /* recorded behind ordered_work; made when first needed */

@@ -22,6 +22,12 @@ static void break_off(struct session *session, const char *what, const struct ri
     session_stop(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
 }
 
+/* These see to the launches that were set aside by themselves. */
+static bool minds_batch(uint32_t op)
+{
+    return op == WIRE_cuLaunchKernelEx || op == WIRE_fnFence;
+}
+
 /* One command, if there is one; false when there is nothing to do. */
 static bool run_one(struct session *session)
 {
@@ -29,8 +35,8 @@ static bool run_one(struct session *session)
     int size = channel_server_next(session->channel, &message);
 
     if (size == 0)
-        return batch_flush(session);
-    if (size < 0 || channel_kind_op(message->kind) != WIRE_cuLaunchKernelEx)
+        return batch_awaits_fence(session) || batch_flush(session);
+    if (size < 0 || !minds_batch(channel_kind_op(message->kind)))
         batch_flush(session);
     session->complained = false;
     if (size < 0)

@@ -7,6 +7,7 @@
 
 #include "batch.h"
 #include "fake_driver.h"
+#include "fence_kernel.h"
 #include "objects.h"
 
 struct scene {
@@ -262,6 +263,100 @@ static void it_can_be_switched_off(void **state)
     assert_string_equal(fake_trace(), "launch s1 f1 0 8; ");
 }
 
+/* ---- a launch and its fence ---- */
+
+#define FENCE_KERNEL 9
+
+static void have_fence_kernel(struct scene *scene)
+{
+    struct device *device = &scene->fixture->server.devices.device[0];
+
+    device->fence_kernel = make_function(NULL, FENCE_KERNEL);
+    device->record.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] = 8;
+}
+
+static void lose_fence_kernel(struct scene *scene)
+{
+    fence_kernel_unload(&scene->fixture->server.devices.device[0]);
+}
+
+static const char *launch_and_fence(struct scene *scene, uint32_t blocks, uint32_t seq)
+{
+    uint64_t parameter = 7;
+    const struct wire_cuLaunchKernelEx in = {.f = 1,
+                                             .gridDimX = blocks,
+                                             .gridDimY = 1,
+                                             .gridDimZ = 1,
+                                             .params = &parameter,
+                                             .params_size = sizeof(parameter)};
+    const struct wire_fnFence fence = {.seq = seq};
+    struct session *session = scene->fixture->session;
+
+    assert_int_equal(serve_cuLaunchKernelEx(session, &in, scene->function[0], scene->stream[0]),
+                     CUDA_SUCCESS);
+    assert_int_equal(serve_fnFence(session, &fence, scene->stream[0]), CUDA_SUCCESS);
+    assert_int_equal(session->batch.count, 0);
+    return fake_trace();
+}
+
+static void a_launch_and_its_fence_become_a_graph(void **state)
+{
+    struct scene *scene = *state;
+
+    have_fence_kernel(scene);
+    const char *apart = launch_and_fence(scene, 1, 1);
+    assert_non_null(strstr(apart, "launch s1 f1 0 8; "));
+    assert_null(strstr(apart, "graph"));
+    launch_and_fence(scene, 1, 2);
+    const char *together = launch_and_fence(scene, 1, 3);
+    assert_non_null(strstr(together, "node f1 7; node f9 "));
+    assert_non_null(strstr(together, "graph s1 x1; "));
+    assert_null(strstr(together, "launch"));
+    together = launch_and_fence(scene, 1, 4);
+    assert_null(strstr(together, "set x1 f1"));
+    assert_non_null(strstr(together, "set x1 f9 "));
+    assert_int_equal(scene->fixture->session->launches, 4);
+    assert_int_equal(scene->fixture->session->in_flight[scene->stream[0]->word].promised, 4);
+    lose_fence_kernel(scene);
+}
+
+static void a_launch_that_fills_the_device_keeps_its_fence_apart(void **state)
+{
+    struct scene *scene = *state;
+
+    have_fence_kernel(scene);
+    for (uint32_t seq = 1; seq < 5; seq++)
+        assert_null(strstr(launch_and_fence(scene, 9, seq), "graph"));
+    lose_fence_kernel(scene);
+}
+
+static void without_the_kernel_nothing_waits_for_a_fence(void **state)
+{
+    struct scene *scene = *state;
+
+    for (uint32_t seq = 1; seq < 5; seq++)
+        assert_null(strstr(launch_and_fence(scene, 1, seq), "graph"));
+    launch(scene, 0, 0, 1);
+    assert_false(batch_awaits_fence(scene->fixture->session));
+}
+
+static void a_fence_is_awaited_after_fences_and_not_for_ever(void **state)
+{
+    struct scene *scene = *state;
+    struct session *session = scene->fixture->session;
+
+    have_fence_kernel(scene);
+    launch_and_fence(scene, 1, 1);
+    launch(scene, 0, 0, 1);
+    assert_true(batch_awaits_fence(session));
+    while (batch_awaits_fence(session))
+        ;
+    batch_flush(session);
+    launch(scene, 0, 0, 1);
+    assert_false(batch_awaits_fence(session));
+    lose_fence_kernel(scene);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -280,6 +375,10 @@ int main(void)
         CASE(a_failed_launch_is_told),
         CASE(a_share_of_the_device_has_no_graphs),
         CASE(it_can_be_switched_off),
+        CASE(a_launch_and_its_fence_become_a_graph),
+        CASE(a_launch_that_fills_the_device_keeps_its_fence_apart),
+        CASE(without_the_kernel_nothing_waits_for_a_fence),
+        CASE(a_fence_is_awaited_after_fences_and_not_for_ever),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
