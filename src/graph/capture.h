@@ -87,3 +87,8 @@ CUresult capture_unsafe_locked(void);
 
 /* The stream is about to be destroyed: its capture, if any, is invalid from now on. */
 void capture_stream_gone_locked(struct capture_stream *stream);
+
+/* Every graph_cuX about capture. */
+#define GRAPH_CALL(name, parameters, arguments) CUresult graph_##name parameters;
+#include "capture_calls.def"
+#undef GRAPH_CALL

@@ -133,6 +133,9 @@ extern const struct graph_backend graph_backend;
 /* The exec behind a handle, for launch and upload, which are the owner's; or NULL. */
 struct graph_exec *graph_exec_get(CUgraphExec handle);
 
+/* Parameters in the form of a launch, `params` or `extra`, as one buffer of info->params_size. */
+CUresult graph_pack_params(const struct graph_kernel_info *info, void **params, void **extra,
+                           unsigned char *ret_buffer);
 /* CUfunction or CUkernel, whichever it was given. */
 const void *graph_kernel_function(const struct graph_kernel *kernel);
 /* A launch attribute of the kernel, or NULL. */

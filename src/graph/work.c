@@ -30,7 +30,8 @@ static bool kernel_allocate(struct graph_kernel *kernel, unsigned count, size_t 
 }
 
 /* extra: pairs of a key and a value up to the end mark. */
-static CUresult pack_buffer(void **extra, struct graph_kernel *kernel)
+static CUresult pack_buffer(const struct graph_kernel_info *info, void **extra,
+                            unsigned char *ret_buffer)
 {
     const void *buffer = NULL;
     size_t given = 0;
@@ -43,32 +44,41 @@ static CUresult pack_buffer(void **extra, struct graph_kernel *kernel)
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
-    if (given < kernel->buffer_size || (kernel->buffer_size && !buffer))
+    if (given < info->params_size || (info->params_size && !buffer))
         return CUDA_ERROR_INVALID_VALUE;
-    if (buffer)
-        memcpy(kernel->buffer, buffer, kernel->buffer_size);
+    if (info->params_size)
+        memcpy(ret_buffer, buffer, info->params_size);
     return CUDA_SUCCESS;
 }
 
-static CUresult pack_params(const CUDA_KERNEL_NODE_PARAMS *params,
-                            const struct graph_kernel_info *info, struct graph_kernel *kernel)
+CUresult graph_pack_params(const struct graph_kernel_info *info, void **params, void **extra,
+                           unsigned char *ret_buffer)
 {
-    if (params->extra && params->kernelParams)
+    if (extra && params)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!params->extra && info->param_count && !params->kernelParams)
+    if (extra)
+        return pack_buffer(info, extra, ret_buffer);
+    if (info->param_count && !params)
         return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < info->param_count; i++) {
+        size_t offset, size;
+
+        if (!params[i])
+            return CUDA_ERROR_INVALID_VALUE;
+        graph_backend.param_locked(info, i, &offset, &size);
+        memcpy(ret_buffer + offset, params[i], size);
+    }
+    return CUDA_SUCCESS;
+}
+
+static void point_into_buffer(const struct graph_kernel_info *info, struct graph_kernel *kernel)
+{
     for (unsigned i = 0; i < info->param_count; i++) {
         size_t offset, size;
 
         graph_backend.param_locked(info, i, &offset, &size);
         kernel->params[i] = kernel->buffer + offset;
-        if (params->extra)
-            continue;
-        if (!params->kernelParams[i])
-            return CUDA_ERROR_INVALID_VALUE;
-        memcpy(kernel->params[i], params->kernelParams[i], size);
     }
-    return params->extra ? pack_buffer(params->extra, kernel) : CUDA_SUCCESS;
 }
 
 /* The owner has the last word; work that it refuses is given back. */
@@ -104,11 +114,13 @@ CUresult graph_work_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct graph_w
     if (!kernel_allocate(&work.kernel, info.param_count, info.params_size))
         result = CUDA_ERROR_OUT_OF_MEMORY;
     else
-        result = pack_params(params, &info, &work.kernel);
-    if (!result)
-        return check(&work, ret_work);
-    graph_work_fini(&work);
-    return result;
+        result = graph_pack_params(&info, params->kernelParams, params->extra, work.kernel.buffer);
+    if (result) {
+        graph_work_fini(&work);
+        return result;
+    }
+    point_into_buffer(&info, &work.kernel);
+    return check(&work, ret_work);
 }
 
 CUDA_KERNEL_NODE_PARAMS graph_kernel_params(const struct graph_work *work)

@@ -23,14 +23,14 @@ SKIPPED = 77
 
 EXAMPLES = ["vector_add", "matmul", "reduction", "histogram", "n_body", "mandelbrot"]
 DRIVER = ["startup", "contexts", "memory", "modules", "launches", "batches", "streams", "events",
-          "callbacks", "threads", "pointers", "prints", "forks", "exits", "bad_handles", "vmm"]
+          "callbacks", "threads", "pointers", "graphs", "prints", "forks", "exits", "bad_handles", "vmm"]
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]
 # NVIDIA's driver may crash on handles that never were; Funnel must not.
 NOT_DIRECT_ON_CUDA = {"bad_handles"}
 # What Funnel does not carry yet: these show what a device does.
-NOT_THROUGH_FUNNEL = {"textures"}
+NOT_THROUGH_FUNNEL = {"textures", "graphs"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 # What a program needs of the GPU, where that is more than nvcc's default.
 ARCHITECTURES = {"tensor": "sm_80"}

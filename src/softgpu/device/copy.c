@@ -11,6 +11,7 @@
 
 #include "soft_array.h"
 #include "soft_context.h"
+#include "soft_graph.h"
 #include "soft_memory.h"
 #include "soft_stream.h"
 
@@ -176,6 +177,25 @@ static CUresult find_arrays_locked(const struct copy_request *request, struct bo
         result =
             array_side_locked(request->from_part.array, request->from_part.at, box, &box->from);
     return result;
+}
+
+CUresult copy_prepare_locked(const struct copy_request *request, struct operation **ret_operation)
+{
+    struct box box = request->box;
+    CUresult result = find_arrays_locked(request, &box);
+
+    if (result)
+        return result;
+    if (box.width == 0 || box.height == 0 || box.depth == 0 ||
+        side_kind_locked(&box, &box.to, request->to) == SIDE_BAD ||
+        side_kind_locked(&box, &box.from, request->from) == SIDE_BAD)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct copy *copy = operation_create(sizeof(*copy), &copy_type);
+    if (!copy)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    copy->box = box;
+    *ret_operation = &copy->operation;
+    return CUDA_SUCCESS;
 }
 
 static CUresult copy_submit_locked(const struct copy_request *request)

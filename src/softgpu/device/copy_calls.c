@@ -115,19 +115,25 @@ static CUresult read_side(const struct cuda_box_side *side, const struct box *bo
     return CUDA_SUCCESS;
 }
 
+CUresult copy_request_fill(const struct cuda_box *box, struct copy_request *request)
+{
+    request->box.width = box->width;
+    request->box.height = box->height;
+    request->box.depth = box->depth;
+
+    CUresult result =
+        read_side(&box->dst, &request->box, &request->box.to, &request->to, &request->to_part);
+
+    return result ? result
+                  : read_side(&box->src, &request->box, &request->box.from, &request->from,
+                              &request->from_part);
+}
+
 static CUresult copy_box(const struct cuda_box *box, CUstream stream, bool async)
 {
-    struct copy_request request = {
-        .box = {.width = box->width, .height = box->height, .depth = box->depth},
-        .stream = stream,
-        .async = async,
-    };
-    CUresult result = read_side(&box->dst, &request.box, &request.box.to, &request.to,
-                                &request.to_part);
+    struct copy_request request = {.stream = stream, .async = async};
+    CUresult result = copy_request_fill(box, &request);
 
-    if (!result)
-        result = read_side(&box->src, &request.box, &request.box.from, &request.from,
-                           &request.from_part);
     return result ? result : copy_submit(&request);
 }
 

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 
 #include "soft_context.h"
+#include "soft_graph.h"
 #include "soft_stream.h"
 
-static const struct operation_type record_type = {0};
-static const struct operation_type wait_type = {0};
+/* Of a record, and of a wait. */
+static const struct operation_type mark_type = {0};
 
 CUresult soft_cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
@@ -61,6 +62,35 @@ CUresult soft_cuEventDestroy_v2(CUevent hEvent)
     return CUDA_SUCCESS;
 }
 
+CUresult event_prepare_locked(CUevent handle, struct operation **ret_operation)
+{
+    struct operation *operation;
+
+    if (!soft_get(SOFT_EVENT, handle))
+        return CUDA_ERROR_INVALID_HANDLE;
+    operation = operation_create(sizeof(*operation), &mark_type);
+    if (!operation)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *ret_operation = operation;
+    return CUDA_SUCCESS;
+}
+
+void event_recorded_locked(CUevent handle, struct operation *record)
+{
+    struct event *event = soft_get(SOFT_EVENT, handle);
+
+    operation_ref_locked(record);
+    operation_unref_locked(event->record);
+    event->record = record;
+}
+
+void event_awaited_locked(CUevent handle, struct operation *wait)
+{
+    struct event *event = soft_get(SOFT_EVENT, handle);
+
+    operation_depend_locked(wait, event->record);
+}
+
 CUresult soft_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
 {
     struct event *event;
@@ -77,12 +107,12 @@ CUresult soft_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
     event = soft_get(SOFT_EVENT, hEvent);
     if (!event || event->context != stream->context)
         return CUDA_ERROR_INVALID_HANDLE;
-    record = operation_create(sizeof(*record), &record_type);
-    if (!record)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    operation_unref_locked(event->record);
-    event->record = record;
+    result = event_prepare_locked(hEvent, &record);
+    if (result)
+        return result;
+    event_recorded_locked(hEvent, record);
     schedule_enqueue_locked(stream, record);
+    operation_unref_locked(record);
     return CUDA_SUCCESS;
 }
 
@@ -176,10 +206,10 @@ CUresult soft_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int F
         return CUDA_ERROR_INVALID_HANDLE;
     if (!event->record || event->record->state == OPERATION_FINISHED)
         return CUDA_SUCCESS;
-    wait = operation_create(sizeof(*wait), &wait_type);
-    if (!wait)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    operation_depend_locked(wait, event->record);
+    result = event_prepare_locked(hEvent, &wait);
+    if (result)
+        return result;
+    event_awaited_locked(hEvent, wait);
     schedule_enqueue_locked(stream, wait);
     operation_unref_locked(wait);
     return CUDA_SUCCESS;

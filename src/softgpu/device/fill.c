@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "soft_context.h"
+#include "soft_graph.h"
 #include "soft_memory.h"
 #include "soft_stream.h"
 
@@ -74,34 +75,54 @@ static bool fits(const struct fill *fill)
     return memory_covers_locked(fill->address, size);
 }
 
+CUresult fill_prepare_locked(const CUDA_MEMSET_NODE_PARAMS *what, struct operation **ret_operation)
+{
+    struct fill *fill;
+
+    if (what->width == 0 || what->height == 0 || what->dst % what->elementSize)
+        return CUDA_ERROR_INVALID_VALUE;
+    fill = operation_create(sizeof(*fill), &fill_type);
+    if (!fill)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    fill->address = what->dst;
+    fill->pitch = what->pitch;
+    fill->width = what->width;
+    fill->height = what->height;
+    fill->value = what->value;
+    fill->element = what->elementSize;
+    if (!fits(fill)) {
+        operation_unref_locked(&fill->operation);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *ret_operation = &fill->operation;
+    return CUDA_SUCCESS;
+}
+
 /* A fill of device memory does not keep the caller waiting, synchronous or not. */
 static CUresult submit(CUdeviceptr address, size_t pitch, uint32_t value, unsigned element,
                        size_t width, size_t height, CUstream handle)
 {
+    const CUDA_MEMSET_NODE_PARAMS what = {
+        .dst = address,
+        .pitch = pitch,
+        .value = value,
+        .elementSize = element,
+        .width = width,
+        .height = height,
+    };
+    struct operation *operation;
     struct stream *stream;
-    struct fill *fill;
     SOFT_LOCKED;
     CUresult result = stream_use_locked(handle, &stream);
 
     if (result || width == 0 || height == 0)
         return result;
-    if (address % element)
-        return CUDA_ERROR_INVALID_VALUE;
-    fill = operation_create(sizeof(*fill), &fill_type);
-    if (!fill)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    fill->address = address;
-    fill->pitch = pitch;
-    fill->width = width;
-    fill->height = height;
-    fill->value = value;
-    fill->element = element;
-    if (fits(fill))
-        schedule_enqueue_locked(stream, &fill->operation);
-    else
-        result = CUDA_ERROR_INVALID_VALUE;
-    operation_unref_locked(&fill->operation);
-    return result;
+    result = fill_prepare_locked(&what, &operation);
+    if (result)
+        return result;
+    schedule_enqueue_locked(stream, operation);
+    operation_unref_locked(operation);
+    return CUDA_SUCCESS;
 }
 
 CUresult soft_cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)

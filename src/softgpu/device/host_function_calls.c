@@ -3,6 +3,7 @@
  * The program's own functions as operations of a stream.
  */
 #include "soft_context.h"
+#include "soft_graph.h"
 #include "soft_stream.h"
 
 struct host_function {
@@ -41,39 +42,56 @@ static const struct operation_type callback_type = {
     .always = true,
 };
 
-static CUresult submit(const struct host_function *what, const struct operation_type *type,
-                       CUstream handle)
+static CUresult create(const struct host_function *what, const struct operation_type *type,
+                       struct operation **ret_operation)
 {
-    struct stream *stream;
-    struct host_function *host;
-    SOFT_LOCKED;
-    CUresult result = stream_use_locked(handle, &stream);
+    struct host_function *host = operation_create(sizeof(*host), type);
 
-    if (result)
-        return result;
-    host = operation_create(sizeof(*host), type);
     if (!host)
         return CUDA_ERROR_OUT_OF_MEMORY;
     host->function = what->function;
     host->callback = what->callback;
-    host->handle = handle;
+    host->handle = what->handle;
     host->user = what->user;
-    schedule_enqueue_locked(stream, &host->operation);
-    operation_unref_locked(&host->operation);
+    *ret_operation = &host->operation;
+    return CUDA_SUCCESS;
+}
+
+CUresult host_function_prepare_locked(const CUDA_HOST_NODE_PARAMS *host,
+                                      struct operation **ret_operation)
+{
+    const struct host_function what = {.function = host->fn, .user = host->userData};
+
+    return create(&what, &function_type, ret_operation);
+}
+
+static CUresult submit(const struct host_function *what, const struct operation_type *type)
+{
+    struct operation *operation;
+    struct stream *stream;
+    SOFT_LOCKED;
+    CUresult result = stream_use_locked(what->handle, &stream);
+
+    if (!result)
+        result = create(what, type, &operation);
+    if (result)
+        return result;
+    schedule_enqueue_locked(stream, operation);
+    operation_unref_locked(operation);
     return CUDA_SUCCESS;
 }
 
 CUresult soft_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
-    struct host_function what = {.function = fn, .user = userData};
+    struct host_function what = {.function = fn, .handle = hStream, .user = userData};
 
-    return fn ? submit(&what, &function_type, hStream) : CUDA_ERROR_INVALID_VALUE;
+    return fn ? submit(&what, &function_type) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult soft_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
                                   unsigned int flags)
 {
-    struct host_function what = {.callback = callback, .user = userData};
+    struct host_function what = {.callback = callback, .handle = hStream, .user = userData};
 
-    return callback && !flags ? submit(&what, &callback_type, hStream) : CUDA_ERROR_INVALID_VALUE;
+    return callback && !flags ? submit(&what, &callback_type) : CUDA_ERROR_INVALID_VALUE;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "soft_context.h"
+#include "soft_graph.h"
 #include "soft_module.h"
 #include "soft_stream.h"
 
@@ -145,49 +146,11 @@ static CUresult check_room(const struct launch_request *request, const struct ke
     return CUDA_SUCCESS;
 }
 
-/* extra: pairs of a key and a value up to the end mark. */
-static CUresult pack_buffer(void **extra, unsigned char *params, size_t size)
-{
-    const void *buffer = NULL;
-    size_t given = 0;
-
-    for (unsigned i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
-        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
-            buffer = extra[i + 1];
-        else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE)
-            given = *(const size_t *)extra[i + 1];
-        else
-            return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (given < size || (size && !buffer))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (size)
-        memcpy(params, buffer, size);
-    return CUDA_SUCCESS;
-}
-
-static CUresult pack_params(const struct launch_request *request, const struct sg_kernel_info *info,
-                            unsigned char *params)
-{
-    if (request->extra && request->params)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (request->extra)
-        return pack_buffer(request->extra, params, info->params_size);
-    if (info->param_count && !request->params)
-        return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; i < info->param_count; i++) {
-        if (!request->params[i])
-            return CUDA_ERROR_INVALID_VALUE;
-        memcpy(params + info->params[i].offset, request->params[i], info->params[i].size);
-    }
-    return CUDA_SUCCESS;
-}
-
 static void fill_grid(struct launch *launch, const struct launch_request *request,
                       const struct kernel *kernel, const struct module *module,
                       const struct stream *stream)
 {
-    struct context *context = stream->context;
+    struct context *context = module->context;
 
     launch->grid = (struct sg_launch){
         .instance = module->instance,
@@ -213,12 +176,23 @@ static void fill_grid(struct launch *launch, const struct launch_request *reques
     memcpy(launch->grid.block, request->block, sizeof(launch->grid.block));
 }
 
-static CUresult submit_locked(const struct launch_request *request, struct stream *stream)
+struct graph_kernel_info launch_params_of(const struct sg_kernel_info *info)
+{
+    return (struct graph_kernel_info){
+        .params_size = info->params_size,
+        .param_count = info->param_count,
+        .layout = info->params,
+    };
+}
+
+/* The stream lends its priority and its multiprocessors; the context may be another one. */
+static CUresult create_locked(const struct launch_request *request, struct context *context,
+                              const struct stream *stream, struct operation **ret_operation)
 {
     struct kernel *kernel;
     struct module *module;
     struct launch *launch;
-    CUresult result = kernel_resolve_locked(request->function, stream->context, &kernel, &module);
+    CUresult result = kernel_resolve_locked(request->function, context, &kernel, &module);
 
     if (result || (result = check_shape(request, kernel)) ||
         (result = check_room(request, kernel, stream)))
@@ -228,27 +202,83 @@ static CUresult submit_locked(const struct launch_request *request, struct strea
     launch = operation_create(sizeof(*launch) + kernel->info->params_size, &launch_type);
     if (!launch)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = pack_params(request, kernel->info, launch->params);
-    if (!result) {
-        fill_grid(launch, request, kernel, module, stream);
-        schedule_enqueue_locked(stream, &launch->operation);
+    const struct graph_kernel_info params = launch_params_of(kernel->info);
+    result = graph_pack_params(&params, request->params, request->extra, launch->params);
+    if (result) {
+        operation_unref_locked(&launch->operation);
+        return result;
     }
-    operation_unref_locked(&launch->operation);
-    return result;
+    fill_grid(launch, request, kernel, module, stream);
+    *ret_operation = &launch->operation;
+    return CUDA_SUCCESS;
+}
+
+static CUresult submit_locked(const struct launch_request *request, struct stream *stream)
+{
+    struct operation *operation;
+    CUresult result = create_locked(request, stream->context, stream, &operation);
+
+    if (result)
+        return result;
+    schedule_enqueue_locked(stream, operation);
+    operation_unref_locked(operation);
+    return CUDA_SUCCESS;
 }
 
 /* As on hardware a full queue makes the launcher wait, so nobody is far ahead of the device. */
+CUresult launch_stream_locked(CUstream handle, struct stream **ret_stream)
+{
+    struct stream *stream;
+    CUresult result = stream_use_locked(handle, &stream);
+
+    while (!result && stream->queued >= QUEUE_LIMIT) {
+        operation_wait_finished_locked(stream->first);
+        result = stream_use_locked(handle, &stream);
+    }
+    if (!result)
+        *ret_stream = stream;
+    return result;
+}
+
 static CUresult submit(const struct launch_request *request)
 {
     struct stream *stream;
     SOFT_LOCKED;
-    CUresult result = stream_use_locked(request->stream, &stream);
+    CUresult result = launch_stream_locked(request->stream, &stream);
 
-    while (!result && stream->queued >= QUEUE_LIMIT) {
-        operation_wait_finished_locked(stream->first);
-        result = stream_use_locked(request->stream, &stream);
-    }
     return result ? result : submit_locked(request, stream);
+}
+
+static CUresult read_cluster(unsigned x, unsigned y, unsigned z)
+{
+    return x <= 1 && y <= 1 && z <= 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult launch_prepare_locked(const struct graph_kernel *kernel, struct context *context,
+                               const struct stream *stream, bool own_priority,
+                               struct operation **ret_operation)
+{
+    const CUlaunchAttributeValue *priority =
+        own_priority ? graph_kernel_attribute(kernel, CU_LAUNCH_ATTRIBUTE_PRIORITY) : NULL;
+    const CUlaunchAttributeValue *cooperative =
+        graph_kernel_attribute(kernel, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+    const CUlaunchAttributeValue *cluster =
+        graph_kernel_attribute(kernel, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+    struct launch_request request = {
+        .function = graph_kernel_function(kernel),
+        .shared = kernel->shared,
+        .params = kernel->params,
+        .cooperative = cooperative && cooperative->cooperative,
+        .has_priority = priority,
+        .priority = priority ? priority->priority : 0,
+    };
+
+    memcpy(request.grid, kernel->grid, sizeof(request.grid));
+    memcpy(request.block, kernel->block, sizeof(request.block));
+    CUresult result =
+        cluster ? read_cluster(cluster->clusterDim.x, cluster->clusterDim.y, cluster->clusterDim.z)
+                : CUDA_SUCCESS;
+    return result ? result : create_locked(&request, context, stream, ret_operation);
 }
 
 CUresult soft_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
@@ -286,11 +316,6 @@ CUresult soft_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, uns
     };
 
     return submit(&request);
-}
-
-static CUresult read_cluster(unsigned x, unsigned y, unsigned z)
-{
-    return x <= 1 && y <= 1 && z <= 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 /* What only tunes is accepted and changes nothing. */

@@ -205,6 +205,19 @@ void schedule_enqueue_locked(struct stream *stream, struct operation *operation)
     run_ready_locked();
 }
 
+void operation_hold_locked(struct operation *operation)
+{
+    operation->waits_for++;
+}
+
+void operation_release_locked(struct operation *operation)
+{
+    operation->waits_for--;
+    if (is_ready(operation))
+        make_ready_locked(operation);
+    run_ready_locked();
+}
+
 void schedule_begin_locked(struct context *context, struct operation *operation)
 {
     operation_ref_locked(operation);

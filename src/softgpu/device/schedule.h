@@ -57,6 +57,10 @@ void operation_unref_locked(struct operation *operation);
 /* `operation`, which is not enqueued yet, starts only after `on` has finished. */
 void operation_depend_locked(struct operation *operation, struct operation *on);
 
+/* Keeps it from starting, whatever it waits for; as often released as held. */
+void operation_hold_locked(struct operation *operation);
+void operation_release_locked(struct operation *operation);
+
 /* Puts it behind everything in the stream. */
 void schedule_enqueue_locked(struct stream *stream, struct operation *operation);
 /* For one that is in no stream: starts when what it depends on has finished. */

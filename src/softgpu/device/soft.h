@@ -30,9 +30,6 @@ enum soft_handle_type {
     SOFT_POOL,
     SOFT_RESOURCE,
     SOFT_GREEN,
-    SOFT_GRAPH,
-    SOFT_GRAPH_NODE,
-    SOFT_GRAPH_EXEC,
     SOFT_ARRAY,
 };
 

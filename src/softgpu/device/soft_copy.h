@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "cuda_box.h"
 #include "soft.h"
 
 struct box_side {
@@ -40,4 +41,6 @@ struct copy_request {
 
 /* Checks and carries out; the caller has made the box from what its own call was given. */
 CUresult copy_submit(const struct copy_request *request);
+/* The request that a structure of CUDA's means; stream and async are left alone. */
+CUresult copy_request_fill(const struct cuda_box *box, struct copy_request *request);
 void box_copy(const struct box *box);

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs that a program builds itself: nodes of every kind, their order, and what may be changed of
+ * a graph that can be launched.
+ */
+#include <string.h>
+
+#include "check.h"
+
+static CUmodule module;
+static CUfunction step;
+static CUcontext context;
+static CUstream stream;
+
+static CUgraphNode add_step(CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                            CUdeviceptr out, uint32_t factor, uint32_t value)
+{
+    uint32_t turns = SLOW;
+    void *params[] = {&out, &factor, &value, &turns};
+    const CUDA_KERNEL_NODE_PARAMS launch = {.func = step,
+                                            .gridDimX = 1,
+                                            .gridDimY = 1,
+                                            .gridDimZ = 1,
+                                            .blockDimX = 1,
+                                            .blockDimY = 1,
+                                            .blockDimZ = 1,
+                                            .kernelParams = params};
+    CUgraphNode node = NULL;
+
+    MUST(cuGraphAddKernelNode_v2(&node, graph, dependencies, count, &launch));
+    return node;
+}
+
+static CUgraphExec instantiate(CUgraph graph)
+{
+    CUgraphExec exec = NULL;
+
+    MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    return exec;
+}
+
+static void launch(CUgraphExec exec)
+{
+    MUST(cuGraphLaunch(exec, stream));
+    MUST(cuStreamSynchronize(stream));
+}
+
+static void end(CUgraphExec exec, CUgraph graph)
+{
+    MUST(cuGraphExecDestroy(exec));
+    MUST(cuGraphDestroy(graph));
+}
+
+/* ((1 * 2 + 3) * 5 + 7), whatever the order of adding. */
+static void kernels_in_order(void)
+{
+    CUdeviceptr word = make_words(1, 1);
+    CUgraph graph;
+
+    MUST(cuGraphCreate(&graph, 0));
+    CUgraphNode second = add_step(graph, NULL, 0, word, 5, 7);
+    CUgraphNode first = add_step(graph, NULL, 0, word, 2, 3);
+    MUST(cuGraphAddDependencies(graph, &first, &second, 1));
+    CUgraphExec exec = instantiate(graph);
+    launch(exec);
+    IS_TRUE(word_at(word) == 32);
+    MUST(cuGraphLaunch(exec, stream));
+    launch(exec);
+    IS_TRUE(word_at(word) == ((32 * 2 + 3) * 5 + 7) * 10 + 22);
+    end(exec, graph);
+    MUST(cuMemFree_v2(word));
+}
+
+static void graph_lives_on_in_exec(void)
+{
+    CUdeviceptr word = make_words(1, 1);
+    CUgraph graph;
+
+    MUST(cuGraphCreate(&graph, 0));
+    add_step(graph, NULL, 0, word, 2, 3);
+    CUgraphExec exec = instantiate(graph);
+    add_step(graph, NULL, 0, word, 100, 100);
+    MUST(cuGraphDestroy(graph));
+    launch(exec);
+    IS_TRUE(word_at(word) == 5);
+    MUST(cuGraphExecDestroy(exec));
+    MUST(cuMemFree_v2(word));
+}
+
+static void add_up(void *user)
+{
+    uint32_t *words = user;
+
+    words[1] = words[0] + 1;
+}
+
+static CUDA_MEMCPY3D line(CUdeviceptr device, void *host, bool to_device, size_t size)
+{
+    CUDA_MEMCPY3D copy = {.WidthInBytes = size, .Height = 1, .Depth = 1};
+
+    copy.srcMemoryType = to_device ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    copy.dstMemoryType = to_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    copy.srcHost = copy.dstHost = host;
+    copy.srcDevice = copy.dstDevice = device;
+    return copy;
+}
+
+/* memset, kernel, copy out, host function, copy in. */
+static void every_kind(void)
+{
+    CUdeviceptr word = make_words(1, 0);
+    const CUDA_MEMSET_NODE_PARAMS fill = {
+        .dst = word, .value = 4, .elementSize = 4, .width = 1, .height = 1};
+    CUgraphNode node, join;
+    CUgraph graph;
+    uint32_t *host;
+
+    MUST(cuMemAllocHost_v2((void **)&host, 8));
+    const CUDA_HOST_NODE_PARAMS call = {.fn = add_up, .userData = host};
+    const CUDA_MEMCPY3D out = line(word, host, false, 4), in = line(word, host + 1, true, 4);
+    MUST(cuGraphCreate(&graph, 0));
+    MUST(cuGraphAddMemsetNode(&node, graph, NULL, 0, &fill, context));
+    node = add_step(graph, &node, 1, word, 10, 2);
+    MUST(cuGraphAddMemcpyNode(&node, graph, &node, 1, &out, context));
+    MUST(cuGraphAddEmptyNode(&join, graph, &node, 1));
+    MUST(cuGraphAddHostNode(&node, graph, &join, 1, &call));
+    MUST(cuGraphAddMemcpyNode(&node, graph, &node, 1, &in, context));
+    CUgraphExec exec = instantiate(graph);
+    launch(exec);
+    IS_TRUE(host[0] == 42);
+    IS_TRUE(word_at(word) == 43);
+    end(exec, graph);
+    MUST(cuMemFreeHost(host));
+    MUST(cuMemFree_v2(word));
+}
+
+static void child_graphs(void)
+{
+    CUdeviceptr word = make_words(1, 1);
+    CUgraph graph, inner;
+    CUgraphNode node, child;
+
+    MUST(cuGraphCreate(&graph, 0));
+    MUST(cuGraphCreate(&inner, 0));
+    node = add_step(inner, NULL, 0, word, 3, 1);
+    add_step(inner, &node, 1, word, 5, 0);
+    node = add_step(graph, NULL, 0, word, 2, 0);
+    MUST(cuGraphAddChildGraphNode(&child, graph, &node, 1, inner));
+    add_step(graph, &child, 1, word, 10, 1);
+    MUST(cuGraphDestroy(inner));
+    CUgraphExec exec = instantiate(graph);
+    launch(exec);
+    IS_TRUE(word_at(word) == ((1 * 2 * 3 + 1) * 5) * 10 + 1);
+    end(exec, graph);
+    MUST(cuMemFree_v2(word));
+}
+
+static void events_in_graphs(void)
+{
+    CUdeviceptr word = make_words(1, 1);
+    CUgraph graph;
+    CUgraphNode node;
+    CUevent event;
+
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    MUST(cuGraphCreate(&graph, 0));
+    node = add_step(graph, NULL, 0, word, 2, 3);
+    MUST(cuGraphAddEventRecordNode(&node, graph, &node, 1, event));
+    CUgraphExec exec = instantiate(graph);
+    MUST(cuGraphLaunch(exec, stream));
+    MUST(cuStreamSynchronize(stream));
+    EXPECT(CUDA_SUCCESS, cuEventQuery(event));
+    IS_TRUE(word_at(word) == 5);
+    end(exec, graph);
+    MUST(cuEventDestroy_v2(event));
+    MUST(cuMemFree_v2(word));
+}
+
+static void nodes_of_an_exec_change(void)
+{
+    CUdeviceptr word = make_words(1, 1);
+    CUgraph graph;
+    CUDA_KERNEL_NODE_PARAMS params;
+    uint32_t turns = SLOW, factor = 7, value = 1;
+    void *other[] = {&word, &factor, &value, &turns};
+    unsigned enabled = 7;
+
+    MUST(cuGraphCreate(&graph, 0));
+    CUgraphNode node = add_step(graph, NULL, 0, word, 2, 3);
+    CUgraphExec exec = instantiate(graph);
+    MUST(cuGraphKernelNodeGetParams_v2(node, &params));
+    IS_TRUE(*(uint32_t *)params.kernelParams[2] == 3);
+    params.kernelParams = other;
+    MUST(cuGraphExecKernelNodeSetParams_v2(exec, node, &params));
+    launch(exec);
+    IS_TRUE(word_at(word) == 8);
+    MUST(cuGraphNodeSetEnabled(exec, node, 0));
+    MUST(cuGraphNodeGetEnabled(exec, node, &enabled));
+    IS_TRUE(enabled == 0);
+    launch(exec);
+    IS_TRUE(word_at(word) == 8);
+    MUST(cuGraphNodeSetEnabled(exec, node, 1));
+    launch(exec);
+    IS_TRUE(word_at(word) == 57);
+    end(exec, graph);
+    MUST(cuMemFree_v2(word));
+}
+
+static void execs_learn_from_graphs(void)
+{
+    CUdeviceptr word = make_words(1, 1);
+    CUgraphExecUpdateResultInfo info;
+    CUgraph graph, other;
+    CUgraphNode node;
+
+    MUST(cuGraphCreate(&graph, 0));
+    MUST(cuGraphCreate(&other, 0));
+    node = add_step(graph, NULL, 0, word, 2, 3);
+    add_step(graph, &node, 1, word, 2, 3);
+    node = add_step(other, NULL, 0, word, 10, 1);
+    add_step(other, &node, 1, word, 10, 2);
+    CUgraphExec exec = instantiate(graph);
+    MUST(cuGraphExecUpdate_v2(exec, other, &info));
+    IS_TRUE(info.result == CU_GRAPH_EXEC_UPDATE_SUCCESS);
+    launch(exec);
+    IS_TRUE(word_at(word) == 112);
+    add_step(other, NULL, 0, word, 10, 3);
+    EXPECT(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate_v2(exec, other, &info));
+    IS_TRUE(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+    MUST(cuGraphDestroy(other));
+    end(exec, graph);
+    MUST(cuMemFree_v2(word));
+}
+
+static void shapes_are_told(void)
+{
+    CUgraph graph, clone;
+    CUgraphNode a, b, nodes[4], found;
+    CUgraphNodeType type;
+    size_t count = 4;
+
+    MUST(cuGraphCreate(&graph, 0));
+    MUST(cuGraphAddEmptyNode(&a, graph, NULL, 0));
+    MUST(cuGraphAddEmptyNode(&b, graph, &a, 1));
+    MUST(cuGraphGetNodes(graph, nodes, &count));
+    IS_TRUE(count == 2 && nodes[2] == NULL);
+    count = 4;
+    MUST(cuGraphGetRootNodes(graph, nodes, &count));
+    IS_TRUE(count == 1 && nodes[0] == a);
+    MUST(cuGraphGetEdges(graph, NULL, NULL, &count));
+    IS_TRUE(count == 1);
+    MUST(cuGraphClone(&clone, graph));
+    MUST(cuGraphNodeFindInClone(&found, b, clone));
+    MUST(cuGraphNodeGetType(found, &type));
+    IS_TRUE(type == CU_GRAPH_NODE_TYPE_EMPTY);
+    MUST(cuGraphDestroyNode(a));
+    MUST(cuGraphNodeGetDependencies(b, NULL, &count));
+    IS_TRUE(count == 0);
+    MUST(cuGraphDestroy(clone));
+    MUST(cuGraphDestroy(graph));
+}
+
+int main(void)
+{
+    check_open();
+    module = load_kernels();
+    step = get_kernel(module, "step");
+    MUST(cuCtxGetCurrent(&context));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    RUN(kernels_in_order);
+    RUN(graph_lives_on_in_exec);
+    RUN(every_kind);
+    RUN(child_graphs);
+    RUN(events_in_graphs);
+    RUN(nodes_of_an_exec_change);
+    RUN(execs_learn_from_graphs);
+    RUN(shapes_are_told);
+    MUST(cuStreamDestroy_v2(stream));
+    return check_close();
+}
