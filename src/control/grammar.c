@@ -33,7 +33,7 @@ static const struct {
     {"SMS", GRAMMAR_SMS},           {"CEILING", GRAMMAR_CEILING}, {"VERB", GRAMMAR_VERB},
     {"OBJECT", GRAMMAR_OBJECT},     {"NAME", GRAMMAR_NAME},       {"FIELD", GRAMMAR_FIELD},
     {"FORMAT", GRAMMAR_FORMAT},     {"DEVICES", GRAMMAR_DEVICES}, {"SIZE", GRAMMAR_SIZE},
-    {"BOOLEAN", GRAMMAR_BOOLEAN},
+    {"BOOLEAN", GRAMMAR_BOOLEAN},   {"NAMESPACE", GRAMMAR_NAMESPACE},
 };
 
 static const char *skip_blanks(const char *text)
@@ -274,6 +274,10 @@ static int parse_value(enum grammar_kind kind, const char *word, struct grammar_
         return grammar_is_name(word) && text_copy(values->name, sizeof(values->name), word)
                    ? 0
                    : -EINVAL;
+    case GRAMMAR_NAMESPACE:
+        return grammar_is_name(word) && text_copy(values->space, sizeof(values->space), word)
+                   ? 0
+                   : -EINVAL;
     case GRAMMAR_FIELD:
         return *word && text_copy(values->field, sizeof(values->field), word) ? 0 : -EINVAL;
     case GRAMMAR_FORMAT:
@@ -303,6 +307,7 @@ static void explain_value(enum grammar_kind kind, const char *word, char *reason
         [GRAMMAR_VERB] = "a shorter word",
         [GRAMMAR_OBJECT] = "a shorter word",
         [GRAMMAR_NAME] = "a name of letters, digits and _, not longer than 64",
+        [GRAMMAR_NAMESPACE] = "a name of letters, digits and _, not longer than 64",
         [GRAMMAR_FIELD] = "the name of a field",
         [GRAMMAR_FORMAT] = "table, csv or csv,noheader",
         [GRAMMAR_DEVICES] = "ordinals or UUIDs of devices, with commas between them",

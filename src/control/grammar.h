@@ -12,7 +12,7 @@
  *     SMS            a number above 0       VERB, OBJECT, FIELD  words that the command knows
  *     NAME           of a server            FORMAT    table, csv or csv,noheader
  *     DEVICES        comma-separated        SIZE      integer with K, M or G
- *     BOOLEAN        true or false
+ *     BOOLEAN        true or false          NAMESPACE of a server
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  */
 #pragma once
@@ -49,6 +49,7 @@ struct grammar_values {
     bool all;             /* --all */
     bool yes; /* BOOLEAN */
     char name[65];
+    char space[65]; /* NAMESPACE */
     char field[32];
     char devices[256];
     enum table_format format;
@@ -75,6 +76,7 @@ enum grammar_kind {
     GRAMMAR_DEVICES,
     GRAMMAR_SIZE,
     GRAMMAR_BOOLEAN,
+    GRAMMAR_NAMESPACE,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

@@ -77,6 +77,7 @@ struct server_identity {
     int64_t since;          /* wall clock, seconds */
     char command[256];      /* command line, for people; not trusted */
     char group[HELLO_GROUP_MAX]; /* letters, digits and _, or "" */
+    char space[SERVER_NAME_MAX]; /* the namespace of MPS v3 that it came in by, for people */
 };
 
 /* The limits in force for a client: the daemon has already combined defaults and hello. */

@@ -13,6 +13,18 @@ VERB(server, set, OPERATORS,
      "[--locality-domains=BOOLEAN] [--client-priority=PRIORITY]",
      "limits of its later clients")
 VERB(server, delete, OPERATORS, "NAME [--force]", "remove it; --force: with its clients")
+VERB(namespace, create, OPERATORS, "NAMESPACE --server=NAME",
+     "a group of the server's clients, with a socket and limits of its own")
+VERB(namespace, set, OPERATORS,
+     "NAMESPACE --server=NAME [--pinned-memory-limit=SIZE] [--active-thread-percentage=PERCENT] "
+     "[--client-priority=PRIORITY]",
+     "limits of its later clients")
+VERB(namespace, delete, OPERATORS, "NAMESPACE --server=NAME [--force]",
+     "remove it; --force: with its clients")
+VERB(namespace, list, ANYBODY, "[NAMESPACE] [--server=NAME] [--format=FORMAT]", "namespaces")
+VERB(namespace, get, ANYBODY, "NAMESPACE NAME FIELD",
+     "name, server, server-status, pinned-memory-limit, active-thread-percentage, "
+     "client-priority or pipe-directory")
 VERB(client, list, ANYBODY, "[--server=NAME] [--all] [--format=FORMAT]", "clients of one server, or of all")
 VERB(client, get, ANYBODY, "CLIENT FIELD", "pid, server, device, pci-id, linux-ns, maws-ns or cmd")
 VERB(client, terminate, ANYBODY, "CLIENT", "end a client; prints a CUresult, 0 for success")

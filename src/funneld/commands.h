@@ -22,6 +22,10 @@ void commands_run(struct console *console, char *line);
 #undef VERB
 
 struct server;
+struct service;
 
 /* The server with that pid, if this console may touch it; else says so, ends the command, NULL. */
 struct server *command_server(struct console *console, const struct grammar_values *values);
+
+/* The service of that name; else says so, ends the command, NULL. */
+struct service *command_service(struct console *console, const char *name);

@@ -23,8 +23,7 @@ static bool wants_locality(const struct grammar_values *values)
     return grammar_given(values, GRAMMAR_BOOLEAN) && values->yes;
 }
 
-/* The service, or NULL with the command answered. */
-static struct service *service_named(struct console *console, const char *name)
+struct service *command_service(struct console *console, const char *name)
 {
     struct service *service = service_find(console->daemon, name);
 
@@ -79,7 +78,7 @@ void run_server_create(struct console *console, const struct grammar_values *val
 
 void run_server_set(struct console *console, const struct grammar_values *values)
 {
-    struct service *service = service_named(console, values->name);
+    struct service *service = command_service(console, values->name);
 
     if (!service)
         return;
@@ -148,7 +147,7 @@ void run_server_delete(struct console *console, const struct grammar_values *val
 {
     struct deleting *deleting;
 
-    if (!service_named(console, values->name))
+    if (!command_service(console, values->name))
         return;
     deleting = calloc(1, sizeof(*deleting));
     if (deleting) {

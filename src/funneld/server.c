@@ -268,6 +268,8 @@ void server_introduce(struct server *server, const struct mps_namespace *entranc
 
     server_message_init(&message, SERVER_CLIENT, 0);
     message.identity = *identity;
+    text_copy(message.identity.space, sizeof(message.identity.space),
+              entrance ? entrance->name : NAMESPACE_DEFAULT);
     message.hello = *hello;
     combine_limits(server, entrance, identity, hello, &message.limits);
     statics_bind(&server->daemon->statics, &server->ready, hello, &message.limits);
@@ -371,6 +373,7 @@ static void on_row(struct server *server, const struct server_status_row *messag
     struct server_status_row row = *message;
 
     row.identity.command[sizeof(row.identity.command) - 1] = '\0';
+    row.identity.space[sizeof(row.identity.space) - 1] = '\0';
     if (question && question->answer.row)
         question->answer.row(question->answer.context, &row);
 }

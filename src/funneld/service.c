@@ -154,7 +154,7 @@ static int listen_at(struct mps_namespace *space)
 
 /* ---- namespaces ---- */
 
-static void namespace_free(struct mps_namespace *space)
+void namespace_destroy(struct mps_namespace *space)
 {
     newcomer_close_entrance(space->service->daemon, space);
     list_remove(&space->link);
@@ -180,7 +180,7 @@ static int place_directory(struct mps_namespace *space, char *reason)
     return -ENAMETOOLONG;
 }
 
-static int namespace_create(struct service *service, const char *name, char *reason)
+static int add_namespace(struct service *service, const char *name, char *reason)
 {
     struct mps_namespace *space = calloc(1, sizeof(*space));
     int error;
@@ -202,8 +202,26 @@ static int namespace_create(struct service *service, const char *name, char *rea
             explain(space, error, reason);
     }
     if (error)
-        namespace_free(space);
+        namespace_destroy(space);
     return error;
+}
+
+int namespace_create(struct service *service, const char *name, char ret_reason[REASON_MAX])
+{
+    unsigned count = 0;
+    int error = check_name(name, ret_reason);
+
+    list_for_each(struct mps_namespace, space, &service->namespaces, link) count++;
+    if (!error && service_namespace(service, name)) {
+        text_format(ret_reason, REASON_MAX, "Namespace '%.64s' exists already", name);
+        return -EEXIST;
+    }
+    if (!error && count == NAMESPACES_MAX) {
+        text_format(ret_reason, REASON_MAX, "A server has no more than %d namespaces",
+                    NAMESPACES_MAX);
+        return -ENOSPC;
+    }
+    return error ? error : add_namespace(service, name, ret_reason);
 }
 
 void namespace_set(struct mps_namespace *space, const struct grammar_values *values)
@@ -273,7 +291,7 @@ int service_create(struct daemon *daemon, const char *name, uid_t uid, const cha
     text_copy(service->name, sizeof(service->name), name);
     text_copy(service->devices, sizeof(service->devices), devices);
     list_append(&daemon->services, &service->link);
-    error = namespace_create(service, NAMESPACE_DEFAULT, ret_reason);
+    error = add_namespace(service, NAMESPACE_DEFAULT, ret_reason);
     if (error)
         service_destroy(service);
     else
@@ -285,7 +303,7 @@ void service_destroy(struct service *service)
 {
     /* The default one goes last: its directory holds those of the others. */
     while (!list_empty(&service->namespaces))
-        namespace_free(container_of(service->namespaces.prev, struct mps_namespace, link));
+        namespace_destroy(container_of(service->namespaces.prev, struct mps_namespace, link));
     list_remove(&service->link);
     free(service);
 }

@@ -16,6 +16,7 @@
 #include "grammar.h"
 
 #define SERVICES_MAX 64
+#define NAMESPACES_MAX 64 /* of a service */
 #define NAMESPACE_DEFAULT "default"
 
 /* A group of a server's clients: a socket to come in by, and limits of their own. */
@@ -66,6 +67,13 @@ void services_close(struct daemon *daemon);
 
 /* Removes what a daemon that was killed left in the pipe directory. */
 void services_sweep(const char *pipe_directory);
+
+/* 0, or -errno with a sentence in `ret_reason`. */
+int namespace_create(struct service *service, const char *name,
+                     char ret_reason[GRAMMAR_REASON_MAX]);
+
+/* Programs that wait for a server there are turned away. */
+void namespace_destroy(struct mps_namespace *space);
 
 /* Changes what is given in `values`. */
 void namespace_set(struct mps_namespace *space, const struct grammar_values *values);

@@ -24,7 +24,7 @@ struct look;
 struct subject {
     const char *const *titles;
     unsigned listed; /* columns that a list shows; `get` knows all */
-    void (*fill)(struct look *look, const struct survey_part *part);
+    void (*fill)(struct look *look, const struct survey_part *part); /* may be NULL */
     void (*complete)(struct look *look); /* adds what no running server tells; may be NULL */
 };
 
@@ -55,11 +55,11 @@ static bool is_visible(const struct look *look, const struct service *service)
 static const char *const server_titles[] = {
     "name", "uid", "pid", "status", "pipe-directory", "allowed-devices", "context-ids", NULL};
 
-static const char *status_of(const struct command_server *server)
+static const char *status_of(unsigned state, bool stopping)
 {
     static const char *const names[] = {"Initializing", "Ready", "Fault"};
 
-    return server->stopping ? "Stopping" : names[server->state <= 2 ? server->state : 2];
+    return stopping ? "Stopping" : names[state <= 2 ? state : 2];
 }
 
 /* `service` is NULL for the server of a user. */
@@ -81,7 +81,7 @@ static void fill_server(struct look *look, const struct survey_part *part)
     char pid[16];
 
     text_format(pid, sizeof(pid), "%d", server->pid);
-    add_server(look, server->name, server->uid, pid, status_of(server),
+    add_server(look, server->name, server->uid, pid, status_of(server->state, server->stopping),
                service_find(look->console->daemon, server->name));
 }
 
@@ -97,6 +97,51 @@ static void add_idle_servers(struct look *look)
 }
 
 static const struct subject servers = {server_titles, 7, fill_server, add_idle_servers};
+
+/* ---- namespaces ---- */
+
+static const char *const namespace_titles[] = {"name",
+                                               "server",
+                                               "server-status",
+                                               "pinned-memory-limit",
+                                               "active-thread-percentage",
+                                               "client-priority",
+                                               "pipe-directory",
+                                               NULL};
+
+static void add_namespace(struct look *look, const struct mps_namespace *space)
+{
+    const struct server *server = server_for(look->console->daemon, space->service->name);
+    const struct limit_order *order = &space->order;
+    char percent[16] = "-", priority[16] = "-";
+
+    if (order->sm_centipercent)
+        text_format(percent, sizeof(percent), "%g", order->sm_centipercent / 100.0);
+    if (order->sets_priority)
+        text_format(priority, sizeof(priority), "%u", order->priority);
+    table_add(&look->table,
+              (const char *[]){space->name, space->service->name,
+                               server ? status_of(server->state, server->stopping) : "Stopped",
+                               *space->memory_text ? space->memory_text : "-", percent, priority,
+                               space->directory});
+}
+
+/* No server has to be asked. Users' own servers without a record have no limits to show. */
+static void add_namespaces(struct look *look)
+{
+    const char *wanted = look->values.space;
+
+    list_for_each(struct service, service, &look->console->daemon->services, link)
+    {
+        if (!is_visible(look, service))
+            continue;
+        list_for_each(struct mps_namespace, space, &service->namespaces,
+                      link) if (!*wanted || !strcmp(space->name, wanted))
+            add_namespace(look, space);
+    }
+}
+
+static const struct subject namespaces = {namespace_titles, 7, NULL, add_namespaces};
 
 /* ---- clients ---- */
 
@@ -115,7 +160,7 @@ static void add_client(struct look *look, const struct survey_part *part,
         text_format(bus, sizeof(bus), "%.16s", part->server.devices[device].pci_bus_id);
     }
     table_add(&look->table,
-              (const char *[]){pid, part->server.name, ordinal, "default", row->identity.command, bus, space});
+              (const char *[]){pid, part->server.name, ordinal, row->identity.space, row->identity.command, bus, space});
 }
 
 /* A row for each device that it uses. */
@@ -182,6 +227,8 @@ static int check_found(const struct look *look, const struct survey *survey)
         console_print(look->console, "Server '%s' not found", values->name);
     else if (grammar_given(values, GRAMMAR_CLIENT) && !look->table.rows)
         console_print(look->console, "Client %d not found", (int)values->client);
+    else if (*values->space && !look->table.rows)
+        console_print(look->console, "Namespace '%s' not found", values->space);
     else if (look->table.incomplete)
         console_print(look->console, "Out of memory");
     else
@@ -208,7 +255,7 @@ static void on_surveyed(struct survey *survey, void *context)
     int status;
 
     for (unsigned i = 0; i < survey->part_count; i++)
-        if (is_meant(look, survey->parts[i].server.name))
+        if (look->subject->fill && is_meant(look, survey->parts[i].server.name))
             look->subject->fill(look, &survey->parts[i]);
     if (look->subject->complete)
         look->subject->complete(look);
@@ -255,6 +302,16 @@ void run_server_list(struct console *console, const struct grammar_values *value
 void run_server_get(struct console *console, const struct grammar_values *values)
 {
     show(console, values, &servers);
+}
+
+void run_namespace_list(struct console *console, const struct grammar_values *values)
+{
+    show(console, values, &namespaces);
+}
+
+void run_namespace_get(struct console *console, const struct grammar_values *values)
+{
+    show(console, values, &namespaces);
 }
 
 void run_client_list(struct console *console, const struct grammar_values *values)

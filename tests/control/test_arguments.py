@@ -28,6 +28,7 @@ KINDS = {
     "SMS": ("8", NUMBER + ["0", "65537"]),
     "VERB": ("add", ["cut", LONG]),
     "NAME": ("nobody", ["a-b", "a/b", "../x", "x" * 65]),
+    "NAMESPACE": ("nothing", ["a-b", "a/b", "../x", "x" * 65]),
     "FIELD": ("pid", [LONG]),
     "FORMAT": ("csv", ["", "xml", "csv,", HUGE]),
     "DEVICES": ("0,GPU-1", ["", ",", "0,", "x", "-1", "MIG-1", "0 1,", LONG * 2]),

@@ -119,6 +119,62 @@ class Named(TestCase):
         self.assertFalse(os.path.exists(path))
 
 
+class Namespaces(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.words("server create a")
+        self.path = os.path.join(self.pipe, "a", "batch")
+
+    def test_limits_and_lists(self):
+        self.assertIn(self.path, self.words("namespace create batch --server=a")[0])
+        self.words("namespace set batch --server=a active-thread-percentage=12.5 pinned-memory-limit=512M")
+        self.words("namespace set default --server=a client-priority=1")
+        self.assertEqual(self.words("namespace list --server=a --format=csv"), [
+            "name,server,server-status,pinned-memory-limit,active-thread-percentage,client-priority,"
+            "pipe-directory",
+            f"default,a,Stopped,-,-,1,{self.pipe}/a", f"batch,a,Stopped,512M,12.5,-,{self.path}"])
+        self.enter("a", "batch")
+        self.assertEqual((self.told("a")["share"], self.told("a")["priority"]), (1250, 0))
+        self.assertEqual(self.told("a")["memory"], [512 << 20] * 2)
+        self.enter("a")
+        self.assertEqual((self.told("a")["share"], self.told("a")["priority"]), (10000, 1))
+        self.assertEqual(len(self.servers()), 1)
+        self.assertEqual(self.words("namespace get batch a server-status"), ["Ready"])
+        self.assertEqual(self.words("namespace get batch a pinned-memory-limit"), ["512M"])
+        self.assertEqual([line.split(",")[3] for line in
+                          self.words("client list --server=a --format=csv,noheader")], ["batch", "default"])
+
+    def test_delete(self):
+        self.words("namespace create batch --server=a")
+        client, other = self.enter("a", "batch"), self.enter("a")
+        self.assertIn("has 1 clients", self.words("namespace delete batch --server=a", status=1)[0])
+        self.assertEqual(self.words("namespace delete batch --server=a --force"), [])
+        self.assertEqual(client.socket.recv(100), b"")
+        self.assertFalse(os.path.exists(self.path))
+        self.assertTrue(self.words("namespace delete default --server=a", status=1))
+        self.assertEqual(self.words("namespace get batch a name", status=1),
+                         ["Namespace 'batch' not found"])
+
+    def test_wrong(self):
+        for line in ("create x --server=b", "create default --server=a", "create funnel --server=a",
+                     "create Big --server=a", "set x --server=a client-priority=1", "list --server=b",
+                     "list x"):
+            self.assertTrue(self.words("namespace " + line, status=1))
+
+    def test_too_long_a_path(self):
+        long = "x" * 64
+        self.words("server create " + long)
+        answer, = self.words(f"namespace create {long} --server={long}", status=1)
+        self.assertIn("too long", answer)
+        self.assertEqual(len(self.words(f"namespace list --server={long}")), 2)
+
+    def test_leftovers(self):
+        self.words("namespace create batch --server=a")
+        os.kill(self.daemon_pid(), signal.SIGKILL)
+        wait_until(lambda: self.run_program("funneld", "-d").returncode == 0)
+        self.assertFalse(os.path.exists(os.path.join(self.pipe, "a")))
+
+
 class Users(TestCase):
     def test_somebody_elses(self):
         if os.geteuid() != 0:

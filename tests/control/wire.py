@@ -19,7 +19,7 @@ CLIENT, STATUS, SHUTDOWN, TERMINATE_CLIENT, SET_LIMITS, REOPEN_LOG = range(1, 7)
 HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8 + "32s96s")
 WELCOME = struct.Struct("<Ii472s")
 HEADER = struct.Struct("<IHHII")
-IDENTITY = struct.Struct("<iIIIQq256s32s")
+IDENTITY = struct.Struct("<iIIIQq256s32s72s")
 LIMITS = struct.Struct(f"<II{DEVICES}Q" + "IIII")
 DEVICE = struct.Struct("<128s16s16sQIIII")
 
