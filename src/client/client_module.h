@@ -25,16 +25,20 @@ struct module {
     uint64_t handle;
     struct context *context;
     struct library *library; /* NULL = loaded by cuModuleLoad* */
-    struct list functions;   /* under client->lock */
+    struct list functions;   /* under client->lock, as the rest */
+    struct list offered;     /* functions that nobody has asked for: see module_function.c */
+    uint32_t next_kernel;    /* which the server is to tell of next */
     struct list globals;
     struct list link; /* context->modules */
 };
 
 struct function {
-    uint64_t handle;
+    uint64_t handle; /* 0 = still only offered */
     struct module *module;
+    uint32_t number;       /* the server's, while it is offered */
     struct kernel *kernel; /* NULL = not of a library */
     char *name;
+    uint64_t name_hash;
     int32_t attributes[FUNCTION_ATTRIBUTES];
     uint32_t param_count, params_size;
     uint32_t *layout; /* offset and size of each parameter */
@@ -92,8 +96,6 @@ CUresult module_load(struct context *context, const struct image *image,
 void module_unload(struct module *module);
 void module_unload_all(struct context *context);
 
-/* The function of that name; asked of the server once. */
-CUresult module_function(struct module *module, const char *name, struct function **ret_function);
 /* Where a variable is and how large; asked for either or both. */
 CUresult module_global(struct module *module, const char *name, CUdeviceptr *ret_address,
                        size_t *ret_size);
@@ -103,6 +105,12 @@ struct module *module_lookup(CUmodule handle);
  */
 CUresult module_kernel_names(struct module *module, char **names, unsigned count,
                              unsigned *ret_total);
+
+/* ---- module_function.c ---- */
+
+/* The function of that name; asked of the server once, if at all. */
+CUresult module_function(struct module *module, const char *name, struct function **ret_function);
+void function_destroy(struct function *function);
 
 /* ---- library.c ---- */
 

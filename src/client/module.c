@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules: images loaded on one device, with the functions and variables found in them so far. */
+/* Modules: images loaded on one device, with the variables found in them so far. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +10,7 @@
 #include "wire_calls.h"
 
 #define LOG_MAX 4096
-#define LAYOUT_MAX 8000
 #define NAMES_MAX 8000
-#define PARAMS_MAX 32764
 
 /* A variable whose address was given out, so that copies know it for device memory. */
 struct global {
@@ -86,6 +84,7 @@ CUresult module_load(struct context *context, const struct image *image,
     module->context = context;
     module->library = library;
     list_init(&module->functions);
+    list_init(&module->offered);
     list_init(&module->globals);
     list_init(&module->link);
     module->handle = handles_add(&client->handles, WIRE_MODULE, module);
@@ -102,17 +101,11 @@ CUresult module_load(struct context *context, const struct image *image,
     return CUDA_SUCCESS;
 }
 
-static void function_destroy(struct function *function)
-{
-    handles_remove(&client->handles, WIRE_FUNCTION, function->handle);
-    free(function->name);
-    free(function->layout);
-    free(function);
-}
-
 static void forget_contents(struct module *module)
 {
     list_for_each_safe(struct function, function, &module->functions, link)
+        function_destroy(function);
+    list_for_each_safe(struct function, function, &module->offered, link)
         function_destroy(function);
     list_for_each_safe(struct global, global, &module->globals, link)
     {
@@ -151,81 +144,6 @@ void module_unload_all(struct context *context)
 
     while ((module = any_module(context)) != NULL)
         module_unload(module);
-}
-
-/* ---- functions ---- */
-
-static struct function *known_function(struct module *module, const char *name)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
-
-    list_for_each(struct function, function, &module->functions, link)
-    {
-        if (strcmp(function->name, name) == 0)
-            return function;
-    }
-    return NULL;
-}
-
-/* The server says where each parameter lies; what it says is bounded by what a launch can carry. */
-static CUresult take_layout(struct function *function,
-                            const struct wire_cuLibraryGetKernel_reply *out)
-{
-    memcpy(function->attributes, out->attributes, sizeof(function->attributes));
-    function->param_count = out->param_count;
-    function->params_size = out->params_size;
-    if (out->param_count > LAYOUT_MAX / 8 || out->layout_size != out->param_count * 8 ||
-        out->params_size > PARAMS_MAX)
-        return CUDA_ERROR_MPS_RPC_FAILURE;
-    function->layout = malloc(out->layout_size + 1);
-    if (!function->layout)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    memcpy(function->layout, out->layout, out->layout_size);
-    for (uint32_t i = 0; i < out->param_count; i++)
-        if (function->layout[2 * i] > out->params_size ||
-            function->layout[2 * i + 1] > out->params_size - function->layout[2 * i])
-            return CUDA_ERROR_MPS_RPC_FAILURE;
-    return CUDA_SUCCESS;
-}
-
-static CUresult fetch_function(struct function *function)
-{
-    unsigned char layout[LAYOUT_MAX];
-    struct wire_cuLibraryGetKernel in = {
-        .library = function->module->handle, .f = function->handle, .name = function->name};
-    struct wire_cuLibraryGetKernel_reply out = {.layout = layout, .layout_capacity = LAYOUT_MAX};
-    CUresult result = wire_cuLibraryGetKernel(&client->channel, &in, &out);
-
-    return result != CUDA_SUCCESS ? result : take_layout(function, &out);
-}
-
-CUresult module_function(struct module *module, const char *name, struct function **ret_function)
-{
-    struct function *function = known_function(module, name);
-    CUresult result;
-
-    if (function) {
-        *ret_function = function;
-        return CUDA_SUCCESS;
-    }
-    function = calloc(1, sizeof(*function));
-    if (!function)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    function->module = module;
-    list_init(&function->link);
-    function->name = strdup(name);
-    function->handle = handles_add(&client->handles, WIRE_FUNCTION, function);
-    result =
-        function->name && function->handle ? fetch_function(function) : CUDA_ERROR_OUT_OF_MEMORY;
-    if (result != CUDA_SUCCESS) {
-        function_destroy(function);
-        return result;
-    }
-    pthread_mutex_lock(&client->lock);
-    list_append(&module->functions, &function->link);
-    pthread_mutex_unlock(&client->lock);
-    *ret_function = function;
-    return CUDA_SUCCESS;
 }
 
 /* ---- variables ---- */

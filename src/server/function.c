@@ -11,7 +11,7 @@
 
 #define PARAMS_MAX 1000u
 
-CUresult function_read_attributes(CUfunction function, int32_t *ret_attributes)
+static CUresult read_attributes(CUfunction function, int32_t *ret_attributes)
 {
     for (int i = 0; i < FUNCTION_ATTRIBUTES; i++) {
         int value = 0;
@@ -24,11 +24,11 @@ CUresult function_read_attributes(CUfunction function, int32_t *ret_attributes)
     return CUDA_SUCCESS;
 }
 
-/* Offset and size of each parameter, as pairs of u32, into the reply. */
-static CUresult walk_layout(CUfunction function, struct wire_cuLibraryGetKernel_reply *ret_out)
+/* Offset and size of each parameter, as pairs of u32. */
+static CUresult walk_layout(CUfunction function, struct kernel_facts *ret_facts,
+                            uint32_t *ret_pairs)
 {
-    uint32_t *pair = ret_out->layout;
-    uint32_t count = 0;
+    uint32_t count = 0, params_size = 0;
 
     for (;; count++) {
         size_t offset = 0, size = 0;
@@ -39,32 +39,25 @@ static CUresult walk_layout(CUfunction function, struct wire_cuLibraryGetKernel_
             return result;
         if (count == PARAMS_MAX)
             return CUDA_ERROR_NOT_SUPPORTED;
-        pair[2 * count] = (uint32_t)offset;
-        pair[2 * count + 1] = (uint32_t)size;
-        if (offset + size > ret_out->params_size)
-            ret_out->params_size = (uint32_t)(offset + size);
+        ret_pairs[2 * count] = (uint32_t)offset;
+        ret_pairs[2 * count + 1] = (uint32_t)size;
+        if (offset + size > params_size)
+            params_size = (uint32_t)(offset + size);
     }
-    ret_out->param_count = count;
-    ret_out->layout_size = count * 8;
+    ret_facts->param_count = count;
+    ret_facts->params_size = params_size;
+    ret_facts->layout = ret_pairs;
     return CUDA_SUCCESS;
 }
 
 /* The only way to learn how many parameters there are is to ask for one too many. */
-static CUresult read_layout(CUfunction function, struct wire_cuLibraryGetKernel_reply *ret_out)
+static CUresult read_layout(CUfunction function, struct kernel_facts *ret_facts,
+                            uint32_t *ret_pairs)
 {
     driver_expect_refusal(true);
-    CUresult result = walk_layout(function, ret_out);
+    CUresult result = walk_layout(function, ret_facts, ret_pairs);
     driver_expect_refusal(false);
     return result;
-}
-
-static CUresult read_attributes(struct session *session, const struct module *module,
-                                CUfunction function, int32_t *ret_attributes)
-{
-    if (cached_is_shared(module->cached))
-        return cached_attributes(&session->server->modules, module->cached, function,
-                                 ret_attributes);
-    return function_read_attributes(function, ret_attributes);
 }
 
 static CUresult find_function(const struct module *module, const char *name,
@@ -76,23 +69,49 @@ static CUresult find_function(const struct module *module, const char *name,
     return result != CUDA_SUCCESS ? result : driver.cuKernelGetFunction(ret_function, kernel);
 }
 
-static CUresult enter_function(struct session *session, struct module *module, CUfunction driver_f,
-                               const struct wire_cuLibraryGetKernel *in,
-                               const struct wire_cuLibraryGetKernel_reply *known)
+/* Another client may learn the same at the same time; the first one's is kept, for nobody can have
+ * changed an attribute before that. */
+static CUresult learn(const struct module *module, const char *name,
+                      const struct known_kernel **ret_known)
 {
-    size_t name_size = strlen(in->name) + 1;
+    uint32_t pairs[2 * PARAMS_MAX];
+    struct known_kernel kernel = {.facts = {.name = name}};
+    CUresult result = find_function(module, name, &kernel.driver);
+
+    if (result == CUDA_SUCCESS)
+        result = read_attributes(kernel.driver, kernel.facts.attributes);
+    if (result == CUDA_SUCCESS)
+        result = read_layout(kernel.driver, &kernel.facts, pairs);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *ret_known = kernel_book_add(cached_kernels(module->cached), &kernel);
+    return *ret_known ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult check_count(struct session *session, const char *call)
+{
+    if (session->functions < SESSION_FUNCTIONS_MAX)
+        return CUDA_SUCCESS;
+    session_complain(session, "%s: more than %u functions", call, SESSION_FUNCTIONS_MAX);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult enter_function(struct session *session, struct module *module, uint64_t handle,
+                               const struct known_kernel *known)
+{
+    size_t name_size = strlen(known->facts.name) + 1;
     struct function *function = calloc(1, sizeof(*function) + name_size);
 
     if (!function)
         return CUDA_ERROR_OUT_OF_MEMORY;
     function->module = module;
-    function->driver = driver_f;
-    function->handle = in->f;
-    function->params_size = known->params_size;
-    memcpy(function->attributes, known->attributes, sizeof(function->attributes));
-    memcpy(function->name, in->name, name_size);
+    function->driver = known->driver;
+    function->handle = handle;
+    function->params_size = known->facts.params_size;
+    memcpy(function->attributes, known->facts.attributes, sizeof(function->attributes));
+    memcpy(function->name, known->facts.name, name_size);
 
-    CUresult result = session_put(session, WIRE_FUNCTION, in->f, function);
+    CUresult result = session_put(session, WIRE_FUNCTION, handle, function);
     if (result != CUDA_SUCCESS) {
         free(function);
         return result;
@@ -102,27 +121,53 @@ static CUresult enter_function(struct session *session, struct module *module, C
     return CUDA_SUCCESS;
 }
 
+/* This kernel, and others as far as there is room. */
+static void tell(const struct module *module, const struct kernel_facts *facts, uint32_t first,
+                 struct wire_cuLibraryGetKernel_reply *ret_out)
+{
+    uint32_t layout_size = facts->param_count * 8;
+    char *target = ret_out->layout;
+
+    memcpy(ret_out->attributes, facts->attributes, sizeof(ret_out->attributes));
+    ret_out->param_count = facts->param_count;
+    ret_out->params_size = facts->params_size;
+    memcpy(target, facts->layout, layout_size);
+    ret_out->layout_size =
+        layout_size +
+        (uint32_t)kernel_book_write(cached_kernels(module->cached), first, target + layout_size,
+                                    ret_out->layout_capacity - layout_size, &ret_out->next);
+}
+
 CUresult serve_cuLibraryGetKernel(struct session *session, const struct wire_cuLibraryGetKernel *in,
                                   struct module *library,
                                   struct wire_cuLibraryGetKernel_reply *ret_out)
 {
-    CUfunction function = NULL;
+    const struct known_kernel *known = kernel_book_find(cached_kernels(library->cached), in->name);
+    CUresult result = check_count(session, "cuLibraryGetKernel");
 
-    if (session->functions >= SESSION_FUNCTIONS_MAX) {
-        session_complain(session, "cuLibraryGetKernel: more than %u functions",
-                         SESSION_FUNCTIONS_MAX);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    CUresult result = session_enter(session, library->device);
     if (result == CUDA_SUCCESS)
-        result = find_function(library, in->name, &function);
+        result = session_enter(session, library->device);
+    if (result == CUDA_SUCCESS && !known)
+        result = learn(library, in->name, &known);
     if (result == CUDA_SUCCESS)
-        result = read_attributes(session, library, function, ret_out->attributes);
+        result = enter_function(session, library, in->f, known);
     if (result == CUDA_SUCCESS)
-        result = read_layout(function, ret_out);
-    if (result == CUDA_SUCCESS)
-        result = enter_function(session, library, function, in, ret_out);
+        tell(library, &known->facts, in->first, ret_out);
     return result;
+}
+
+CUresult serve_fnFunctionEnter(struct session *session, const struct wire_fnFunctionEnter *in,
+                               struct module *library)
+{
+    const struct known_kernel *known =
+        kernel_book_number(cached_kernels(library->cached), in->kernel);
+    CUresult result = check_count(session, "fnFunctionEnter");
+
+    if (!known) {
+        session_complain(session, "fnFunctionEnter: there is no kernel %u", in->kernel);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return result != CUDA_SUCCESS ? result : enter_function(session, library, in->f, known);
 }
 
 void function_destroy(struct session *session, struct function *function)

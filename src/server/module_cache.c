@@ -12,10 +12,7 @@
 
 #include "cleanup.h"
 #include "image.h"
-#include "loader.h"
 #include "log.h"
-#include "map.h"
-#include "objects.h"
 
 struct cached {
     struct list link; /* in the cache; in no list when it is not shared */
@@ -27,18 +24,18 @@ struct cached {
     uint64_t size;
     uint32_t options_size;
     void *image;
-    struct map kernels; /* CUfunction: struct pristine */
+    struct kernel_book kernels;
     unsigned char options[];
-};
-
-/* The attributes of a kernel before any client has changed them. */
-struct pristine {
-    int32_t attributes[FUNCTION_ATTRIBUTES];
 };
 
 const struct library *cached_library(const struct cached *cached)
 {
     return cached->library;
+}
+
+struct kernel_book *cached_kernels(struct cached *cached)
+{
+    return &cached->kernels;
 }
 
 bool cached_is_shared(const struct cached *cached)
@@ -54,21 +51,11 @@ void module_cache_init(struct module_cache *cache, bool enabled)
     list_init(&cache->entries);
 }
 
-static void forget_kernels(struct map *kernels)
-{
-    const struct map_entry *entry;
-    size_t cursor = 0;
-
-    while ((entry = map_next(kernels, &cursor)))
-        free(entry->value);
-    map_fini(kernels);
-}
-
 static void cached_destroy(struct cached *cached)
 {
     if (!cached)
         return;
-    forget_kernels(&cached->kernels);
+    kernel_book_fini(&cached->kernels);
     library_destroy(cached->library);
     free(cached->image);
     free(cached);
@@ -112,7 +99,7 @@ static struct cached *cached_create(const struct image *image, uint64_t hash)
         return NULL;
     }
     list_init(&cached->link);
-    map_init(&cached->kernels);
+    kernel_book_init(&cached->kernels);
     cached->device = image->device;
     cached->users = 1;
     cached->hash = hash;
@@ -269,37 +256,6 @@ CUresult module_cache_get(struct module_cache *cache, const struct image *image,
         cached_destroy(cached);
     else
         *ret_cached = cached;
-    return result;
-}
-
-static CUresult read_pristine_locked(struct cached *cached, CUfunction function,
-                                     struct pristine **ret_pristine)
-{
-    struct pristine *pristine = calloc(1, sizeof(*pristine));
-
-    if (!pristine)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = function_read_attributes(function, pristine->attributes);
-    if (result == CUDA_SUCCESS && map_put(&cached->kernels, (uintptr_t)function, pristine))
-        result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (result == CUDA_SUCCESS)
-        *ret_pristine = pristine;
-    else
-        free(pristine);
-    return result;
-}
-
-CUresult cached_attributes(struct module_cache *cache, struct cached *cached, CUfunction function,
-                           int32_t *ret_attributes)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
-    struct pristine *pristine = map_get(&cached->kernels, (uintptr_t)function);
-    CUresult result = CUDA_SUCCESS;
-
-    if (!pristine)
-        result = read_pristine_locked(cached, function, &pristine);
-    if (result == CUDA_SUCCESS)
-        memcpy(ret_attributes, pristine->attributes, sizeof(pristine->attributes));
     return result;
 }
 

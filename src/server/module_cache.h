@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "kernel_book.h"
 #include "library.h"
 #include "list.h"
 
@@ -56,9 +57,8 @@ void module_cache_put(struct module_cache *cache, struct cached *cached);
 
 const struct library *cached_library(const struct cached *cached);
 
-/* The attributes of one of its functions, as they were before any client has changed them. */
-CUresult cached_attributes(struct module_cache *cache, struct cached *cached, CUfunction function,
-                           int32_t *ret_attributes);
+/* What has been learnt of its kernels. */
+struct kernel_book *cached_kernels(struct cached *cached);
 
 /* Whether other clients may use it, too. */
 bool cached_is_shared(const struct cached *cached);

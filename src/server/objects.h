@@ -38,9 +38,6 @@ struct function {
     char name[];
 };
 
-/* All of them, from the driver. */
-CUresult function_read_attributes(CUfunction function, int32_t *ret_attributes);
-
 /* Give back what the driver holds for them. Nothing that uses them may still be running; they are
  * not in the handle table any more. NULL is allowed. */
 void event_destroy(struct event *event);

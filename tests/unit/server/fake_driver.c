@@ -146,6 +146,34 @@ static CUresult fake_cuLibraryGetKernelCount(unsigned *ret_count, CUlibrary libr
     return CUDA_SUCCESS;
 }
 
+/* Names are numbers: the kernel of that number, if the library has it. */
+static CUresult fake_cuLibraryGetKernel(CUkernel *ret_kernel, CUlibrary library, const char *name)
+{
+    unsigned long index = strtoul(name, NULL, 10);
+
+    (void)library;
+    if (!index)
+        return CUDA_ERROR_NOT_FOUND;
+    *ret_kernel = (CUkernel)(uintptr_t)index;
+    return trace("kernel k%s; ", name);
+}
+
+static CUresult fake_cuKernelGetFunction(CUfunction *ret_function, CUkernel kernel)
+{
+    *ret_function = (CUfunction)kernel;
+    return CUDA_SUCCESS;
+}
+
+/* Each has one parameter. */
+static CUresult fake_cuFuncGetParamInfo(CUfunction function, size_t index, size_t *ret_offset,
+                                        size_t *ret_size)
+{
+    (void)function;
+    *ret_offset = 0;
+    *ret_size = 8;
+    return index ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
 static CUresult fake_cuLibraryUnload(CUlibrary library)
 {
     return trace("unload l%u; ", number(library));
@@ -316,9 +344,12 @@ static void fill_table(void)
         .cuStreamWaitValue32_v2 = fake_cuStreamWaitValue32,
         .cuLaunchKernelEx = fake_cuLaunchKernelEx,
         .cuLibraryLoadData = fake_cuLibraryLoadData,
+        .cuLibraryGetKernel = fake_cuLibraryGetKernel,
         .cuLibraryGetKernelCount = fake_cuLibraryGetKernelCount,
         .cuLibraryGetModule = fake_cuLibraryGetModule,
         .cuLibraryUnload = fake_cuLibraryUnload,
+        .cuKernelGetFunction = fake_cuKernelGetFunction,
+        .cuFuncGetParamInfo = fake_cuFuncGetParamInfo,
         .cuFuncGetAttribute = fake_cuFuncGetAttribute,
         .cuFuncSetAttribute = fake_cuFuncSetAttribute,
         .cuGraphCreate = fake_cuGraphCreate,

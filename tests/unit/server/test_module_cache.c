@@ -235,38 +235,6 @@ static void it_can_be_switched_off(void **state)
     assert_string_equal(fake_trace(), "load l1; unload l1; load l2; unload l2; ");
 }
 
-/* Two clients use the same function: what one asks for the other does not see. */
-static void attributes_are_each_clients_own(void **state)
-{
-    struct fixture *fixture = *state;
-    const CUfunction_attribute shared_bytes = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    struct module module = {.cached = get(fixture, plain),
-                            .device = &fixture->server.devices.device[0]};
-    struct function one = {.module = &module, .driver = (CUfunction)1}, two = one;
-    struct wire_cuFuncSetAttribute set = {.attribute = shared_bytes, .value = 90000};
-    const struct wire_cuFuncGetAttribute ask = {.attribute = shared_bytes};
-    struct wire_cuFuncGetAttribute_reply reply;
-
-    fake.attributes[shared_bytes] = 49152;
-    assert_int_equal(
-        cached_attributes(cache_of(fixture), module.cached, one.driver, one.attributes), 0);
-    fake_trace();
-    serve_cuFuncSetAttribute(fixture->session, &set, &one);
-    assert_string_equal(fake_trace(), "attribute f1 8 90000; ");
-    assert_int_equal(
-        cached_attributes(cache_of(fixture), module.cached, two.driver, two.attributes), 0);
-    serve_cuFuncGetAttribute(fixture->session, &ask, &two, &reply);
-    assert_int_equal(reply.value, 49152);
-    set.value = 60000;
-    serve_cuFuncSetAttribute(fixture->session, &set, &two);
-    assert_string_equal(fake_trace(), "");
-    serve_cuFuncGetAttribute(fixture->session, &ask, &two, &reply);
-    assert_int_equal(reply.value, 60000);
-    serve_cuFuncGetAttribute(fixture->session, &ask, &one, &reply);
-    assert_int_equal(reply.value, 90000);
-    module_cache_put(cache_of(fixture), module.cached);
-}
-
 static bool has_variables(const char *text)
 {
     return image_has_variables(text, strlen(text));
@@ -296,7 +264,6 @@ int main(void)
         CASE(another_image_of_the_same_hash_is_another),
         CASE(what_is_used_stays),
         CASE(it_can_be_switched_off),
-        CASE(attributes_are_each_clients_own),
         CASE(variables_are_found),
     };
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of a library as a reply lists them: one record behind the other, each a multiple of four
+ * bytes. Header, offset and size of each parameter, name, padding. */
+#ifndef FUNNEL_KERNEL_RECORD_H
+#define FUNNEL_KERNEL_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KERNEL_ATTRIBUTES 16
+
+/* One that is larger travels only when it is asked for by name, so each page takes some. */
+#define KERNEL_RECORD_MAX 2048u
+
+/* What is the same for every client. */
+struct kernel_facts {
+    const char *name;
+    const uint32_t *layout; /* pairs: offset and size of each parameter */
+    uint32_t number;        /* its place in the server's list */
+    uint32_t param_count, params_size;
+    int32_t attributes[KERNEL_ATTRIBUTES];
+};
+
+/* Bytes of its record. */
+size_t kernel_record_size(const struct kernel_facts *facts);
+
+/* Writes the record to `target`, which has room for it. */
+void kernel_record_write(const struct kernel_facts *facts, void *target);
+
+/* Reads the record that begins at `source`, on a multiple of 4: false when it does not lie within
+ * `size` bytes. The facts point into it. */
+bool kernel_record_read(const void *source, size_t size, struct kernel_facts *ret_facts,
+                        size_t *ret_record_size);
+
+#endif

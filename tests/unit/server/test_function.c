@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions: what the clients of a library learn of its kernels, and what is each client's own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_driver.h"
+#include "kernel_record.h"
+#include "module_cache.h"
+#include "objects.h"
+
+#define PTX                                           \
+    ".version 8.0\n.target sm_90\n.address_size 64\n" \
+    ".visible .entry k(.param .u64 p)\n{\nret;\n}\n"
+
+static struct module modules[2];
+static uint32_t page[8000 / 4];
+static uint32_t next_handle;
+
+/* Two clients' modules of one library; the clients are one session here. */
+static int setup(void **state)
+{
+    int error = fixture_setup(state);
+    struct fixture *fixture = *state;
+    struct module_cache *cache = &fixture->server.modules;
+
+    module_cache_init(cache, true);
+    next_handle = 0;
+    for (int i = 0; i < 2; i++) {
+        const struct image image = {.device = &fixture->server.devices.device[0],
+                                    .bytes = strdup(PTX),
+                                    .size = strlen(PTX)};
+        struct image_log log = {0};
+        modules[i] = (struct module){.device = image.device};
+        list_init(&modules[i].functions);
+        assert_int_equal(module_cache_get(cache, &image, &modules[i].cached, &log), CUDA_SUCCESS);
+    }
+    fake_trace();
+    return error;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 2; i++) {
+        list_for_each_safe(struct function, function, &modules[i].functions, link)
+            function_destroy(fixture->session, function);
+        module_cache_put(&fixture->server.modules, modules[i].cached);
+    }
+    module_cache_fini(&fixture->server.modules);
+    return fixture_teardown(state);
+}
+
+static CUresult try_find(struct fixture *fixture, int client, const char *name, uint32_t first,
+                         struct wire_cuLibraryGetKernel_reply *ret_out)
+{
+    const struct wire_cuLibraryGetKernel in = {
+        .f = fixture_handle(WIRE_FUNCTION, next_handle++), .first = first, .name = name};
+
+    *ret_out =
+        (struct wire_cuLibraryGetKernel_reply){.layout = page, .layout_capacity = sizeof(page)};
+    return serve_cuLibraryGetKernel(fixture->session, &in, &modules[client], ret_out);
+}
+
+static struct wire_cuLibraryGetKernel_reply find(struct fixture *fixture, int client,
+                                                 const char *name, uint32_t first)
+{
+    struct wire_cuLibraryGetKernel_reply out;
+
+    assert_int_equal(try_find(fixture, client, name, first, &out), CUDA_SUCCESS);
+    assert_int_equal(out.param_count, 1);
+    assert_int_equal(page[1], 8);
+    return out;
+}
+
+/* Names of the kernels that a reply tells of, each followed by a space. */
+static const char *told(const struct wire_cuLibraryGetKernel_reply *out)
+{
+    static char names[8000];
+    const char *at = (const char *)page + 8;
+    size_t size = out->layout_size - 8, step;
+    struct kernel_facts facts;
+
+    for (names[0] = '\0'; kernel_record_read(at, size, &facts, &step); at += step, size -= step) {
+        strcat(names, facts.name);
+        strcat(names, " ");
+    }
+    assert_int_equal(size, 0);
+    return names;
+}
+
+static struct function *last_function(int client)
+{
+    struct function *last = NULL;
+
+    list_for_each(struct function, function, &modules[client].functions, link) last = function;
+    assert_non_null(last);
+    return last;
+}
+
+static void the_next_client_is_told_of_all(void **state)
+{
+    struct wire_cuLibraryGetKernel_reply out;
+
+    find(*state, 0, "3", 0);
+    find(*state, 0, "1", 1);
+    out = find(*state, 0, "2", 2);
+    assert_string_equal(told(&out), "2 ");
+    assert_string_equal(fake_trace(), "kernel k3; kernel k1; kernel k2; ");
+    out = find(*state, 1, "1", 0);
+    assert_string_equal(told(&out), "3 1 2 ");
+    assert_int_equal(out.next, 3);
+    assert_string_equal(fake_trace(), ""); /* and the driver is not asked */
+}
+
+static void who_wants_no_others_gets_none(void **state)
+{
+    struct wire_cuLibraryGetKernel_reply out = find(*state, 0, "3", UINT32_MAX);
+
+    assert_string_equal(told(&out), "");
+}
+
+static void many_come_in_pages(void **state)
+{
+    struct wire_cuLibraryGetKernel_reply out = {0};
+    unsigned replies = 0, kernels = 0;
+    char name[16];
+
+    for (int i = 1; i <= 200; i++) {
+        snprintf(name, sizeof(name), "%d", i);
+        find(*state, 0, name, UINT32_MAX);
+    }
+    while (out.next < 200) {
+        uint32_t before = out.next;
+        out = find(*state, 1, "200", before);
+        assert_true(out.next > before);
+        for (const char *at = told(&out); (at = strchr(at, ' ')); at++)
+            kernels++;
+        replies++;
+    }
+    assert_int_equal(kernels, 200);
+    assert_in_range(replies, 2, 4);
+}
+
+static void a_name_that_is_too_long_comes_alone(void **state)
+{
+    struct wire_cuLibraryGetKernel_reply out;
+    char name[4000];
+
+    snprintf(name, sizeof(name), "1%03990d", 0);
+    name[19] = '\0'; /* a number still, and then the rest of the name */
+    memset(name + 19, 'x', 3900);
+    find(*state, 0, name, 0);
+    find(*state, 0, "2", 0);
+    out = find(*state, 1, name, 0);
+    assert_string_equal(told(&out), "2 ");
+    assert_int_equal(out.next, 2);
+}
+
+static void what_does_not_exist_is_not_found(void **state)
+{
+    struct wire_cuLibraryGetKernel_reply out;
+
+    find(*state, 0, "1", 0);
+    assert_int_equal(try_find(*state, 0, "none", 0, &out), CUDA_ERROR_NOT_FOUND);
+}
+
+static CUresult enter(struct fixture *fixture, int client, uint32_t kernel)
+{
+    const struct wire_fnFunctionEnter in = {.f = fixture_handle(WIRE_FUNCTION, next_handle++),
+                                            .kernel = kernel};
+
+    return serve_fnFunctionEnter(fixture->session, &in, &modules[client]);
+}
+
+static void a_kernel_is_entered_by_its_number(void **state)
+{
+    find(*state, 0, "5", 0);
+    find(*state, 0, "6", 0);
+    fake_trace();
+    assert_int_equal(enter(*state, 1, 1), CUDA_SUCCESS);
+    assert_ptr_equal(last_function(1)->driver, (CUfunction)6);
+    assert_string_equal(last_function(1)->name, "6");
+    assert_int_equal(last_function(1)->params_size, 8);
+    assert_string_equal(fake_trace(), "");
+    assert_int_equal(enter(*state, 1, 2), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(enter(*state, 1, UINT32_MAX), CUDA_ERROR_INVALID_VALUE);
+}
+
+static CUresult set_shared_bytes(struct fixture *fixture, struct function *function, int value)
+{
+    const struct wire_cuFuncSetAttribute in = {
+        .attribute = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, .value = value};
+
+    return serve_cuFuncSetAttribute(fixture->session, &in, function);
+}
+
+static int shared_bytes(struct fixture *fixture, struct function *function)
+{
+    const struct wire_cuFuncGetAttribute in = {.attribute =
+                                                   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES};
+    struct wire_cuFuncGetAttribute_reply out = {0};
+
+    serve_cuFuncGetAttribute(fixture->session, &in, function, &out);
+    return out.value;
+}
+
+/* Two clients use the same function: what one asks for the other does not see. */
+static void attributes_are_each_clients_own(void **state)
+{
+    struct wire_cuLibraryGetKernel_reply out;
+
+    fake.attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = 49152;
+    find(*state, 0, "1", 0);
+    fake_trace();
+    set_shared_bytes(*state, last_function(0), 90000);
+    assert_string_equal(fake_trace(), "attribute f1 8 90000; ");
+    out = find(*state, 1, "1", 0);
+    assert_int_equal(out.attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES], 49152);
+    assert_int_equal(shared_bytes(*state, last_function(1)), 49152);
+    set_shared_bytes(*state, last_function(1), 60000);
+    assert_string_equal(fake_trace(), "");
+    assert_int_equal(shared_bytes(*state, last_function(1)), 60000);
+    assert_int_equal(shared_bytes(*state, last_function(0)), 90000);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(the_next_client_is_told_of_all),
+        CASE(who_wants_no_others_gets_none),
+        CASE(many_come_in_pages),
+        CASE(a_name_that_is_too_long_comes_alone),
+        CASE(what_does_not_exist_is_not_found),
+        CASE(a_kernel_is_entered_by_its_number),
+        CASE(attributes_are_each_clients_own),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
