@@ -33,7 +33,7 @@ NOT_DIRECT_ON_CUDA = {"bad_handles"}
 NOT_THROUGH_FUNNEL = {"textures", "graphs"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 # What a program needs of the GPU, where that is more than nvcc's default.
-ARCHITECTURES = {"tensor": "sm_80"}
+ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80"}
 
 
 class Program:

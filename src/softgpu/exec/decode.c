@@ -23,10 +23,12 @@ void decode_fail(struct builder *builder, CUresult result, const char *format, .
     va_list args;
     va_start(args, format);
     int used = 0;
+    bool is_called = builder->function != builder->kernel;
     if (builder->instruction)
         used = snprintf(builder->log, builder->log_size,
-                        "PTX line %u, in %s: %.100s: ", builder->instruction->line,
-                        builder->function->name, builder->instruction->opcode);
+                        "PTX line %u, in %s%s%s: %.100s: ", builder->instruction->line,
+                        builder->function->name, is_called ? " of kernel " : "",
+                        is_called ? builder->kernel->name : "", builder->instruction->opcode);
     if (used >= 0 && (size_t)used < builder->log_size)
         vsnprintf(builder->log + used, builder->log_size - (size_t)used, format, args);
     va_end(args);

@@ -176,6 +176,8 @@ void decode_mma(struct builder *builder, const struct tokens *tokens);
 void decode_wmma(struct builder *builder, const struct tokens *tokens);
 void decode_matrices(struct builder *builder, const struct tokens *tokens);
 void decode_movmatrix(struct builder *builder, const struct tokens *tokens);
+void decode_mbarrier(struct builder *builder, const struct tokens *tokens);
+void decode_copy_arrive(struct builder *builder, const struct tokens *tokens);
 
 /* ---- opcodes.c ---- */
 struct opcode {

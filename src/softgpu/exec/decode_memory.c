@@ -408,9 +408,10 @@ static void decode_copy(struct builder *builder, const struct tokens *tokens)
 
 void decode_cp(struct builder *builder, const struct tokens *tokens)
 {
-    if (!token_is(tokens, 1, "async") || token_is(tokens, 2, "bulk") ||
-        token_is(tokens, 2, "mbarrier"))
+    if (!token_is(tokens, 1, "async") || token_is(tokens, 2, "bulk"))
         decode_unsupported(builder);
+    else if (token_is(tokens, 2, "mbarrier"))
+        decode_copy_arrive(builder, tokens);
     else if (token_is(tokens, 2, "ca") || token_is(tokens, 2, "cg"))
         decode_copy(builder, tokens);
     else

@@ -25,9 +25,14 @@ static const struct opcode opcodes[] = {
     {"cvta", decode_cvta, false, "cvta{.to}.{global const shared local param}.u64"},
     {"isspacep", decode_isspacep, false, "isspacep.{global const shared local param}"},
     {"cp", decode_cp, false,
-     "cp.async.{ca cg}.shared.global, cp.async.{commit_group wait_group wait_all}"},
+     "cp.async.{ca cg}.shared.global, cp.async.{commit_group wait_group wait_all}, "
+     "cp.async.mbarrier.arrive{.noinc}"},
+    {"mbarrier", decode_mbarrier, false,
+     "mbarrier.{init inval expect_tx complete_tx}, mbarrier.{arrive arrive_drop}{.expect_tx "
+     ".noComplete}, mbarrier.{test_wait try_wait}{.parity}, mbarrier.pending_count"},
     {"tex", decode_tex, false,
-     "tex{.base .level .grad}.{1d 2d 3d a1d a2d cube acube}.v4.{f32 s32 u32}.{f32 s32}, on objects"},
+     "tex{.base .level .grad}.{1d 2d 3d a1d a2d cube acube}.v4.{f32 s32 u32}.{f32 s32}, on "
+     "objects"},
     {"tld4", decode_tex, false, "tld4.{r g b a}.2d.v4.{f32 s32 u32}.f32, on objects"},
     {"bra", decode_branch, false, "bra{.uni}"},
     {"brx", decode_branch_indexed, true, "brx.idx{.uni}"},
