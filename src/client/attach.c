@@ -90,14 +90,14 @@ static enum attach_outcome say_hello(struct attempt *attempt)
 
 static bool offer_makes_sense(const struct attach_offer *offer)
 {
-    uint64_t window = offer->device_span + offer->reserve_span + offer->host_span;
+    uint64_t window = offer->device_span + offer->host_span;
     uint64_t gpu_end = offer->gpu_address + offer->gpu_size;
 
     return offer->window_base >= WINDOW_FIRST && offer->window_base < UINT64_C(1) << 47 &&
-           offer->reserve_span < UINT64_C(1) << 46 && window < UINT64_C(1) << 46 && offer->device_count >= 1 &&
+           window < UINT64_C(1) << 46 && offer->device_count >= 1 &&
            offer->device_count <= ATTACH_DEVICES_MAX && offer->device_stride > 0 &&
            offer->device_span / offer->device_count >= offer->device_stride &&
-           offer->gpu_address >= offer->window_base + offer->device_span + offer->reserve_span &&
+           offer->gpu_address >= offer->window_base + offer->device_span &&
            gpu_end <= offer->window_base + window && gpu_end > offer->gpu_address &&
            offer->fence_address >= offer->gpu_address &&
            offer->fence_address + 4 * (uint64_t)offer->fence_count <= gpu_end &&
@@ -141,7 +141,7 @@ static bool answer(struct attempt *attempt, enum attach_verdict verdict)
 
 static size_t window_size(const struct attach_offer *offer)
 {
-    return offer->device_span + offer->reserve_span + offer->host_span;
+    return offer->device_span + offer->host_span;
 }
 
 /* Nobody else of this process may come to lie where the GPU sees our memory. */
@@ -217,8 +217,7 @@ static void take_offer(struct client *made, const struct attach_offer *offer)
     made->window_end = offer->window_base + window_size(offer);
     made->device_span = offer->device_span;
     made->device_stride = offer->device_stride;
-    made->reserve_base = offer->window_base + offer->device_span;
-    made->host_base = made->reserve_base + offer->reserve_span;
+    made->host_base = offer->window_base + offer->device_span;
     made->fences = (const uint32_t *)(uintptr_t)offer->fence_address;
     made->gates = (uint32_t *)(uintptr_t)offer->gate_address;
     made->fence_count = offer->fence_count;

@@ -52,7 +52,6 @@ struct client {
     int driver_version;
     uint64_t window_base, window_end;
     uint64_t device_span, device_stride;
-    uint64_t reserve_base; /* from here to host_base: cuMemAddressReserve, see vmm.c */
     uint64_t host_base;
     const uint32_t *fences;
     uint32_t *gates;

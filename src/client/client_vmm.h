@@ -8,11 +8,9 @@
 /* Called once while attaching. */
 void vmm_init(void);
 
-/* Whether an address is in the part of the window that reservations lie in. */
-static inline bool vmm_is_reserved(uint64_t address)
-{
-    return address >= client->reserve_base && address < client->host_base;
-}
+/* Whether the program has reserved an address. Where the server's reservations lie, there may be
+ * ordinary memory, too. */
+bool vmm_is_reserved(uint64_t address);
 
 /* The mapping that contains an address, told as an allocation. */
 bool vmm_find(uint64_t address, struct allocation *ret_allocation);

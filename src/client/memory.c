@@ -23,6 +23,10 @@ bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place
 {
     struct device *device;
 
+    if (vmm_is_reserved(address)) {
+        *ret_place = PLACE_DEVICE;
+        return vmm_find(address, ret_allocation);
+    }
     if (address < client->window_base || address >= client->window_end)
         return false;
     if (address >= client->host_base) {
@@ -30,8 +34,6 @@ bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place
         return heap_find(&client->host_heap, address, ret_allocation);
     }
     *ret_place = PLACE_DEVICE;
-    if (vmm_is_reserved(address))
-        return vmm_find(address, ret_allocation);
     device = memory_device_of(address);
     return device && heap_find(&device->heap, address, ret_allocation);
 }
@@ -51,13 +53,13 @@ enum place memory_place(uint64_t address, uint64_t size)
     enum place place;
     bool whole;
 
+    if (vmm_is_reserved(address))
+        return vmm_covers(address, size) ? PLACE_DEVICE : PLACE_NOWHERE;
     if (address < client->window_base || address >= client->window_end) {
         if (client->globals.count == 0 || !in_global(address, size, &whole))
             return PLACE_PAGEABLE;
         return whole ? PLACE_DEVICE : PLACE_NOWHERE;
     }
-    if (vmm_is_reserved(address))
-        return vmm_covers(address, size) ? PLACE_DEVICE : PLACE_NOWHERE;
     if (!memory_find(address, &allocation, &place))
         return PLACE_NOWHERE;
     return size <= allocation.size - (address - allocation.address) ? place : PLACE_NOWHERE;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Virtual memory management. Addresses are chosen here, in the part of the window that is for it;
- * the server reserves, makes and maps. What is mapped where is known on both sides, so that wrong
- * calls and questions need no round trip.
+ * Virtual memory management. The server chooses addresses that no other client has, makes memory
+ * and maps it; here the addresses are kept free of everything else. What is mapped where is known
+ * on both sides, so that wrong calls and questions need no round trip.
  */
 #include "client_vmm.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "cleanup.h"
 #include "client_prototypes.h"
@@ -16,7 +17,6 @@
 #include "wire_calls.h"
 
 #define PLACES_TRIED 8
-#define LEAST_ALIGNMENT (UINT64_C(2) << 20)
 
 /* Physical memory. The handle is the server's for as long as it is held or mapped; the program may
  * use it while it holds references. */
@@ -100,60 +100,92 @@ bool vmm_covers(uint64_t address, uint64_t size)
 
 /* ---- reservations ---- */
 
-static CUresult reserve_at(uint64_t address, uint64_t size)
+bool vmm_is_reserved(uint64_t address)
 {
-    struct wire_fnReserve in = {.address = address, .size = size};
+    if (address < RESERVE_FIRST || address >= RESERVE_END)
+        return false;
+    VMM_LOCKED;
+    return ranges_find(&vmm.reservations, address);
+}
+
+static CUresult unreserve(uint64_t address)
+{
+    struct wire_fnUnreserve in = {.address = address};
     CUresult result;
 
-    if (ranges_add(&vmm.reservations, address, size, client) < 0)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    result = wire_fnReserve(&client->channel, &in);
-    if (result != CUDA_SUCCESS)
-        ranges_remove(&vmm.reservations, address, NULL);
+    channel_lock(&client->channel);
+    result = wire_fnUnreserve(&client->channel, &in);
+    channel_unlock(&client->channel);
     return result;
 }
 
-/* The server may find a place taken by something else in its process; then it is the next. */
-static CUresult reserve_somewhere(uint64_t size, uint64_t alignment, uint64_t *ret_address)
+/* Nobody else of this process may come to lie where the GPU sees our memory. */
+static bool occupy(uint64_t address, uint64_t size)
 {
-    uint64_t from = client->reserve_base;
-    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    void *want = (void *)(uintptr_t)address;
+    void *got = mmap(want, size, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 
-    for (int i = 0; i < PLACES_TRIED; i++) {
-        if (ranges_gap(&vmm.reservations, from, client->host_base, size, alignment, ret_address))
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        result = reserve_at(*ret_address, size);
-        if (result != CUDA_ERROR_MAP_FAILED)
-            return result;
-        from = *ret_address + size;
+    if (got == MAP_FAILED)
+        return false;
+    if (got != want) {
+        munmap(got, size);
+        return false;
     }
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    madvise(got, size, MADV_DONTFORK);
+    return true;
 }
 
-static bool fits_wish(uint64_t wish, uint64_t size, uint64_t alignment)
+static bool enter_reservation(uint64_t address, uint64_t size)
 {
-    return wish && wish % alignment == 0 && vmm_is_reserved(wish) &&
-           size <= client->host_base - wish;
+    if (!occupy(address, size))
+        return false;
+    if (ranges_add(&vmm.reservations, address, size, client) == 0)
+        return true;
+    munmap((void *)(uintptr_t)address, size);
+    return false;
+}
+
+/* The server knows what no client has; what is taken in this process it learns by being asked for
+ * another. */
+static CUresult reserve(struct wire_fnReserve *in, uint64_t *ret_address)
+{
+    struct wire_fnReserve_reply out;
+
+    for (int i = 0; i < PLACES_TRIED; i++) {
+        CUresult result = wire_fnReserve(&client->channel, in, &out);
+
+        if (result != CUDA_SUCCESS)
+            return result;
+        if (out.address < RESERVE_FIRST || out.address >= RESERVE_END ||
+            in->size > RESERVE_END - out.address)
+            return CUDA_ERROR_MPS_RPC_FAILURE;
+        if (enter_reservation(out.address, in->size)) {
+            *ret_address = out.address;
+            return CUDA_SUCCESS;
+        }
+        unreserve(out.address);
+        in->from = out.address + in->size;
+    }
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult client_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,
                                     CUdeviceptr addr, unsigned long long flags)
 {
+    struct wire_fnReserve in;
     uint64_t address;
     CUresult result = client_error();
 
-    if (alignment < LEAST_ALIGNMENT && (alignment & (alignment - 1)) == 0)
-        alignment = LEAST_ALIGNMENT;
-    if (!ptr || size == 0 || size % LEAST_ALIGNMENT || alignment & (alignment - 1) || flags)
+    if (alignment < RESERVE_GRANULARITY && (alignment & (alignment - 1)) == 0)
+        alignment = RESERVE_GRANULARITY;
+    if (!ptr || size == 0 || size % RESERVE_GRANULARITY || alignment & (alignment - 1) || flags)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
     VMM_LOCKED;
-    if (fits_wish(addr, size, alignment) && reserve_at(addr, size) == CUDA_SUCCESS) {
-        *ptr = addr;
-        return CUDA_SUCCESS;
-    }
-    result = reserve_somewhere(size, alignment, &address);
+    in = (struct wire_fnReserve){.from = addr, .size = size, .alignment = alignment};
+    result = reserve(&in, &address);
     if (result == CUDA_SUCCESS)
         *ptr = address;
     return result;
@@ -161,9 +193,7 @@ CUresult client_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignm
 
 CUresult client_cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
-    struct wire_fnUnreserve in = {.address = ptr};
     const struct range *range, *next;
-    CUresult result;
     VMM_LOCKED;
 
     range = ranges_find(&vmm.reservations, ptr);
@@ -173,10 +203,8 @@ CUresult client_cuMemAddressFree(CUdeviceptr ptr, size_t size)
     if (next && next->start - ptr < size)
         return CUDA_ERROR_INVALID_VALUE;
     ranges_remove(&vmm.reservations, ptr, NULL);
-    channel_lock(&client->channel);
-    result = wire_fnUnreserve(&client->channel, &in);
-    channel_unlock(&client->channel);
-    return result;
+    munmap((void *)(uintptr_t)ptr, size);
+    return unreserve(ptr);
 }
 
 /* ---- physical memory ---- */

@@ -102,7 +102,6 @@ static struct attach_offer describe(const struct session *session, const struct 
         .window_base = window->base,
         .device_span = devices->count * devices->stride,
         .device_stride = devices->stride,
-        .reserve_span = window_reserve_span(devices),
         .host_span = WINDOW_HOST_SPAN,
         .region_size = REGION_SIZE,
         .gpu_address = window->host_base,

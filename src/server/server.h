@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "area.h"
 #include "device.h"
 #include "list.h"
 #include "loader.h"
@@ -20,6 +21,7 @@
 struct server {
     struct devices devices;
     struct windows windows;
+    struct area area;
     struct partitions partitions[ATTACH_DEVICES_MAX]; /* by device */
     struct module_cache modules;
     enum driver_kind driver_kind;

@@ -144,6 +144,7 @@ static int start_devices(struct server *server, enum driver_kind wanted, char *w
         return error;
 
     windows_init(&server->windows, &server->devices);
+    area_init(&server->area);
     for (unsigned i = 0; i < server->devices.count; i++)
         partitions_init(&server->partitions[i], &server->devices.device[i]);
     server->clients_max = windows_limit(&server->devices);

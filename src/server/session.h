@@ -102,6 +102,7 @@ struct session {
     uint32_t last_share;
     struct ranges extents; /* struct granule: every range that the client may copy to or from */
     struct ranges reservations; /* addresses that the client has reserved */
+    uint64_t reserved_bytes;
     struct ranges mappings;     /* struct mapping, in reservations: see vmm.c */
     unsigned streams, events, modules, functions, allocations;
     struct batch batch; /* launches not made yet */

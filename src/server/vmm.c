@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client chooses the addresses; here they are held to the reservation part of its window, and
- * mappings to its reservations. A mapping may be copied to and from once a device has access.
+ * Reservations come from the area that all clients share, and mappings are held to the client's own
+ * reservations. A mapping may be copied to and from once a device has access.
  */
 #include "vmm.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "area.h"
 #include "attach.h"
 #include "blob.h"
 #include "fd.h"
@@ -35,39 +36,42 @@ struct mapping {
 
 /* ---- reservations ---- */
 
-static bool in_reserve_part(const struct window *window, uint64_t address, uint64_t size)
+static bool within_bounds(const struct session *session, uint64_t size, uint64_t alignment)
 {
-    return size && address >= window->reserve_base && address < window->host_base &&
-           size <= window->host_base - address;
+    uint64_t share = area_share(&session->server->devices);
+
+    return size && size % RESERVE_GRANULARITY == 0 && alignment >= RESERVE_GRANULARITY &&
+           (alignment & (alignment - 1)) == 0 && size <= share &&
+           session->reserved_bytes <= share - size &&
+           session->reservations.count < SESSION_RESERVATIONS_MAX;
 }
 
-/* The driver takes the address as a wish; only that very one is of use. */
-static CUresult reserve(uint64_t address, uint64_t size)
+CUresult serve_fnReserve(struct session *session, const struct wire_fnReserve *in,
+                         struct wire_fnReserve_reply *ret)
 {
-    CUdeviceptr got = 0;
-    CUresult result = driver.cuMemAddressReserve(&got, size, 0, address, 0);
+    struct area *area = &session->server->area;
 
-    if (result == CUDA_SUCCESS && got != address) {
-        driver.cuMemAddressFree(got, size);
-        return CUDA_ERROR_MAP_FAILED;
-    }
-    return result;
-}
-
-CUresult serve_fnReserve(struct session *session, const struct wire_fnReserve *in)
-{
-    if (!in_reserve_part(session->window, in->address, in->size) ||
-        session->reservations.count >= SESSION_RESERVATIONS_MAX) {
-        session_complain(session, "fnReserve: no place for %llu bytes at %#llx",
-                         (unsigned long long)in->size, (unsigned long long)in->address);
+    if (!within_bounds(session, in->size, in->alignment)) {
+        session_complain(session, "fnReserve: %llu addresses more, aligned to %llu, are too many",
+                         (unsigned long long)in->size, (unsigned long long)in->alignment);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (ranges_add(&session->reservations, in->address, in->size, session))
-        return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = reserve(in->address, in->size);
+    CUresult result = area_take(area, in->from, in->size, in->alignment, &ret->address);
     if (result != CUDA_SUCCESS)
-        ranges_remove(&session->reservations, in->address, NULL);
-    return result;
+        return result;
+    if (ranges_add(&session->reservations, ret->address, in->size, session)) {
+        area_give_back(area, ret->address, in->size);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    session->reserved_bytes += in->size;
+    return CUDA_SUCCESS;
+}
+
+static void unreserve(struct session *session, struct range range)
+{
+    ranges_remove(&session->reservations, range.start, NULL);
+    session->reserved_bytes -= range.size;
+    area_give_back(&session->server->area, range.start, range.size);
 }
 
 static bool has_mapping(const struct session *session, const struct range *range)
@@ -86,9 +90,8 @@ CUresult serve_fnUnreserve(struct session *session, const struct wire_fnUnreserv
                          (unsigned long long)in->address);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    struct range removed = *range;
-    ranges_remove(&session->reservations, removed.start, NULL);
-    return driver.cuMemAddressFree(removed.start, removed.size);
+    unreserve(session, *range);
+    return CUDA_SUCCESS;
 }
 
 /* ---- physical memory ---- */
@@ -412,11 +415,8 @@ void vmm_release_all(struct session *session)
     while ((range = ranges_next(&session->mappings, 0)))
         unmap(session, range->value);
     handles_for_each(&session->objects, release_unmapped, session);
-    while ((range = ranges_next(&session->reservations, 0))) {
-        struct range removed = *range;
-        ranges_remove(&session->reservations, removed.start, NULL);
-        driver.cuMemAddressFree(removed.start, removed.size);
-    }
+    while ((range = ranges_next(&session->reservations, 0)))
+        unreserve(session, *range);
     ranges_fini(&session->mappings);
     ranges_fini(&session->reservations);
 }

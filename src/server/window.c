@@ -17,26 +17,13 @@
 #include "region.h"
 #include "shm.h"
 
-/* Position-independent programs are loaded near 0x550000000000, libraries above that. */
+/* Position-independent programs are loaded near 0x550000000000, reservations lie above that. */
 #define WINDOW_LIMIT 0x540000000000ull
 #define WINDOW_ALIGNMENT (4ull << 30)
 
-/* Programs reserve more than there is: PyTorch an eighth more than a device has, for each stream
- * and each size of block; llama.cpp 32 GiB. */
-#define RESERVE_STRIDES 4u
-#define RESERVE_LEAST (48ull << 30)
-
-uint64_t window_reserve_span(const struct devices *devices)
-{
-    uint64_t span = RESERVE_STRIDES * devices->stride;
-
-    return span > RESERVE_LEAST ? span : RESERVE_LEAST;
-}
-
 static uint64_t window_size(const struct devices *devices)
 {
-    uint64_t size = devices->count * devices->stride + window_reserve_span(devices) +
-                    WINDOW_HOST_SPAN;
+    uint64_t size = devices->count * devices->stride + WINDOW_HOST_SPAN;
 
     return (size + WINDOW_ALIGNMENT - 1) / WINDOW_ALIGNMENT * WINDOW_ALIGNMENT;
 }
@@ -134,8 +121,7 @@ static CUresult window_create(const struct devices *devices, uint64_t base,
         return CUDA_ERROR_OUT_OF_MEMORY;
     window->devices = devices;
     window->base = base;
-    window->reserve_base = base + devices->count * devices->stride;
-    window->host_base = window->reserve_base + window_reserve_span(devices);
+    window->host_base = base + devices->count * devices->stride;
     window->gpu_fd = -1;
     list_init(&window->link);
     list_init(&window->idle);

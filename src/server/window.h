@@ -4,7 +4,7 @@
  * client, in this process and on the GPU:
  *
  *     base           + stride       + count * stride
- *     | device 0 ... | device 1 ... | reservations ... | fences, gates, staging | host granules ... |
+ *     | device 0 ... | device 1 ... | fences, gates, staging | host granules ... |
  *
  * Windows outlive their clients. What was page-locked in the host part stays so and serves the next
  * client of the window, because cuMemHostUnregister stalls every client of the context.
@@ -24,8 +24,7 @@ struct window {
     struct list link;
     const struct devices *devices;
     uint64_t base;
-    uint64_t reserve_base; /* where the client's own reservations may lie: see vmm.c */
-    uint64_t host_base;    /* where the GPU-visible region is mapped */
+    uint64_t host_base; /* where the GPU-visible region is mapped */
     int gpu_fd;         /* memfd of the GPU-visible region */
     struct ranges used; /* addresses of granules, in use or idle */
     struct list idle;   /* host granules that wait for somebody who asks */
@@ -53,9 +52,6 @@ void windows_put_back(struct windows *windows, struct window *window);
 /* Its client may still write to the memory in it, and is not to be trusted. The window is used
  * again only when there is no other left, and then with new memory. NULL is allowed. */
 void windows_retire(struct windows *windows, struct window *window);
-
-/* How many addresses of a window are for reservations. */
-uint64_t window_reserve_span(const struct devices *devices);
 
 /* How many windows there can be at most. */
 unsigned windows_limit(const struct devices *devices);

@@ -30,6 +30,12 @@
 #define WINDOW_FIRST 0x110000000000ull
 #define WINDOW_HOST_SPAN (64ull << 30)
 
+/* Where cuMemAddressReserve's addresses are, of all clients: above what position-independent programs
+ * are loaded at, and below the libraries. */
+#define RESERVE_FIRST 0x5a0000000000ull
+#define RESERVE_END 0x7a0000000000ull
+#define RESERVE_GRANULARITY (2ull << 20)
+
 /* The descriptors of an offer, in this order. */
 enum attach_fd {
     ATTACH_FD_CONTROL = 0, /* struct region */
@@ -38,14 +44,13 @@ enum attach_fd {
     ATTACH_FDS = 3,
 };
 
-/* Success: where everything is. window = [base, base + device_span + reserve_span + host_span). */
+/* Success: where everything is. window = [base, base + device_span + host_span). */
 struct attach_offer {
     struct welcome welcome; /* status 0 */
     uint64_t client_id;
     uint64_t window_base;
     uint64_t device_span;   /* of all devices, side by side from window_base */
     uint64_t device_stride; /* device i owns [window_base + i * device_stride, + device_stride) */
-    uint64_t reserve_span;  /* what cuMemAddressReserve gives out, from window_base + device_span */
     uint64_t host_span;     /* pinned host memory, behind that */
     uint64_t region_size;   /* bytes of the control region */
     uint64_t gpu_address;   /* where both sides map the GPU-visible region: start of host part */

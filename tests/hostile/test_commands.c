@@ -118,30 +118,63 @@ static void random_commands(void **state)
     }
 }
 
-static CUresult reserve(struct peer *peer, uint64_t address, uint64_t size)
+static CUresult reserve(struct peer *peer, uint64_t from, uint64_t size, uint64_t *ret_address)
 {
-    const struct wire_fnReserve in = {.address = address, .size = size};
+    const struct wire_fnReserve in = {.from = from, .size = size, .alignment = 2u << 20};
+    struct wire_fnReserve_reply out = {0};
+    CUresult result = wire_fnReserve(&peer->channel, &in, &out);
 
-    return wire_fnReserve(&peer->channel, &in);
+    *ret_address = out.address;
+    return result;
 }
 
-/* Reservations outside the client's part of its window, and mappings outside reservations. */
-static void addresses_of_others(void **state)
+/* Too many addresses, and crooked ones. */
+static void addresses_without_end(void **state)
 {
     const uint64_t piece = 2u << 20;
+    struct wire_fnReserve in = {.size = piece, .alignment = 3};
+    struct wire_fnReserve_reply out;
+    uint64_t address, most = RESERVE_END - RESERVE_FIRST;
     struct peer peer;
 
     (void)state;
     attach(&peer);
-    uint64_t start = peer.offer.window_base + peer.offer.device_span;
-    uint64_t end = start + peer.offer.reserve_span;
-    assert_int_not_equal(reserve(&peer, start - piece, piece), CUDA_SUCCESS);
-    assert_int_not_equal(reserve(&peer, end - piece, 2 * piece), CUDA_SUCCESS);
-    assert_int_not_equal(reserve(&peer, end, piece), CUDA_SUCCESS);
-    assert_int_not_equal(reserve(&peer, start, 0), CUDA_SUCCESS);
-    assert_int_not_equal(reserve(&peer, start, UINT64_MAX), CUDA_SUCCESS);
-    assert_int_equal(reserve(&peer, start, piece), CUDA_SUCCESS);
-    assert_int_not_equal(reserve(&peer, start, piece), CUDA_SUCCESS);
+    assert_int_not_equal(wire_fnReserve(&peer.channel, &in, &out), CUDA_SUCCESS);
+    in.alignment = 1ull << 63;
+    assert_int_not_equal(wire_fnReserve(&peer.channel, &in, &out), CUDA_SUCCESS);
+    assert_int_not_equal(reserve(&peer, 0, 0, &address), CUDA_SUCCESS);
+    assert_int_not_equal(reserve(&peer, 0, 4096, &address), CUDA_SUCCESS);
+    assert_int_not_equal(reserve(&peer, RESERVE_FIRST, UINT64_MAX, &address), CUDA_SUCCESS);
+    assert_int_not_equal(reserve(&peer, RESERVE_FIRST, most, &address), CUDA_SUCCESS);
+    unsigned pieces = 0; /* nor may anybody have it all in pieces */
+    while (pieces < 32 && reserve(&peer, 0, most / 64, &address) == CUDA_SUCCESS)
+        pieces++;
+    assert_in_range(pieces, 1, 31);
+    assert_true(still_served(&peer));
+    peer_leave(&peer);
+}
+
+/* Reservations of two clients where one is already, and mappings outside reservations. */
+static void addresses_of_others(void **state)
+{
+    const uint64_t piece = 2u << 20;
+    struct peer peer, other;
+    uint64_t start, address;
+
+    (void)state;
+    attach(&peer);
+    attach(&other);
+    assert_int_equal(reserve(&other, 0, piece, &start), CUDA_SUCCESS);
+    const struct wire_cuMemCreate stolen = {.handle = peer_handle(&peer, WIRE_ALLOCATION),
+                                            .size = piece};
+    struct wire_cuMemMap theft = {.handle = stolen.handle, .ptr = start, .size = piece};
+    assert_int_equal(wire_cuMemCreate(&peer.channel, &stolen), CUDA_SUCCESS);
+    assert_int_not_equal(wire_cuMemMap(&peer.channel, &theft), CUDA_SUCCESS);
+    assert_int_equal(reserve(&peer, start, piece, &address), CUDA_SUCCESS);
+    assert_int_not_equal(address, start);
+    assert_int_equal(reserve(&peer, UINT64_MAX - 1, piece, &start), CUDA_SUCCESS);
+    assert_in_range(start, RESERVE_FIRST, RESERVE_END - piece);
+    peer_leave(&other);
 
     const struct wire_cuMemCreate create = {.handle = peer_handle(&peer, WIRE_ALLOCATION),
                                             .size = 2 * piece};
@@ -404,13 +437,21 @@ static void more_objects_than_allowed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOSTILE_CASE(commands_of_every_length),  HOSTILE_CASE(unknown_commands_end_the_client),
-        HOSTILE_CASE(addresses_of_others),       HOSTILE_CASE(descriptors_that_are_no_memory),
-        HOSTILE_CASE(lengths_that_lie),          HOSTILE_CASE(random_commands),
-        HOSTILE_CASE(handles_that_are_none),     HOSTILE_CASE(objects_under_foreign_kinds),
-        HOSTILE_CASE(copies_out_of_bounds),      HOSTILE_CASE(descriptors_that_are_no_blobs),
-        HOSTILE_CASE(blob_that_never_comes),     HOSTILE_CASE(images_that_are_none),
-        HOSTILE_CASE(short_parameters),          HOSTILE_CASE(flood_of_mistakes),
+        HOSTILE_CASE(commands_of_every_length),
+        HOSTILE_CASE(unknown_commands_end_the_client),
+        HOSTILE_CASE(addresses_without_end),
+        HOSTILE_CASE(addresses_of_others),
+        HOSTILE_CASE(descriptors_that_are_no_memory),
+        HOSTILE_CASE(lengths_that_lie),
+        HOSTILE_CASE(random_commands),
+        HOSTILE_CASE(handles_that_are_none),
+        HOSTILE_CASE(objects_under_foreign_kinds),
+        HOSTILE_CASE(copies_out_of_bounds),
+        HOSTILE_CASE(descriptors_that_are_no_blobs),
+        HOSTILE_CASE(blob_that_never_comes),
+        HOSTILE_CASE(images_that_are_none),
+        HOSTILE_CASE(short_parameters),
+        HOSTILE_CASE(flood_of_mistakes),
         HOSTILE_CASE(more_objects_than_allowed),
     };
 

@@ -3,6 +3,8 @@
  * Addresses and physical memory apart: a reservation that fills up piece by piece, as PyTorch's
  * expandable segments do, and physical memory at two addresses or as a descriptor.
  */
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -72,6 +74,28 @@ static void grows_piece_by_piece(void)
 
     MUST(cuMemUnmap(segment, 4 * piece));
     MUST(cuMemAddressFree(segment, 16 * piece));
+}
+
+/* A wish is only a wish: where the program has memory already, it gets another place. */
+static void not_where_something_is(void)
+{
+    CUdeviceptr first, wished;
+    void *mine;
+
+    MUST(cuMemAddressReserve(&first, 4 * piece, 0, 0, 0));
+    MUST(cuMemAddressFree(first, 4 * piece));
+    mine = mmap((void *)(uintptr_t)first, piece, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    IS_TRUE(mine != MAP_FAILED);
+    memset(mine, 3, piece);
+    MUST(cuMemAddressReserve(&wished, 4 * piece, 0, (uintptr_t)mine, 0));
+    IS_TRUE(wished + 4 * piece <= (uintptr_t)mine || wished >= (uintptr_t)mine + piece);
+    map_new(wished);
+    MUST(cuMemcpyHtoD_v2(wished, mine, piece));
+    IS_TRUE(word_at(wished) == 0x03030303);
+    MUST(cuMemUnmap(wished, piece));
+    MUST(cuMemAddressFree(wished, 4 * piece));
+    munmap(mine, piece);
 }
 
 static void one_memory_at_two_addresses(void)
@@ -187,6 +211,7 @@ int main(void)
     prop = properties(CU_MEM_HANDLE_TYPE_NONE);
     MUST(cuMemGetAllocationGranularity(&piece, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
     RUN(grows_piece_by_piece);
+    RUN(not_where_something_is);
     RUN(one_memory_at_two_addresses);
     RUN(as_a_descriptor);
     RUN(access_is_told);
