@@ -19,7 +19,7 @@
 #endif
 
 static const char usage[] =
-    "Usage: nvidia-cuda-mps-control [-d | -f] [-S] [-multiuser-server] [-p 2|3] | COMMAND | -q | -v "
+    "Usage: nvidia-cuda-mps-control [-d | -f] [-S] [-multiuser-server] [-p 2|3] [-a FILE] | COMMAND | -q | -v "
     "| -h\n"
     "\n"
     "Funnel's stand-in for the control program of NVIDIA MPS. Without an option it reads commands\n"
@@ -32,6 +32,7 @@ static const char usage[] =
     "  -multiuser-server          (-M, -m, --multiuser) one server for all users; needs root\n"
     "  -p, --protocol VERSION     of the interface: 2 or 3; any daemon takes the commands of both.\n"
     "                             What CUDA_MPS_PROTOCOL_VERSION says counts instead\n"
+    "  -a, --apply FILE           create the servers and namespaces of this file\n"
     "  -q, --quit                 the same as the command quit\n"
     "  -v, --version              print the version of CUDA MPS that the commands follow\n"
     "  -h, --help                 print this\n"
@@ -80,11 +81,20 @@ static int print_help(FILE *out)
 
 /* ---- the daemon ---- */
 
-/* Tools look for this program's name and for the pipe directory in the daemon's /proc entry. */
-static int become_daemon(const struct paths *paths, const char *how, bool multiuser, bool statics)
-{
-    const char *more = multiuser ? "-M" : statics ? "-S" : NULL;
+struct options {
+    const char *daemon;   /* "-d", "-f", or NULL */
+    const char *protocol; /* "2", or what was asked for instead */
+    const char *config;   /* of -a, or NULL */
+    bool multiuser;
+    bool statics;
+    bool quit;
+};
 
+/* Tools look for this program's name and for the pipe directory in the daemon's /proc entry. */
+static int become_daemon(const struct paths *paths, const struct options *options)
+{
+    const char *words[8] = {"nvidia-cuda-mps-control", options->daemon};
+    unsigned count = 2;
     char program[PATH_MAX];
     int error = path_of_sibling("bin/funneld", program, sizeof(program));
 
@@ -93,8 +103,15 @@ static int become_daemon(const struct paths *paths, const char *how, bool multiu
         fprintf(stderr, "Cannot find funneld or set its environment\n");
         return 1;
     }
-    execl(program, "nvidia-cuda-mps-control", how, more, multiuser && statics ? "-S" : NULL,
-          (char *)NULL);
+    if (options->multiuser)
+        words[count++] = "-M";
+    if (options->statics)
+        words[count++] = "-S";
+    if (options->config) {
+        words[count++] = "--apply";
+        words[count++] = options->config;
+    }
+    execv(program, (char **)words);
     fprintf(stderr, "Cannot run %s: %s\n", program, strerror(errno));
     return 1;
 }
@@ -207,14 +224,6 @@ static int run_shell(const struct paths *paths)
 
 /* ---- options ---- */
 
-struct options {
-    const char *daemon;   /* "-d", "-f", or NULL */
-    const char *protocol; /* "2", or what was asked for instead */
-    bool multiuser;
-    bool statics;
-    bool quit;
-};
-
 static int refuse(const char *sentence)
 {
     fprintf(stderr, "%s\n", sentence);
@@ -247,9 +256,10 @@ static int parse_option(const char *option, const char *value, struct options *o
         options->protocol = value ? value : "";
     else if (text_starts_with(option, "--protocol="))
         options->protocol = option + strlen("--protocol=");
-    else if (is_either(option, "-a", "--apply") || text_starts_with(option, "--apply="))
-        return refuse("Funnel has no configuration file: -a belongs to version 3 of the MPS "
-                      "interface, and Funnel speaks version 2");
+    else if (is_either(option, "-a", "--apply"))
+        options->config = value ? value : "";
+    else if (text_starts_with(option, "--apply="))
+        options->config = option + strlen("--apply=");
     else {
         fprintf(stderr, "Unknown option %s\n%s", option, usage);
         return 1;
@@ -316,7 +326,8 @@ int main(int argc, char **argv)
 
     for (i = 1; i < argc && status < 0 && *argv[i] == '-'; i++) {
         status = parse_option(argv[i], argv[i + 1], &options);
-        i += is_either(argv[i], "-p", "--protocol") && argv[i + 1];
+        i += (is_either(argv[i], "-p", "--protocol") || is_either(argv[i], "-a", "--apply")) &&
+             argv[i + 1];
     }
     if (status >= 0)
         return status;
@@ -329,11 +340,13 @@ int main(int argc, char **argv)
     if (options.daemon && options.quit)
         return refuse("-q goes neither with -d nor with -f");
     if (options.daemon)
-        return become_daemon(&paths, options.daemon, options.multiuser, options.statics);
+        return become_daemon(&paths, &options);
     if (options.multiuser)
         return refuse("-multiuser-server goes with -d or -f");
     if (options.statics)
         return refuse("-S goes with -d or -f");
+    if (options.config)
+        return refuse("-a goes with -d or -f");
     if (i < argc)
         return run_words(&paths, argv + i);
     return options.quit ? quit_daemon(&paths) : run_shell(&paths);

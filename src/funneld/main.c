@@ -11,13 +11,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "daemon.h"
 #include "fd.h"
 #include "journal.h"
 #include "service.h"
 
 static const char help[] =
-    "Usage: funneld -d|-f [--device auto|cuda|soft] [--multiuser-server] [-S]\n"
+    "Usage: funneld -d|-f [--device auto|cuda|soft] [--multiuser-server] [-S] [-a FILE]\n"
     "\n"
     "The control daemon of Funnel: it starts a server for each user whose programs come,\n"
     "and never touches a GPU itself. `funnel start` runs it for you.\n"
@@ -29,6 +30,7 @@ static const char help[] =
     "                          or auto (NVIDIA's driver when it works), which is the default\n"
     "      --multiuser-server  one server for all users, under root\n"
     "  -S, --static-partitioning  clients run in partitions that sm_partition makes\n"
+    "  -a, --apply FILE        create the servers that this configuration file of MPS 3 names\n"
     "  -v, --version           print the release\n"
     "  -h, --help              print this\n"
     "\n"
@@ -45,6 +47,7 @@ struct options {
     bool multiuser;
     bool statics;
     const char *device;
+    const char *config;
 };
 
 static bool is_device(const char *name)
@@ -66,12 +69,13 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"device", required_argument, NULL, 'D'},
                                           {"multiuser-server", no_argument, NULL, 'M'},
                                           {"static-partitioning", no_argument, NULL, 'S'},
+                                          {"apply", required_argument, NULL, 'a'},
                                           {"version", no_argument, NULL, 'v'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     int option;
 
-    while ((option = getopt_long(argc, argv, "dfvhMS", known, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "dfvhMSa:", known, NULL)) != -1) {
         switch (option) {
         case 'd':
             options->background = true;
@@ -87,6 +91,9 @@ static int parse_options(int argc, char **argv, struct options *options)
             break;
         case 'S':
             options->statics = true;
+            break;
+        case 'a':
+            options->config = optarg;
             break;
         case 'v':
             puts(FUNNEL_VERSION);
@@ -172,7 +179,7 @@ int main(int argc, char **argv)
     static struct daemon daemon;
     const char *device = getenv("FUNNEL_DEVICE");
     struct options options = {.device = device && *device ? device : "auto"};
-    char reason[INSTANCE_REASON_MAX];
+    char reason[CONFIG_REASON_MAX];
     int status = parse_options(argc, argv, &options);
     int error;
 
@@ -196,6 +203,12 @@ int main(int argc, char **argv)
     if (error) {
         instance_close(&daemon.instance);
         return complain("cannot open control.log in the log directory: ", strerror(-error));
+    }
+    if (options.config && config_apply(&daemon, options.config, reason)) {
+        services_close(&daemon);
+        instance_close(&daemon.instance);
+        fprintf(stderr, "%s\n", reason);
+        return 1;
     }
     return options.foreground ? daemon_run(&daemon, -1) : run_in_background(&daemon);
 }

@@ -308,6 +308,15 @@ void service_destroy(struct service *service)
     free(service);
 }
 
+int service_set_owner(struct service *service, uid_t uid, char ret_reason[GRAMMAR_REASON_MAX])
+{
+    int error = check_owner(service->daemon, service->name, uid, ret_reason);
+
+    if (!error)
+        service->uid = uid;
+    return error;
+}
+
 struct service *service_find(const struct daemon *daemon, const char *name)
 {
     list_for_each(struct service, service, &daemon->services,

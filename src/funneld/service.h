@@ -44,6 +44,9 @@ struct service {
 int service_create(struct daemon *daemon, const char *name, uid_t uid, const char *devices,
                    struct service **ret_service, char ret_reason[GRAMMAR_REASON_MAX]);
 
+/* While no server of that name runs. 0, or -EPERM with a sentence. */
+int service_set_owner(struct service *service, uid_t uid, char ret_reason[GRAMMAR_REASON_MAX]);
+
 /* Its server, if one runs, is not its concern. Programs that wait for it are turned away. */
 void service_destroy(struct service *service);
 

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration file of MPS v3: what it creates, and what is said about one that is wrong."""
+import os
+
+import harness
+from harness import Client
+
+WHOLE = """# Servers of this machine
+schema_version = "1.0"
+
+[servers.training]
+allowed_devices = ["0",   # ordinals and UUIDs
+                   "GPU-00112233",]
+active_thread_percentage = 60
+pinned_memory_limit = '8G'
+locality_domains = false
+
+[servers.training.namespaces.batch]
+active_thread_percentage = 20
+client_priority = 1
+
+[servers.training.namespaces.default]
+client_priority = 0
+
+[ servers . "inference" ]
+uid = %d
+""" % os.getuid()
+
+
+class Config(harness.TestCase):
+    def write(self, text):
+        path = os.path.join(self.root, "mps.toml")
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def words(self, line):
+        done = self.run_program("nvidia-cuda-mps-control", *line.split())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout.splitlines()
+
+    def test_servers_and_namespaces(self):
+        for options in (("-a", self.write(WHOLE)), ("--apply=" + self.write(WHOLE),)):
+            done = self.run_program("nvidia-cuda-mps-control", "-d", "-p", "3", *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = self.words("namespace list --format=csv,noheader")
+            self.assertEqual([",".join(row.split(",")[:6]) for row in rows],
+                             ["default,training,Stopped,8G,60,0", "batch,training,Stopped,-,20,1",
+                              "default,inference,Stopped,-,-,-"])
+            self.assertEqual(self.words("server get training allowed-devices"), ["0,GPU-00112233"])
+            client = Client(os.path.join(self.pipe, "training", "batch", "funnel"))
+            self.addCleanup(client.close)
+            self.assertEqual(client.welcome(), (0, ""))
+            self.assertEqual(self.server_events("client", "training")[-1]["share"], 2000)
+            client.close()
+            self.mps("quit\n")
+
+    def test_relative_path(self):
+        self.write(WHOLE)
+        done = self.run_program("nvidia-cuda-mps-control", "-d", "-a", "mps.toml", cwd=self.root)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_wrong(self):
+        """The daemon does not start, and leaves nothing behind."""
+        for line, text in (
+                (1, 'schema_version = "2.0"'), (1, "color = 1"), (1, "[server.a]"), (1, "[servers]"),
+                (2, "[servers.a]\ncolor = 1"), (2, "[servers.a]\nactive_thread_percentage = 0"),
+                (2, "[servers.a]\nactive-thread-percentage = 10"), (2, "[servers.a]\nclient_priority = 2"),
+                (2, "[servers.a]\npinned_memory_limit = 4G"), (2, '[servers.a]\npinned_memory_limit = "4"'),
+                (2, "[servers.a]\nlocality_domains = true"), (2, '[servers.a]\nallowed_devices = ["a b"]'),
+                (3, "[servers.a]\n\n[servers.a]"), (3, "[servers.a]\nclient_priority = 1\nclient_priority = 1"),
+                (2, "[servers.a.namespaces.b]\nuid = 0"), (1, "[servers.Big]"), (1, "[servers.a"),
+                (1, "[servers.uid_7777]\nuid = 1"), (1, "[features.memacct]"), (1, "[[servers.a.devices]]"),
+                (1, 'schema_version = "1.0'), (1, 'schema_version = "1.0" x'), (1, "x"), (1, "= 1"),
+                (2, "[servers.a]\nallowed_devices = [0 1]"), (2, "[servers.a]\nallowed_devices = [0"),
+                (1, "a.b.c = 1"), (1, "[a.b.c.d.e.f.g.h.i]"), (1, "x" * 300 + " = 1")):
+            if text.startswith("[servers.uid_7777]") and os.geteuid() == 0:
+                line = 2
+            done = self.run_program("nvidia-cuda-mps-control", "-d", "-a", self.write(text))
+            self.assertEqual(done.returncode, 1, text)
+            self.assertIn(f"mps.toml, line {line}: ", done.stderr, text)
+            self.assertIsNone(self.daemon_pid())
+            self.assertFalse(os.path.exists(os.path.join(self.pipe, "a")))
+
+    def test_unreadable(self):
+        for path in ("/nowhere", self.root, "/dev/zero"):
+            done = self.run_program("nvidia-cuda-mps-control", "-d", "-a", path)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("Cannot read", done.stderr)
+        done = self.run_program("nvidia-cuda-mps-control", "-a", "x")
+        self.assertEqual((done.returncode, done.stderr), (1, "-a goes with -d or -f\n"))
+
+
+if __name__ == "__main__":
+    harness.main()
