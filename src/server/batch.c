@@ -31,6 +31,35 @@ static bool is_plain(const struct session *session, const struct wire_cuLaunchKe
            in->params_size <= BATCH_PARAMS_MAX;
 }
 
+/* So often the way that seems slower is taken, to see whether it still is. */
+#define WAY_TRIED_EVERY 32u
+
+/* One part in so many of what is known is replaced by a new time. The first one of the kernel has
+ * the making of its graph in it and must not count for long. */
+#define WAY_NEWS 2
+
+static void learn_way(struct stream *stream)
+{
+    struct fence_ways *ways = &stream->ways;
+
+    if (!ways->since || !fence_reached(stream, ways->seq))
+        return;
+    uint64_t took = clock_ns() - ways->since, *known = &ways->took_ns[ways->way];
+    *known = *known ? *known - *known / WAY_NEWS + took / WAY_NEWS : took;
+    ways->since = 0;
+}
+
+static void choose_way(struct stream *stream)
+{
+    struct fence_ways *ways = &stream->ways;
+
+    learn_way(stream);
+    bool kernel = ways->took_ns[FENCE_BY_KERNEL] <= ways->took_ns[FENCE_BY_DRIVER];
+    if (++ways->turn % WAY_TRIED_EVERY == 0)
+        kernel = !kernel;
+    ways->way = kernel ? FENCE_BY_KERNEL : FENCE_BY_DRIVER;
+}
+
 bool batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
                struct function *function, struct stream *stream)
 {
@@ -41,6 +70,8 @@ bool batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
     if (batch->count == CHAIN_LENGTH_MAX || batch->stream != stream)
         batch_flush(session);
 
+    if (!batch->count)
+        choose_way(stream);
     struct launch *launch = &batch->launches[batch->count];
     *launch = launch_of(in, function);
     launch->params = memcpy(batch->params[batch->count], in->params, in->params_size);
@@ -82,7 +113,8 @@ bool batch_awaits_fence(struct session *session)
 {
     struct batch *batch = &session->batch;
 
-    if (batch->count != 1 || batch->stream->fence_trust <= 0)
+    if (batch->count != 1 || batch->stream->fence_trust <= 0 ||
+        batch->stream->ways.way != FENCE_BY_KERNEL)
         return false;
     uint64_t now = clock_ns();
     if (!batch->since)
@@ -121,7 +153,8 @@ static bool launch_fenced(struct stream *stream, const struct launch *launch, ui
     const struct fence_kernel_params params = {
         .word = (uintptr_t)window_fence(stream->session->window, stream->word), .seq = seq};
 
-    if (!takes_fence_kernel(stream) || fills_device(stream, launch))
+    if (stream->ways.way != FENCE_BY_KERNEL || !takes_fence_kernel(stream) ||
+        fills_device(stream, launch))
         return false;
     const struct launch both[] = {*launch, fence_kernel_launch(stream->device, &params)};
     return stream_begin(stream) == CUDA_SUCCESS &&
@@ -135,11 +168,14 @@ bool batch_fence(struct session *session, struct stream *stream, uint32_t seq)
 
     if (stream->lone_work == stream->work)
         trust_more(stream);
-    if (batch->count != 1 || batch->stream != stream)
+    if (batch->count == 1 && batch->stream == stream)
+        trust_more(stream);
+    const uint64_t now = clock_ns();
+    stream->ways.seq = seq;
+    stream->ways.since = stream->ways.way == FENCE_BY_DRIVER ? now : 0;
+    if (batch->count != 1 || batch->stream != stream || !launch_fenced(stream, launch, seq))
         return false;
-    trust_more(stream);
-    if (!launch_fenced(stream, launch, seq))
-        return false;
+    stream->ways.since = now;
     batch->count = 0;
     session_launched(session, 1, launch->function->handle, launch->function->name);
     stream->work++;

@@ -10,6 +10,19 @@
 #include "chain.h"
 #include "session.h"
 
+/* A launch and its fence can go to the driver in two ways. Which is faster depends on the others: our
+ * kernel has to find room on the GPU. So both are timed, from launch to launch of a client that
+ * waits in between. */
+enum fence_way { FENCE_BY_KERNEL, FENCE_BY_DRIVER, FENCE_WAYS };
+
+struct fence_ways {
+    uint64_t took_ns[FENCE_WAYS]; /* lately; 0 = not known */
+    enum fence_way way;           /* of the launch that was set aside last */
+    uint64_t since;               /* clock_ns() of its fence; 0 = it had none yet */
+    uint32_t seq;                 /* that fence */
+    unsigned turn;
+};
+
 struct stream {
     struct list link;
     struct session *session;
@@ -27,6 +40,7 @@ struct stream {
     uint64_t work;           /* how many pieces of work it was given */
     uint64_t lone_work;      /* work, when a launch came without others beside it */
     int fence_trust;         /* above 0: a fence mostly follows such a launch at once */
+    struct fence_ways ways;  /* of such a launch and its fence */
     uint64_t legacy_seen;    /* blocking: up to here it waits for the legacy stream's work */
     uint64_t seen_by_legacy; /* blocking: up to here the legacy stream waits for its work */
     CUevent order;           /* recorded behind ordered_work; made when first needed */
