@@ -180,6 +180,15 @@ struct device *device_get(CUdevice ordinal)
     return ordinal >= 0 && (unsigned)ordinal < device_count ? &devices[ordinal] : NULL;
 }
 
+/* FUNNEL_SOFT_TIMEOUT counts seconds; anything senseless is no limit. */
+static uint64_t timeout_ms(void)
+{
+    const char *text = getenv("FUNNEL_SOFT_TIMEOUT");
+    double seconds = text ? strtod(text, NULL) : 0;
+
+    return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1000) + 1 : 0;
+}
+
 struct sg_engine *device_engine_locked(struct device *device)
 {
     struct sg_engine_config config = {
@@ -188,6 +197,7 @@ struct sg_engine *device_engine_locked(struct device *device)
         .blocks_per_sm = SOFT_BLOCKS_PER_SM,
         .shared_per_sm = SOFT_SHARED_PER_SM,
         .registers_per_sm = SOFT_REGISTERS_PER_SM,
+        .timeout_ms = timeout_ms(),
     };
 
     if (!device->engine)

@@ -235,6 +235,7 @@ struct grid {
     unsigned char *params; /* 16 bytes aligned */
     uint64_t block_count;
     uint64_t next_block;
+    uint64_t started; /* milliseconds, when its first block went to an SM */
     uint32_t running; /* blocks on SMs */
     uint32_t shared_size;
     uint32_t threads_per_block;
@@ -299,7 +300,7 @@ enum locate_result locate_given(struct warp *warp, const struct insn *insn, unsi
 /* One address of a lane, for strings and the like: how many bytes from there on may be read. */
 uint64_t locate_readable(struct warp *warp, uint64_t address);
 
-/* The first fault of a grid wins. */
+/* The first fault of a grid wins, and ends the others in its space. */
 void grid_stop(struct grid *grid, CUresult result, const char *sentence);
 
 /* ---- fault.c ---- */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core.h"
 #include "module.h"
@@ -65,15 +66,49 @@ static void grid_destroy(struct grid *grid)
     free(grid);
 }
 
+static bool concerns(const struct grid *grid, const struct sg_space *space)
+{
+    return !space || grid->launch.space == space;
+}
+
+static void stop_locked(struct grid *grid, CUresult result, const char *sentence)
+{
+    if (grid->stopped)
+        return;
+    grid->result = result;
+    snprintf(grid->sentence, sizeof(grid->sentence), "%s", sentence);
+    __atomic_store_n(&grid->stopped, true, __ATOMIC_RELAXED);
+}
+
+/* A fault is the end of the context: what else runs in its memory ends with the same words. */
 void grid_stop(struct grid *grid, CUresult result, const char *sentence)
 {
-    pthread_mutex_lock(&grid->engine->lock);
-    if (!grid->stopped) {
-        grid->result = result;
-        snprintf(grid->sentence, sizeof(grid->sentence), "%s", sentence);
-        __atomic_store_n(&grid->stopped, true, __ATOMIC_RELAXED);
+    struct sg_engine *engine = grid->engine;
+    pthread_mutex_lock(&engine->lock);
+    for (struct grid *other = grid->stopped ? NULL : engine->grids; other; other = other->next) {
+        if (other != grid && concerns(other, grid->launch.space))
+            stop_locked(other, result, sentence);
     }
-    pthread_mutex_unlock(&grid->engine->lock);
+    stop_locked(grid, result, sentence);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static uint64_t milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void stop_if_late(struct grid *grid)
+{
+    char sentence[256];
+    uint64_t limit = grid->engine->config.timeout_ms;
+    if (!limit || milliseconds() - grid->started <= limit)
+        return;
+    snprintf(sentence, sizeof(sentence), "kernel %s has run for more than %llu ms",
+             grid->info->name, (unsigned long long)limit);
+    grid_stop(grid, CUDA_ERROR_LAUNCH_TIMEOUT, sentence);
 }
 
 static void unlink_grid_locked(struct sg_engine *engine, struct grid *grid)
@@ -115,6 +150,18 @@ static void finish_grid_locked(struct sg_engine *engine, struct grid *grid)
     pthread_mutex_unlock(&engine->lock);
     grid_destroy(grid);
     pthread_mutex_lock(&engine->lock);
+}
+
+/* A grid of which no block runs would wait for nobody: end it here. */
+static bool finish_idle_locked(struct sg_engine *engine)
+{
+    for (struct grid *grid = engine->grids; grid; grid = grid->next) {
+        if (grid->stopped && has_ended(grid)) {
+            finish_grid_locked(engine, grid);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- Residency ---- */
@@ -196,6 +243,8 @@ static struct block *admit_locked(struct worker *worker, struct sm *sm)
     if (!grid)
         return NULL;
     uint64_t number = grid->next_block++;
+    if (number == 0)
+        grid->started = milliseconds();
     grid->running++;
     if (engine->grids->next) {
         unlink_grid_locked(engine, grid);
@@ -208,8 +257,8 @@ static struct block *admit_locked(struct worker *worker, struct sm *sm)
     pthread_mutex_lock(&engine->lock);
     if (!block) {
         grid->running--;
-        if (has_ended(grid))
-            finish_grid_locked(engine, grid);
+        while (finish_idle_locked(engine))
+            ;
         return NULL;
     }
     account(sm, grid, 1);
@@ -226,9 +275,12 @@ static void retire_locked(struct worker *worker, struct sm *sm, unsigned at)
     sm->next = 0;
     block_memory_free(&worker->memory);
     block_destroy(block, &worker->memory);
+    bool stopped = grid->stopped;
     grid->running--;
     if (has_ended(grid))
         finish_grid_locked(worker->engine, grid);
+    while (stopped && finish_idle_locked(worker->engine))
+        ;
 }
 
 /* ---- Workers ---- */
@@ -247,6 +299,8 @@ static bool sm_turn_locked(struct worker *worker, struct sm *sm)
     }
     pthread_mutex_unlock(&engine->lock);
     bool goes_on = block_run(block);
+    if (goes_on)
+        stop_if_late(block->grid);
     pthread_mutex_lock(&engine->lock);
     if (!goes_on)
         retire_locked(worker, sm, at);
@@ -343,11 +397,6 @@ struct sg_engine *sg_engine_create(const struct sg_engine_config *given)
     return engine;
 }
 
-static bool concerns(const struct grid *grid, const struct sg_space *space)
-{
-    return !space || grid->launch.space == space;
-}
-
 static bool any_in_flight_locked(const struct sg_engine *engine, const struct sg_space *space)
 {
     for (const struct grid *grid = engine->grids; grid; grid = grid->next) {
@@ -361,33 +410,14 @@ static bool any_in_flight_locked(const struct sg_engine *engine, const struct sg
     return false;
 }
 
-static void stop_locked(struct grid *grid, CUresult result)
-{
-    if (grid->stopped)
-        return;
-    grid->result = result;
-    snprintf(grid->sentence, sizeof(grid->sentence), "kernel %s was ended", grid->info->name);
-    __atomic_store_n(&grid->stopped, true, __ATOMIC_RELAXED);
-}
-
-/* A grid of which no block runs would wait for nobody: end it here. */
-static bool finish_idle_locked(struct sg_engine *engine)
-{
-    for (struct grid *grid = engine->grids; grid; grid = grid->next) {
-        if (grid->stopped && has_ended(grid)) {
-            finish_grid_locked(engine, grid);
-            return true;
-        }
-    }
-    return false;
-}
-
 void sg_engine_abort(struct sg_engine *engine, struct sg_space *space, CUresult result)
 {
     pthread_mutex_lock(&engine->lock);
     for (struct grid *grid = engine->grids; grid; grid = grid->next) {
+        char sentence[256];
+        snprintf(sentence, sizeof(sentence), "kernel %s was ended", grid->info->name);
         if (concerns(grid, space))
-            stop_locked(grid, result);
+            stop_locked(grid, result, sentence);
     }
     while (finish_idle_locked(engine))
         ;

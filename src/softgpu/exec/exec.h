@@ -129,6 +129,7 @@ struct sg_engine_config {
     unsigned blocks_per_sm;
     unsigned shared_per_sm;
     unsigned registers_per_sm;
+    uint64_t timeout_ms; /* a grid that runs longer ends; 0: none does */
 };
 
 #define SG_MAX_SMS 256

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What kernels do wrong: the error of each, the sentence, and what becomes of other kernels.
+ */
+#include "machine.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char text[] =
+    ".version 8.6\n.target sm_90\n.address_size 64\n"
+    ".extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n,"
+    " .param .b64 s);\n"
+    ".global .align 1 .b8 message[6] = {120, 32, 62, 32, 49, 0};\n"
+    ".global .align 1 .b8 file[5] = {97, 46, 99, 117, 0};\n"
+    ".func deep()\n{\n.reg .b32 %r<2>; .local .b8 room[64];\n"
+    "st.local.u32 [room], 1;\ncall deep, ();\nret;\n}\n"
+    ".visible .entry overflow()\n{\ncall deep, ();\nret;\n}\n"
+    ".visible .entry store(.param .u64 to)\n{\n.reg .b64 %rd<2>;\n"
+    "ld.param.u64 %rd1, [to];\nst.global.u32 [%rd1], 7;\nret;\n}\n"
+    ".visible .entry shared(.param .u64 at)\n{\n.reg .b64 %rd<2>; .reg .b32 %r<2>;\n"
+    ".shared .align 4 .b8 data[64];\n"
+    "ld.param.u64 %rd1, [at];\nld.shared.u32 %r1, [%rd1];\nst.shared.u32 [data], %r1;\nret;\n}\n"
+    ".visible .entry barrier(.param .u32 number)\n{\n.reg .b32 %r<2>;\n"
+    "ld.param.u32 %r1, [number];\nbar.sync %r1;\nret;\n}\n"
+    ".visible .entry jump(.param .u64 to)\n{\n.reg .b64 %rd<2>;\n"
+    "prototype: .callprototype _ ();\n"
+    "ld.param.u64 %rd1, [to];\ncall %rd1, (), prototype;\nret;\n}\n"
+    ".visible .entry assertion()\n{\n.reg .b64 %rd<3>;\n"
+    "mov.u64 %rd1, message;\nmov.u64 %rd2, file;\n"
+    "{\n.param .b64 m; .param .b64 f; .param .b32 l; .param .b64 n; .param .b64 s;\n"
+    "st.param.b64 [m], %rd1;\nst.param.b64 [f], %rd2;\nst.param.b32 [l], 12;\n"
+    "st.param.b64 [n], %rd2;\nst.param.b64 [s], 1;\n"
+    "call.uni __assertfail, (m, f, l, n, s);\n}\nret;\n}\n"
+    ".visible .entry trapped()\n{\ntrap;\nret;\n}\n"
+    ".visible .entry spin(.param .u64 flag)\n{\n.reg .b64 %rd<2>; .reg .b32 %r<2>;"
+    " .reg .pred %p<2>;\nld.param.u64 %rd1, [flag];\nmov.u32 %r1, 1;\n"
+    "st.volatile.global.u32 [%rd1], %r1;\nagain:\nld.volatile.global.u32 %r1, [%rd1];\n"
+    "setp.ne.u32 %p1, %r1, 2;\n@%p1 bra again;\nret;\n}\n";
+
+static void expect(const char *kernel, uint64_t argument, CUresult expected, const char *words)
+{
+    struct machine *machine = machine_create_from(text);
+    CUresult result = machine_launch(machine, kernel, 1, 1, 0, (void *[]){&argument});
+    if (result != expected || !strstr(machine->sentence, words) ||
+        !strstr(machine->sentence, kernel) || !strstr(machine->sentence, "thread (0,0,0)"))
+        fail_msg("%s: %d: %s", kernel, result, machine->sentence);
+    machine_destroy(machine);
+}
+
+static void test_each_fault(void **state)
+{
+    expect("overflow", 0, CUDA_ERROR_HARDWARE_STACK_ERROR, "the stack overflows");
+    expect("store", 0x10, CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal write of 4 bytes at 0x10");
+    expect("store", 0x11, CUDA_ERROR_MISALIGNED_ADDRESS, "a misaligned access of 4 bytes at 0x11");
+    expect("shared", 64, CUDA_ERROR_ILLEGAL_ADDRESS, "beyond the 64 bytes of shared memory");
+    expect("shared", 2, CUDA_ERROR_MISALIGNED_ADDRESS, "a misaligned access");
+    expect("barrier", 16, CUDA_ERROR_ILLEGAL_INSTRUCTION, "barrier 16, of 16");
+    expect("jump", 0x1234, CUDA_ERROR_INVALID_PC, "a call to 0x1234");
+    expect("assertion", 0, CUDA_ERROR_ASSERT, "assertion `x > 1` failed at a.cu:12");
+    expect("trapped", 0, CUDA_ERROR_LAUNCH_FAILED, "trap");
+}
+
+/* ---- What else runs ---- */
+
+struct end {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool reached;
+    CUresult result;
+    char sentence[512];
+};
+
+static void end_init(struct end *end)
+{
+    memset(end, 0, sizeof(*end));
+    pthread_mutex_init(&end->lock, NULL);
+    pthread_cond_init(&end->changed, NULL);
+}
+
+static void note_end(void *user, CUresult result, const char *sentence)
+{
+    struct end *end = user;
+    pthread_mutex_lock(&end->lock);
+    end->result = result;
+    snprintf(end->sentence, sizeof(end->sentence), "%s", sentence);
+    end->reached = true;
+    pthread_cond_signal(&end->changed);
+    pthread_mutex_unlock(&end->lock);
+}
+
+static CUresult end_wait(struct end *end)
+{
+    pthread_mutex_lock(&end->lock);
+    while (!end->reached)
+        pthread_cond_wait(&end->changed, &end->lock);
+    pthread_mutex_unlock(&end->lock);
+    return end->result;
+}
+
+/* A grid that spins until the word is 2, in a space of its choice. */
+static void start_spinning(struct machine *machine, struct sg_engine *engine, uint32_t *word,
+                           struct sg_space *space, uint32_t blocks, struct end *end)
+{
+    struct sg_launch launch = {
+        .instance = machine->instance,
+        .kernel = (unsigned)sg_module_find_kernel(machine->module, "spin"),
+        .grid = {blocks, 1, 1},
+        .block = {1024, 1, 1},
+        .params = &word,
+        .params_size = sizeof(word),
+        .space = space,
+        .done = note_end,
+        .user = end,
+    };
+    end_init(end);
+    assert_int_equal(sg_engine_submit(engine, &launch), CUDA_SUCCESS);
+}
+
+/* One grid runs, the next has no room to; the fault ends both, and nobody else's. */
+static void test_a_fault_ends_others(void **state)
+{
+    struct machine *machine = machine_create_from(text);
+    struct sg_space *elsewhere = sg_space_create();
+    static uint32_t foreign;
+    struct end runs, waits, stranger;
+    uint32_t *word = machine_memory(machine, 4);
+    assert_int_equal(
+        sg_space_add(elsewhere, (uintptr_t)&foreign, sizeof(foreign), SG_READ | SG_WRITE), 0);
+    start_spinning(machine, machine->engine, &foreign, elsewhere, 1, &stranger);
+    start_spinning(machine, machine->engine, word, machine->space, 3, &runs);
+    start_spinning(machine, machine->engine, word, machine->space, 8, &waits);
+    assert_int_equal(machine_launch(machine, "trapped", 1, 1, 0, NULL), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(end_wait(&runs), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(end_wait(&waits), CUDA_ERROR_LAUNCH_FAILED);
+    assert_non_null(strstr(runs.sentence, "kernel trapped"));
+    __atomic_store_n(&foreign, 2, __ATOMIC_SEQ_CST);
+    assert_int_equal(end_wait(&stranger), CUDA_SUCCESS);
+    machine_destroy(machine);
+    sg_space_destroy(elsewhere);
+}
+
+static void test_timeout(void **state)
+{
+    struct machine *machine = machine_create_from(text);
+    struct sg_engine *engine =
+        sg_engine_create(&(struct sg_engine_config){.sm_count = 2, .timeout_ms = 50});
+    struct end end;
+    start_spinning(machine, engine, machine_memory(machine, 4), machine->space, 1, &end);
+    assert_int_equal(end_wait(&end), CUDA_ERROR_LAUNCH_TIMEOUT);
+    assert_string_equal(end.sentence, "kernel spin has run for more than 50 ms");
+    sg_engine_destroy(engine);
+    machine_destroy(machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_fault),
+        cmocka_unit_test(test_a_fault_ends_others),
+        cmocka_unit_test(test_timeout),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
