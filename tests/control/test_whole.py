@@ -51,6 +51,21 @@ class Whole(harness.TestCase):
         self.assertEqual(through.stdout, directly.stdout)
         self.assertIn("correct", through.stdout)
 
+    def test_named_server(self):
+        """A program comes to the server whose directory it was given."""
+        self.start("--device", "soft")
+        for line in ("server create a --allowed-devices=0", "namespace create b --server=a"):
+            done = self.run_program("nvidia-cuda-mps-control", *line.split())
+            self.assertEqual(done.returncode, 0, done.stdout)
+        folder = os.path.join(self.pipe, "a", "b")
+        done = self.run_through(*self.program("vector_add"),
+                                environment={"CUDA_MPS_PIPE_DIRECTORY": folder})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("correct", done.stdout)
+        server, = self.servers()
+        done = self.run_program("nvidia-cuda-mps-control", "server", "get", "a", "pid")
+        self.assertEqual(done.stdout.split(), [str(server)])
+
     def test_device_that_is_not_there(self):
         if os.path.exists("/dev/nvidiactl"):
             self.skipTest("this machine has an NVIDIA driver")
