@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "aftermath.h"
 #include "command_protocol.h"
 #include "console.h"
 #include "fd.h"
@@ -187,6 +188,7 @@ void daemon_init(struct daemon *daemon)
     list_init(&daemon->services);
     list_init(&daemon->servers);
     list_init(&daemon->newcomers);
+    list_init(&daemon->survivors);
     list_init(&daemon->consoles);
     daemon->uid = geteuid();
 }
@@ -204,6 +206,7 @@ int daemon_run(struct daemon *daemon, int ready_fd)
     announce(daemon, ready_fd);
     event_base_dispatch(daemon->base);
     newcomer_close_all(daemon);
+    aftermath_close(daemon);
     console_close_all(daemon);
     dismantle_loop(daemon);
     return daemon->forced;

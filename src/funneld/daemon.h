@@ -39,6 +39,7 @@ struct daemon {
     struct list servers;   /* struct server */
     struct list newcomers; /* struct newcomer: have not said hello, or wait for a server */
     struct list consoles;  /* struct console: front ends */
+    struct list survivors; /* of faults; aftermath.h */
 
     bool quitting;
     bool forced;             /* some server had to be ended by force */

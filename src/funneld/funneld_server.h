@@ -42,6 +42,7 @@ struct server {
     struct console *starter; /* the front end that waits for the start, or NULL */
     struct event *deadline;  /* to start, or to stop: then it is killed */
     struct list questions;
+    struct list clients; /* attached now; aftermath.h */
     uint32_t last_question;
 };
 

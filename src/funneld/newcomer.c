@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "aftermath.h"
 #include "console.h"
 #include "fd.h"
 #include "funneld_server.h"
@@ -178,17 +179,20 @@ static void wait_for(struct newcomer *newcomer, const struct server *server)
 static void place(struct newcomer *newcomer)
 {
     struct server *server = server_for(newcomer->daemon, newcomer->route.name);
+
+    if (aftermath_goes_on(newcomer->daemon, newcomer->route.name)) {
+        refuse(newcomer, STATUS_SERVER_NOT_READY,
+               "There was a fatal GPU error, and programs that it hit have not ended yet; try "
+               "again when they have, or in some seconds");
+        return;
+    }
     int error = server ? 0 : server_start(newcomer->daemon, &newcomer->route, &server);
 
     if (error)
         refuse(newcomer, STATUS_CONNECTION_FAILED, "The server could not be started: %s",
                strerror(-error));
-    else if (server->stopping || server->state == SERVER_INITIALIZING)
+    else if (server->stopping || server->state != SERVER_ACTIVE)
         wait_for(newcomer, server);
-    else if (server->state == SERVER_FAULTED)
-        refuse(newcomer, STATUS_SERVER_NOT_READY,
-               "Server %d recovers from a fatal GPU error; try again in a moment",
-               (int)server->pid);
     else if (server_has_died(server))
         wait_for(newcomer, server);
     else {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "aftermath.h"
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
@@ -152,6 +153,7 @@ static void server_free(struct server *server)
     list_remove(&server->link);
     list_for_each_safe(struct question, question, &server->questions, link)
         end_question(question, -EPIPE, NULL);
+    aftermath_forget_clients(server);
     peer_close(&server->peer);
     if (server->deadline)
         event_free(server->deadline);
@@ -208,6 +210,7 @@ static struct server *server_create(struct daemon *daemon, const struct server_r
     server->peer.fd = -1;
     list_init(&server->link);
     list_init(&server->questions);
+    list_init(&server->clients);
     server->deadline = evtimer_new(daemon->base, on_deadline, server);
     if (server->deadline)
         return server;
@@ -348,18 +351,22 @@ static void on_state(struct server *server, uint32_t state)
     journal("Server %d is in state %s", (int)server->pid, server_state_name(server));
 }
 
-/* A lost context is not mended: the server ends, and who comes meanwhile waits for the next one. */
+/* A lost context is not mended: the server ends. Who comes before its clients have ended, too, is
+ * turned away. */
 static void on_fault(struct server *server, const struct server_fault *fault)
 {
     journal("Server %d: fatal GPU error %d on device %u: %.*s", (int)server->pid, fault->status,
             fault->device, (int)sizeof(fault->text), fault->text);
     server->state = SERVER_FAULTED;
     server->stopping = true;
+    aftermath_begin(server);
     set_deadline(server, STOP_TIMEOUT_S);
 }
 
-static void on_gone(const struct server *server, const struct server_client_gone *gone)
+static void on_gone(struct server *server, const struct server_client_gone *gone)
 {
+    if (gone->id)
+        aftermath_detached(server, gone->pid);
     if (gone->status)
         journal("Client %d (id %u) of server %d ended with status %d: %.*s", gone->pid, gone->id,
                 (int)server->pid, gone->status, (int)sizeof(gone->text), gone->text);
@@ -411,6 +418,7 @@ static void hear(void *owner, const void *data, size_t size)
     case SERVER_CLIENT_ATTACHED:
         journal("Client %d attached to server %d with id %u", any->client_attached.pid,
                 (int)server->pid, any->client_attached.id);
+        aftermath_attached(server, any->client_attached.pid);
         break;
     case SERVER_CLIENT_GONE:
         on_gone(server, &any->client_gone);

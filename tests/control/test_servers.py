@@ -5,6 +5,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import unittest
 
 import harness
@@ -111,12 +112,26 @@ class Servers(harness.TestCase):
         self.assertNotEqual(self.servers(), [server])
         self.assertIn(f"Server {server} was killed by signal 9", self.control_log())
 
+    def attached_process(self):
+        """A client that is a process of its own."""
+        program = ("import sys, time; sys.path.insert(0, sys.argv[1]); import harness; "
+                   "c = harness.Client(sys.argv[2]); c.welcome(); print(flush=True); time.sleep(60)")
+        process = subprocess.Popen([sys.executable, "-B", "-c", program, harness.HERE, self.socket_path],
+                                   stdout=subprocess.PIPE)
+        self.processes.append(process)
+        process.stdout.readline()
+        wait_until(lambda: f"Client {process.pid} attached" in self.control_log())
+        return process
+
     def test_next_client_after_a_fault(self):
-        self.attach()
+        survivor = self.attached_process()
         server, = self.servers()
         os.kill(server, signal.SIGUSR1)
         wait_until(lambda: "fatal GPU error 700" in self.control_log())
         self.assertEqual(self.mps(f"get_server_status {server}\n"), ["FAULT"])
+        self.assertEqual(self.client().welcome()[0], 807)
+        survivor.kill()
+        survivor.wait()
         waiting = self.client()
         wait_until(lambda: self.control_log().count("pending list") == 2)
         os.kill(server, signal.SIGUSR2)

@@ -12,6 +12,7 @@
  *     endless   a kernel that never ends; says "launched" and waits for it: RESULT, result of the
  *               next call
  *     crowded   the same with thousands of kernels queued behind it
+ *     fault     a kernel that reads where nothing is: RESULT, result of the next call
  *
  * Each says "ready" and begins when it reads a line. At an error it stops and reports.
  */
@@ -217,6 +218,18 @@ static void run_endless(bool crowded)
     printf("%d %d\n", result, cuMemAlloc_v2(&piece, 1 << 20));
 }
 
+static void run_fault(void)
+{
+    CUresult result;
+    CUdeviceptr piece;
+
+    word = 0x1000;
+    result = launch_endless();
+    if (result == CUDA_SUCCESS)
+        result = cuStreamSynchronize(stream);
+    printf("%d %d\n", result, cuMemAlloc_v2(&piece, 1 << 20));
+}
+
 static void prepare(void)
 {
     CUdevice device;
@@ -249,6 +262,8 @@ static void play(const char *role)
         run_flood();
     else if (!strcmp(role, "order"))
         run_order();
+    else if (!strcmp(role, "fault"))
+        run_fault();
     else
         run_endless(!strcmp(role, "crowded"));
 }
@@ -258,7 +273,8 @@ int main(int argc, char **argv)
     char line[16];
 
     if (argc != 3) {
-        fprintf(stderr, "usage: limits_load steady|small|flood|order|endless|crowded SECONDS\n");
+        fprintf(stderr, "usage: limits_load steady|small|flood|order|endless|crowded|fault "
+                        "SECONDS\n");
         return 2;
     }
     limit = strtod(argv[2], NULL);

@@ -188,8 +188,8 @@ class Devices(limits_harness.TestCase):
 
 
     def test_as_many_as_there_are_windows(self):
-        for number, (devices, clients) in enumerate((("1:sms=16,mem=1G", 512), ("1:sms=16,mem=139G", 72),
-                                                     ("8:sms=16,mem=139G", 31)), 1):
+        for number, (devices, clients) in enumerate((("1:sms=16,mem=1G", 512), ("1:sms=16,mem=139G", 285),
+                                                     ("8:sms=16,mem=139G", 46)), 1):
             self.environment["FUNNEL_SOFT_DEVICES"] = devices
             self.start()
             self.mps(f"start_server -uid {os.getuid()}\n")
@@ -244,6 +244,27 @@ class Ending(limits_harness.TestCase):
         server, = self.servers()
         self.assertEqual(self.mps(f"terminate_client {server} {victim.pid}\n"), ["0"])
         self.assertEqual(victim.process.stdout.readline().split()[1], "810")
+
+
+class Faults(limits_harness.TestCase):
+    def newcomer(self):
+        return self.funnel("run", "-q", "--no-start", "--", *self.command("sms")[5:])
+
+    def test_newcomers_while_old_clients_are_there(self):
+        self.start()
+        bystander = self.begin("info", "wait", "info")
+        bystander.answer()
+        server, = self.servers()
+        culprit = self.begin("fault", "10", program="limits_load")
+        self.assertEqual(culprit.process.communicate("\n", timeout=60)[0], "ready\n700 700\n")
+        refused = self.newcomer()
+        self.assertIn("807", refused.stdout)
+        self.assertNotEqual(refused.returncode, 0)
+        bystander.go_on()
+        self.assertIn("error 700", bystander.process.stdout.readline())
+        bystander.end()
+        self.assertEqual(self.ask("sms"), [[SMS]])
+        self.assertNotEqual(self.servers(), [server])
 
 
 if __name__ == "__main__":
