@@ -51,6 +51,7 @@ struct kernel {
     uint64_t handle;
     struct library *library;
     char *name;
+    uint64_t name_hash;
     uint64_t functions[KERNEL_CACHE]; /* handles of its functions, found last; atomic */
     struct list link;
 };
@@ -111,6 +112,9 @@ CUresult module_kernel_names(struct module *module, char **names, unsigned count
 /* The function of that name; asked of the server once, if at all. */
 CUresult module_function(struct module *module, const char *name, struct function **ret_function);
 void function_destroy(struct function *function);
+
+/* Names are long and begin alike, so lists are searched by this first. */
+uint64_t kernel_name_hash(const char *name);
 
 /* ---- library.c ---- */
 

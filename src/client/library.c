@@ -161,10 +161,11 @@ CUresult client_cuLibraryUnload(CUlibrary handle)
 static struct kernel *find_kernel(struct library *library, const char *name)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+    uint64_t hash = kernel_name_hash(name);
 
     list_for_each(struct kernel, kernel, &library->kernels, link)
     {
-        if (strcmp(kernel->name, name) == 0)
+        if (kernel->name_hash == hash && strcmp(kernel->name, name) == 0)
             return kernel;
     }
     return NULL;
@@ -177,6 +178,7 @@ static struct kernel *kernel_create(struct library *library, const char *name)
     if (!kernel)
         return NULL;
     kernel->library = library;
+    kernel->name_hash = kernel_name_hash(name);
     kernel->name = strdup(name);
     kernel->handle = kernel->name ? handles_add(&client->handles, CLIENT_KERNEL, kernel) : 0;
     if (!kernel->handle) {

@@ -38,8 +38,8 @@ static bool layout_is_sound(const struct kernel_facts *facts)
     return true;
 }
 
-/* FNV-1a: names are long and begin alike, so lists are searched by this first. */
-static uint64_t name_hash(const char *name)
+/* FNV-1a. */
+uint64_t kernel_name_hash(const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325u;
 
@@ -57,7 +57,7 @@ static struct function *function_create(struct module *module, const char *name)
         return NULL;
     list_init(&function->link);
     function->module = module;
-    function->name_hash = name_hash(name);
+    function->name_hash = kernel_name_hash(name);
     function->name = strdup(name);
     if (function->name)
         return function;
@@ -86,7 +86,7 @@ static CUresult take_facts(struct function *function, const struct kernel_facts 
 
 static struct function *find_locked(struct list *functions, const char *name)
 {
-    uint64_t hash = name_hash(name);
+    uint64_t hash = kernel_name_hash(name);
 
     list_for_each(struct function, function, functions, link)
     {

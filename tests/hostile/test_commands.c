@@ -401,6 +401,40 @@ static void short_parameters(void **state)
     peer_leave(&peer);
 }
 
+static void enter(struct peer *peer, uint64_t module, uint64_t function, uint32_t kernel)
+{
+    const struct wire_fnFunctionEnter in = {.library = module, .f = function, .kernel = kernel};
+
+    channel_lock(&peer->channel);
+    wire_fnFunctionEnter(&peer->channel, &in);
+    channel_unlock(&peer->channel);
+}
+
+/* Whoever names a kernel that the server never told of gets no function, and one function is not
+ * entered twice. */
+static void kernels_that_are_not_known(void **state)
+{
+    struct wire_cuFuncGetAttribute ask = {0};
+    struct wire_cuFuncGetAttribute_reply out = {0};
+    uint64_t module, function;
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    assert_int_equal(peer_load_module(&peer, witness_ptx, strlen(witness_ptx) + 1, &module), 0);
+    assert_int_equal(peer_find_function(&peer, module, "vector_add", &function), 0);
+    ask.f = peer_handle(&peer, WIRE_FUNCTION);
+    enter(&peer, module, ask.f, UINT32_MAX);
+    enter(&peer, module, ask.f, 1u << 20);
+    assert_int_equal(wire_cuFuncGetAttribute(&peer.channel, &ask, &out), CUDA_ERROR_INVALID_HANDLE);
+    enter(&peer, module, function, 0);
+    enter(&peer, module + 1, ask.f, 0);
+    enter(&peer, module, ask.f, 0);
+    assert_int_equal(wire_cuFuncGetAttribute(&peer.channel, &ask, &out), CUDA_SUCCESS);
+    assert_true(still_served(&peer));
+    peer_leave(&peer);
+}
+
 /* A client that makes every mistake it can, as fast as it can, fills neither log nor memory. */
 static void flood_of_mistakes(void **state)
 {
@@ -451,6 +485,7 @@ int main(void)
         HOSTILE_CASE(blob_that_never_comes),
         HOSTILE_CASE(images_that_are_none),
         HOSTILE_CASE(short_parameters),
+        HOSTILE_CASE(kernels_that_are_not_known),
         HOSTILE_CASE(flood_of_mistakes),
         HOSTILE_CASE(more_objects_than_allowed),
     };
