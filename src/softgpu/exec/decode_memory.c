@@ -286,6 +286,41 @@ static struct tokens without(const struct tokens *tokens, unsigned at)
     return rest;
 }
 
+/* Additions of f32, and everything of halves, may come as vectors of up to four. */
+static bool is_atomic_vector(const struct access *access, int op)
+{
+    bool is_pair = access->type == PTX_F16X2 || access->type == PTX_BF16X2;
+    bool is_half = access->type == PTX_F16 || access->type == PTX_BF16;
+    return access->space != PTX_SHARED &&
+           (access->type == PTX_F32 ? op == ATOMIC_ADD : is_pair || is_half);
+}
+
+/* One element of a vector, each an atomic operation of its own, or all there is. */
+static void emit_atomic(struct builder *builder, const struct access *access, int op, bool is_red,
+                        unsigned index)
+{
+    unsigned first = is_red ? 0 : 1;
+    enum ptx_type type = ptx_type_size(access->type) < 4 ? PTX_B32 : access->type;
+    struct insn where = {0};
+    decode_address(builder, operand(builder, first), access->space, &where);
+    uint32_t b = source(builder, element(operand(builder, first + 1), index), type);
+    uint32_t c = op == ATOMIC_CAS ? source(builder, operand(builder, first + 2), type) : NO_OPERAND;
+    const struct ptx_operand *to = element(operand(builder, 0), index);
+    bool has_result = !is_red && to->kind != PTX_OPERAND_SINK;
+    uint32_t d = has_result ? destination(builder, to, type) : NO_OPERAND;
+    struct insn *insn = emit(builder, atomic_handler((enum atomic_op)op, access->type));
+    insn->d = d;
+    insn->a = where.a;
+    insn->b = b;
+    insn->c = c;
+    insn->imm = where.imm + index * ptx_type_size(access->type);
+    insn->space = where.space;
+    insn->flags = where.flags;
+    insn->mode = (uint8_t)op;
+    if (has_result)
+        finish_destination(builder, to, type, d);
+}
+
 /* atom d, [a], b{, c} and red [a], b */
 void decode_atomic(struct builder *builder, const struct tokens *tokens)
 {
@@ -299,30 +334,17 @@ void decode_atomic(struct builder *builder, const struct tokens *tokens)
     struct tokens rest = without(tokens, at);
     if (!parse_access(builder, &rest, 1, &access))
         return;
-    handler_fn run = atomic_handler((enum atomic_op)op, access.type);
-    if (!run || access.width != 1) {
+    bool is_red = token_is(tokens, 0, "red");
+    if (!atomic_handler((enum atomic_op)op, access.type) ||
+        (access.width != 1 && !is_atomic_vector(&access, op))) {
         decode_unsupported(builder);
         return;
     }
-    unsigned first = token_is(tokens, 0, "red") ? 0 : 1;
-    enum ptx_type type = ptx_type_size(access.type) < 4 ? PTX_B32 : access.type;
-    struct insn where = {0};
-    decode_address(builder, operand(builder, first), access.space, &where);
-    uint32_t b = source(builder, operand(builder, first + 1), type);
-    uint32_t c = op == ATOMIC_CAS ? source(builder, operand(builder, first + 2), type) : NO_OPERAND;
-    bool has_result = first && operand(builder, 0)->kind != PTX_OPERAND_SINK;
-    uint32_t d = has_result ? destination(builder, operand(builder, 0), type) : NO_OPERAND;
-    struct insn *insn = emit(builder, run);
-    insn->d = d;
-    insn->a = where.a;
-    insn->b = b;
-    insn->c = c;
-    insn->imm = where.imm;
-    insn->space = where.space;
-    insn->flags = where.flags;
-    insn->mode = (uint8_t)op;
-    if (has_result)
-        finish_destination(builder, operand(builder, 0), type, d);
+    if (access.width != 1 && (!has_width(builder, operand(builder, is_red ? 1 : 2), access.width) ||
+                              (!is_red && !has_width(builder, operand(builder, 0), access.width))))
+        return;
+    for (unsigned i = 0; i < access.width; i++)
+        emit_atomic(builder, &access, op, is_red, i);
 }
 
 /* ---- Address conversion ---- */
