@@ -83,6 +83,7 @@ CUresult context_activate_locked(struct context *context)
         context->space = NULL;
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    context->legacy->capture.is_legacy = true;
     set_defaults(context);
     context->error = CUDA_SUCCESS;
     context->active = true;

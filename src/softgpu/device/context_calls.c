@@ -85,8 +85,10 @@ CUresult soft_cuCtxSynchronize(void)
 {
     struct context *context;
     SOFT_LOCKED;
-    CUresult result = context_use_locked(&context);
+    CUresult result = capture_unsafe_locked();
 
+    if (!result)
+        result = context_use_locked(&context);
     return result ? result : context_synchronise_locked(context);
 }
 

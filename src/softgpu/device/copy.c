@@ -198,15 +198,70 @@ CUresult copy_prepare_locked(const struct copy_request *request, struct operatio
     return CUDA_SUCCESS;
 }
 
+static CUmemorytype memory_type(enum box_place place)
+{
+    static const CUmemorytype types[] = {
+        [PLACE_HOST] = CU_MEMORYTYPE_HOST,
+        [PLACE_DEVICE] = CU_MEMORYTYPE_DEVICE,
+        [PLACE_UNIFIED] = CU_MEMORYTYPE_UNIFIED,
+        [PLACE_ARRAY] = CU_MEMORYTYPE_ARRAY,
+    };
+
+    return types[place];
+}
+
+static size_t rows_of(const struct box_side *side)
+{
+    return side->pitch ? side->slice / side->pitch : 0;
+}
+
+/* The request as a graph keeps it, which copy_request_fill() would read the same way. */
+static CUresult capture_locked(const struct copy_request *request, struct stream *stream)
+{
+    const struct box *box = &request->box;
+    const CUDA_MEMCPY3D copy = {
+        .srcXInBytes = request->from_part.at[0],
+        .srcY = request->from_part.at[1],
+        .srcZ = request->from_part.at[2],
+        .srcMemoryType = memory_type(request->from),
+        .srcHost = (const void *)box->from.address,
+        .srcDevice = box->from.address,
+        .srcArray = request->from_part.array,
+        .srcPitch = box->from.pitch,
+        .srcHeight = rows_of(&box->from),
+        .dstXInBytes = request->to_part.at[0],
+        .dstY = request->to_part.at[1],
+        .dstZ = request->to_part.at[2],
+        .dstMemoryType = memory_type(request->to),
+        .dstHost = (void *)box->to.address,
+        .dstDevice = box->to.address,
+        .dstArray = request->to_part.array,
+        .dstPitch = box->to.pitch,
+        .dstHeight = rows_of(&box->to),
+        .WidthInBytes = box->width,
+        .Height = box->height,
+        .Depth = box->depth,
+    };
+
+    return capture_copy_locked(&stream->capture, &copy);
+}
+
 static CUresult copy_submit_locked(const struct copy_request *request)
 {
     struct box box = request->box;
     struct stream *stream;
-    CUresult result = stream_use_locked(request->stream, &stream);
+    CUresult result = stream_work_locked(request->stream, &stream);
     enum side_kind to, from;
+
+    if (!result && !request->async)
+        result = capture_unsafe_locked();
+    if (!result && !request->async)
+        result = capture_refuse_locked(&stream->capture);
 
     if (result || box.width == 0 || box.height == 0 || box.depth == 0)
         return result;
+    if (capture_is_on(&stream->capture))
+        return capture_locked(request, stream);
     result = find_arrays_locked(request, &box);
     if (result)
         return result;

@@ -46,6 +46,7 @@ void event_destroy_locked(struct event *event)
 {
     handles_remove(&soft_handles, SOFT_EVENT, event->handle);
     list_remove(&event->in_context);
+    capture_event_forget_locked(&event->capture);
     operation_unref_locked(event->record);
     free(event);
 }
@@ -100,13 +101,16 @@ CUresult soft_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
     if (flags & ~CU_EVENT_RECORD_EXTERNAL)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
-    CUresult result = stream_use_locked(hStream, &stream);
+    CUresult result = stream_work_locked(hStream, &stream);
 
     if (result)
         return result;
     event = soft_get(SOFT_EVENT, hEvent);
     if (!event || event->context != stream->context)
         return CUDA_ERROR_INVALID_HANDLE;
+    if (capture_is_on(&stream->capture))
+        return capture_record_locked(&stream->capture, &event->capture, hEvent, flags);
+    capture_event_forget_locked(&event->capture);
     result = event_prepare_locked(hEvent, &record);
     if (result)
         return result;
@@ -129,8 +133,10 @@ static CUresult event_find_locked(CUevent handle, struct event **ret_event)
         return CUDA_ERROR_INVALID_HANDLE;
     if (event->context->error)
         return event->context->error;
-    *ret_event = event;
-    return CUDA_SUCCESS;
+    CUresult result = capture_refuse_event_locked(&event->capture);
+    if (!result)
+        *ret_event = event;
+    return result;
 }
 
 CUresult soft_cuEventQuery(CUevent hEvent)
@@ -197,13 +203,16 @@ CUresult soft_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int F
     if (Flags & ~CU_EVENT_WAIT_EXTERNAL)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
-    CUresult result = stream_use_locked(hStream, &stream);
+    CUresult result = stream_work_locked(hStream, &stream);
 
     if (result)
         return result;
     event = soft_get(SOFT_EVENT, hEvent);
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
+    if (capture_is_on(&stream->capture) || capture_has_event(&event->capture))
+        return capture_wait_locked(&stream->capture, &event->capture, hEvent, Flags,
+                                   event->record != NULL);
     if (!event->record || event->record->state == OPERATION_FINISHED)
         return CUDA_SUCCESS;
     result = event_prepare_locked(hEvent, &wait);

@@ -113,10 +113,12 @@ static CUresult submit(CUdeviceptr address, size_t pitch, uint32_t value, unsign
     struct operation *operation;
     struct stream *stream;
     SOFT_LOCKED;
-    CUresult result = stream_use_locked(handle, &stream);
+    CUresult result = stream_work_locked(handle, &stream);
 
     if (result || width == 0 || height == 0)
         return result;
+    if (capture_is_on(&stream->capture))
+        return capture_fill_locked(&stream->capture, &what);
     result = fill_prepare_locked(&what, &operation);
     if (result)
         return result;

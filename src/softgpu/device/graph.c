@@ -53,6 +53,16 @@ static CUresult check_locked(const struct graph_work *work)
     return result;
 }
 
+static CUresult find_stream_locked(CUstream handle, struct capture_stream **ret_stream)
+{
+    struct stream *stream;
+    CUresult result = stream_find_locked(handle, &stream);
+
+    if (!result)
+        *ret_stream = &stream->capture;
+    return result;
+}
+
 const struct graph_backend graph_backend = {
     .lock = &soft_lock,
     .context_locked = find_context_locked,
@@ -62,6 +72,7 @@ const struct graph_backend graph_backend = {
     .exec_create_locked = graph_exec_create_locked,
     .exec_destroy_locked = graph_exec_destroy_locked,
     .exec_set_locked = graph_exec_set_locked,
+    .stream_locked = find_stream_locked,
 };
 
 #define GRAPH_CALL(name, parameters, arguments) \
@@ -69,5 +80,6 @@ const struct graph_backend graph_backend = {
     {                                           \
         return graph_##name arguments;          \
     }
+#include "capture_calls.def"
 #include "graph_calls.def"
 #undef GRAPH_CALL

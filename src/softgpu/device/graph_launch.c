@@ -188,7 +188,10 @@ CUresult soft_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
         return result;
     struct graph_exec *exec = graph_exec_get(hGraph);
 
-    return exec ? launch_locked(exec, stream) : CUDA_ERROR_INVALID_VALUE;
+    if (!exec)
+        return CUDA_ERROR_INVALID_VALUE;
+    return capture_is_on(&stream->capture) ? capture_exec_locked(&stream->capture, exec)
+                                           : launch_locked(exec, stream);
 }
 
 /* There is no device memory to be filled. */

@@ -70,8 +70,12 @@ static CUresult submit(const struct host_function *what, const struct operation_
     struct operation *operation;
     struct stream *stream;
     SOFT_LOCKED;
-    CUresult result = stream_use_locked(what->handle, &stream);
+    CUresult result = stream_work_locked(what->handle, &stream);
 
+    if (!result && what->callback)
+        result = capture_refuse_locked(&stream->capture);
+    if (!result && capture_is_on(&stream->capture))
+        return capture_host_locked(&stream->capture, what->function, what->user);
     if (!result)
         result = create(what, type, &operation);
     if (result)

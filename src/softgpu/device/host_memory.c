@@ -20,8 +20,10 @@ CUresult soft_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     if (!pp || (Flags & ~KNOWN_ALLOC_FLAGS))
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
-    CUresult result = context_use_locked(&context);
+    CUresult result = capture_unsafe_locked();
 
+    if (!result)
+        result = context_use_locked(&context);
     if (!result)
         result = memory_allocate_locked(context, MEMORY_HOST, bytesize, &memory);
     if (result)

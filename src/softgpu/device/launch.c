@@ -225,15 +225,39 @@ static CUresult submit_locked(const struct launch_request *request, struct strea
     return CUDA_SUCCESS;
 }
 
+/* Of the attributes those that mean something here. */
+static CUresult capture_locked(const struct launch_request *request, struct stream *stream)
+{
+    const CUDA_KERNEL_NODE_PARAMS params = {
+        .func = (CUfunction)request->function,
+        .gridDimX = request->grid[0],
+        .gridDimY = request->grid[1],
+        .gridDimZ = request->grid[2],
+        .blockDimX = request->block[0],
+        .blockDimY = request->block[1],
+        .blockDimZ = request->block[2],
+        .sharedMemBytes = request->shared,
+        .kernelParams = request->params,
+        .extra = request->extra,
+    };
+    const CUlaunchAttribute attributes[] = {
+        {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
+         .value.priority = request->has_priority ? request->priority : stream->priority},
+        {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = request->cooperative},
+    };
+
+    return capture_kernel_locked(&stream->capture, &params, attributes, 2);
+}
+
 /* As on hardware a full queue makes the launcher wait, so nobody is far ahead of the device. */
 CUresult launch_stream_locked(CUstream handle, struct stream **ret_stream)
 {
     struct stream *stream;
-    CUresult result = stream_use_locked(handle, &stream);
+    CUresult result = stream_work_locked(handle, &stream);
 
     while (!result && stream->queued >= QUEUE_LIMIT) {
         operation_wait_finished_locked(stream->first);
-        result = stream_use_locked(handle, &stream);
+        result = stream_work_locked(handle, &stream);
     }
     if (!result)
         *ret_stream = stream;
@@ -246,6 +270,8 @@ static CUresult submit(const struct launch_request *request)
     SOFT_LOCKED;
     CUresult result = launch_stream_locked(request->stream, &stream);
 
+    if (!result && capture_is_on(&stream->capture))
+        return capture_locked(request, stream);
     return result ? result : submit_locked(request, stream);
 }
 

@@ -12,8 +12,10 @@ static CUresult allocate(enum memory_kind kind, uint64_t size, unsigned flags,
     struct context *context;
     struct memory *memory;
     SOFT_LOCKED;
-    CUresult result = context_use_locked(&context);
+    CUresult result = capture_unsafe_locked();
 
+    if (!result)
+        result = context_use_locked(&context);
     if (!result)
         result = memory_allocate_locked(context, kind, size, &memory);
     if (result)
@@ -44,7 +46,9 @@ static CUresult free_after_work(uint64_t address, enum memory_kind kind, enum me
     CUresult result;
     SOFT_LOCKED;
 
-    result = context_use_locked(&context);
+    result = capture_unsafe_locked();
+    if (!result)
+        result = context_use_locked(&context);
     if (result)
         return result;
     memory = memory_find_locked(address);

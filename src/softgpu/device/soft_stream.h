@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "capture.h"
 #include "exec.h"
 #include "schedule.h"
 #include "soft.h"
@@ -22,6 +23,7 @@ struct stream {
     struct operation *first;
     struct operation *last;
     unsigned queued; /* operations in it that have not finished */
+    struct capture_stream capture;
     struct list in_context;
 };
 
@@ -30,6 +32,7 @@ struct event {
     struct context *context;
     unsigned flags;
     struct operation *record; /* the last one, or NULL */
+    struct capture_event capture;
     struct list in_context;
 };
 
@@ -39,7 +42,10 @@ void stream_reap_locked(struct stream *stream);
 void stream_destroy_locked(struct stream *stream);
 void event_destroy_locked(struct event *event);
 
-/* The stream meant by a handle in the current context, which must be fit for work. */
+/* The stream meant by a handle in the current context, which must be fit for work. For work that
+ * can be captured: whoever asks for it looks at stream->capture. */
+CUresult stream_work_locked(CUstream handle, struct stream **ret_stream);
+/* The same for what cannot be captured: an error when the stream captures. */
 CUresult stream_use_locked(CUstream handle, struct stream **ret_stream);
 /* The same for calls that only ask: a failed context is no obstacle. */
 CUresult stream_find_locked(CUstream handle, struct stream **ret_stream);

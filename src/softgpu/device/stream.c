@@ -32,6 +32,8 @@ struct stream *stream_create_locked(struct context *context, unsigned flags, int
     stream->context = context;
     stream->flags = flags;
     stream->priority = priority;
+    stream->capture.context = (CUcontext)(uintptr_t)context->handle;
+    stream->capture.is_blocking = !(flags & CU_STREAM_NON_BLOCKING);
     list_append(&context->streams, &stream->in_context);
     return stream;
 }
@@ -46,6 +48,7 @@ void stream_reap_locked(struct stream *stream)
 
 void stream_destroy_locked(struct stream *stream)
 {
+    capture_stream_gone_locked(&stream->capture);
     if (!stream->destroyed)
         handles_remove(&soft_handles, SOFT_STREAM, stream->handle);
     stream->destroyed = true;
@@ -123,7 +126,7 @@ CUresult stream_find_locked(CUstream handle, struct stream **ret_stream)
     return CUDA_SUCCESS;
 }
 
-CUresult stream_use_locked(CUstream handle, struct stream **ret_stream)
+CUresult stream_work_locked(CUstream handle, struct stream **ret_stream)
 {
     struct stream *stream;
     CUresult result = stream_find_locked(handle, &stream);
@@ -132,8 +135,23 @@ CUresult stream_use_locked(CUstream handle, struct stream **ret_stream)
         return result;
     if (stream->context->error)
         return stream->context->error;
-    *ret_stream = stream;
-    return CUDA_SUCCESS;
+    if (stream->capture.is_legacy)
+        result = capture_legacy_locked(stream->capture.context);
+    if (!result)
+        *ret_stream = stream;
+    return result;
+}
+
+CUresult stream_use_locked(CUstream handle, struct stream **ret_stream)
+{
+    struct stream *stream;
+    CUresult result = stream_work_locked(handle, &stream);
+
+    if (!result)
+        result = capture_refuse_locked(&stream->capture);
+    if (!result)
+        *ret_stream = stream;
+    return result;
 }
 
 CUresult stream_synchronise_locked(struct stream *stream)

@@ -49,7 +49,7 @@ CUresult soft_cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr,
     if (!value || !is_stream_attribute(attr))
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
-    CUresult result = stream_use_locked(hStream, &stream);
+    CUresult result = stream_work_locked(hStream, &stream);
 
     if (!result && attr == CU_LAUNCH_ATTRIBUTE_PRIORITY)
         stream->priority = value->priority;
@@ -60,10 +60,10 @@ CUresult soft_cuStreamCopyAttributes(CUstream dst, CUstream src)
 {
     struct stream *to, *from;
     SOFT_LOCKED;
-    CUresult result = stream_use_locked(dst, &to);
+    CUresult result = stream_work_locked(dst, &to);
 
     if (!result)
-        result = stream_use_locked(src, &from);
+        result = stream_work_locked(src, &from);
     if (!result)
         to->priority = from->priority;
     return result;

@@ -260,6 +260,58 @@ static void shapes_are_told(void)
     MUST(cuGraphDestroy(graph));
 }
 
+static void launch_step(CUstream where, CUdeviceptr out, uint32_t factor, uint32_t value)
+{
+    uint32_t turns = SLOW;
+    void *params[] = {&out, &factor, &value, &turns};
+
+    launch_one(step, where, params);
+}
+
+/* Two streams: the second joins by an event, and is joined by one. */
+static void streams_are_captured(void)
+{
+    CUdeviceptr word = make_words(1, 1);
+    CUstreamCaptureStatus status;
+    CUgraph graph;
+    CUstream other;
+    CUevent event;
+
+    MUST(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    MUST(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    MUST(cuMemsetD32Async(word, 4, 1, stream));
+    MUST(cuEventRecord(event, stream));
+    MUST(cuStreamWaitEvent(other, event, 0));
+    launch_step(other, word, 10, 2);
+    MUST(cuStreamIsCapturing(other, &status));
+    IS_TRUE(status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(other, &graph));
+    MUST(cuEventRecord(event, other));
+    MUST(cuStreamWaitEvent(stream, event, 0));
+    launch_step(stream, word, 10, 3);
+    MUST(cuStreamEndCapture(stream, &graph));
+    IS_TRUE(word_at(word) == 1);
+    CUgraphExec exec = instantiate(graph);
+    launch(exec);
+    IS_TRUE(word_at(word) == 423);
+    end(exec, graph);
+    MUST(cuEventDestroy_v2(event));
+    MUST(cuStreamDestroy_v2(other));
+    MUST(cuMemFree_v2(word));
+}
+
+static void captures_go_wrong(void)
+{
+    CUgraph graph;
+
+    EXPECT(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(stream, &graph));
+    MUST(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(stream));
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(stream, &graph));
+    MUST(cuStreamSynchronize(stream));
+}
+
 int main(void)
 {
     check_open();
@@ -275,6 +327,8 @@ int main(void)
     RUN(nodes_of_an_exec_change);
     RUN(execs_learn_from_graphs);
     RUN(shapes_are_told);
+    RUN(streams_are_captured);
+    RUN(captures_go_wrong);
     MUST(cuStreamDestroy_v2(stream));
     return check_close();
 }

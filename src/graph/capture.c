@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captures. One has an origin, the stream in which it began and has to end, and the streams that
+ * joined by waiting for its events. What goes wrong makes it invalid; it stays so until its end is
+ * asked for, so that the program hears of it there.
+ */
+#include "capture_objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct list captures = {&captures, &captures};
+
+struct list *capture_all(void)
+{
+    return &captures;
+}
+
+void capture_tails_clear(struct capture_tails *tails)
+{
+    free(tails->nodes);
+    free(tails->data);
+    *tails = (struct capture_tails){0};
+}
+
+CUresult capture_tails_add(struct capture_tails *tails, CUgraphNode node)
+{
+    for (size_t i = 0; i < tails->count; i++) {
+        if (tails->nodes[i] == node)
+            return CUDA_SUCCESS;
+    }
+    CUgraphNode *nodes = realloc(tails->nodes, (tails->count + 1) * sizeof(*nodes));
+    if (!nodes)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    tails->nodes = nodes;
+    CUgraphEdgeData *data = realloc(tails->data, (tails->count + 1) * sizeof(*data));
+    if (!data)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    tails->data = data;
+    memset(&data[tails->count], 0, sizeof(*data));
+    nodes[tails->count++] = node;
+    return CUDA_SUCCESS;
+}
+
+CUresult capture_tails_join(struct capture_tails *tails, const struct capture_tails *more)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (size_t i = 0; !result && i < more->count; i++)
+        result = capture_tails_add(tails, more->nodes[i]);
+    return result;
+}
+
+void capture_join(struct capture *capture, struct capture_stream *stream)
+{
+    stream->capture = capture;
+    list_append(&capture->streams, &stream->in_capture);
+}
+
+static void leave(struct capture_stream *stream)
+{
+    list_remove(&stream->in_capture);
+    stream->capture = NULL;
+    capture_tails_clear(&stream->tails);
+}
+
+void capture_end(struct capture *capture)
+{
+    struct graph *graph = capture_graph(capture);
+
+    list_for_each_safe(struct capture_stream, stream, &capture->streams, in_capture) leave(stream);
+    if (graph)
+        graph->is_captured_into = false;
+    list_remove(&capture->in_all);
+    free(capture);
+}
+
+/* A graph that nobody has heard of goes with its capture. */
+void capture_abandon(struct capture *capture)
+{
+    struct graph *graph = capture->is_own_graph ? capture_graph(capture) : NULL;
+
+    capture_end(capture);
+    graph_free(graph);
+}
+
+static struct capture *find(uint64_t id)
+{
+    list_for_each(struct capture, capture, &captures, in_all)
+    {
+        if (capture->id == id)
+            return capture;
+    }
+    return NULL;
+}
+
+static CUresult invalidate(struct capture *capture, CUresult why)
+{
+    if (capture)
+        capture->is_invalid = true;
+    return why;
+}
+
+/* Takes the work in any case. */
+static CUresult append(struct capture_stream *stream, struct graph_work *work)
+{
+    struct graph *graph = capture_graph(stream->capture);
+    struct graph_node *node;
+    CUresult result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+
+    if (graph && !stream->capture->is_invalid)
+        result = graph_add(graph, true, work, &node);
+    if (result) {
+        graph_work_fini(work);
+        return result;
+    }
+    for (size_t i = 0; !result && i < stream->tails.count; i++) {
+        struct graph_node *tail = graph_node_get(stream->tails.nodes[i]);
+
+        if (tail && tail->graph == graph)
+            result = graph_connect(tail, node, NULL);
+    }
+    if (result) {
+        graph_remove(node);
+        return result;
+    }
+    capture_tails_clear(&stream->tails);
+    return capture_tails_add(&stream->tails, graph_node_handle(node));
+}
+
+CUresult capture_kernel_locked(struct capture_stream *stream, const CUDA_KERNEL_NODE_PARAMS *params,
+                               const CUlaunchAttribute *attributes, unsigned count)
+{
+    CUDA_KERNEL_NODE_PARAMS here = *params;
+    struct graph_work work;
+
+    if (!here.ctx)
+        here.ctx = stream->context;
+    CUresult result = graph_work_kernel(&here, &work);
+    if (result)
+        return result;
+    for (unsigned i = 0; i < count; i++) {
+        result = graph_kernel_set_attribute(&work.kernel, attributes[i].id, &attributes[i].value);
+        if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+            graph_work_fini(&work);
+            return result;
+        }
+    }
+    return append(stream, &work);
+}
+
+CUresult capture_copy_locked(struct capture_stream *stream, const CUDA_MEMCPY3D *copy)
+{
+    struct graph_work work;
+    CUresult result = graph_work_copy_box(copy, stream->context, &work);
+
+    return result ? result : append(stream, &work);
+}
+
+CUresult capture_fill_locked(struct capture_stream *stream, const CUDA_MEMSET_NODE_PARAMS *fill)
+{
+    struct graph_work work;
+    CUresult result = graph_work_fill(fill, stream->context, &work);
+
+    return result ? result : append(stream, &work);
+}
+
+CUresult capture_host_locked(struct capture_stream *stream, CUhostFn function, void *user)
+{
+    const CUDA_HOST_NODE_PARAMS host = {.fn = function, .userData = user};
+    struct graph_work work;
+    CUresult result = graph_work_host(&host, &work);
+
+    return result ? result : append(stream, &work);
+}
+
+CUresult capture_exec_locked(struct capture_stream *stream, const struct graph_exec *exec)
+{
+    struct graph_work work;
+    CUresult result = graph_work_child(exec->graph, &work);
+
+    return result ? result : append(stream, &work);
+}
+
+static CUresult append_event(struct capture_stream *stream, CUgraphNodeType type, CUevent event)
+{
+    struct graph_work work;
+    CUresult result = graph_work_event(type, event, &work);
+
+    return result ? result : append(stream, &work);
+}
+
+CUresult capture_record_locked(struct capture_stream *stream, struct capture_event *event,
+                               CUevent handle, unsigned flags)
+{
+    if (stream->capture->is_invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (flags & CU_EVENT_RECORD_EXTERNAL)
+        return append_event(stream, CU_GRAPH_NODE_TYPE_EVENT_RECORD, handle);
+    capture_event_forget_locked(event);
+    CUresult result = capture_tails_join(&event->tails, &stream->tails);
+    if (result)
+        capture_event_forget_locked(event);
+    else
+        event->capture = stream->capture->id;
+    return result;
+}
+
+void capture_event_forget_locked(struct capture_event *event)
+{
+    capture_tails_clear(&event->tails);
+    event->capture = 0;
+}
+
+/* For a stream that captures already. */
+static CUresult wait_inside(struct capture_stream *stream, const struct capture_event *event,
+                            bool is_recorded)
+{
+    struct capture *other = event->capture ? find(event->capture) : NULL;
+
+    if (!event->capture && !is_recorded)
+        return CUDA_SUCCESS;
+    if (!other)
+        return invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    if (other == stream->capture)
+        return capture_tails_join(&stream->tails, &event->tails);
+    invalidate(other, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+    return invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+}
+
+/* A stream that waits for a captured event is captured from now on. */
+static CUresult wait_outside(struct capture_stream *stream, const struct capture_event *event)
+{
+    struct capture *capture = find(event->capture);
+
+    if (!capture)
+        return CUDA_ERROR_CAPTURED_EVENT;
+    if (capture->is_invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (stream->is_legacy)
+        return invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    CUresult result = capture_tails_join(&stream->tails, &event->tails);
+    if (result)
+        capture_tails_clear(&stream->tails);
+    else
+        capture_join(capture, stream);
+    return result;
+}
+
+CUresult capture_wait_locked(struct capture_stream *stream, struct capture_event *event,
+                             CUevent handle, unsigned flags, bool is_recorded)
+{
+    if (!stream->capture)
+        return event->capture ? wait_outside(stream, event) : CUDA_SUCCESS;
+    if (stream->capture->is_invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (flags & CU_EVENT_WAIT_EXTERNAL)
+        return append_event(stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT, handle);
+    return wait_inside(stream, event, is_recorded);
+}
+
+CUresult capture_refuse_event_locked(struct capture_event *event)
+{
+    if (!event->capture)
+        return CUDA_SUCCESS;
+    return invalidate(find(event->capture), CUDA_ERROR_CAPTURED_EVENT);
+}
+
+CUresult capture_refuse_locked(struct capture_stream *stream)
+{
+    if (!stream->capture)
+        return CUDA_SUCCESS;
+    if (stream->capture->is_invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    return invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+}
+
+struct capture *capture_blocking(CUcontext context)
+{
+    list_for_each(struct capture, capture, &captures, in_all)
+    {
+        list_for_each(struct capture_stream, stream, &capture->streams, in_capture)
+        {
+            if (stream->is_blocking && stream->context == context)
+                return capture;
+        }
+    }
+    return NULL;
+}
+
+CUresult capture_legacy_locked(CUcontext context)
+{
+    struct capture *capture = capture_blocking(context);
+
+    return capture ? invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) : CUDA_SUCCESS;
+}
+
+/* As this thread's mode and the capture's have it. */
+static bool forbids_unsafe_calls(const struct capture *capture)
+{
+    CUstreamCaptureMode mode = *capture_thread_mode();
+
+    if (mode == CU_STREAM_CAPTURE_MODE_RELAXED || capture->is_invalid)
+        return false;
+    if (capture->thread == capture_thread_mode())
+        return capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+    return mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+}
+
+CUresult capture_unsafe_locked(void)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    list_for_each(struct capture, capture, &captures, in_all)
+    {
+        if (forbids_unsafe_calls(capture))
+            result = invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    return result;
+}
+
+void capture_stream_gone_locked(struct capture_stream *stream)
+{
+    struct capture *capture = stream->capture;
+
+    if (!capture)
+        return;
+    invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    if (capture->origin == stream)
+        capture_abandon(capture);
+    else
+        leave(stream);
+}
