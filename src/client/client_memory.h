@@ -39,6 +39,7 @@ void memory_free_all(struct context *context);
 void memory_reclaim(struct device *device, bool wait);
 
 /* An allocation on the calling thread's device; the caller has checked the size. */
+CUresult memory_take_like(struct heap *heap, const struct allocation *like, uint64_t *ret_address);
 CUresult memory_take(struct heap *heap, struct context *context, uint64_t size, unsigned flags,
                      bool managed, uint64_t *ret_address);
 

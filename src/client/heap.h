@@ -24,7 +24,7 @@ struct allocation {
     struct context *context;
     unsigned flags; /* of host memory: CU_MEMHOSTALLOC_... */
     bool managed;
-    bool pooled; /* by cuMemAllocAsync */
+    uint64_t pool; /* handle of the pool it is from, or 0 */
 };
 
 /* How a heap gets its granules. `create` waits for the server and is called without the lock. */

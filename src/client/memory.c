@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "client_memory.h"
+#include "client_pool.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "client_vmm.h"
@@ -79,19 +80,15 @@ void memory_remove_global(uint64_t address)
     pthread_mutex_unlock(&client->lock);
 }
 
-CUresult memory_take(struct heap *heap, struct context *context, uint64_t size, unsigned flags,
-                     bool managed, uint64_t *ret_address)
+CUresult memory_take_like(struct heap *heap, const struct allocation *like, uint64_t *ret_address)
 {
-    struct allocation *allocation = calloc(1, sizeof(*allocation));
+    struct allocation *allocation = malloc(sizeof(*allocation));
     CUresult result;
 
     if (!allocation)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    allocation->size = size;
+    *allocation = *like;
     allocation->id = client_next_id();
-    allocation->context = context;
-    allocation->flags = flags;
-    allocation->managed = managed;
     result = heap_take(heap, allocation);
     if (result != CUDA_SUCCESS) {
         free(allocation);
@@ -99,6 +96,15 @@ CUresult memory_take(struct heap *heap, struct context *context, uint64_t size, 
     }
     *ret_address = allocation->address;
     return CUDA_SUCCESS;
+}
+
+CUresult memory_take(struct heap *heap, struct context *context, uint64_t size, unsigned flags,
+                     bool managed, uint64_t *ret_address)
+{
+    const struct allocation like = {
+        .size = size, .context = context, .flags = flags, .managed = managed};
+
+    return memory_take_like(heap, &like, ret_address);
 }
 
 CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
@@ -171,7 +177,7 @@ CUresult client_cuMemFree_v2(CUdeviceptr dptr)
         stream_drain_device(heap == &client->host_heap ? context->device : memory_device_of(dptr));
     if (result != CUDA_SUCCESS)
         return result;
-    free(heap_give(heap, dptr));
+    pool_end(heap_give(heap, dptr));
     return client_sync_error();
 }
 
@@ -218,7 +224,7 @@ static void free_all_in(struct heap *heap, struct context *context)
     struct allocation allocation;
 
     while (heap_next(heap, context, 0, &allocation))
-        free(heap_give(heap, allocation.address));
+        pool_end(heap_give(heap, allocation.address));
 }
 
 void memory_free_all(struct context *context)

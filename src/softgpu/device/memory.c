@@ -129,6 +129,8 @@ void memory_free_locked(struct memory *memory)
     memory_set_access_locked(memory, 0);
     ranges_remove(&all_memory, memory->address, NULL);
     list_remove(&memory->in_context);
+    if (memory->pool)
+        pool_refund_locked(memory);
     if (memory->charged)
         device_refund_locked(memory->device, memory->charged);
     if (owns_pages(memory))

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stream-ordered memory. Each device has one pool, which keeps nothing: memory is new when it is
- * allocated and gone when the stream has come to its free.
+ * Stream-ordered memory. A pool counts and keeps nothing: memory is new when it is allocated
+ * and gone when the stream has come to its free.
  */
+#include <stdlib.h>
+
 #include "soft_context.h"
 #include "soft_memory.h"
 #include "soft_stream.h"
@@ -12,7 +14,7 @@ struct pool {
     struct device *device;
     uint64_t release_threshold;
     int reuse[3];
-    uint64_t used, used_high;
+    uint64_t used, used_high, most; /* most: 0 = no bound of its own */
 };
 
 struct pool_free {
@@ -20,19 +22,38 @@ struct pool_free {
     uint64_t address;
 };
 
-static struct pool pools[SOFT_MAX_DEVICES];
+static struct pool defaults[SOFT_MAX_DEVICES];
+static uint64_t current[SOFT_MAX_DEVICES]; /* 0 = the default one */
+
+static void pool_open(struct pool *pool, struct device *device)
+{
+    *pool = (struct pool){.device = device, .reuse = {1, 1, 1}};
+    pool->handle = soft_add(SOFT_POOL, pool);
+}
 
 static struct pool *pool_of_locked(struct device *device)
 {
-    struct pool *pool = &pools[device->ordinal];
+    struct pool *pool = &defaults[device->ordinal];
 
-    if (!pool->handle) {
-        pool->device = device;
-        pool->handle = soft_add(SOFT_POOL, pool);
-        for (int i = 0; i < 3; i++)
-            pool->reuse[i] = 1;
-    }
+    if (!pool->handle)
+        pool_open(pool, device);
     return pool;
+}
+
+static struct pool *current_pool_locked(struct device *device)
+{
+    struct pool *pool = soft_get(SOFT_POOL, (void *)current[device->ordinal]);
+
+    return pool ? pool : pool_of_locked(device);
+}
+
+/* The pool may be gone already. */
+void pool_refund_locked(const struct memory *memory)
+{
+    struct pool *pool = soft_get(SOFT_POOL, (void *)memory->pool);
+
+    if (pool)
+        pool->used -= memory->charged;
 }
 
 static void count_use(struct pool *pool, uint64_t size)
@@ -42,10 +63,36 @@ static void count_use(struct pool *pool, uint64_t size)
         pool->used_high = pool->used;
 }
 
-CUresult soft_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+static bool has_room(const struct pool *pool, uint64_t size)
+{
+    return !pool->most || (size <= pool->most && pool->used <= pool->most - size);
+}
+
+static CUresult allocate_locked(struct pool *pool, struct stream *stream, size_t bytesize,
+                                struct memory **ret_memory)
+{
+    struct context *context = stream->context;
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (has_room(pool, bytesize))
+        result = memory_allocate_locked(context, MEMORY_DEVICE, bytesize, ret_memory);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY)
+        return result;
+    /* Frees that are still queued may make room. */
+    result = context_synchronise_locked(context);
+    if (result)
+        return result;
+    if (!has_room(pool, bytesize))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return memory_allocate_locked(context, MEMORY_DEVICE, bytesize, ret_memory);
+}
+
+CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+                                      CUstream hStream)
 {
     struct stream *stream;
     struct memory *memory;
+    struct pool *found;
 
     if (!dptr)
         return CUDA_ERROR_INVALID_VALUE;
@@ -54,33 +101,45 @@ CUresult soft_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStre
 
     if (result)
         return result;
-
-    struct context *context = stream->context;
-
-    result = memory_allocate_locked(context, MEMORY_DEVICE, bytesize, &memory);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        /* Frees that are still queued may make room. */
-        if ((result = context_synchronise_locked(context)))
-            return result;
-        result = memory_allocate_locked(context, MEMORY_DEVICE, bytesize, &memory);
-    }
+    found = soft_get(SOFT_POOL, pool);
+    if (!found)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (found->device != stream->context->device)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    result = allocate_locked(found, stream, bytesize, &memory);
     if (result)
         return result;
-    count_use(pool_of_locked(context->device), memory->charged);
+    memory->pool = found->handle;
+    count_use(found, memory->charged);
     *dptr = memory->address;
     return CUDA_SUCCESS;
+}
+
+static CUresult pool_of_stream(CUstream hStream, CUmemoryPool *ret_pool)
+{
+    struct stream *stream;
+    SOFT_LOCKED;
+    CUresult result = stream_use_locked(hStream, &stream);
+
+    if (!result)
+        *ret_pool = (CUmemoryPool)current_pool_locked(stream->context->device)->handle;
+    return result;
+}
+
+CUresult soft_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    CUmemoryPool pool;
+    CUresult result = pool_of_stream(hStream, &pool);
+
+    return result ? result : soft_cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
 }
 
 static bool pool_free_start_locked(struct operation *operation)
 {
     struct memory *memory = memory_find_locked(((struct pool_free *)operation)->address);
 
-    if (memory) {
-        struct pool *pool = pool_of_locked(memory->device);
-
-        pool->used -= memory->charged < pool->used ? memory->charged : pool->used;
+    if (memory)
         memory_free_locked(memory);
-    }
     return true;
 }
 
@@ -123,7 +182,55 @@ CUresult soft_cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
 
 CUresult soft_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 {
-    return soft_cuDeviceGetDefaultMemPool(pool, dev);
+    struct device *device = device_get(dev);
+
+    if (!pool)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    SOFT_LOCKED;
+    *pool = (CUmemoryPool)current_pool_locked(device)->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
+{
+    struct device *device;
+    struct pool *made;
+
+    if (!pool || !poolProps || poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE || poolProps->handleTypes)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    device = device_get(poolProps->location.id);
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    made = malloc(sizeof(*made));
+    if (!made)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    SOFT_LOCKED;
+    pool_open(made, device);
+    if (!made->handle) {
+        free(made);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->most = poolProps->maxSize;
+    *pool = (CUmemoryPool)made->handle;
+    return CUDA_SUCCESS;
+}
+
+/* A handle that is gone is nobody's current pool: then it is the default one. */
+CUresult soft_cuMemPoolDestroy(CUmemoryPool pool)
+{
+    struct pool *found;
+    SOFT_LOCKED;
+
+    found = soft_get(SOFT_POOL, pool);
+    if (!found || found == &defaults[found->device->ordinal])
+        return CUDA_ERROR_INVALID_VALUE;
+    handles_remove(&soft_handles, SOFT_POOL, found->handle);
+    free(found);
+    return CUDA_SUCCESS;
 }
 
 CUresult soft_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
@@ -135,7 +242,10 @@ CUresult soft_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
         return CUDA_ERROR_INVALID_DEVICE;
     SOFT_LOCKED;
     found = soft_get(SOFT_POOL, pool);
-    return found && found->device == device ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (!found || found->device != device)
+        return CUDA_ERROR_INVALID_VALUE;
+    current[device->ordinal] = found->handle;
+    return CUDA_SUCCESS;
 }
 
 CUresult soft_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)

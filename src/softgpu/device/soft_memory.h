@@ -30,6 +30,7 @@ struct memory {
     struct context *context; /* NULL for MEMORY_MAPPED, which belongs to none */
     struct device *device;
     struct allocation *allocation; /* of MEMORY_MAPPED */
+    uint64_t pool;           /* handle of the pool it is from, or 0 */
     struct list in_context;
 };
 
@@ -41,6 +42,8 @@ CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uin
                              uint64_t size, unsigned access, struct memory **ret_memory);
 /* Ends it at once: nothing that runs may still need it. */
 void memory_free_locked(struct memory *memory);
+/* The pool that it is from has it back. */
+void pool_refund_locked(const struct memory *memory);
 
 /* What contains the address, or NULL. */
 struct memory *memory_find_locked(uint64_t address);
