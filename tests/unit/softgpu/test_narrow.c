@@ -164,6 +164,43 @@ static void test_packing(void **state)
     assert_memory_equal(out, s16, sizeof(s16));
 }
 
+/* On a pair, an instruction does what it does on each half: out is where it does not. */
+static void check_pair(const char *opcode, const char *type, unsigned operands)
+{
+    uint32_t in[COUNT], out[COUNT];
+    char body[1024];
+    const char *three = operands == 3 ? ", %r4" : "", *low = operands == 3 ? ", %h1" : "",
+               *high = operands == 3 ? ", %h2" : "";
+    for (unsigned i = 0; i < COUNT; i++)
+        in[i] = (uint32_t)rand() << 16 ^ (uint32_t)rand();
+    snprintf(body, sizeof(body),
+             ".reg .b16 %%g<6>;\nld.global.u32 %%r4, [%%rd2];\nxor.b32 %%r6, %%r4, 0x83ff7a01;\n"
+             "%s.%sx2 %%r5, %%r4, %%r6%s;\nmov.b32 {%%h1, %%h2}, %%r4;\n"
+             "mov.b32 {%%g1, %%g2}, %%r6;\n%s.%s %%g3, %%h1, %%g1%s;\n%s.%s %%g4, %%h2, %%g2%s;\n"
+             "mov.b32 %%r7, {%%g3, %%g4};\nxor.b32 %%r7, %%r7, %%r5;\n"
+             "st.global.u32 [%%rd1], %%r7;\n",
+             opcode, type, three, opcode, type, low, opcode, type, high);
+    run(body, in, out);
+    for (unsigned i = 0; i < COUNT; i++) {
+        if (out[i])
+            fail_msg("%s.%sx2 of %x: %x differs", opcode, type, in[i], out[i]);
+    }
+}
+
+static void test_pairs(void **state)
+{
+    static const char *const types[2] = {"f16", "bf16"};
+    for (unsigned i = 0; i < 2; i++) {
+        check_pair("min.NaN", types[i], 2);
+        check_pair("max.NaN", types[i], 2);
+        check_pair("fma.rn.relu", types[i], 3);
+    }
+    check_pair("add.sat", "f16", 2);
+    check_pair("sub.sat", "f16", 2);
+    check_pair("mul.sat", "f16", 2);
+    check_pair("fma.rn.sat", "f16", 3);
+}
+
 /* All threads add to the first words of the output. */
 static void test_vector_atomics(void **state)
 {
@@ -183,10 +220,9 @@ static void test_vector_atomics(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_from_floats),
-        cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_packing),
-        cmocka_unit_test(test_vector_atomics),
+        cmocka_unit_test(test_from_floats), cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_packing),     cmocka_unit_test(test_vector_atomics),
+        cmocka_unit_test(test_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
