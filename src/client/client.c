@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "client_attach.h"
+#include "client_capture.h"
 #include "client_context.h"
 #include "client_entry.h"
 #include "client_export.h"
@@ -99,6 +100,7 @@ static CUresult furnish(void)
     copy_stream_init();
     copy_team_init();
     host_function_init();
+    capture_init();
     vmm_init();
     if (fence_init() < 0 || pool_init() < 0 || context_init_primaries() < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;

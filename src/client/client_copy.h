@@ -7,6 +7,8 @@
 #include "client_stream.h"
 #include "copy_plan.h"
 
+struct cuda_box;
+
 /* Where the program says that a side is; unified = the address tells. */
 enum side {
     SIDE_ANY,
@@ -20,6 +22,17 @@ enum side {
  */
 CUresult copy_box(const struct box *box, enum side dst_side, enum side src_side,
                   struct stream *stream, bool sync);
+
+/* What a description of CUDA's asks for. */
+CUresult copy_box_of(const struct cuda_box *from, struct box *ret_box, enum side *ret_dst_side,
+                     enum side *ret_src_side);
+
+/* Where the sides of a box are that is not empty; refuses what CUDA would. */
+CUresult copy_classify(const struct box *box, enum side dst_side, enum side src_side,
+                       enum place *ret_dst, enum place *ret_src);
+
+/* Between two places that the calling thread reaches. */
+void copy_rows(const struct box *box);
 
 /* One row. */
 CUresult copy_bytes(uint64_t dst, enum side dst_side, uint64_t src, enum side src_side,

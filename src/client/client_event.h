@@ -3,8 +3,14 @@
 #ifndef FUNNEL_CLIENT_EVENT_H
 #define FUNNEL_CLIENT_EVENT_H
 
-#include "client_context.h"
+#include "client_stream.h"
 
 void event_destroy_all(struct context *context);
+
+bool event_exists(CUevent handle);
+
+/* The calls of these names, for work that no longer has to ask whether it is captured. */
+CUresult event_record_on(CUevent handle, struct stream *stream);
+CUresult event_wait_on(CUevent handle, struct stream *stream);
 
 #endif

@@ -4,6 +4,7 @@
 #define FUNNEL_CLIENT_MEMORY_H
 
 #include "client_context.h"
+#include "cuda_graph.h"
 
 enum place {
     PLACE_PAGEABLE, /* the program's own memory: the GPU does not reach it */
@@ -31,6 +32,9 @@ extern const struct heap_source device_granules, host_granules;
 CUresult granule_receive(uint32_t kind, uint64_t value, int *ret_fd);
 
 /* NULL for addresses that are in no device's part of the window. */
+/* Could this be set? If it is not empty, `ret_place` says where it is. */
+CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS *fill, enum place *ret_place);
+
 struct device *memory_device_of(uint64_t address);
 
 void memory_free_all(struct context *context);

@@ -3,6 +3,7 @@
 #ifndef FUNNEL_CLIENT_STREAM_H
 #define FUNNEL_CLIENT_STREAM_H
 
+#include "capture.h"
 #include "client_context.h"
 #include "client_fence.h"
 
@@ -24,7 +25,8 @@ struct stream {
     uint32_t gate_seq;
     bool unfenced;         /* commands behind the last fence; under the channel lock */
     uint64_t work_covered; /* legacy: device->blocking_work at the last fence */
-    struct list link;      /* context->streams */
+    struct capture_stream capture; /* under client_graph_lock */
+    struct list link;              /* context->streams */
 };
 
 /* The stream that `handle` means to the calling thread in `context`. */

@@ -20,7 +20,6 @@ struct thread {
     uint32_t generation; /* the client that the rest belongs to */
     struct context_stack stack;
     CUstream default_stream; /* what stream 0 means: NULL = the legacy one */
-    CUstreamCaptureMode capture_mode;
     struct thread_stream *streams;
     unsigned stream_count;
 };

@@ -3,7 +3,7 @@
  * What kind of copy is it? Both sides are classified by address. Inside the window the GPU does it
  * alone; pageable memory takes the way of copy_pageable.c.
  */
-#include "client_copy.h"
+#include "client_capture.h"
 
 #include <string.h>
 
@@ -67,13 +67,8 @@ static CUresult send_box(const struct box *box, struct stream *stream)
     return result;
 }
 
-/* Between two places of the program's own memory: the stream first, then the thread. */
-static CUresult copy_on_host(const struct box *box, struct stream *stream)
+void copy_rows(const struct box *box)
 {
-    CUresult result = stream_synchronize(stream);
-
-    if (result != CUDA_SUCCESS)
-        return result;
     for (uint64_t z = 0; z < box->depth; z++)
         for (uint64_t y = 0; y < box->height; y++) {
             uint64_t dst = box->dst + (z * box->dst_height + y) * box->dst_pitch;
@@ -81,7 +76,16 @@ static CUresult copy_on_host(const struct box *box, struct stream *stream)
 
             memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, box->width);
         }
-    return CUDA_SUCCESS;
+}
+
+/* Between two places of the program's own memory: the stream first, then the thread. */
+static CUresult copy_on_host(const struct box *box, struct stream *stream)
+{
+    CUresult result = stream_synchronize(stream);
+
+    if (result == CUDA_SUCCESS)
+        copy_rows(box);
+    return result;
 }
 
 /* A stream that does not wait for this one may use the data right after the call returned. */
@@ -104,18 +108,27 @@ static CUresult copy_in_window(const struct box *box, enum place dst, enum place
     return stream_synchronize(stream);
 }
 
+CUresult copy_classify(const struct box *box, enum side dst_side, enum side src_side,
+                       enum place *ret_dst, enum place *ret_src)
+{
+    CUresult result =
+        classify(box->dst, extent(box->dst_pitch, box->dst_height, box), dst_side, ret_dst);
+
+    if (result == CUDA_SUCCESS)
+        result = classify(box->src, extent(box->src_pitch, box->src_height, box), src_side, ret_src);
+    return result;
+}
+
 CUresult copy_box(const struct box *box, enum side dst_side, enum side src_side,
                   struct stream *stream, bool sync)
 {
     enum place dst, src;
     CUresult result;
 
-    if (box->width == 0 || box->height == 0 || box->depth == 0)
+    if (box_is_empty(box))
         return CUDA_SUCCESS;
-    result = classify(box->dst, extent(box->dst_pitch, box->dst_height, box), dst_side, &dst);
-    if (result == CUDA_SUCCESS)
-        result = classify(box->src, extent(box->src_pitch, box->src_height, box), src_side, &src);
-    if (result != CUDA_SUCCESS)
+    result = copy_classify(box, dst_side, src_side, &dst, &src);
+    if (result != CUDA_SUCCESS || capture_takes_copy(stream, box, dst, src, sync, &result))
         return result;
     if (dst == PLACE_PAGEABLE && src != PLACE_DEVICE)
         return copy_on_host(box, stream);

@@ -31,6 +31,26 @@ struct walk {
     uint64_t x, y, z;
 };
 
+static inline bool box_is_empty(const struct box *box)
+{
+    return box->width == 0 || box->height == 0 || box->depth == 0;
+}
+
+/* One side lies somewhere else, and there without gaps. */
+static inline void box_set_src(struct box *box, uint64_t address)
+{
+    box->src = address;
+    box->src_pitch = box->width;
+    box->src_height = box->height;
+}
+
+static inline void box_set_dst(struct box *box, uint64_t address)
+{
+    box->dst = address;
+    box->dst_pitch = box->width;
+    box->dst_height = box->height;
+}
+
 /* Rows that follow each other on both sides are one. */
 struct box box_flatten(const struct box *box);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "client_capture.h"
 #include "client_print.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -23,12 +24,18 @@ struct event {
     bool recorded;
     struct fence fence;
     uint64_t stream;
+    struct capture_event capture; /* under client_graph_lock */
     struct list link;
 };
 
 static struct event *event_lookup(CUevent handle)
 {
     return handles_get(&client->handles, WIRE_EVENT, (uint64_t)handle);
+}
+
+bool event_exists(CUevent handle)
+{
+    return event_lookup(handle) != NULL;
 }
 
 static void send_create(const struct event *event)
@@ -97,6 +104,7 @@ static bool event_destroy(CUevent handle)
     pthread_mutex_unlock(&client->lock);
     if (!event)
         return false;
+    capture_forget_event(&event->capture);
     channel_lock(&client->channel);
     wire_cuEventDestroy_v2(&client->channel, &in);
     channel_unlock(&client->channel);
@@ -125,21 +133,11 @@ void event_destroy_all(struct context *context)
         event_destroy(handle);
 }
 
-CUresult client_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned flags)
+static CUresult record(struct event *event, struct stream *stream)
 {
-    struct wire_cuEventRecordWithFlags in = {.hEvent = (uint64_t)hEvent, .flags = flags};
-    struct event *event = event_lookup(hEvent);
-    struct stream *stream;
-    CUresult result = stream_enter(hStream, &stream);
+    struct wire_cuEventRecordWithFlags in = {.hEvent = event->handle, .hStream = stream->handle};
+    CUresult result;
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (!event || event->context->device != stream->device)
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (flags != CU_EVENT_RECORD_DEFAULT)
-        return flags == CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE
-                                                 : CUDA_ERROR_INVALID_VALUE;
-    in.hStream = stream->handle;
     in.seq = stream_begin_fenced(stream);
     event->fence = stream_fence_at(stream, in.seq);
     event->stream = stream->handle;
@@ -149,12 +147,37 @@ CUresult client_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigne
     return result;
 }
 
+CUresult event_record_on(CUevent handle, struct stream *stream)
+{
+    struct event *event = event_lookup(handle);
+
+    return event ? record(event, stream) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* An external record is a node of a graph, where one is being captured. */
+CUresult client_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned flags)
+{
+    struct event *event = event_lookup(hEvent);
+    struct stream *stream;
+    CUresult result = stream_enter(hStream, &stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!event || event->context->device != stream->device)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (capture_takes_record(stream, &event->capture, hEvent, flags, &result))
+        return result;
+    return flags == CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE : record(event, stream);
+}
+
 CUresult client_cuEventRecord(CUevent hEvent, CUstream hStream)
 {
     return client_cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
 }
 
-struct record {
+struct last_record {
     bool pending;
     struct fence fence;
     uint64_t stream;
@@ -163,7 +186,7 @@ struct record {
 };
 
 /* The last record, as it is now; a later one does not matter to those who wait already. */
-static CUresult last_record(CUevent handle, struct record *ret_record)
+static CUresult find_record(CUevent handle, struct last_record *ret_record)
 {
     struct event *event = event_lookup(handle);
     CUresult result = client_error();
@@ -173,7 +196,7 @@ static CUresult last_record(CUevent handle, struct record *ret_record)
     if (result != CUDA_SUCCESS)
         return result;
     channel_lock(&client->channel);
-    *ret_record = (struct record){
+    *ret_record = (struct last_record){
         .pending = event->recorded && !fence_passed(event->fence),
         .fence = event->fence,
         .stream = event->stream,
@@ -185,10 +208,19 @@ static CUresult last_record(CUevent handle, struct record *ret_record)
     return CUDA_SUCCESS;
 }
 
+/* The same for the program, which may not ask about a record that was captured. */
+static CUresult ask_record(CUevent handle, struct last_record *ret_record)
+{
+    struct event *event = event_lookup(handle);
+    CUresult result = event ? capture_check_event(&event->capture) : CUDA_ERROR_INVALID_HANDLE;
+
+    return result != CUDA_SUCCESS ? result : find_record(handle, ret_record);
+}
+
 CUresult client_cuEventQuery(CUevent hEvent)
 {
-    struct record record;
-    CUresult result = last_record(hEvent, &record);
+    struct last_record record;
+    CUresult result = ask_record(hEvent, &record);
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -198,8 +230,8 @@ CUresult client_cuEventQuery(CUevent hEvent)
 /* The stream may be gone by now; then nobody can wake us and we poll. */
 CUresult client_cuEventSynchronize(CUevent hEvent)
 {
-    struct record record;
-    CUresult result = last_record(hEvent, &record);
+    struct last_record record;
+    CUresult result = ask_record(hEvent, &record);
     bool sleep;
 
     if (result != CUDA_SUCCESS)
@@ -215,31 +247,45 @@ CUresult client_cuEventSynchronize(CUevent hEvent)
     return result != CUDA_SUCCESS ? result : client_sync_error();
 }
 
-CUresult client_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned Flags)
+CUresult event_wait_on(CUevent handle, struct stream *stream)
 {
-    struct wire_cuStreamWaitEvent in = {.hEvent = (uint64_t)hEvent};
-    struct record record;
-    struct stream *stream;
-    CUresult result = stream_enter(hStream, &stream);
+    struct wire_cuStreamWaitEvent in = {.hEvent = (uint64_t)handle, .hStream = stream->handle};
+    struct last_record record;
+    CUresult result = find_record(handle, &record);
 
-    if (Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS)
-        result = last_record(hEvent, &record);
     if (result != CUDA_SUCCESS || !record.pending)
         return result;
-    in.hStream = stream->handle;
     stream_begin(stream);
     result = wire_cuStreamWaitEvent(&client->channel, &in);
     stream_end();
     return result;
 }
 
+CUresult client_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned Flags)
+{
+    struct event *event = event_lookup(hEvent);
+    struct stream *stream;
+    CUresult result = stream_enter(hStream, &stream);
+
+    if (Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (capture_takes_wait(stream, &event->capture, hEvent, Flags, event->recorded, &result))
+        return result;
+    return event_wait_on(hEvent, stream);
+}
+
 static CUresult timed_event(CUevent handle, struct event **ret_event)
 {
     struct event *event = event_lookup(handle);
+    CUresult result = event ? capture_check_event(&event->capture) : CUDA_ERROR_INVALID_HANDLE;
 
-    if (!event || !event->recorded || event->flags & CU_EVENT_DISABLE_TIMING)
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!event->recorded || event->flags & CU_EVENT_DISABLE_TIMING)
         return CUDA_ERROR_INVALID_HANDLE;
     *ret_event = event;
     return fence_passed(event->fence) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "cleanup.h"
+#include "client_capture.h"
 #include "client_print.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -140,15 +141,11 @@ static CUresult send_job(struct job *job, struct stream *stream)
     return result;
 }
 
-static CUresult queue(CUstream handle, struct job what)
+static CUresult queue(struct stream *stream, struct job what)
 {
-    struct stream *stream;
     struct job *job;
     bool started;
-    CUresult result = stream_enter(handle, &stream);
 
-    if (result != CUDA_SUCCESS)
-        return result;
     pthread_mutex_lock(&runner.lock);
     started = start_thread_locked();
     pthread_mutex_unlock(&runner.lock);
@@ -158,20 +155,38 @@ static CUresult queue(CUstream handle, struct job what)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *job = what;
-    job->stream = handle;
     return send_job(job, stream);
+}
+
+CUresult host_function_queue(struct stream *stream, CUhostFn function, void *user)
+{
+    return queue(stream, (struct job){.function = function, .user = user});
 }
 
 CUresult client_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
-    return fn ? queue(hStream, (struct job){.function = fn, .user = userData})
-              : CUDA_ERROR_INVALID_VALUE;
+    struct stream *stream;
+    CUresult result = stream_enter(hStream, &stream);
+
+    if (!fn)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS || capture_takes_host(stream, fn, userData, &result))
+        return result;
+    return host_function_queue(stream, fn, userData);
 }
 
+/* It hears of errors, which a node of a graph does not: so it is not captured. */
 CUresult client_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
                                     unsigned flags)
 {
-    return callback && flags == 0
-               ? queue(hStream, (struct job){.callback = callback, .user = userData})
-               : CUDA_ERROR_INVALID_VALUE;
+    struct stream *stream;
+    CUresult result = stream_enter(hStream, &stream);
+
+    if (!callback || flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = capture_check_stream(stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return queue(stream, (struct job){.callback = callback, .stream = hStream, .user = userData});
 }

@@ -3,9 +3,12 @@
 #ifndef FUNNEL_HOST_FUNCTION_H
 #define FUNNEL_HOST_FUNCTION_H
 
-#include <stdint.h>
+#include "client_stream.h"
 
 /* Called once while attaching. */
 void host_function_init(void);
+
+/* Has a function called between what is on the stream and what comes. */
+CUresult host_function_queue(struct stream *stream, CUhostFn function, void *user);
 
 #endif

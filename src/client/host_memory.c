@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "client_capture.h"
 #include "client_memory.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -18,6 +19,8 @@ CUresult client_cuMemHostAlloc(void **pp, size_t bytesize, unsigned Flags)
     uint64_t address;
     CUresult result = context_enter(&context);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
     if (!pp || bytesize == 0 || Flags & ~(unsigned)HOST_FLAGS)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
@@ -46,6 +49,8 @@ CUresult client_cuMemFreeHost(void *p)
     struct context *context;
     CUresult result = context_enter(&context);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
     if (result != CUDA_SUCCESS)
         return result;
     if (!p)
@@ -98,6 +103,8 @@ CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned f
     uint64_t address;
     CUresult result = context_enter(&context);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
     if (!dptr || bytesize == 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)

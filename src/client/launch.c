@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "client_capture.h"
 #include "client_module.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -183,6 +184,8 @@ static CUresult launch(const CUlaunchConfig *config, CUfunction f, void **values
         return result;
     if (stream->device != function->module->context->device)
         return CUDA_ERROR_INVALID_HANDLE;
+    if (capture_takes_kernel(stream, config, f, values, extra, &result))
+        return result;
     if (extra && !values) {
         struct params params;
 

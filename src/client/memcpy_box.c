@@ -29,19 +29,30 @@ static CUresult place_side(const struct cuda_box_side *side, uint64_t width, uin
     return CUDA_SUCCESS;
 }
 
-static CUresult copy(const struct cuda_box *from, CUstream handle, bool sync)
+CUresult copy_box_of(const struct cuda_box *from, struct box *ret_box, enum side *ret_dst_side,
+                     enum side *ret_src_side)
 {
     struct box box = {.width = from->width, .height = from->height, .depth = from->depth};
+    CUresult result = place_side(&from->dst, box.width, box.height, &box.dst, &box.dst_pitch,
+                                 &box.dst_height, ret_dst_side);
+
+    if (result == CUDA_SUCCESS)
+        result = place_side(&from->src, box.width, box.height, &box.src, &box.src_pitch,
+                            &box.src_height, ret_src_side);
+    if (result == CUDA_SUCCESS)
+        *ret_box = box;
+    return result;
+}
+
+static CUresult copy(const struct cuda_box *from, CUstream handle, bool sync)
+{
     enum side dst_side, src_side;
     struct stream *stream;
+    struct box box;
     CUresult result = stream_enter(handle, &stream);
 
     if (result == CUDA_SUCCESS)
-        result = place_side(&from->dst, box.width, box.height, &box.dst, &box.dst_pitch,
-                            &box.dst_height, &dst_side);
-    if (result == CUDA_SUCCESS)
-        result = place_side(&from->src, box.width, box.height, &box.src, &box.src_pitch,
-                            &box.src_height, &src_side);
+        result = copy_box_of(from, &box, &dst_side, &src_side);
     if (result != CUDA_SUCCESS)
         return result;
     return copy_box(&box, dst_side, src_side, stream, sync);

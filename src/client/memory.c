@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "client_capture.h"
 #include "client_memory.h"
 #include "client_pool.h"
 #include "client_prototypes.h"
@@ -113,6 +114,8 @@ CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     uint64_t address;
     CUresult result = context_enter(&context);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
     if (!dptr || bytesize == 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
@@ -168,6 +171,8 @@ CUresult client_cuMemFree_v2(CUdeviceptr dptr)
     struct heap *heap;
     CUresult result = context_enter(&context);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
     if (result != CUDA_SUCCESS || dptr == 0)
         return result;
     heap = heap_of_device_pointer(dptr);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "client_capture.h"
 #include "client_memory.h"
 #include "client_pool.h"
 #include "client_prototypes.h"
@@ -206,6 +207,8 @@ static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t pool, CUst
         return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = stream_resolve(context, hStream, &stream);
+    if (result == CUDA_SUCCESS)
+        result = capture_check_stream(stream);
     if (result != CUDA_SUCCESS)
         return result;
     if (!pool)
@@ -269,6 +272,8 @@ CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     enum place place;
     CUresult result = stream_enter(hStream, &stream);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_stream(stream);
     if (result != CUDA_SUCCESS || dptr == 0)
         return result;
     if (!memory_find(dptr, &allocation, &place) || place != PLACE_DEVICE ||

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "client_capture.h"
 #include "client_print.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -46,6 +47,9 @@ static struct stream *stream_create(struct context *context, enum stream_kind ki
     stream->kind = kind;
     stream->flags = kind == STREAM_NONBLOCKING ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
     stream->priority = priority;
+    stream->capture.is_legacy = kind == STREAM_LEGACY;
+    stream->capture.is_blocking = kind == STREAM_BLOCKING;
+    stream->capture.context = context->handle;
     stream->id = client_next_id();
     stream->word = fence_word_take(context->device->ordinal);
     list_init(&stream->link);
@@ -351,6 +355,7 @@ static void send_destroy(struct stream *stream)
 
 static void stream_destroy(struct stream *stream)
 {
+    capture_forget_stream(stream);
     send_destroy(stream);
     fence_word_give(stream->word);
     free(stream);
@@ -402,6 +407,8 @@ CUresult client_cuStreamSynchronize(CUstream hStream)
     struct stream *stream;
     CUresult result = stream_enter(hStream, &stream);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_stream(stream);
     return result != CUDA_SUCCESS ? result : stream_synchronize(stream);
 }
 
@@ -411,6 +418,8 @@ CUresult client_cuStreamQuery(CUstream hStream)
     struct stream *stream;
     CUresult result = stream_enter(hStream, &stream);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_stream(stream);
     if (result == CUDA_SUCCESS)
         result = stream_fence(stream, &fence);
     if (result != CUDA_SUCCESS)
@@ -424,6 +433,8 @@ CUresult client_cuCtxSynchronize(void)
     struct context *context;
     CUresult result = context_enter(&context);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
     return result != CUDA_SUCCESS ? result : stream_synchronize_context(context);
 }
 
@@ -434,5 +445,7 @@ CUresult client_cuCtxSynchronize_v2(CUcontext ctx)
 
     if (result == CUDA_SUCCESS)
         result = context_resolve(ctx, &context);
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
     return result != CUDA_SUCCESS ? result : stream_synchronize_context(context);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions about streams, stream attributes, and what Funnel has to say about capturing. */
+/* Questions about streams, stream attributes, and words that streams write or wait for. */
 #include <string.h>
 
+#include "client_capture.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
-#include "client_thread.h"
 #include "wire_calls.h"
 
 CUresult client_cuStreamGetFlags(CUstream hStream, unsigned *flags)
@@ -119,58 +119,6 @@ CUresult client_cuStreamCopyAttributes(CUstream dst, CUstream src)
     return result != CUDA_SUCCESS ? result : stream_enter(src, &stream);
 }
 
-/* ---- capturing: no stream ever is ---- */
-
-CUresult client_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-    struct stream *stream;
-    CUresult result;
-
-    if (!captureStatus)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = stream_enter(hStream, &stream);
-    if (result == CUDA_SUCCESS)
-        *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
-    return result;
-}
-
-CUresult client_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
-                                       cuuint64_t *id_out)
-{
-    return client_cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult client_cuStreamGetCaptureInfo_v2(CUstream hStream,
-                                          CUstreamCaptureStatus *captureStatus_out,
-                                          cuuint64_t *id_out, CUgraph *graph_out,
-                                          const CUgraphNode **dependencies_out,
-                                          size_t *numDependencies_out)
-{
-    return client_cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult client_cuStreamGetCaptureInfo_v3(CUstream hStream,
-                                          CUstreamCaptureStatus *captureStatus_out,
-                                          cuuint64_t *id_out, CUgraph *graph_out,
-                                          const CUgraphNode **dependencies_out,
-                                          const CUgraphEdgeData **edgeData_out,
-                                          size_t *numDependencies_out)
-{
-    return client_cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult client_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-    struct thread *thread = thread_self();
-    CUstreamCaptureMode before = thread->capture_mode;
-
-    if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-        return CUDA_ERROR_INVALID_VALUE;
-    thread->capture_mode = *mode;
-    *mode = before;
-    return CUDA_SUCCESS;
-}
-
 /* ---- words in memory that a stream writes or waits for ---- */
 
 /* Takes the stream's turn, if a value may be at that address; value_end() gives it back. */
@@ -179,6 +127,8 @@ static CUresult value_begin(CUstream handle, CUdeviceptr addr, size_t size, uint
     struct stream *stream;
     CUresult result = stream_enter(handle, &stream);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_stream(stream);
     if (result != CUDA_SUCCESS)
         return result;
     if (addr == 0 || addr % size != 0)

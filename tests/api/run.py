@@ -30,7 +30,7 @@ RUNTIME_FAULTS = ["fault"]
 # NVIDIA's driver may crash on handles that never were; Funnel must not.
 NOT_DIRECT_ON_CUDA = {"bad_handles"}
 # What Funnel does not carry yet: these show what a device does.
-NOT_THROUGH_FUNNEL = {"textures", "graphs"}
+NOT_THROUGH_FUNNEL = {"textures"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 # What a program needs of the GPU, where that is more than nvcc's default.
 ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80"}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launchable graphs on their way to the server: the pieces of each (graph_plan.h), and the steps
+ * that the client takes between them.
+ */
+#ifndef FUNNEL_CLIENT_GRAPH_H
+#define FUNNEL_CLIENT_GRAPH_H
+
+#include "client_copy.h"
+#include "client_fence.h"
+#include "client_memory.h"
+#include "client_module.h"
+#include "cuda_graph.h"
+#include "graph_model.h"
+#include "graph_plan.h"
+
+/* What is known of a node besides its place. */
+struct plan_state {
+    uint64_t staging; /* pinned memory beside its pageable memory, or 0 */
+    bool acts;        /* it does something in its piece */
+    bool disabled;    /* and the server knows that it shall not */
+};
+
+/* What the client keeps of an exec. Node i is exec->nodes[i]. */
+struct exec_plan {
+    struct device *device;
+    struct context *context;
+    struct plan_node *nodes;
+    struct plan_state *states; /* as many */
+    uint32_t node_count;
+    uint32_t phase_count;
+    uint64_t *pieces; /* of each phase: its handle, or 0 when nothing is there to be done */
+    uint32_t *steps;  /* nodes in the order of their steps */
+    uint32_t step_count;
+    CUevent behind; /* with steps: recorded behind the last launch */
+};
+
+/* ---- graph_backend.c ---- */
+
+/* The function of a kernel node, as it is called in the node's context. */
+CUresult graph_node_function(const struct graph_work *work, struct function **ret_function);
+
+/* A copy node as a box, and where its sides are. A box of no bytes is left alone. */
+CUresult graph_node_box(const struct graph_work *work, struct box *ret_box, enum place *ret_dst,
+                        enum place *ret_src);
+
+/* ---- graph_exec.c ---- */
+
+CUresult exec_plan_create(struct graph_exec *exec);
+void exec_plan_destroy(struct graph_exec *exec);
+
+/* A node does something else now, or takes part or not. */
+CUresult exec_plan_set(struct graph_exec *exec, struct graph_node *node);
+
+/* ---- graph_describe.c: for nodes that act ---- */
+
+/* Says to the server what node `index` is. */
+CUresult exec_describe_node(const struct graph_exec *exec, uint32_t index);
+
+/* ... and whether it takes part. */
+CUresult exec_describe_enabled(const struct graph_exec *exec, uint32_t index);
+
+/* Has all pieces made. */
+CUresult exec_describe(const struct graph_exec *exec, const struct plan_edge *edges,
+                       uint32_t edge_count);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pieces of graphs, told to the server node by node. Only the last command waits: it has the
+ * driver's graph made and brings back what was wrong.
+ */
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "client_graph.h"
+#include "wire_calls.h"
+
+#define EDGES_AT_ONCE 2048u
+
+/* ---- nodes ---- */
+
+static CUresult describe_kernel(const struct graph_work *work, uint64_t piece, uint32_t number)
+{
+    const struct graph_kernel *kernel = &work->kernel;
+    const CUlaunchAttributeValue *priority =
+        graph_kernel_attribute(kernel, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+    struct wire_fnGraphKernelNode in = {
+        .graph = piece,
+        .node = number,
+        .gridDimX = kernel->grid[0],
+        .gridDimY = kernel->grid[1],
+        .gridDimZ = kernel->grid[2],
+        .blockDimX = kernel->block[0],
+        .blockDimY = kernel->block[1],
+        .blockDimZ = kernel->block[2],
+        .sharedMemBytes = kernel->shared,
+        .priority = priority ? priority->priority : 0,
+        .attributes = kernel->attributes,
+        .attributes_size = kernel->attribute_count * (uint32_t)sizeof(*kernel->attributes),
+        .params = kernel->buffer,
+        .params_size = (uint32_t)kernel->buffer_size,
+    };
+    struct function *function;
+    CUresult result = graph_node_function(work, &function);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    in.f = function->handle;
+    channel_lock(&client->channel);
+    result = wire_fnGraphKernelNode(&client->channel, &in);
+    channel_unlock(&client->channel);
+    return result;
+}
+
+static CUresult describe_copy(const struct graph_work *work, const struct exec_plan *plan,
+                              uint32_t index)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    struct box box;
+    enum place dst, src;
+    CUresult result = graph_node_box(work, &box, &dst, &src);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (node->kind == PLAN_UP)
+        box_set_src(&box, plan->states[index].staging);
+    if (node->kind == PLAN_DOWN)
+        box_set_dst(&box, plan->states[index].staging);
+
+    const struct wire_fnGraphCopyNode in = {
+        .graph = plan->pieces[node->piece],
+        .node = node->number,
+        .dst = box.dst,
+        .src = box.src,
+        .dst_pitch = box.dst_pitch,
+        .dst_height = box.dst_height,
+        .src_pitch = box.src_pitch,
+        .src_height = box.src_height,
+        .width = box.width,
+        .height = box.height,
+        .depth = box.depth,
+    };
+    channel_lock(&client->channel);
+    result = wire_fnGraphCopyNode(&client->channel, &in);
+    channel_unlock(&client->channel);
+    return result;
+}
+
+static CUresult describe_memset(const struct graph_work *work, uint64_t piece, uint32_t number)
+{
+    const CUDA_MEMSET_NODE_PARAMS *fill = &work->fill;
+    const struct wire_fnGraphMemsetNode in = {
+        .graph = piece,
+        .node = number,
+        .dst = fill->dst,
+        .pitch = fill->pitch,
+        .value = fill->value,
+        .element_size = fill->elementSize,
+        .width = fill->width,
+        .height = fill->height,
+    };
+    CUresult result;
+
+    channel_lock(&client->channel);
+    result = wire_fnGraphMemsetNode(&client->channel, &in);
+    channel_unlock(&client->channel);
+    return result;
+}
+
+CUresult exec_describe_node(const struct graph_exec *exec, uint32_t index)
+{
+    const struct exec_plan *plan = exec->owner;
+    const struct plan_node *node = &plan->nodes[index];
+    const struct graph_work *work = &exec->nodes[index]->work;
+
+    switch (work->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return describe_kernel(work, plan->pieces[node->piece], node->number);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return describe_copy(work, plan, index);
+    default:
+        return describe_memset(work, plan->pieces[node->piece], node->number);
+    }
+}
+
+CUresult exec_describe_enabled(const struct graph_exec *exec, uint32_t index)
+{
+    const struct exec_plan *plan = exec->owner;
+    const struct wire_cuGraphNodeSetEnabled in = {
+        .graph = plan->pieces[plan->nodes[index].piece],
+        .node = plan->nodes[index].number,
+        .enabled = !exec->nodes[index]->disabled,
+    };
+    CUresult result;
+
+    channel_lock(&client->channel);
+    result = wire_cuGraphNodeSetEnabled(&client->channel, &in);
+    channel_unlock(&client->channel);
+    return result;
+}
+
+/* ---- whole pieces ---- */
+
+/* How many nodes there are in a piece, and how many of them do nothing. */
+struct census {
+    uint32_t nodes, empty;
+};
+
+static struct census count_piece(const struct exec_plan *plan, uint32_t piece)
+{
+    struct census census = {0};
+
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        if (!plan_in_piece(&plan->nodes[i]) || plan->nodes[i].piece != piece)
+            continue;
+        census.nodes++;
+        census.empty += !plan->states[i].acts;
+    }
+    return census;
+}
+
+static CUresult create_piece(struct exec_plan *plan, uint32_t piece, uint32_t nodes)
+{
+    struct wire_fnGraphCreate in = {.device = plan->device->index, .nodes = nodes};
+    CUresult result;
+
+    in.graph = plan->pieces[piece] = handles_add(&client->handles, WIRE_GRAPH, plan);
+    if (!in.graph)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    channel_lock(&client->channel);
+    result = wire_fnGraphCreate(&client->channel, &in);
+    channel_unlock(&client->channel);
+    return result;
+}
+
+static CUresult send_edges(uint64_t piece, const uint32_t (*pairs)[2], uint32_t count)
+{
+    const struct wire_fnGraphEdges in = {
+        .graph = piece, .edges = pairs, .edges_size = count * (uint32_t)sizeof(*pairs)};
+    CUresult result;
+
+    if (count == 0)
+        return CUDA_SUCCESS;
+    channel_lock(&client->channel);
+    result = wire_fnGraphEdges(&client->channel, &in);
+    channel_unlock(&client->channel);
+    return result;
+}
+
+static CUresult describe_edges(const struct exec_plan *plan, uint32_t piece,
+                               const struct plan_edge *edges, uint32_t count)
+{
+    uint32_t pairs[EDGES_AT_ONCE][2], gathered = 0;
+    CUresult result = CUDA_SUCCESS;
+
+    for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        const struct plan_node *from = &plan->nodes[edges[i].from], *to = &plan->nodes[edges[i].to];
+
+        if (to->piece != piece || !plan_edge_in_piece(plan->nodes, &edges[i]))
+            continue;
+        pairs[gathered][0] = from->number;
+        pairs[gathered][1] = to->number;
+        if (++gathered < EDGES_AT_ONCE)
+            continue;
+        result = send_edges(plan->pieces[piece], pairs, gathered);
+        gathered = 0;
+    }
+    return result != CUDA_SUCCESS ? result : send_edges(plan->pieces[piece], pairs, gathered);
+}
+
+static CUresult describe_nodes(const struct graph_exec *exec, uint32_t piece)
+{
+    const struct exec_plan *plan = exec->owner;
+    CUresult result = CUDA_SUCCESS;
+
+    for (uint32_t i = 0; i < plan->node_count && result == CUDA_SUCCESS; i++)
+        if (plan->states[i].acts && plan->nodes[i].piece == piece)
+            result = exec_describe_node(exec, i);
+    return result;
+}
+
+static CUresult instantiate_piece(const struct graph_exec *exec, uint32_t piece, uint32_t empty)
+{
+    const struct exec_plan *plan = exec->owner;
+    const struct wire_cuGraphInstantiateWithFlags in = {
+        .graph = plan->pieces[piece], .flags = (uint32_t)exec->flags, .empty = empty};
+    CUresult result = wire_cuGraphInstantiateWithFlags(&client->channel, &in);
+
+    for (uint32_t i = 0; i < plan->node_count && result == CUDA_SUCCESS; i++)
+        if (plan->states[i].disabled && plan->states[i].acts && plan->nodes[i].piece == piece)
+            result = exec_describe_enabled(exec, i);
+    return result;
+}
+
+static CUresult describe_piece(const struct graph_exec *exec, uint32_t piece,
+                               const struct plan_edge *edges, uint32_t edge_count)
+{
+    struct census census = count_piece(exec->owner, piece);
+    CUresult result;
+
+    if (census.nodes == census.empty)
+        return CUDA_SUCCESS;
+    result = create_piece(exec->owner, piece, census.nodes);
+    if (result == CUDA_SUCCESS)
+        result = describe_nodes(exec, piece);
+    if (result == CUDA_SUCCESS)
+        result = describe_edges(exec->owner, piece, edges, edge_count);
+    return result != CUDA_SUCCESS ? result : instantiate_piece(exec, piece, census.empty);
+}
+
+CUresult exec_describe(const struct graph_exec *exec, const struct plan_edge *edges,
+                       uint32_t edge_count)
+{
+    const struct exec_plan *plan = exec->owner;
+    CUresult result = CUDA_SUCCESS;
+
+    for (uint32_t piece = 0; piece < plan->phase_count && result == CUDA_SUCCESS; piece++)
+        result = describe_piece(exec, piece, edges, edge_count);
+    return result;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launching graphs. One without steps is one command. Where the program takes part, its steps stand
+ * between the pieces as they would between other commands of the stream, and a second launch waits
+ * for the first, wherever that was.
+ */
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "client_capture.h"
+#include "client_event.h"
+#include "client_graph.h"
+#include "client_prototypes.h"
+#include "host_function.h"
+#include "wire_calls.h"
+
+static CUresult send_piece(uint64_t piece, struct stream *stream)
+{
+    const struct wire_cuGraphLaunch in = {.graph = piece, .hStream = stream->handle};
+    CUresult result;
+
+    if (!piece)
+        return CUDA_SUCCESS;
+    stream_begin(stream);
+    result = wire_cuGraphLaunch(&client->channel, &in);
+    stream_end();
+    return result;
+}
+
+/* ---- steps ---- */
+
+static void copy_rows_once(void *box)
+{
+    copy_rows(box);
+    free(box);
+}
+
+static CUresult queue_copy(const struct graph_work *work, enum plan_kind kind, uint64_t staging,
+                           struct stream *stream)
+{
+    struct box *box = malloc(sizeof(*box));
+    enum place dst, src;
+    CUresult result = box ? graph_node_box(work, box, &dst, &src) : CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (result == CUDA_SUCCESS) {
+        if (kind == PLAN_UP)
+            box_set_dst(box, staging);
+        if (kind == PLAN_DOWN)
+            box_set_src(box, staging);
+        result = host_function_queue(stream, copy_rows_once, box);
+    }
+    if (result != CUDA_SUCCESS)
+        free(box);
+    return result;
+}
+
+static CUresult take_step(const struct graph_exec *exec, uint32_t index, struct stream *stream)
+{
+    const struct exec_plan *plan = exec->owner;
+    const struct graph_node *node = exec->nodes[index];
+    const struct graph_work *work = &node->work;
+
+    if (node->disabled)
+        return CUDA_SUCCESS;
+    switch (work->type) {
+    case CU_GRAPH_NODE_TYPE_HOST:
+        return host_function_queue(stream, work->host.fn, work->host.userData);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        return event_record_on(work->event, stream);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        return event_wait_on(work->event, stream);
+    default:
+        return queue_copy(work, plan->nodes[index].kind, plan->states[index].staging, stream);
+    }
+}
+
+static CUresult launch_in_phases(const struct graph_exec *exec, struct stream *stream)
+{
+    const struct exec_plan *plan = exec->owner;
+    uint32_t step = 0;
+    CUresult result = event_wait_on(plan->behind, stream);
+
+    for (uint32_t phase = 0; phase < plan->phase_count && result == CUDA_SUCCESS; phase++) {
+        result = send_piece(plan->pieces[phase], stream);
+        for (; step < plan->step_count && plan->nodes[plan->steps[step]].phase == phase; step++)
+            if (result == CUDA_SUCCESS)
+                result = take_step(exec, plan->steps[step], stream);
+    }
+    return result == CUDA_SUCCESS ? event_record_on(plan->behind, stream) : result;
+}
+
+static CUresult launch(const struct graph_exec *exec, struct stream *stream)
+{
+    const struct exec_plan *plan = exec->owner;
+
+    if (plan->step_count > 0)
+        return launch_in_phases(exec, stream);
+    return plan->phase_count > 0 ? send_piece(plan->pieces[0], stream) : CUDA_SUCCESS;
+}
+
+CUresult client_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
+{
+    struct stream *stream;
+    CUresult result = stream_enter(hStream, &stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock);
+    const struct graph_exec *exec = graph_exec_get(hGraphExec);
+
+    if (!exec)
+        return CUDA_ERROR_INVALID_VALUE;
+    return capture_takes_exec_locked(stream, exec, &result) ? result : launch(exec, stream);
+}
+
+/* ---- uploading ---- */
+
+static CUresult upload_piece(uint64_t piece, struct stream *stream)
+{
+    const struct wire_cuGraphUpload in = {.graph = piece, .hStream = stream->handle};
+    CUresult result;
+
+    if (!piece)
+        return CUDA_SUCCESS;
+    stream_begin(stream);
+    result = wire_cuGraphUpload(&client->channel, &in);
+    stream_end();
+    return result;
+}
+
+CUresult client_cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
+{
+    struct stream *stream;
+    CUresult result = stream_enter(hStream, &stream);
+
+    if (result == CUDA_SUCCESS)
+        result = capture_check_stream(stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock);
+    const struct graph_exec *exec = graph_exec_get(hGraph);
+
+    if (!exec)
+        return CUDA_ERROR_INVALID_VALUE;
+    const struct exec_plan *plan = exec->owner;
+    for (uint32_t phase = 0; phase < plan->phase_count && result == CUDA_SUCCESS; phase++)
+        result = upload_piece(plan->pieces[phase], stream);
+    return result;
+}

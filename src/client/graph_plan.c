@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything goes as early as what it depends on allows; see graph_plan.h. */
+#include "graph_plan.h"
+
+static bool ends_with_step(const struct plan_node *node)
+{
+    return node->kind == PLAN_STEP || node->kind == PLAN_DOWN;
+}
+
+static uint32_t later(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The first piece, and the first phase for a step, that come behind a node. */
+static uint32_t piece_behind(const struct plan_node *node)
+{
+    return ends_with_step(node) ? node->phase + 1 : node->piece;
+}
+
+static uint32_t phase_behind(const struct plan_node *node)
+{
+    return ends_with_step(node) ? node->phase : node->piece;
+}
+
+static void place(struct plan_node *node, uint32_t piece, uint32_t phase)
+{
+    node->piece = node->kind == PLAN_UP ? phase + 1 : piece;
+    node->phase = node->kind == PLAN_DOWN ? piece : phase;
+}
+
+/* Numbers in each piece follow the order of the nodes. */
+static void number_pieces(struct plan_node *nodes, uint32_t count, uint32_t phases)
+{
+    for (uint32_t piece = 0; piece < phases; piece++) {
+        uint32_t next = 0;
+
+        for (uint32_t i = 0; i < count; i++)
+            if (plan_in_piece(&nodes[i]) && nodes[i].piece == piece)
+                nodes[i].number = next++;
+    }
+}
+
+uint32_t plan_make(struct plan_node *nodes, uint32_t count, const struct plan_edge *edges,
+                   uint32_t edge_count)
+{
+    uint32_t phases = 0, edge = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t piece = 0, phase = 0;
+
+        for (; edge < edge_count && edges[edge].to == i; edge++) {
+            piece = later(piece, piece_behind(&nodes[edges[edge].from]));
+            phase = later(phase, phase_behind(&nodes[edges[edge].from]));
+        }
+        place(&nodes[i], piece, phase);
+        phases = later(phases, 1 + later(plan_in_piece(&nodes[i]) ? nodes[i].piece : 0,
+                                         plan_has_step(&nodes[i]) ? nodes[i].phase : 0));
+    }
+    number_pieces(nodes, count, phases);
+    return phases;
+}
+
+bool plan_edge_in_piece(const struct plan_node *nodes, const struct plan_edge *edge)
+{
+    const struct plan_node *from = &nodes[edge->from], *to = &nodes[edge->to];
+
+    return plan_in_piece(from) && plan_in_piece(to) && from->piece == to->piece;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the calls of the client to the model of captures (src/graph); see client_capture.h. */
+#include "client_capture.h"
+
+#include <string.h>
+
+#include "cleanup.h"
+#include "client_prototypes.h"
+
+#define CAPTURE_ATTRIBUTES_MAX 64u
+
+pthread_mutex_t client_graph_lock = PTHREAD_MUTEX_INITIALIZER;
+bool client_captured;
+
+void capture_init(void)
+{
+    pthread_mutex_init(&client_graph_lock, NULL);
+    client_captured = false;
+}
+
+#define GRAPHS_LOCKED _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock)
+
+/* True when the stream captures. When not, the legacy stream may still be in nobody's way. */
+static bool captures_locked(struct stream *stream, CUresult *ret_result)
+{
+    if (capture_is_on(&stream->capture))
+        return true;
+    *ret_result = stream->kind == STREAM_LEGACY ? capture_legacy_locked(stream->context->handle)
+                                                : CUDA_SUCCESS;
+    return false;
+}
+
+/* The kernel's own attributes, and the priority of the stream. */
+static unsigned gather_attributes(const struct stream *stream, const CUlaunchConfig *config,
+                                  CUlaunchAttribute *ret_attributes)
+{
+    unsigned count = 0;
+
+    if (stream->priority != 0)
+        ret_attributes[count++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
+                                                      .value.priority = stream->priority};
+    for (unsigned i = 0; i < config->numAttrs && count < CAPTURE_ATTRIBUTES_MAX; i++)
+        ret_attributes[count++] = config->attrs[i];
+    return count;
+}
+
+static CUDA_KERNEL_NODE_PARAMS node_of_launch(const struct stream *stream,
+                                              const CUlaunchConfig *config, CUfunction f,
+                                              void **values, void **extra)
+{
+    return (CUDA_KERNEL_NODE_PARAMS){
+        .func = f,
+        .gridDimX = config->gridDimX,
+        .gridDimY = config->gridDimY,
+        .gridDimZ = config->gridDimZ,
+        .blockDimX = config->blockDimX,
+        .blockDimY = config->blockDimY,
+        .blockDimZ = config->blockDimZ,
+        .sharedMemBytes = config->sharedMemBytes,
+        .kernelParams = values,
+        .extra = extra,
+        .ctx = stream->context->handle,
+    };
+}
+
+bool capture_takes_kernel(struct stream *stream, const CUlaunchConfig *config, CUfunction f,
+                          void **values, void **extra, CUresult *ret_result)
+{
+    CUlaunchAttribute attributes[CAPTURE_ATTRIBUTES_MAX];
+
+    if (stream_is_plain(stream))
+        return false;
+    GRAPHS_LOCKED;
+    if (!captures_locked(stream, ret_result))
+        return *ret_result != CUDA_SUCCESS;
+
+    const CUDA_KERNEL_NODE_PARAMS params = node_of_launch(stream, config, f, values, extra);
+    unsigned count = gather_attributes(stream, config, attributes);
+    *ret_result = capture_kernel_locked(&stream->capture, &params, attributes, count);
+    return true;
+}
+
+static CUDA_MEMCPY3D node_of_box(const struct box *box, enum place dst, enum place src)
+{
+    return (CUDA_MEMCPY3D){
+        .srcMemoryType = src == PLACE_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST,
+        .srcHost = src == PLACE_DEVICE ? NULL : (const void *)(uintptr_t)box->src,
+        .srcDevice = src == PLACE_DEVICE ? box->src : 0,
+        .srcPitch = box->src_pitch,
+        .srcHeight = box->src_height,
+        .dstMemoryType = dst == PLACE_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST,
+        .dstHost = dst == PLACE_DEVICE ? NULL : (void *)(uintptr_t)box->dst,
+        .dstDevice = dst == PLACE_DEVICE ? box->dst : 0,
+        .dstPitch = box->dst_pitch,
+        .dstHeight = box->dst_height,
+        .WidthInBytes = box->width,
+        .Height = box->height,
+        .Depth = box->depth,
+    };
+}
+
+bool capture_takes_copy(struct stream *stream, const struct box *box, enum place dst,
+                        enum place src, bool sync, CUresult *ret_result)
+{
+    if (stream_is_plain(stream))
+        return false;
+    GRAPHS_LOCKED;
+    if (!captures_locked(stream, ret_result))
+        return *ret_result != CUDA_SUCCESS;
+
+    const CUDA_MEMCPY3D copy = node_of_box(box, dst, src);
+    *ret_result = sync ? capture_refuse_locked(&stream->capture)
+                       : capture_copy_locked(&stream->capture, &copy);
+    return true;
+}
+
+bool capture_takes_fill(struct stream *stream, const CUDA_MEMSET_NODE_PARAMS *fill, bool sync,
+                        CUresult *ret_result)
+{
+    if (stream_is_plain(stream))
+        return false;
+    GRAPHS_LOCKED;
+    if (!captures_locked(stream, ret_result))
+        return *ret_result != CUDA_SUCCESS;
+    *ret_result = sync ? capture_refuse_locked(&stream->capture)
+                       : capture_fill_locked(&stream->capture, fill);
+    return true;
+}
+
+bool capture_takes_host(struct stream *stream, CUhostFn function, void *user, CUresult *ret_result)
+{
+    if (stream_is_plain(stream))
+        return false;
+    GRAPHS_LOCKED;
+    if (!captures_locked(stream, ret_result))
+        return *ret_result != CUDA_SUCCESS;
+    *ret_result = capture_host_locked(&stream->capture, function, user);
+    return true;
+}
+
+bool capture_takes_exec_locked(struct stream *stream, const struct graph_exec *exec,
+                               CUresult *ret_result)
+{
+    if (stream_is_plain(stream))
+        return false;
+    if (!captures_locked(stream, ret_result))
+        return *ret_result != CUDA_SUCCESS;
+    *ret_result = capture_exec_locked(&stream->capture, exec);
+    return true;
+}
+
+bool capture_takes_record(struct stream *stream, struct capture_event *event, CUevent handle,
+                          unsigned flags, CUresult *ret_result)
+{
+    if (stream_is_plain(stream) && !capture_has_event(event))
+        return false;
+    GRAPHS_LOCKED;
+    if (captures_locked(stream, ret_result)) {
+        *ret_result = capture_record_locked(&stream->capture, event, handle, flags);
+        return true;
+    }
+    if (*ret_result == CUDA_SUCCESS && capture_has_event(event))
+        capture_event_forget_locked(event);
+    return *ret_result != CUDA_SUCCESS;
+}
+
+bool capture_takes_wait(struct stream *stream, struct capture_event *event, CUevent handle,
+                        unsigned flags, bool is_recorded, CUresult *ret_result)
+{
+    if (stream_is_plain(stream) && !capture_has_event(event))
+        return false;
+    GRAPHS_LOCKED;
+    if (!captures_locked(stream, ret_result) && !capture_has_event(event))
+        return *ret_result != CUDA_SUCCESS;
+    *ret_result = capture_wait_locked(&stream->capture, event, handle, flags, is_recorded);
+    return true;
+}
+
+CUresult capture_check_stream(struct stream *stream)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    if (stream_is_plain(stream))
+        return CUDA_SUCCESS;
+    GRAPHS_LOCKED;
+    return captures_locked(stream, &result) ? capture_refuse_locked(&stream->capture) : result;
+}
+
+CUresult capture_check_event(struct capture_event *event)
+{
+    if (!capture_has_event(event))
+        return CUDA_SUCCESS;
+    GRAPHS_LOCKED;
+    return capture_refuse_event_locked(event);
+}
+
+CUresult capture_check_unsafe(void)
+{
+    if (!__atomic_load_n(&client_captured, __ATOMIC_RELAXED))
+        return CUDA_SUCCESS;
+    GRAPHS_LOCKED;
+    return capture_unsafe_locked();
+}
+
+void capture_forget_stream(struct stream *stream)
+{
+    if (!capture_is_on(&stream->capture))
+        return;
+    GRAPHS_LOCKED;
+    capture_stream_gone_locked(&stream->capture);
+}
+
+void capture_forget_event(struct capture_event *event)
+{
+    if (!capture_has_event(event))
+        return;
+    GRAPHS_LOCKED;
+    capture_event_forget_locked(event);
+}
