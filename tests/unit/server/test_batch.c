@@ -375,7 +375,7 @@ static void the_faster_way_is_taken(void **state)
     unsigned by_kernel = 0;
 
     have_fence_kernel(scene);
-    for (uint32_t seq = 1; seq <= 64; seq++) {
+    for (uint32_t seq = 1; seq <= 128; seq++) {
         launch_and_fence(scene, 1, seq);
         by_kernel += stream->ways.way == FENCE_BY_KERNEL;
         fence_passed_after(scene, seq, stream->ways.way == FENCE_BY_KERNEL ? 8000000 : 4000000);
