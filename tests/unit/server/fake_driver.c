@@ -4,6 +4,8 @@
  */
 #include "fake_driver.h"
 
+#include "cuda_graph.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,9 +218,62 @@ static CUresult fake_cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph,
                                           const CUDA_KERNEL_NODE_PARAMS *params)
 {
     (void)graph;
-    assert_int_equal(count, dependencies ? 1 : 0);
+    assert_true((count > 0) == (dependencies != NULL));
     *ret_node = (CUgraphNode)(uintptr_t)1;
     return trace("node f%u %u; ", number(params->func), *(const unsigned *)params->extra[1]);
+}
+
+static CUresult fake_cuGraphAddMemcpyNode(CUgraphNode *ret_node, CUgraph graph,
+                                          const CUgraphNode *dependencies, size_t count,
+                                          const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+    (void)graph, (void)dependencies, (void)context;
+    *ret_node = (CUgraphNode)(uintptr_t)2;
+    return trace("copy node %zu behind %zu; ", copy->WidthInBytes, count);
+}
+
+static CUresult fake_cuGraphAddMemsetNode(CUgraphNode *ret_node, CUgraph graph,
+                                          const CUgraphNode *dependencies, size_t count,
+                                          const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
+{
+    (void)graph, (void)dependencies, (void)context;
+    *ret_node = (CUgraphNode)(uintptr_t)3;
+    return trace("fill node %zu behind %zu; ", fill->width, count);
+}
+
+static CUresult fake_cuGraphAddEmptyNode(CUgraphNode *ret_node, CUgraph graph,
+                                         const CUgraphNode *dependencies, size_t count)
+{
+    (void)graph, (void)dependencies;
+    *ret_node = (CUgraphNode)(uintptr_t)4;
+    return trace("empty node behind %zu; ", count);
+}
+
+static CUresult fake_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                    const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+    (void)context;
+    return trace("set x%u n%u %zu; ", number(exec), number(node), copy->WidthInBytes);
+}
+
+static CUresult fake_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                    const CUDA_MEMSET_NODE_PARAMS *fill,
+                                                    CUcontext context)
+{
+    (void)context;
+    return trace("set x%u n%u %zu; ", number(exec), number(node), fill->width);
+}
+
+static CUresult fake_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID id,
+                                                   const CUkernelNodeAttrValue *value)
+{
+    (void)node;
+    return trace("attribute %u %d; ", (unsigned)id, value->priority);
+}
+
+static CUresult fake_cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enabled)
+{
+    return trace("enable x%u n%u %u; ", number(exec), number(node), enabled);
 }
 
 static CUresult fake_cuGraphInstantiate(CUgraphExec *ret_exec, CUgraph graph,
@@ -328,6 +383,11 @@ static CUresult fake_cuMemGetInfo(size_t *ret_free, size_t *ret_total)
     return CUDA_SUCCESS;
 }
 
+void fake_gives_nodes_priorities(void)
+{
+    driver.cuGraphKernelNodeSetAttribute = fake_cuGraphKernelNodeSetAttribute;
+}
+
 static void fill_table(void)
 {
     driver = (struct driver_table){
@@ -359,6 +419,12 @@ static void fill_table(void)
         .cuGraphExecKernelNodeSetParams_v2 = fake_cuGraphExecKernelNodeSetParams,
         .cuGraphLaunch = fake_cuGraphLaunch,
         .cuGraphExecDestroy = fake_cuGraphExecDestroy,
+        .cuGraphAddMemcpyNode = fake_cuGraphAddMemcpyNode,
+        .cuGraphAddMemsetNode = fake_cuGraphAddMemsetNode,
+        .cuGraphAddEmptyNode = fake_cuGraphAddEmptyNode,
+        .cuGraphExecMemcpyNodeSetParams = fake_cuGraphExecMemcpyNodeSetParams,
+        .cuGraphExecMemsetNodeSetParams = fake_cuGraphExecMemsetNodeSetParams,
+        .cuGraphNodeSetEnabled = fake_cuGraphNodeSetEnabled,
         .cuMemcpyAsync = fake_cuMemcpyAsync,
         .cuMemcpy3DAsync_v2 = fake_cuMemcpy3DAsync,
         .cuMemsetD32Async = fake_cuMemsetD32Async,

@@ -36,5 +36,8 @@ uint64_t fixture_handle(enum wire_handle kind, uint32_t index);
 /* The trace since the last call of this. */
 const char *fake_trace(void);
 
+/* From now on the driver takes attributes of nodes, as a new one does. */
+void fake_gives_nodes_priorities(void);
+
 /* Makes stream number `index` with fence word `index`; it has the handle of that index. */
 struct stream *fixture_stream(struct fixture *fixture, uint32_t index, uint32_t flags);

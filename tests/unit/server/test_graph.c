@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What becomes of the description of a graph: a graph of the driver, or for a confined client its
+ * nodes one by one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_graph.h"
+#include "fake_driver.h"
+#include "graph.h"
+#include "memory.h"
+#include "objects.h"
+
+/* A graph of three nodes: a kernel, behind it a copy, behind both a memset. */
+struct made {
+    struct module module;
+    struct function *function;
+    struct stream *stream;
+    struct graph *graph;
+};
+
+static uint64_t own_memory(struct fixture *fixture)
+{
+    const struct granule granule = {
+        .kind = GRANULE_DEVICE, .address = WINDOW_FIRST, .size = 1u << 20, .fd = -1};
+
+    if (!memory_covers(fixture->session, WINDOW_FIRST, 1))
+        assert_int_equal(memory_allow(fixture->session, &granule), CUDA_SUCCESS);
+    return WINDOW_FIRST;
+}
+
+static void describe_kernel(struct fixture *fixture, struct made *made, uint32_t value)
+{
+    const uint32_t params[4] = {value};
+    const struct wire_fnGraphKernelNode in = {
+        .gridDimX = 1, .params = params, .params_size = sizeof(params)};
+
+    assert_int_equal(serve_fnGraphKernelNode(fixture->session, &in, made->graph, made->function),
+                     CUDA_SUCCESS);
+}
+
+static CUresult describe_copy(struct fixture *fixture, struct made *made, uint64_t dst,
+                              uint64_t width)
+{
+    const struct wire_fnGraphCopyNode in = {.node = 1,
+                                            .dst = dst,
+                                            .src = own_memory(fixture) + 4096,
+                                            .width = width,
+                                            .height = 1,
+                                            .depth = 1};
+
+    return serve_fnGraphCopyNode(fixture->session, &in, made->graph);
+}
+
+static void describe_memset(struct fixture *fixture, struct made *made)
+{
+    const struct wire_fnGraphMemsetNode in = {
+        .node = 2, .dst = own_memory(fixture), .element_size = 4, .width = 9, .height = 1};
+
+    assert_int_equal(serve_fnGraphMemsetNode(fixture->session, &in, made->graph), CUDA_SUCCESS);
+}
+
+static CUresult instantiate(struct fixture *fixture, struct made *made, uint32_t flags)
+{
+    const struct wire_cuGraphInstantiateWithFlags in = {.flags = flags};
+
+    return serve_cuGraphInstantiateWithFlags(fixture->session, &in, made->graph);
+}
+
+static void launch(struct fixture *fixture, struct made *made)
+{
+    const struct wire_cuGraphLaunch in = {0};
+
+    assert_int_equal(serve_cuGraphLaunch(fixture->session, &in, made->graph, made->stream),
+                     CUDA_SUCCESS);
+}
+
+static struct made make(struct fixture *fixture)
+{
+    static const uint32_t edges[] = {0, 1, 0, 2, 1, 2};
+    const struct wire_fnGraphCreate create = {.graph = fixture_handle(WIRE_GRAPH, 5), .nodes = 3};
+    const struct wire_fnGraphEdges in = {.edges = edges, .edges_size = sizeof(edges)};
+    struct made made = {.stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING)};
+
+    made.function = calloc(1, sizeof(*made.function) + 8);
+    made.function->driver = (CUfunction)5;
+    made.function->handle = 7;
+    made.function->params_size = 16;
+    strcpy(made.function->name, "kernel");
+    assert_int_equal(serve_fnGraphCreate(fixture->session, &create), CUDA_SUCCESS);
+    made.graph = session_lookup(fixture->session, WIRE_GRAPH, create.graph);
+    assert_int_equal(serve_fnGraphEdges(fixture->session, &in, made.graph), CUDA_SUCCESS);
+    return made;
+}
+
+static void describe(struct fixture *fixture, struct made *made)
+{
+    made->function->module = &made->module;
+    made->module.device = &fixture->server.devices.device[0];
+    describe_kernel(fixture, made, 11);
+    assert_int_equal(describe_copy(fixture, made, own_memory(fixture), 64), CUDA_SUCCESS);
+    describe_memset(fixture, made);
+    fake_trace();
+}
+
+static void end(struct fixture *fixture, struct made *made)
+{
+    const struct wire_cuGraphExecDestroy in = {.graph = fixture_handle(WIRE_GRAPH, 5)};
+
+    serve_cuGraphExecDestroy(fixture->session, &in, made->graph);
+    assert_int_equal(fixture->session->graph_bytes, 0);
+    free(made->function);
+    memory_release_all(fixture->session);
+    fake_trace();
+}
+
+static void a_graph_of_the_driver(void **state)
+{
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+
+    describe(fixture, &made);
+    assert_int_equal(instantiate(fixture, &made, 0), CUDA_SUCCESS);
+    assert_string_equal(fake_trace(), "graph; node f5 11; copy node 64 behind 1; "
+                                      "fill node 9 behind 2; instantiate x1; ");
+    launch(fixture, &made);
+    assert_string_equal(fake_trace(), "graph s1 x1; ");
+    assert_string_equal(fixture->session->last_kernel, "kernel");
+    assert_int_equal(fixture->session->launches, 1);
+    end(fixture, &made);
+}
+
+static void nodes_change(void **state)
+{
+    const struct wire_cuGraphNodeSetEnabled disable = {.node = 2};
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+
+    describe(fixture, &made);
+    instantiate(fixture, &made, 0);
+    fake_trace();
+    describe_kernel(fixture, &made, 12);
+    assert_string_equal(fake_trace(), "set x1 f5 12; ");
+    assert_int_equal(describe_copy(fixture, &made, own_memory(fixture), 32), CUDA_SUCCESS);
+    assert_string_equal(fake_trace(), "set x1 n2 32; ");
+    assert_int_equal(serve_cuGraphNodeSetEnabled(fixture->session, &disable, made.graph), 0);
+    assert_string_equal(fake_trace(), "enable x1 n3 0; ");
+    end(fixture, &made);
+}
+
+/* The first mistake is what instantiation reports, and nothing reaches the driver. */
+static void mistakes_are_kept_for_the_end(void **state)
+{
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+
+    describe(fixture, &made);
+    assert_int_equal(describe_copy(fixture, &made, 4096, 64), CUDA_SUCCESS);
+    assert_int_equal(instantiate(fixture, &made, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_string_equal(fake_trace(), "");
+    end(fixture, &made);
+}
+
+/* ... and afterwards it is that of the command. */
+static void later_mistakes_are_told_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+
+    describe(fixture, &made);
+    instantiate(fixture, &made, 0);
+    fake_trace();
+    assert_int_equal(describe_copy(fixture, &made, 4096, 64), CUDA_ERROR_INVALID_VALUE);
+    assert_string_equal(fake_trace(), "");
+    launch(fixture, &made);
+    assert_string_equal(fake_trace(), "graph s1 x1; ");
+    end(fixture, &made);
+}
+
+static void confined_clients_have_no_graphs(void **state)
+{
+    const struct wire_cuGraphNodeSetEnabled disable = {.node = 1};
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+    struct partition partition = {0};
+
+    describe(fixture, &made);
+    instantiate(fixture, &made, 0);
+    made.stream->share->partition = &partition;
+    serve_cuGraphNodeSetEnabled(fixture->session, &disable, made.graph);
+    fake_trace();
+    launch(fixture, &made);
+    assert_string_equal(fake_trace(), "launch s1 f5 0 16; fill s1 0 9; ");
+    made.stream->share->partition = NULL;
+    end(fixture, &made);
+}
+
+static void priorities_follow_the_client(void **state)
+{
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+
+    fake_gives_nodes_priorities();
+    describe(fixture, &made);
+    instantiate(fixture, &made, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
+    assert_non_null(strstr(fake_trace(), "attribute 8 -1; "));
+    fixture->session->priority = 1;
+    launch(fixture, &made);
+    assert_non_null(strstr(fake_trace(), "attribute 8 0; "));
+    launch(fixture, &made);
+    assert_string_equal(fake_trace(), "graph s1 x2; ");
+    fixture->session->priority = 0;
+    end(fixture, &made);
+}
+
+static void modules_that_go(void **state)
+{
+    const struct wire_cuGraphLaunch in = {0};
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+
+    describe(fixture, &made);
+    instantiate(fixture, &made, 0);
+    fake_trace();
+    graph_forget_module(fixture->session, &made.module);
+    assert_string_equal(fake_trace(), "destroy x1; destroy graph; ");
+    assert_int_equal(serve_cuGraphLaunch(fixture->session, &in, made.graph, made.stream),
+                     CUDA_ERROR_INVALID_HANDLE);
+    end(fixture, &made);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(a_graph_of_the_driver),
+        CASE(nodes_change),
+        CASE(mistakes_are_kept_for_the_end),
+        CASE(later_mistakes_are_told_at_once),
+        CASE(confined_clients_have_no_graphs),
+        CASE(priorities_follow_the_client),
+        CASE(modules_that_go),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
