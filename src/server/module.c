@@ -120,10 +120,10 @@ void module_destroy(struct session *session, struct module *module)
     if (!module)
         return;
     forget_chains(session, module);
+    memory_forget_module(session, module);
+    graph_forget_module(session, module); /* it knows functions, and asks what memory is left */
     list_for_each_safe(struct function, function, &module->functions, link)
         function_destroy(session, function);
-    memory_forget_module(session, module);
-    graph_forget_module(session, module);
     module_cache_put(&session->server->modules, module->cached);
     free(module);
 }
