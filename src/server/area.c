@@ -62,6 +62,9 @@ static CUresult reserve(uint64_t address, uint64_t size)
     return result;
 }
 
+/* NVIDIA's driver does not grant again what was freed, nor what lies close to it. */
+#define REFUSED_STEP (64ull << 30)
+
 CUresult area_take(struct area *area, uint64_t from, uint64_t size, uint64_t alignment,
                    uint64_t *ret_address)
 {
@@ -77,9 +80,7 @@ CUresult area_take(struct area *area, uint64_t from, uint64_t size, uint64_t ali
             return CUDA_SUCCESS;
         }
         forget(area, address);
-        if (result != CUDA_ERROR_MAP_FAILED)
-            return result;
-        from = address + size;
+        from = address + size + (uint64_t)i * REFUSED_STEP;
     }
     return CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -40,6 +40,13 @@ static int setup(void **state)
     return 0;
 }
 
+static int teardown(void **state)
+{
+    (void)state;
+    ranges_fini(&area.used);
+    return 0;
+}
+
 static uint64_t take(uint64_t from, uint64_t size)
 {
     uint64_t address = 0;
@@ -92,10 +99,10 @@ static void an_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(side_by_side_and_back, setup),
-        cmocka_unit_test_setup(wishes, setup),
-        cmocka_unit_test_setup(passes_over_what_is_taken, setup),
-        cmocka_unit_test_setup(an_end, setup),
+        cmocka_unit_test_setup_teardown(side_by_side_and_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(wishes, setup, teardown),
+        cmocka_unit_test_setup_teardown(passes_over_what_is_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_end, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
