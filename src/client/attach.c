@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "client_memory.h"
+#include "clock.h"
 #include "environment.h"
 #include "fd.h"
 #include "shm.h"
@@ -21,6 +23,9 @@
 /* A daemon that starts a server for us may have to wait for the driver. */
 #define WELCOME_TIMEOUT_MS 120000
 
+/* A server may end between the daemon's word to it and its own to us: pauses before new tries. */
+static const unsigned pauses_ms[] = {10, 40, 160, 640};
+
 #ifndef FUNNEL_RELEASE
 #define FUNNEL_RELEASE "unknown"
 #endif
@@ -30,6 +35,7 @@ struct attempt {
     struct attach_offer offer;
     int fds[ATTACH_FDS];
     CUresult status;
+    bool lost; /* the connection ended before an answer came */
     char *why;
     size_t why_size;
 };
@@ -117,6 +123,7 @@ static enum attach_outcome hear_offer(struct attempt *attempt)
 
     for (size_t i = bytes < 0 ? 0 : fd_count; i < ATTACH_FDS; i++)
         attempt->fds[i] = -1;
+    attempt->lost = bytes == 0 || bytes == -ECONNRESET;
     if (bytes < (ssize_t)sizeof(*welcome) || welcome->magic != WELCOME_MAGIC)
         return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
                       "the daemon or its server went away without an answer");
@@ -286,28 +293,48 @@ static enum attach_outcome finish(struct client *made, struct attempt *attempt)
     return ATTACHED;
 }
 
-enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, char *why,
-                           size_t why_size)
+static enum attach_outcome make_client(struct attempt *attempt, struct client **ret_client)
 {
-    struct attempt attempt = {.socket = -1, .fds = {-1, -1, -1}, .why = why, .why_size = why_size};
     struct client *made = calloc(1, sizeof(*made));
-    enum attach_outcome outcome = connect_daemon(&attempt);
+    enum attach_outcome outcome = connect_daemon(attempt);
 
     if (outcome == ATTACHED && !made)
-        outcome = refuse(&attempt, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
+        outcome = refuse(attempt, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
     if (outcome == ATTACHED)
-        outcome = say_hello(&attempt);
+        outcome = say_hello(attempt);
     if (outcome == ATTACHED)
-        outcome = agree_on_window(&attempt);
+        outcome = agree_on_window(attempt);
     if (outcome == ATTACHED)
-        outcome = finish(made, &attempt);
-    close_descriptors(&attempt);
-    *ret_status = attempt.status;
+        outcome = finish(made, attempt);
+    close_descriptors(attempt);
     if (outcome == ATTACHED) {
         *ret_client = made;
         return ATTACHED;
     }
-    fd_close(&attempt.socket);
+    fd_close(&attempt->socket);
     free(made);
     return outcome;
+}
+
+static void pause_ms(unsigned ms)
+{
+    struct timespec pause = {.tv_nsec = (long)(ms * NS_PER_MS)};
+
+    while (nanosleep(&pause, &pause) < 0 && errno == EINTR)
+        ;
+}
+
+enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, char *why,
+                           size_t why_size)
+{
+    for (size_t tries = 0;; tries++) {
+        struct attempt attempt = {
+            .socket = -1, .fds = {-1, -1, -1}, .why = why, .why_size = why_size};
+        enum attach_outcome outcome = make_client(&attempt, ret_client);
+
+        *ret_status = attempt.status;
+        if (!attempt.lost || tries == sizeof(pauses_ms) / sizeof(*pauses_ms))
+            return outcome;
+        pause_ms(pauses_ms[tries]);
+    }
 }

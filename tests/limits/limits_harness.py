@@ -46,6 +46,14 @@ class TestCase(harness.TestCase):
         self.processes.append(program.process)
         return program
 
+    def begin_by_itself(self, *questions):
+        """Without `funnel run`, which looks for a daemon first."""
+        library = os.path.join(harness.BUILD, "lib/funnel")
+        program = Program(self.command(*questions)[5:],
+                          {**self.environment, "LD_LIBRARY_PATH": library})
+        self.processes.append(program.process)
+        return program
+
     def server_log(self):
         with open(os.path.join(self.log, "server.log")) as file:
             return file.read()

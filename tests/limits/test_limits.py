@@ -2,9 +2,11 @@
 """The limits of MPS in all their scopes, as a program sees them."""
 import os
 import re
+import socket
 import unittest
 
 import limits_harness
+import wire
 from limits_harness import MIB, SMS, wait_until
 
 PERCENT = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
@@ -265,6 +267,20 @@ class Faults(limits_harness.TestCase):
         bystander.end()
         self.assertEqual(self.ask("sms"), [[SMS]])
         self.assertNotEqual(self.servers(), [server])
+
+    def test_given_to_a_server_that_is_ending(self):
+        """The connection ends before a word: the program asks once more, and hears why."""
+        os.makedirs(self.pipe)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(self.socket_path)
+            listener.settimeout(limits_harness.harness.PATIENCE)
+            listener.listen()
+            program = self.begin_by_itself("sms")
+            for answer in (b"", wire.WELCOME.pack(wire.WELCOME_MAGIC, 807, b"later")):
+                with listener.accept()[0] as connection:
+                    connection.recv(1 << 16)
+                    connection.send(answer) if answer else None
+            self.assertIn("807", program.process.stdout.readline())
 
 
 if __name__ == "__main__":
