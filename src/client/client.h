@@ -16,6 +16,7 @@
 #include "handles.h"
 #include "heap.h"
 #include "list.h"
+#include "map.h"
 #include "ranges.h"
 
 struct context;
@@ -36,6 +37,7 @@ struct device {
     const struct device_record *record;
     struct context *primary;
     struct heap heap;      /* device memory */
+    struct map textures;   /* by the driver's value; under client->lock */
     struct stream *legacy; /* made when it is first used; under client->lock */
     uint32_t blocking_streams;
     uint32_t nonblocking_streams;

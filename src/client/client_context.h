@@ -22,9 +22,10 @@ struct context {
     unsigned limits_set; /* bit l: the program has set limits[l] */
     uint64_t limits[CU_LIMIT_MAX];
     struct list link;    /* client->contexts */
-    struct list streams; /* these three under client->lock */
+    struct list streams; /* these four under client->lock */
     struct list events;
     struct list modules;
+    struct list arrays;
 };
 
 /* The primary contexts of all devices; called while attaching. 0 or -ENOMEM. */

@@ -6,8 +6,7 @@
 #include "client_memory.h"
 #include "client_stream.h"
 #include "copy_plan.h"
-
-struct cuda_box;
+#include "cuda_box.h"
 
 /* Where the program says that a side is; unified = the address tells. */
 enum side {
@@ -34,9 +33,15 @@ CUresult copy_classify(const struct box *box, enum side dst_side, enum side src_
 /* Between two places that the calling thread reaches. */
 void copy_rows(const struct box *box);
 
+/* The same for a box as CUDA describes it, on the stream with this handle. */
+CUresult copy_described(const struct cuda_box *box, CUstream stream, bool sync);
+
 /* One row. */
 CUresult copy_bytes(uint64_t dst, enum side dst_side, uint64_t src, enum side src_side,
                     uint64_t size, struct stream *stream, bool sync);
+
+/* Sends a box of which one side or both are in an array, with this fence number. */
+CUresult copy_send_array(const struct box *box, struct stream *stream, uint32_t seq);
 
 /* Of copy_pageable.c: one side is the program's own memory, the other in the window. */
 CUresult copy_upload(const struct box *box, struct stream *stream);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "client_array.h"
 #include "client_context.h"
 #include "client_event.h"
 #include "client_memory.h"
@@ -30,6 +31,7 @@ static struct context *context_create(struct device *device)
     list_init(&context->streams);
     list_init(&context->events);
     list_init(&context->modules);
+    list_init(&context->arrays);
     context->handle = (CUcontext)handles_add(&client->handles, CLIENT_CONTEXT, context);
     if (!context->handle) {
         free(context);
@@ -101,6 +103,8 @@ static void context_empty(struct context *context)
     stream_destroy_all(context);
     affinity_release(context);
     module_unload_all(context);
+    texture_destroy_all(context);
+    array_destroy_all(context);
     memory_free_all(context);
 }
 

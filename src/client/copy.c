@@ -17,11 +17,12 @@ static uint64_t extent(uint64_t pitch, uint64_t slice_height, const struct box *
     return ((box->depth - 1) * slice_height + box->height - 1) * pitch + box->width;
 }
 
-static CUresult classify(uint64_t address, uint64_t size, enum side side, enum place *ret_place)
+static CUresult classify(uint64_t address, uint64_t size, uint64_t array, enum side side,
+                         enum place *ret_place)
 {
-    enum place place = memory_place(address, size);
+    enum place place = array ? PLACE_DEVICE : memory_place(address, size);
 
-    if (place == PLACE_NOWHERE || address == 0)
+    if (place == PLACE_NOWHERE || (!array && address == 0))
         return CUDA_ERROR_INVALID_VALUE;
     if (side == SIDE_DEVICE && place == PLACE_PAGEABLE)
         return CUDA_ERROR_INVALID_VALUE;
@@ -67,6 +68,16 @@ static CUresult send_box(const struct box *box, struct stream *stream)
     return result;
 }
 
+static CUresult send_array(const struct box *box, struct stream *stream)
+{
+    CUresult result;
+
+    stream_begin(stream);
+    result = copy_send_array(box, stream, 0);
+    stream_end();
+    return result;
+}
+
 void copy_rows(const struct box *box)
 {
     for (uint64_t z = 0; z < box->depth; z++)
@@ -101,7 +112,12 @@ static CUresult finish_upload(const struct box *box, struct stream *stream)
 static CUresult copy_in_window(const struct box *box, enum place dst, enum place src,
                                struct stream *stream, bool sync)
 {
-    CUresult result = box->height * box->depth == 1 ? send_row(box, stream) : send_box(box, stream);
+    CUresult result;
+
+    if (box_has_array(box))
+        result = send_array(box, stream);
+    else
+        result = box->height * box->depth == 1 ? send_row(box, stream) : send_box(box, stream);
 
     if (result != CUDA_SUCCESS || !sync || (dst == PLACE_DEVICE && src == PLACE_DEVICE))
         return result;
@@ -111,11 +127,12 @@ static CUresult copy_in_window(const struct box *box, enum place dst, enum place
 CUresult copy_classify(const struct box *box, enum side dst_side, enum side src_side,
                        enum place *ret_dst, enum place *ret_src)
 {
-    CUresult result =
-        classify(box->dst, extent(box->dst_pitch, box->dst_height, box), dst_side, ret_dst);
+    CUresult result = classify(box->dst, extent(box->dst_pitch, box->dst_height, box),
+                               box->dst_array, dst_side, ret_dst);
 
     if (result == CUDA_SUCCESS)
-        result = classify(box->src, extent(box->src_pitch, box->src_height, box), src_side, ret_src);
+        result = classify(box->src, extent(box->src_pitch, box->src_height, box), box->src_array,
+                          src_side, ret_src);
     return result;
 }
 

@@ -73,9 +73,31 @@ static CUresult transfer_run(const struct box *box, bool upload, struct stream *
 
 /* ---- both directions: the command between slot and window ---- */
 
-static CUresult send_piece(const struct piece *piece, uint64_t slot, bool upload,
+static CUresult send_array_piece(const struct walk *walk, const struct piece *piece, uint64_t slot,
+                                 struct stream *stream, uint32_t seq)
+{
+    struct box box = walk->box;
+
+    box.dst = walk->upload ? piece->window : slot;
+    box.src = walk->upload ? slot : piece->window;
+    if (walk->upload) {
+        box.src_pitch = piece->width;
+        box.src_height = piece->rows;
+    } else {
+        box.dst_pitch = piece->width;
+        box.dst_height = piece->rows;
+    }
+    box.width = piece->width;
+    box.height = piece->rows;
+    box.depth = 1;
+    return copy_send_array(&box, stream, seq);
+}
+
+/* Of `walk` only what does not change is looked at. */
+static CUresult send_piece(const struct walk *walk, const struct piece *piece, uint64_t slot,
                            struct stream *stream, struct fence *ret_fence)
 {
+    bool upload = walk->upload;
     struct wire_cuMemcpy3DAsync_v2 in = {
         .dst = upload ? piece->window : slot,
         .src = upload ? slot : piece->window,
@@ -93,7 +115,9 @@ static CUresult send_piece(const struct piece *piece, uint64_t slot, bool upload
     CUresult result;
 
     in.seq = row.seq = stream_begin_fenced(stream);
-    if (piece->rows == 1)
+    if (box_has_array(&walk->box))
+        result = send_array_piece(walk, piece, slot, stream, in.seq);
+    else if (piece->rows == 1)
         result = wire_cuMemcpyAsync(&client->channel, &row);
     else
         result = wire_cuMemcpy3DAsync_v2(&client->channel, &in);
@@ -127,7 +151,7 @@ static void pack(const struct piece *piece, uint64_t slot)
                     (const void *)(uintptr_t)(piece->host + row * piece->host_pitch), piece->width);
 }
 
-static CUresult upload_piece(const struct piece *piece, struct stream *stream)
+static CUresult upload_piece(const struct transfer *transfer, const struct piece *piece)
 {
     struct fence fence;
     unsigned slot;
@@ -136,7 +160,7 @@ static CUresult upload_piece(const struct piece *piece, struct stream *stream)
     if (result != CUDA_SUCCESS)
         return result;
     pack(piece, staging_address(slot));
-    result = send_piece(piece, staging_address(slot), true, stream, &fence);
+    result = send_piece(&transfer->walk, piece, staging_address(slot), transfer->stream, &fence);
     staging_give(slot, result == CUDA_SUCCESS ? &fence : NULL);
     return result;
 }
@@ -147,14 +171,14 @@ static void upload_pieces(void *context)
     struct piece piece;
 
     while (take_piece(transfer, &piece))
-        note_result(transfer, upload_piece(&piece, transfer->stream));
+        note_result(transfer, upload_piece(transfer, &piece));
 }
 
 CUresult copy_upload(const struct box *box, struct stream *stream)
 {
     struct box flat = box_flatten(box);
 
-    if (flat.height * flat.depth == 1 && flat.width <= INLINE_MAX)
+    if (flat.height * flat.depth == 1 && flat.width <= INLINE_MAX && !flat.dst_array)
         return upload_inline(&flat, stream);
     return transfer_run(&flat, true, stream, upload_pieces);
 }
@@ -210,8 +234,8 @@ static bool start_one(struct downloads *downloads)
         staging_give(next->slot, NULL);
         return false;
     }
-    result = send_piece(&next->piece, staging_address(next->slot), false, transfer->stream,
-                        &next->fence);
+    result = send_piece(&transfer->walk, &next->piece, staging_address(next->slot),
+                        transfer->stream, &next->fence);
     note_result(transfer, result);
     if (result == CUDA_SUCCESS)
         downloads->count++;

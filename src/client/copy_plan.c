@@ -18,6 +18,8 @@ struct box box_flatten(const struct box *box)
 {
     struct box flat = *box;
 
+    if (box_has_array(box))
+        return flat; /* a piece has to be a box of the array */
     if (flat.height > 1 && flat.dst_pitch == flat.width && flat.src_pitch == flat.width &&
         (flat.depth == 1 || (flat.dst_height == flat.height && flat.src_height == flat.height))) {
         flat.width *= flat.height * flat.depth;

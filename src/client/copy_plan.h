@@ -14,6 +14,7 @@ struct box {
     uint64_t dst, src; /* of the first byte */
     uint64_t dst_pitch, dst_height, src_pitch, src_height;
     uint64_t width, height, depth;
+    uint64_t dst_array, src_array; /* handle, or 0: the address counts bytes of packed rows in it */
 };
 
 /* `rows` rows of `width` bytes; packed in the slot, pitched in the window and in the program. */
@@ -30,6 +31,11 @@ struct walk {
     uint64_t piece_size; /* no piece has more bytes */
     uint64_t x, y, z;
 };
+
+static inline bool box_has_array(const struct box *box)
+{
+    return box->dst_array || box->src_array;
+}
 
 static inline bool box_is_empty(const struct box *box)
 {

@@ -1,8 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cuMemcpy family in two and three dimensions: from CUDA's descriptions to a box. */
+#include "client_array.h"
 #include "client_copy.h"
 #include "client_prototypes.h"
-#include "cuda_box.h"
+#include "cuda_array.h"
+
+/* An array's bytes are counted as if its rows were packed. */
+static CUresult place_array(const struct cuda_box_side *side, const struct cuda_box *box,
+                            uint64_t *ret_offset, uint64_t *ret_pitch, uint64_t *ret_height,
+                            uint64_t *ret_array)
+{
+    const struct array *array = array_lookup(side->array);
+    struct cuda_array_bytes bytes;
+
+    if (!array)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!cuda_array_contains(&array->descriptor, side->x, side->y, side->z, box->width, box->height,
+                             box->depth))
+        return CUDA_ERROR_INVALID_VALUE;
+    bytes = cuda_array_bytes(&array->descriptor);
+    *ret_offset = (side->z * bytes.height + side->y) * bytes.pitch + side->x;
+    *ret_pitch = bytes.pitch;
+    *ret_height = bytes.height;
+    *ret_array = array->handle;
+    return CUDA_SUCCESS;
+}
 
 static CUresult place_side(const struct cuda_box_side *side, uint64_t width, uint64_t height,
                            uint64_t *ret_address, uint64_t *ret_pitch, uint64_t *ret_height,
@@ -12,8 +34,6 @@ static CUresult place_side(const struct cuda_box_side *side, uint64_t width, uin
     uint64_t slice = side->height ? side->height : side->y + height;
     uint64_t base = side->device;
 
-    if (side->type == CU_MEMORYTYPE_ARRAY)
-        return CUDA_ERROR_NOT_SUPPORTED;
     if (side->type < CU_MEMORYTYPE_HOST || side->type > CU_MEMORYTYPE_UNIFIED)
         return CUDA_ERROR_INVALID_VALUE;
     if (side->type == CU_MEMORYTYPE_HOST)
@@ -29,22 +49,40 @@ static CUresult place_side(const struct cuda_box_side *side, uint64_t width, uin
     return CUDA_SUCCESS;
 }
 
+static CUresult place_dst(const struct cuda_box *from, struct box *box, enum side *ret_side)
+{
+    *ret_side = SIDE_DEVICE;
+    if (from->dst.type == CU_MEMORYTYPE_ARRAY)
+        return place_array(&from->dst, from, &box->dst, &box->dst_pitch, &box->dst_height,
+                           &box->dst_array);
+    return place_side(&from->dst, box->width, box->height, &box->dst, &box->dst_pitch,
+                      &box->dst_height, ret_side);
+}
+
+static CUresult place_src(const struct cuda_box *from, struct box *box, enum side *ret_side)
+{
+    *ret_side = SIDE_DEVICE;
+    if (from->src.type == CU_MEMORYTYPE_ARRAY)
+        return place_array(&from->src, from, &box->src, &box->src_pitch, &box->src_height,
+                           &box->src_array);
+    return place_side(&from->src, box->width, box->height, &box->src, &box->src_pitch,
+                      &box->src_height, ret_side);
+}
+
 CUresult copy_box_of(const struct cuda_box *from, struct box *ret_box, enum side *ret_dst_side,
                      enum side *ret_src_side)
 {
     struct box box = {.width = from->width, .height = from->height, .depth = from->depth};
-    CUresult result = place_side(&from->dst, box.width, box.height, &box.dst, &box.dst_pitch,
-                                 &box.dst_height, ret_dst_side);
+    CUresult result = place_dst(from, &box, ret_dst_side);
 
     if (result == CUDA_SUCCESS)
-        result = place_side(&from->src, box.width, box.height, &box.src, &box.src_pitch,
-                            &box.src_height, ret_src_side);
+        result = place_src(from, &box, ret_src_side);
     if (result == CUDA_SUCCESS)
         *ret_box = box;
     return result;
 }
 
-static CUresult copy(const struct cuda_box *from, CUstream handle, bool sync)
+CUresult copy_described(const struct cuda_box *from, CUstream handle, bool sync)
 {
     enum side dst_side, src_side;
     struct stream *stream;
@@ -65,7 +103,7 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool sync)
 
     const struct cuda_box box = cuda_box_of_2d(p);
 
-    return copy(&box, stream, sync);
+    return copy_described(&box, stream, sync);
 }
 
 CUresult client_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
@@ -90,7 +128,7 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool sync)
 
     const struct cuda_box box = cuda_box_of_3d(p);
 
-    return copy(&box, stream, sync);
+    return copy_described(&box, stream, sync);
 }
 
 CUresult client_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
@@ -110,7 +148,7 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool 
 
     const struct cuda_box box = cuda_box_of_3d_peer(p);
 
-    return copy(&box, stream, sync);
+    return copy_described(&box, stream, sync);
 }
 
 CUresult client_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)

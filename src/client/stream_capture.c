@@ -109,8 +109,11 @@ bool capture_takes_copy(struct stream *stream, const struct box *box, enum place
         return *ret_result != CUDA_SUCCESS;
 
     const CUDA_MEMCPY3D copy = node_of_box(box, dst, src);
-    *ret_result = sync ? capture_refuse_locked(&stream->capture)
-                       : capture_copy_locked(&stream->capture, &copy);
+    if (sync)
+        *ret_result = capture_refuse_locked(&stream->capture);
+    else
+        *ret_result = box_has_array(box) ? CUDA_ERROR_NOT_SUPPORTED
+                                         : capture_copy_locked(&stream->capture, &copy);
     return true;
 }
 

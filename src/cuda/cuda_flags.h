@@ -183,6 +183,12 @@ typedef enum {
     CU_DEV_RESOURCE_TYPE_SM = 1,
 } CUdevResourceType;
 
+/* What an array is, besides an array. */
+#define CUDA_ARRAY3D_LAYERED 1
+#define CUDA_ARRAY3D_SURFACE_LDST 2
+#define CUDA_ARRAY3D_CUBEMAP 4
+#define CUDA_ARRAY3D_TEXTURE_GATHER 8
+
 typedef enum CUdriverProcAddress_flags_enum {
     CU_GET_PROC_ADDRESS_DEFAULT = 0,
     CU_GET_PROC_ADDRESS_LEGACY_STREAM = 1 << 0,

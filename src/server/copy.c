@@ -19,9 +19,8 @@ static bool check_range(struct session *session, const char *call, const char *a
     return false;
 }
 
-/* How far the last byte of a box lies behind its first: false when that overflows. */
-static bool box_span(uint64_t pitch, uint64_t slice_rows, uint64_t width, uint64_t height,
-                     uint64_t depth, uint64_t *ret_span)
+bool copy_span(uint64_t pitch, uint64_t slice_rows, uint64_t width, uint64_t height, uint64_t depth,
+               uint64_t *ret_span)
 {
     uint64_t slice, slices, rows, span;
 
@@ -38,7 +37,7 @@ static bool box_span(uint64_t pitch, uint64_t slice_rows, uint64_t width, uint64
     return true;
 }
 
-static void count_copy(struct session *session, uint64_t bytes)
+void copy_count(struct session *session, uint64_t bytes)
 {
     atomic_fetch_add_explicit(&session->copies, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&session->copied_bytes, bytes, memory_order_relaxed);
@@ -54,7 +53,7 @@ CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpy
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS && in->ByteCount)
         result = driver.cuMemcpyAsync(in->dst, in->src, in->ByteCount, hStream->driver);
-    count_copy(session, in->ByteCount);
+    copy_count(session, in->ByteCount);
     return stream_end(hStream, in->seq, result);
 }
 
@@ -70,7 +69,7 @@ CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,
     if (result == CUDA_SUCCESS && in->data_size)
         result =
             driver.cuMemcpyHtoDAsync_v2(in->dstDevice, in->data, in->data_size, hStream->driver);
-    count_copy(session, in->data_size);
+    copy_count(session, in->data_size);
     return stream_end(hStream, in->seq, result);
 }
 
@@ -104,10 +103,10 @@ bool copy_check(struct session *session, const char *call, const CUDA_MEMCPY3D *
 {
     uint64_t dst_span, src_span;
 
-    if (!box_span(box->dstPitch, box->dstHeight, box->WidthInBytes, box->Height, box->Depth,
-                  &dst_span) ||
-        !box_span(box->srcPitch, box->srcHeight, box->WidthInBytes, box->Height, box->Depth,
-                  &src_span)) {
+    if (!copy_span(box->dstPitch, box->dstHeight, box->WidthInBytes, box->Height, box->Depth,
+                   &dst_span) ||
+        !copy_span(box->srcPitch, box->srcHeight, box->WidthInBytes, box->Height, box->Depth,
+                   &src_span)) {
         session_complain(session, "%s: the box is larger than the address space", call);
         return false;
     }
@@ -125,7 +124,7 @@ CUresult serve_cuMemcpy3DAsync_v2(struct session *session, const struct wire_cuM
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS && in->width && in->height && in->depth)
         result = driver.cuMemcpy3DAsync_v2(&box, hStream->driver);
-    count_copy(session, in->width * in->height * in->depth);
+    copy_count(session, in->width * in->height * in->depth);
     return stream_end(hStream, in->seq, result);
 }
 
@@ -172,7 +171,7 @@ bool copy_check_memset(struct session *session, const char *call, const struct w
         return false;
     }
     if (__builtin_mul_overflow(in->width, (uint64_t)in->element_size, &row) ||
-        !box_span(in->pitch, 1, row, in->height, 1, &span)) {
+        !copy_span(in->pitch, 1, row, in->height, 1, &span)) {
         session_complain(session, "%s: the area is larger than the address space", call);
         return false;
     }

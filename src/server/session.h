@@ -39,6 +39,8 @@ struct watch;
 #define SESSION_GRANULES_MAX (1u << 16)
 #define SESSION_ALLOCATIONS_MAX (1u << 16)
 #define SESSION_RESERVATIONS_MAX 4096u
+#define SESSION_ARRAYS_MAX (1u << 16)
+#define SESSION_TEXTURES_MAX (1u << 16)
 
 enum session_phase {
     SESSION_ATTACHING,
@@ -104,7 +106,7 @@ struct session {
     struct ranges reservations; /* addresses that the client has reserved */
     uint64_t reserved_bytes;
     struct ranges mappings;     /* struct mapping, in reservations: see vmm.c */
-    unsigned streams, events, modules, functions, allocations;
+    unsigned streams, events, modules, functions, allocations, arrays, textures;
     struct batch batch; /* launches not made yet */
     struct list blobs; /* struct blob: received, and not asked for yet */
     unsigned blob_count;

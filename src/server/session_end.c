@@ -7,6 +7,7 @@
 
 #include <time.h>
 
+#include "array.h"
 #include "blob.h"
 #include "cleanup.h"
 #include "clock.h"
@@ -114,6 +115,12 @@ static void destroy_object(void *context, uint64_t handle, void *object)
     case WIRE_MODULE:
         session_remove(session, WIRE_MODULE, handle);
         module_destroy(session, object); /* and its functions */
+        break;
+    case WIRE_ARRAY:
+        array_unref(session, object);
+        break;
+    case WIRE_TEXTURE:
+        texture_destroy(session, object);
         break;
     default:
         break; /* streams are gone already, functions go with their modules */

@@ -29,8 +29,6 @@ FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]
 # NVIDIA's driver may crash on handles that never were; Funnel must not.
 NOT_DIRECT_ON_CUDA = {"bad_handles"}
-# What Funnel does not carry yet: these show what a device does.
-NOT_THROUGH_FUNNEL = {"textures"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 # What a program needs of the GPU, where that is more than nvcc's default.
 ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80"}
@@ -172,8 +170,6 @@ class Runner:
             return "skipped", direct.out.strip() or "the program skips itself"
         if direct and direct.status != 0:
             return "failed", explain("directly", direct)
-        if program.stem in NOT_THROUGH_FUNNEL:
-            return "skipped", "not through Funnel: it does not carry this yet"
         for clients in [1] if program.alone else self.options.clients:
             for result in self.through(program, clients):
                 where = f"through Funnel, {clients} at once"

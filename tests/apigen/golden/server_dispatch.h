@@ -13,6 +13,8 @@ struct module;
 struct function;
 struct allocation;
 struct graph;
+struct array;
+struct texture;
 
 /* What the session offers to the dispatcher. */
 

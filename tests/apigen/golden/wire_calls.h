@@ -23,6 +23,8 @@ enum wire_handle {
     WIRE_FUNCTION = 4,
     WIRE_ALLOCATION = 5,
     WIRE_GRAPH = 6,
+    WIRE_ARRAY = 7,
+    WIRE_TEXTURE = 8,
 };
 
 enum wire_op {

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays of a client, and the objects by which its kernels read them.
+ */
+#pragma once
+
+#include "session.h"
+
+struct array {
+    CUarray driver;
+    const struct device *device;
+    CUDA_ARRAY3D_DESCRIPTOR descriptor;
+    uint64_t charged;
+    unsigned references; /* the handle's, and those of objects */
+};
+
+struct texture;
+
+/* An array lives as long as any object on it: kernels that read one must not find it gone. */
+void array_unref(struct session *session, struct array *array);
+
+/* Ends an object that is not in the handle table any more. */
+void texture_destroy(struct session *session, struct texture *texture);
+
+/* Writes zeroes over an array. The driver reuses memory inside a process as it is, and the process
+ * is the same for all clients. */
+CUresult array_clear(const struct array *array);

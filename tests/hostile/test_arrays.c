@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays and texture objects of clients that lie: forged handles, boxes outside an array, memory of
+ * others in a description, and objects that outlive their array.
+ */
+#include "cuda_abi.h"
+#include "hostile.h"
+
+static void attach(struct peer *peer)
+{
+    assert_true(peer_attach(peer, hostile.server.socket));
+}
+
+static CUresult deferred(struct peer *peer)
+{
+    const struct wire_cuMemGetInfo_v2 in = {0};
+    struct wire_cuMemGetInfo_v2_reply out = {0};
+
+    assert_int_equal(wire_cuMemGetInfo_v2(&peer->channel, &in, &out), CUDA_SUCCESS);
+    return channel_take_deferred_error(&peer->channel);
+}
+
+/* 16 x 4 elements of 4 bytes. */
+static struct wire_cuArray3DCreate_v2 plain(struct peer *peer)
+{
+    return (struct wire_cuArray3DCreate_v2){
+        .hArray = peer_handle(peer, WIRE_ARRAY),
+        .width = 16,
+        .height = 4,
+        .format = CU_AD_FORMAT_UNSIGNED_INT32,
+        .channels = 1,
+    };
+}
+
+static uint64_t make_array(struct peer *peer)
+{
+    const struct wire_cuArray3DCreate_v2 in = plain(peer);
+
+    assert_int_equal(wire_cuArray3DCreate_v2(&peer->channel, &in), CUDA_SUCCESS);
+    return in.hArray;
+}
+
+static CUresult copy(struct peer *peer, const struct wire_fnArrayCopy *in)
+{
+    channel_lock(&peer->channel);
+    wire_fnArrayCopy(&peer->channel, in);
+    channel_unlock(&peer->channel);
+    return deferred(peer);
+}
+
+static CUresult texture(struct peer *peer, uint64_t array, uint64_t *ret_handle)
+{
+    const CUDA_TEXTURE_DESC description = {.flags = 1};
+    const struct wire_fnArrayTexture in = {
+        .texture = peer_handle(peer, WIRE_TEXTURE),
+        .array = array,
+        .description = &description,
+        .description_size = sizeof(description),
+    };
+    struct wire_fnArrayTexture_reply out;
+
+    *ret_handle = in.texture;
+    return wire_fnArrayTexture(&peer->channel, &in, &out);
+}
+
+static void arrays_that_cannot_be(void **state)
+{
+    struct wire_cuArray3DCreate_v2 in;
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    for (unsigned i = 0; i < 6; i++) {
+        in = plain(&peer);
+        if (i == 0)
+            in.width = UINT64_MAX;
+        if (i == 1)
+            in.width = in.height = in.depth = 1u << 18;
+        if (i == 2)
+            in.format = 0x7fffffff;
+        if (i == 3)
+            in.channels = UINT32_MAX;
+        if (i == 4)
+            in.flags = UINT32_MAX;
+        if (i == 5)
+            in.device = 7;
+        assert_int_not_equal(wire_cuArray3DCreate_v2(&peer.channel, &in), CUDA_SUCCESS);
+    }
+    in = plain(&peer);
+    in.hArray = peer_handle(&peer, WIRE_STREAM);
+    assert_int_not_equal(wire_cuArray3DCreate_v2(&peer.channel, &in), CUDA_SUCCESS);
+    make_array(&peer);
+    peer_leave(&peer);
+}
+
+static void handles_that_are_none(void **state)
+{
+    struct peer peer;
+    uint64_t handle;
+
+    (void)state;
+    attach(&peer);
+    uint64_t stream = peer_make_stream(&peer, 1), array = make_array(&peer);
+    const uint64_t forged[] = {
+        0, 1, UINT64_MAX, stream, array + 1, array + (1ull << 24), hostile.witness.stream};
+
+    for (unsigned i = 0; i < sizeof(forged) / sizeof(forged[0]); i++) {
+        const struct wire_fnArrayCopy in = {.array = forged[i], .hStream = stream};
+        const struct wire_cuTexObjectDestroy end = {.texture = forged[i]};
+        assert_int_equal(copy(&peer, &in), CUDA_ERROR_INVALID_HANDLE);
+        assert_int_equal(texture(&peer, forged[i], &handle), CUDA_ERROR_INVALID_HANDLE);
+        channel_lock(&peer.channel);
+        wire_cuTexObjectDestroy(&peer.channel, &end);
+        channel_unlock(&peer.channel);
+        assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
+    }
+    peer_leave(&peer);
+}
+
+static void copies_out_of_bounds(void **state)
+{
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    const struct wire_fnArrayCopy good = {
+        .array = make_array(&peer),
+        .address = peer.offer.staging_address,
+        .pitch = 64,
+        .slice_rows = 4,
+        .width = 64,
+        .height = 4,
+        .depth = 1,
+        .into = 1,
+        .hStream = peer_make_stream(&peer, 1),
+    };
+    struct wire_fnArrayCopy bad[10];
+
+    for (unsigned i = 0; i < 10; i++)
+        bad[i] = good;
+    bad[0].x = 4;
+    bad[1].y = 1;
+    bad[2].z = 1;
+    bad[3].x = UINT64_MAX - 3;
+    bad[4].width = 62;
+    bad[5].height = UINT64_MAX;
+    bad[6].address = hostile.witness.memory;
+    bad[7].address = (uintptr_t)&peer;
+    bad[8].pitch = UINT64_MAX / 2;
+    bad[9].address = UINT64_MAX - 16;
+    for (unsigned i = 0; i < 10; i++) {
+        assert_int_equal(copy(&peer, &bad[i]), CUDA_ERROR_INVALID_VALUE);
+        bad[i].into = 0;
+        assert_int_equal(copy(&peer, &bad[i]), CUDA_ERROR_INVALID_VALUE);
+    }
+    assert_int_equal(copy(&peer, &good), CUDA_SUCCESS);
+    peer_leave(&peer);
+}
+
+static CUresult memory_texture(struct peer *peer, uint64_t address, uint64_t width, uint64_t height,
+                               uint64_t pitch)
+{
+    const CUDA_TEXTURE_DESC description = {.flags = 1};
+    const struct wire_fnMemoryTexture in = {
+        .texture = peer_handle(peer, WIRE_TEXTURE),
+        .address = address,
+        .format = CU_AD_FORMAT_UNSIGNED_INT32,
+        .channels = 1,
+        .width = width,
+        .height = height,
+        .pitch = pitch,
+        .description = &description,
+        .description_size = sizeof(description),
+    };
+    struct wire_fnMemoryTexture_reply out;
+
+    return wire_fnMemoryTexture(&peer->channel, &in, &out);
+}
+
+static void memory_of_others(void **state)
+{
+    const uint64_t size = 2u << 20;
+    uint64_t own;
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    assert_int_equal(peer_make_granule(&peer, size, &own), CUDA_SUCCESS);
+    const uint64_t foreign[] = {0, 4096, (uintptr_t)&peer & ~511ull, hostile.witness.memory,
+                                own + size};
+
+    for (unsigned i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+        assert_int_equal(memory_texture(&peer, foreign[i], 512, 0, 0), CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(memory_texture(&peer, foreign[i], 8, 8, 32), CUDA_ERROR_INVALID_VALUE);
+    }
+    assert_int_equal(memory_texture(&peer, own, size + 4, 0, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(memory_texture(&peer, own, 128, size / 512 + 1, 512),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(memory_texture(&peer, own, 128, UINT64_MAX, UINT64_MAX),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(memory_texture(&peer, own, UINT64_MAX / 2, 1, 512), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(memory_texture(&peer, own, size, 0, 0), CUDA_SUCCESS);
+    assert_int_equal(memory_texture(&peer, own, 128, 8, 512), CUDA_SUCCESS);
+    peer_leave(&peer);
+}
+
+/* The array is gone for the client, not for the object on it; whichever goes last ends it. */
+static void arrays_that_go_first(void **state)
+{
+    struct wire_cuArrayDestroy end;
+    uint64_t handle[2];
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    end.hArray = make_array(&peer);
+    assert_int_equal(texture(&peer, end.hArray, &handle[0]), CUDA_SUCCESS);
+    assert_int_equal(texture(&peer, end.hArray, &handle[1]), CUDA_SUCCESS);
+    channel_lock(&peer.channel);
+    wire_cuArrayDestroy(&peer.channel, &end);
+    channel_unlock(&peer.channel);
+    assert_int_equal(deferred(&peer), CUDA_SUCCESS);
+    const struct wire_cuTexObjectDestroy object = {.texture = handle[0]};
+    channel_lock(&peer.channel);
+    wire_cuTexObjectDestroy(&peer.channel, &object);
+    channel_unlock(&peer.channel);
+    assert_int_equal(deferred(&peer), CUDA_SUCCESS);
+    assert_int_equal(texture(&peer, end.hArray, &handle[0]), CUDA_ERROR_INVALID_HANDLE);
+    peer_leave(&peer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOSTILE_CASE(arrays_that_cannot_be), HOSTILE_CASE(handles_that_are_none),
+        HOSTILE_CASE(copies_out_of_bounds),  HOSTILE_CASE(memory_of_others),
+        HOSTILE_CASE(arrays_that_go_first),
+    };
+
+    return HOSTILE_MAIN(tests);
+}
