@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "command_client.h"
+#include "command_help.h"
 #include "fd.h"
+#include "grammar.h"
 #include "paths.h"
 #include "text.h"
 
@@ -19,7 +21,8 @@
 #endif
 
 static const char usage[] =
-    "Usage: nvidia-cuda-mps-control [-d | -f] [-S] [-multiuser-server] [-p 2|3] [-a FILE] | COMMAND | -q | -v "
+    "Usage: nvidia-cuda-mps-control [-d | -f] [-S] [-multiuser-server] [-p 2|3] [-a FILE] | "
+    "COMMAND | -q | -v "
     "| -h\n"
     "\n"
     "Funnel's stand-in for the control program of NVIDIA MPS. Without an option it reads commands\n"
@@ -30,12 +33,13 @@ static const char usage[] =
     "too\n"
     "  -S, --static-partitioning  every client runs in a static partition; see sm_partition\n"
     "  -multiuser-server          (-M, -m, --multiuser) one server for all users; needs root\n"
-    "  -p, --protocol VERSION     of the interface: 2 or 3; any daemon takes the commands of both.\n"
+    "  -p, --protocol VERSION     of the interface: 2 or 3; any daemon takes the commands of "
+    "both.\n"
     "                             What CUDA_MPS_PROTOCOL_VERSION says counts instead\n"
     "  -a, --apply FILE           create the servers and namespaces of this file\n"
     "  -q, --quit                 the same as the command quit\n"
     "  -v, --version              print the version of CUDA MPS that the commands follow\n"
-    "  -h, --help                 print this\n"
+    "  -h, --help                 print this, and all commands\n"
     "\n"
     "Examples:\n"
     "  nvidia-cuda-mps-control -d\n"
@@ -45,37 +49,15 @@ static const char usage[] =
     "\n"
     "`funnel help` lists the commands of Funnel's own front end, which says more.\n";
 
-static const struct {
-    const char *name;
-    const char *grammar;
-    const char *help;
-} commands[] = {
-#define COMMAND(name, who, grammar, help) {#name, grammar, help},
-#include "command_list.h"
-#undef COMMAND
-};
-
-static const struct {
-    const char *name;
-    const char *grammar;
-    const char *help;
-} verbs[] = {
-#define VERB(module, verb, who, grammar, help) {#module " " #verb, grammar, help},
-#include "verb_list.h"
-#undef VERB
-};
-
-#define COMMAND_COUNT (sizeof(commands) / sizeof(*commands))
+static void print_line(void *context, const char *text)
+{
+    fprintf(context, "%s\n", text);
+}
 
 static int print_help(FILE *out)
 {
-    fprintf(out, "%s\nCommands:\n", usage);
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %s%s%s\n      %s\n", commands[i].name, *commands[i].grammar ? " " : "",
-                commands[i].grammar, commands[i].help);
-    fputs("\nCommands of version 3, as words of the command line or on standard input:\n", out);
-    for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
-        fprintf(out, "  %s %s\n      %s\n", verbs[i].name, verbs[i].grammar, verbs[i].help);
+    fprintf(out, "%s\n", usage);
+    command_help_all(print_line, out);
     return ferror(out) != 0;
 }
 
@@ -140,12 +122,29 @@ static bool is_quit(const char *line)
     return strcspn(line, " \t\r\n") == strlen("quit") && text_starts_with(line, "quit");
 }
 
+/* Help needs no daemon: whether the line asks for it, with the status that it leaves. */
+static bool answer_help(const char *line, int *ret_status)
+{
+    char copy[COMMAND_TEXT_MAX], *words[GRAMMAR_WORDS_MAX];
+    bool found;
+    int count = text_copy(copy, sizeof(copy), line) ? grammar_split(copy, words) : 0;
+
+    if (count <= 0 || !command_help(words, count, print_line, stdout, &found))
+        return false;
+    fflush(stdout);
+    *ret_status = found ? COMMAND_OK : COMMAND_REJECTED;
+    return true;
+}
+
 /* One line: -1 = go on with the next, else the exit status. NVIDIA's stays 0 for rejected commands.
  */
 static int run_line(int fd, const char *line)
 {
-    int status = command_send_line(fd, line);
+    int status;
 
+    if (answer_help(line, &status))
+        return -1;
+    status = command_send_line(fd, line);
     if (status == -EMSGSIZE) {
         puts("The line is too long");
         return -1;
@@ -173,16 +172,29 @@ static int read_commands(int fd)
 }
 
 #ifdef HAVE_LIBEDIT
-/* The next command that begins with `text`; libedit frees what it gets. */
+/* libedit would quote the = of an option as if it were of a file's name. */
+static char *without_equals_sign(char *word)
+{
+    char *sign = word ? strchr(word, '=') : NULL;
+
+    if (sign)
+        *sign = '\0';
+    if (word)
+        rl_completion_append_character = sign ? '=' : ' ';
+    return word;
+}
+
+/* The next word that may stand here and begins with `text`; libedit frees what it gets. */
 static char *complete(const char *text, int again)
 {
-    static size_t next;
+    static unsigned next;
+    char before[COMMAND_TEXT_MAX];
+    size_t length = (size_t)rl_point - strlen(text);
 
-    next = again ? next : 0;
-    while (next < COMMAND_COUNT)
-        if (text_starts_with(commands[next++].name, text))
-            return strdup(commands[next - 1].name);
-    return NULL;
+    if (!text_format(before, sizeof(before), "%.*s", (int)length, rl_line_buffer))
+        return NULL;
+    next = again ? next + 1 : 0;
+    return without_equals_sign(command_complete(before, text, next));
 }
 
 static int converse(int fd)
@@ -292,6 +304,8 @@ static int run_words(const struct paths *paths, char **words)
         if (strpbrk(*words, " \t\r\n") ||
             !text_format(line + strlen(line), sizeof(line) - strlen(line), "%s ", *words))
             return refuse("A word of a command is too long, or has blanks in it");
+    if (answer_help(line, &status))
+        return status;
     if (command_connect(paths, &fd, reason)) {
         puts("Cannot find MPS control daemon process");
         return 1;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,62 +23,6 @@ struct slot {
     bool optional;
     bool filled;
 };
-
-static const struct {
-    const char *name;
-    enum grammar_kind kind;
-} kinds[] = {
-    {"SERVER", GRAMMAR_SERVER},     {"CLIENT", GRAMMAR_CLIENT},   {"UID", GRAMMAR_UID},
-    {"PERCENT", GRAMMAR_PERCENT},   {"DEVICE", GRAMMAR_DEVICE},   {"MEMORY", GRAMMAR_MEMORY},
-    {"PRIORITY", GRAMMAR_PRIORITY}, {"SECONDS", GRAMMAR_SECONDS}, {"GROUP", GRAMMAR_GROUP},
-    {"SMS", GRAMMAR_SMS},           {"CEILING", GRAMMAR_CEILING}, {"VERB", GRAMMAR_VERB},
-    {"OBJECT", GRAMMAR_OBJECT},     {"NAME", GRAMMAR_NAME},       {"FIELD", GRAMMAR_FIELD},
-    {"FORMAT", GRAMMAR_FORMAT},     {"DEVICES", GRAMMAR_DEVICES}, {"SIZE", GRAMMAR_SIZE},
-    {"BOOLEAN", GRAMMAR_BOOLEAN},   {"NAMESPACE", GRAMMAR_NAMESPACE},
-};
-
-static const char *skip_blanks(const char *text)
-{
-    return text + strspn(text, " ");
-}
-
-static enum grammar_kind kind_named(const char *name, size_t length)
-{
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-        if (strlen(kinds[i].name) == length && !strncmp(kinds[i].name, name, length))
-            return kinds[i].kind;
-    return GRAMMAR_NOTHING;
-}
-
-/* Reads one slot, "[-t SECONDS]", "[--server=NAME]" or "SERVER", and returns what is left of the grammar. */
-static const char *read_slot(const char *grammar, struct slot *slot)
-{
-    size_t length;
-
-    memset(slot, 0, sizeof(*slot));
-    slot->optional = *grammar == '[';
-    grammar += slot->optional;
-    length = strcspn(grammar, " ]=");
-    if (*grammar == '-') {
-        memcpy(slot->option, grammar, length);
-        slot->keyed = grammar[length] == '=';
-        grammar = skip_blanks(grammar + length + slot->keyed);
-        length = strcspn(grammar, " ]");
-    }
-    slot->kind = kind_named(grammar, length);
-    if (slot->kind != GRAMMAR_NOTHING)
-        grammar += length;
-    return skip_blanks(grammar + (*grammar == ']'));
-}
-
-static int read_grammar(const char *grammar, struct slot slots[SLOTS_MAX])
-{
-    int count = 0;
-
-    for (grammar = skip_blanks(grammar); *grammar && count < SLOTS_MAX; count++)
-        grammar = read_slot(grammar, &slots[count]);
-    return count;
-}
 
 int grammar_split(char *line, char *ret_words[GRAMMAR_WORDS_MAX])
 {
@@ -102,16 +47,6 @@ static int parse_number(const char *text, uint64_t max, uint64_t *ret_value)
     if (text_to_u64(text, &value) || value > max)
         return -EINVAL;
     *ret_value = value;
-    return 0;
-}
-
-static int parse_pid(const char *text, pid_t *ret_pid)
-{
-    uint64_t value;
-
-    if (parse_number(text, INT_MAX, &value) || value == 0)
-        return -EINVAL;
-    *ret_pid = (pid_t)value;
     return 0;
 }
 
@@ -162,7 +97,7 @@ int grammar_size(const char *text, uint64_t *ret_bytes)
 int grammar_memory(const char *text, uint64_t *ret_bytes)
 {
     return shift_of_unit(text + strspn(text, "0123456789")) < 20 ? -EINVAL
-                                                                  : grammar_size(text, ret_bytes);
+                                                                 : grammar_size(text, ret_bytes);
 }
 
 /* "2048M" stays 2048M and "1GB" becomes 1G: the number as given, with NVIDIA's one-letter unit. */
@@ -207,119 +142,184 @@ bool grammar_is_name(const char *text)
     return length > 0 && text[length] == '\0';
 }
 
-static int parse_u32(const char *text, uint64_t max, uint32_t *ret_value)
-{
-    uint64_t value;
-    int error = parse_number(text, max, &value);
+/* ---- kinds of values: each becomes a field of grammar_values ---- */
 
-    if (!error)
-        *ret_value = (uint32_t)value;
-    return error;
+struct kind {
+    const char *name;
+    const char *expected; /* what the value is, for people */
+    int (*parse)(const struct kind *kind, const char *word, struct grammar_values *values);
+    size_t field;
+    uint64_t least, most; /* of a number; `most` is the room for a text */
+};
+
+static void *field_of(const struct kind *kind, struct grammar_values *values)
+{
+    return (char *)values + kind->field;
 }
 
-static int parse_format(const char *word, enum table_format *ret_format)
+static int take_number(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    uint64_t value;
+
+    if (parse_number(word, kind->most, &value) || value < kind->least)
+        return -EINVAL;
+    *(uint32_t *)field_of(kind, values) = (uint32_t)value;
+    return 0;
+}
+
+static int take_text(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return *word && text_copy(field_of(kind, values), kind->most, word) ? 0 : -EINVAL;
+}
+
+static int take_name(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return grammar_is_name(word) ? take_text(kind, word, values) : -EINVAL;
+}
+
+static int take_devices(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return grammar_is_devices(word) ? take_text(kind, word, values) : -EINVAL;
+}
+
+static int take_feature(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return !strcmp(word, "memacct") || !strcmp(word, "context-share")
+               ? take_text(kind, word, values)
+               : -EINVAL;
+}
+
+static int take_percent(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return grammar_percent(word, &values->centipercent);
+}
+
+static int take_memory(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return parse_memory(word, values);
+}
+
+static int take_size(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return parse_size(word, values);
+}
+
+static int take_ceiling(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return strcmp(word, "none") ? parse_memory(word, values) : 0;
+}
+
+static int take_boolean(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    values->yes = !strcmp(word, "true");
+    return values->yes || !strcmp(word, "false") ? 0 : -EINVAL;
+}
+
+static int take_format(const struct kind *kind, const char *word, struct grammar_values *values)
 {
     static const char *const names[] = {"table", "csv", "csv,noheader"};
 
     for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (!strcmp(word, names[i])) {
-            *ret_format = (enum table_format)i;
+            values->format = (enum table_format)i;
             return 0;
         }
     return -EINVAL;
 }
 
-static int parse_value(enum grammar_kind kind, const char *word, struct grammar_values *values)
-{
-    switch (kind) {
-    case GRAMMAR_SERVER:
-        return parse_pid(word, &values->server);
-    case GRAMMAR_CLIENT:
-        return parse_pid(word, &values->client);
-    case GRAMMAR_UID:
-        return parse_u32(word, UINT32_MAX - 1, &values->uid);
-    case GRAMMAR_PERCENT:
-        return grammar_percent(word, &values->centipercent);
-    case GRAMMAR_PRIORITY:
-        return parse_u32(word, 1, &values->priority);
-    case GRAMMAR_SECONDS:
-        return parse_u32(word, SECONDS_PER_YEAR, &values->seconds);
-    case GRAMMAR_MEMORY:
-        return parse_memory(word, values);
-    case GRAMMAR_SIZE:
-        return parse_size(word, values);
-    case GRAMMAR_BOOLEAN:
-        values->yes = !strcmp(word, "true");
-        return values->yes || !strcmp(word, "false") ? 0 : -EINVAL;
-    case GRAMMAR_DEVICES:
-        return grammar_is_devices(word) &&
-                       text_copy(values->devices, sizeof(values->devices), word)
-                   ? 0
-                   : -EINVAL;
-    case GRAMMAR_DEVICE:
-        return text_copy(values->device, sizeof(values->device), word) ? 0 : -EINVAL;
-    case GRAMMAR_GROUP:
-        return grammar_is_name(word) && text_copy(values->group, sizeof(values->group), word)
-                   ? 0
-                   : -EINVAL;
-    case GRAMMAR_SMS:
-        return parse_u32(word, 1u << 16, &values->sms) || values->sms == 0 ? -EINVAL : 0;
-    case GRAMMAR_CEILING:
-        return strcmp(word, "none") ? parse_memory(word, values) : 0;
-    case GRAMMAR_VERB:
-        return text_copy(values->verb, sizeof(values->verb), word) ? 0 : -EINVAL;
-    case GRAMMAR_OBJECT:
-        return text_copy(values->object, sizeof(values->object), word) ? 0 : -EINVAL;
-    case GRAMMAR_NAME:
-        return grammar_is_name(word) && text_copy(values->name, sizeof(values->name), word)
-                   ? 0
-                   : -EINVAL;
-    case GRAMMAR_NAMESPACE:
-        return grammar_is_name(word) && text_copy(values->space, sizeof(values->space), word)
-                   ? 0
-                   : -EINVAL;
-    case GRAMMAR_FIELD:
-        return *word && text_copy(values->field, sizeof(values->field), word) ? 0 : -EINVAL;
-    case GRAMMAR_FORMAT:
-        return parse_format(word, &values->format);
-    case GRAMMAR_NOTHING:
-        break;
-    }
-    return 0;
-}
+#define NUMBER(member, least, most) \
+    take_number, offsetof(struct grammar_values, member), least, most
+#define TEXT(take, member)                            \
+    take, offsetof(struct grammar_values, member), 0, \
+        sizeof(((struct grammar_values *)NULL)->member)
+#define A_NAME "a name of letters, digits and _, not longer than 64"
+
+static const struct kind kinds[] = {
+    [GRAMMAR_NOTHING] = {"", "nothing", NULL, 0, 0, 0},
+    [GRAMMAR_SERVER] = {"SERVER", "the process id of a server", NUMBER(server, 1, INT_MAX)},
+    [GRAMMAR_CLIENT] = {"CLIENT", "the process id of a client", NUMBER(client, 1, INT_MAX)},
+    [GRAMMAR_UID] = {"UID", "a user id", NUMBER(uid, 0, UINT32_MAX - 1)},
+    [GRAMMAR_PERCENT] = {"PERCENT", "a percentage above 0", take_percent, 0, 0, 0},
+    [GRAMMAR_PRIORITY] = {"PRIORITY", "0 or 1", NUMBER(priority, 0, 1)},
+    [GRAMMAR_SECONDS] = {"SECONDS", "a number of seconds", NUMBER(seconds, 0, SECONDS_PER_YEAR)},
+    [GRAMMAR_MEMORY] = {"MEMORY", "an integer followed by M or G, such as 512M", take_memory, 0, 0,
+                        0},
+    [GRAMMAR_DEVICE] = {"DEVICE", "a device ordinal or UUID", TEXT(take_text, device)},
+    [GRAMMAR_GROUP] = {"GROUP", "a name of letters, digits and _, not longer than 31",
+                       TEXT(take_name, group)},
+    [GRAMMAR_SMS] = {"SMS", "a number of multiprocessors", NUMBER(sms, 1, 1u << 16)},
+    [GRAMMAR_CEILING] = {"CEILING", "an integer followed by M or G, such as 512M, or none",
+                         take_ceiling, 0, 0, 0},
+    [GRAMMAR_VERB] = {"VERB", "a word, and a shorter one", TEXT(take_text, verb)},
+    [GRAMMAR_OBJECT] = {"OBJECT", "a word, and a shorter one", TEXT(take_text, object)},
+    [GRAMMAR_NAME] = {"NAME", A_NAME, TEXT(take_name, name)},
+    [GRAMMAR_FIELD] = {"FIELD", "the name of a field", TEXT(take_text, field)},
+    [GRAMMAR_FORMAT] = {"FORMAT", "table, csv or csv,noheader", take_format, 0, 0, 0},
+    [GRAMMAR_DEVICES] = {"DEVICES", "ordinals or UUIDs of devices, with commas between them",
+                         TEXT(take_devices, devices)},
+    [GRAMMAR_SIZE] = {"SIZE", "an integer followed by K, M or G, such as 512M", take_size, 0, 0, 0},
+    [GRAMMAR_BOOLEAN] = {"BOOLEAN", "true or false", take_boolean, 0, 0, 0},
+    [GRAMMAR_NAMESPACE] = {"NAMESPACE", A_NAME, TEXT(take_name, space)},
+    [GRAMMAR_PARTITION] = {"PARTITION", A_NAME, TEXT(take_name, partition)},
+    [GRAMMAR_CHUNKS] = {"CHUNKS", "a number of chunks, 8 multiprocessors each (4 before Hopper)",
+                        NUMBER(chunks, 1, 4096)},
+    [GRAMMAR_FEATURE] = {"FEATURE", "memacct or context-share", TEXT(take_feature, feature)},
+};
 
 /* What is wrong with `word`, in a sentence. The priority's is NVIDIA's own. */
 static void explain_value(enum grammar_kind kind, const char *word, char *reason)
 {
-    static const char *const expected[] = {
-        [GRAMMAR_NOTHING] = "nothing",
-        [GRAMMAR_SERVER] = "the process id of a server",
-        [GRAMMAR_CLIENT] = "the process id of a client",
-        [GRAMMAR_UID] = "a user id",
-        [GRAMMAR_PERCENT] = "a percentage above 0",
-        [GRAMMAR_PRIORITY] = "0 or 1",
-        [GRAMMAR_SECONDS] = "a number of seconds",
-        [GRAMMAR_MEMORY] = "an integer followed by M or G, such as 512M",
-        [GRAMMAR_DEVICE] = "a device ordinal or UUID",
-        [GRAMMAR_GROUP] = "a name of letters, digits and _, not longer than 31",
-        [GRAMMAR_SMS] = "a number of multiprocessors",
-        [GRAMMAR_CEILING] = "an integer followed by M or G, such as 512M, or none",
-        [GRAMMAR_VERB] = "a shorter word",
-        [GRAMMAR_OBJECT] = "a shorter word",
-        [GRAMMAR_NAME] = "a name of letters, digits and _, not longer than 64",
-        [GRAMMAR_NAMESPACE] = "a name of letters, digits and _, not longer than 64",
-        [GRAMMAR_FIELD] = "the name of a field",
-        [GRAMMAR_FORMAT] = "table, csv or csv,noheader",
-        [GRAMMAR_DEVICES] = "ordinals or UUIDs of devices, with commas between them",
-        [GRAMMAR_SIZE] = "an integer followed by K, M or G, such as 512M",
-        [GRAMMAR_BOOLEAN] = "true or false",
-    };
-
     if (kind == GRAMMAR_PRIORITY)
         text_copy(reason, GRAMMAR_REASON_MAX, "Invalid priority value - must be 0 or 1!");
     else
         text_format(reason, GRAMMAR_REASON_MAX, "Invalid value \"%.64s\": expected %s", word,
-                    expected[kind]);
+                    kinds[kind].expected);
+}
+
+/* ---- slots: a grammar, part by part ---- */
+
+static const char *skip_blanks(const char *text)
+{
+    return text + strspn(text, " ");
+}
+
+static enum grammar_kind kind_named(const char *name, size_t length)
+{
+    for (size_t i = 1; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (strlen(kinds[i].name) == length && !strncmp(kinds[i].name, name, length))
+            return (enum grammar_kind)i;
+    return GRAMMAR_NOTHING;
+}
+
+/* Reads one slot, "[-t SECONDS]", "[--server=NAME]" or "SERVER"; returns the rest of the grammar.
+ */
+static const char *read_slot(const char *grammar, struct slot *slot)
+{
+    size_t length;
+
+    memset(slot, 0, sizeof(*slot));
+    slot->optional = *grammar == '[';
+    grammar += slot->optional;
+    length = strcspn(grammar, " ]=");
+    if (*grammar == '-') {
+        memcpy(slot->option, grammar, length);
+        slot->keyed = grammar[length] == '=';
+        grammar = skip_blanks(grammar + length + slot->keyed);
+        length = strcspn(grammar, " ]");
+    }
+    slot->kind = kind_named(grammar, length);
+    if (slot->kind != GRAMMAR_NOTHING)
+        grammar += length;
+    return skip_blanks(grammar + (*grammar == ']'));
+}
+
+static int read_grammar(const char *grammar, struct slot slots[SLOTS_MAX])
+{
+    int count = 0;
+
+    for (grammar = skip_blanks(grammar); *grammar && count < SLOTS_MAX; count++)
+        grammar = read_slot(grammar, &slots[count]);
+    return count;
 }
 
 /* ---- commands ---- */
@@ -390,7 +390,7 @@ int grammar_parse(const char *name, const char *grammar, char *const words[], in
         if (*slot->option && !slot->keyed && ++i == count)
             return explain_usage(name, grammar, "Missing argument", ret_reason);
         word = slot->keyed ? keyed_value(slot, words[i]) : words[i];
-        if (parse_value(slot->kind, word, &values)) {
+        if (kinds[slot->kind].parse(&kinds[slot->kind], word, &values)) {
             explain_value(slot->kind, word, ret_reason);
             return -EINVAL;
         }
@@ -401,4 +401,24 @@ int grammar_parse(const char *name, const char *grammar, char *const words[], in
             return explain_usage(name, grammar, "Missing argument", ret_reason);
     *ret_values = values;
     return 0;
+}
+
+void grammar_describe(const char *grammar, void (*line)(void *context, const char *text),
+                      void *context)
+{
+    struct slot slots[SLOTS_MAX];
+    int count = read_grammar(grammar, slots);
+
+    for (int i = 0; i < count; i++) {
+        const struct slot *slot = &slots[i];
+        const struct kind *kind = &kinds[slot->kind];
+        const char *between = !*slot->option || !*kind->name ? "" : slot->keyed ? "=" : " ";
+        char words[64], text[192];
+
+        text_format(words, sizeof(words), "%s%s%s", slot->option, between, kind->name);
+        text_format(text, sizeof(text), "  %-36s%s%s", words,
+                    *kind->name ? kind->expected : "a switch",
+                    slot->optional ? "; may be left out" : "");
+        line(context, text);
+    }
 }

@@ -13,6 +13,8 @@
  *     NAME           of a server            FORMAT    table, csv or csv,noheader
  *     DEVICES        comma-separated        SIZE      integer with K, M or G
  *     BOOLEAN        true or false          NAMESPACE of a server
+ *     PARTITION      of a server            CHUNKS    1 .. 4096
+ *     FEATURE        memacct, context-share
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  */
 #pragma once
@@ -43,13 +45,16 @@ struct grammar_values {
     char group[32];
     char verb[16];
     char object[96];
-    bool force;           /* -f, --force */
-    bool mlopart;         /* -mlopart */
-    bool csv;             /* --csv */
-    bool all;             /* --all */
-    bool yes; /* BOOLEAN */
+    bool force;   /* -f, --force */
+    bool mlopart; /* -mlopart */
+    bool csv;     /* --csv */
+    bool all;     /* --all */
+    bool yes;     /* BOOLEAN */
     char name[65];
     char space[65]; /* NAMESPACE */
+    char partition[65];
+    uint32_t chunks;
+    char feature[16];
     char field[32];
     char devices[256];
     enum table_format format;
@@ -77,6 +82,9 @@ enum grammar_kind {
     GRAMMAR_SIZE,
     GRAMMAR_BOOLEAN,
     GRAMMAR_NAMESPACE,
+    GRAMMAR_PARTITION,
+    GRAMMAR_CHUNKS,
+    GRAMMAR_FEATURE,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)
@@ -90,6 +98,10 @@ int grammar_split(char *line, char *ret_words[GRAMMAR_WORDS_MAX]);
 /* Reads the words behind the command's name: 0, or -EINVAL with a sentence in `ret_reason`. */
 int grammar_parse(const char *name, const char *grammar, char *const words[], int count,
                   struct grammar_values *ret_values, char ret_reason[GRAMMAR_REASON_MAX]);
+
+/* Says of each argument what it is, a line each. */
+void grammar_describe(const char *grammar, void (*line)(void *context, const char *text),
+                      void *context);
 
 /* Letters, digits and _, and not empty. */
 bool grammar_is_name(const char *text);

@@ -23,8 +23,7 @@ static const struct command commands[] = {
 #define COMMAND(name, who, grammar, help) {#name, grammar, who, run_##name},
 #include "command_list.h"
 #undef COMMAND
-#define VERB(module, verb, who, grammar, help) \
-    {#module " " #verb, grammar, who, run_##module##_##verb},
+#define VERB(id, name, who, grammar, help) {name, grammar, who, run_##id},
 #include "verb_list.h"
 #undef VERB
 };

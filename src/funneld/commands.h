@@ -16,8 +16,8 @@ void commands_run(struct console *console, char *line);
 #undef COMMAND
 
 /* And run_server_list() and so on for those of v3. */
-#define VERB(module, verb, who, grammar, help) \
-    void run_##module##_##verb(struct console *console, const struct grammar_values *values);
+#define VERB(id, name, who, grammar, help) \
+    void run_##id(struct console *console, const struct grammar_values *values);
 #include "verb_list.h"
 #undef VERB
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server create, set and delete: the records of named servers, which start for their first client.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,9 +77,23 @@ void run_server_create(struct console *console, const struct grammar_values *val
 
 /* ---- set ---- */
 
+/* A process can not change its user. */
+static int set_owner(struct service *service, uid_t uid, char reason[GRAMMAR_REASON_MAX])
+{
+    if (uid == service->uid)
+        return 0;
+    if (!server_for(service->daemon, service->name))
+        return service_set_owner(service, uid, reason);
+    text_format(reason, GRAMMAR_REASON_MAX,
+                "Server '%.64s' runs, for user %u; its user can be changed when it has ended",
+                service->name, (unsigned)service->uid);
+    return -EBUSY;
+}
+
 void run_server_set(struct console *console, const struct grammar_values *values)
 {
     struct service *service = command_service(console, values->name);
+    char reason[GRAMMAR_REASON_MAX];
 
     if (!service)
         return;
@@ -86,9 +101,8 @@ void run_server_set(struct console *console, const struct grammar_values *values
         answer(console, COMMAND_REJECTED, "Nothing to set, see -h");
     else if (wants_locality(values))
         answer(console, COMMAND_FAILED, "Locality domains are not supported");
-    else if (grammar_given(values, GRAMMAR_UID) && values->uid != service->uid)
-        answer(console, COMMAND_FAILED,
-               "The owner of a server stays; delete it and create it with --uid");
+    else if (grammar_given(values, GRAMMAR_UID) && set_owner(service, values->uid, reason))
+        answer(console, COMMAND_FAILED, reason);
     else {
         namespace_set(service_namespace(service, NAMESPACE_DEFAULT), values);
         console_done(console, COMMAND_OK);

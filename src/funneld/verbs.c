@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands of MPS v3: each makes a table of what a survey finds. `list` shows its rows, `get`
- * one cell of the first one.
+ * The commands of MPS v3 that look at servers, namespaces, clients and devices.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,57 +9,18 @@
 #include "commands.h"
 #include "console.h"
 #include "funneld_server.h"
+#include "look.h"
 #include "service.h"
 #include "statics.h"
 #include "survey.h"
-#include "table.h"
 #include "text.h"
 
 #define CELL 96
-
-struct look;
-
-/* What there is to look at. */
-struct subject {
-    const char *const *titles;
-    unsigned listed; /* columns that a list shows; `get` knows all */
-    void (*fill)(struct look *look, const struct survey_part *part); /* may be NULL */
-    void (*complete)(struct look *look); /* adds what no running server tells; may be NULL */
-};
-
-struct look {
-    struct console *console;
-    struct grammar_values values;
-    const struct subject *subject;
-    struct table table;
-};
-
-static bool is_meant(const struct look *look, const char *server)
-{
-    return !*look->values.name || !strcmp(look->values.name, server);
-}
-
-/* A service that the one who asks may see, and has asked for. */
-static bool is_visible(const struct look *look, const struct service *service)
-{
-    const struct console *console = look->console;
-
-    return is_meant(look, service->name) &&
-           (console_is_operator(console) ||
-            (!console->daemon->multiuser && console->uid == service->uid));
-}
 
 /* ---- servers ---- */
 
 static const char *const server_titles[] = {
     "name", "uid", "pid", "status", "pipe-directory", "allowed-devices", "context-ids", NULL};
-
-static const char *status_of(unsigned state, bool stopping)
-{
-    static const char *const names[] = {"Initializing", "Ready", "Fault"};
-
-    return stopping ? "Stopping" : names[state <= 2 ? state : 2];
-}
 
 /* `service` is NULL for the server of a user. */
 static void add_server(struct look *look, const char *name, uid_t owner, const char *pid,
@@ -81,7 +41,7 @@ static void fill_server(struct look *look, const struct survey_part *part)
     char pid[16];
 
     text_format(pid, sizeof(pid), "%d", server->pid);
-    add_server(look, server->name, server->uid, pid, status_of(server->state, server->stopping),
+    add_server(look, server->name, server->uid, pid, look_status(server->state, server->stopping),
                service_find(look->console->daemon, server->name));
 }
 
@@ -91,12 +51,12 @@ static void add_idle_servers(struct look *look)
     const struct daemon *daemon = look->console->daemon;
 
     list_for_each(struct service, service, &daemon->services,
-                  link) if (is_visible(look, service) &&
+                  link) if (look_may_see(look, service) &&
                             !server_for((struct daemon *)daemon, service->name))
         add_server(look, service->name, service->uid, "-", "Stopped", service);
 }
 
-static const struct subject servers = {server_titles, 7, fill_server, add_idle_servers};
+static const struct look_subject servers = {server_titles, 7, fill_server, add_idle_servers};
 
 /* ---- namespaces ---- */
 
@@ -121,7 +81,7 @@ static void add_namespace(struct look *look, const struct mps_namespace *space)
         text_format(priority, sizeof(priority), "%u", order->priority);
     table_add(&look->table,
               (const char *[]){space->name, space->service->name,
-                               server ? status_of(server->state, server->stopping) : "Stopped",
+                               server ? look_status(server->state, server->stopping) : "Stopped",
                                *space->memory_text ? space->memory_text : "-", percent, priority,
                                space->directory});
 }
@@ -133,7 +93,7 @@ static void add_namespaces(struct look *look)
 
     list_for_each(struct service, service, &look->console->daemon->services, link)
     {
-        if (!is_visible(look, service))
+        if (!look_may_see(look, service))
             continue;
         list_for_each(struct mps_namespace, space, &service->namespaces,
                       link) if (!*wanted || !strcmp(space->name, wanted))
@@ -141,7 +101,7 @@ static void add_namespaces(struct look *look)
     }
 }
 
-static const struct subject namespaces = {namespace_titles, 7, NULL, add_namespaces};
+static const struct look_subject namespaces = {namespace_titles, 7, NULL, add_namespaces};
 
 /* ---- clients ---- */
 
@@ -159,8 +119,8 @@ static void add_client(struct look *look, const struct survey_part *part,
         text_format(ordinal, sizeof(ordinal), "%d", device);
         text_format(bus, sizeof(bus), "%.16s", part->server.devices[device].pci_bus_id);
     }
-    table_add(&look->table,
-              (const char *[]){pid, part->server.name, ordinal, row->identity.space, row->identity.command, bus, space});
+    table_add(&look->table, (const char *[]){pid, part->server.name, ordinal, row->identity.space,
+                                             row->identity.command, bus, space});
 }
 
 /* A row for each device that it uses. */
@@ -180,7 +140,7 @@ static void fill_clients(struct look *look, const struct survey_part *part)
     }
 }
 
-static const struct subject clients = {client_titles, 5, fill_clients, NULL};
+static const struct look_subject clients = {client_titles, 5, fill_clients, NULL};
 
 /* ---- devices ---- */
 
@@ -199,134 +159,48 @@ static void fill_devices(struct look *look, const struct survey_part *part)
         text_format(sms, sizeof(sms), "%u", device->sm_count);
         text_format(chunks, sizeof(chunks), "%u", statics_chunks(device));
         device_uuid_text(device, uuid);
-        table_add(&look->table,
-                  (const char *[]){ordinal, part->server.name, bus, uuid, device->name, sms, chunks, "-"});
+        table_add(&look->table, (const char *[]){ordinal, part->server.name, bus, uuid,
+                                                 device->name, sms, chunks, "-"});
     }
 }
 
-static const struct subject devices = {device_titles, 8, fill_devices, NULL};
-
-/* ---- the answer ---- */
-
-static void print_line(void *console, const char *text)
-{
-    console_print(console, "%s", text);
-}
-
-/* What the table is about has to be there when it was named. */
-static int check_found(const struct look *look, const struct survey *survey)
-{
-    const struct grammar_values *values = &look->values;
-    unsigned meant = 0;
-
-    for (unsigned i = 0; i < survey->part_count; i++)
-        meant += is_meant(look, survey->parts[i].server.name);
-    list_for_each(struct service, service, &look->console->daemon->services,
-                  link) meant += is_visible(look, service);
-    if (*values->name && !meant)
-        console_print(look->console, "Server '%s' not found", values->name);
-    else if (grammar_given(values, GRAMMAR_CLIENT) && !look->table.rows)
-        console_print(look->console, "Client %d not found", (int)values->client);
-    else if (*values->space && !look->table.rows)
-        console_print(look->console, "Namespace '%s' not found", values->space);
-    else if (look->table.incomplete)
-        console_print(look->console, "Out of memory");
-    else
-        return COMMAND_OK;
-    return COMMAND_FAILED;
-}
-
-static int print_field(const struct look *look)
-{
-    int column = table_column(&look->table, look->values.field);
-
-    if (column < 0) {
-        console_print(look->console, "There is no field '%s'", look->values.field);
-        return COMMAND_REJECTED;
-    }
-    console_print(look->console, "%s", look->table.cells[column]);
-    return COMMAND_OK;
-}
-
-static void on_surveyed(struct survey *survey, void *context)
-{
-    struct look *look = context;
-    struct console *console = look->console;
-    int status;
-
-    for (unsigned i = 0; i < survey->part_count; i++)
-        if (look->subject->fill && is_meant(look, survey->parts[i].server.name))
-            look->subject->fill(look, &survey->parts[i]);
-    if (look->subject->complete)
-        look->subject->complete(look);
-    status = check_found(look, survey);
-    if (status == COMMAND_OK && *look->values.field)
-        status = print_field(look);
-    else if (status == COMMAND_OK)
-        table_print(&look->table, look->subject->listed, look->values.format, print_line, console);
-    table_fini(&look->table);
-    free(look);
-    console_done(console, status);
-}
-
-static bool may_see(const struct server *server, const void *console)
-{
-    return console_may_touch(console, server);
-}
-
-static void show(struct console *console, const struct grammar_values *values,
-                 const struct subject *subject)
-{
-    struct look *look = calloc(1, sizeof(*look));
-
-    if (look) {
-        look->console = console;
-        look->values = *values;
-        look->subject = subject;
-        table_init(&look->table, subject->titles);
-        if (!survey_start(console->daemon, may_see, console, on_surveyed, look))
-            return;
-        free(look);
-    }
-    console_print(console, "Out of memory");
-    console_done(console, COMMAND_FAILED);
-}
+static const struct look_subject devices = {device_titles, 8, fill_devices, NULL};
 
 /* ---- the verbs ---- */
 
 void run_server_list(struct console *console, const struct grammar_values *values)
 {
-    show(console, values, &servers);
+    look_show(console, values, &servers);
 }
 
 void run_server_get(struct console *console, const struct grammar_values *values)
 {
-    show(console, values, &servers);
+    look_show(console, values, &servers);
 }
 
 void run_namespace_list(struct console *console, const struct grammar_values *values)
 {
-    show(console, values, &namespaces);
+    look_show(console, values, &namespaces);
 }
 
 void run_namespace_get(struct console *console, const struct grammar_values *values)
 {
-    show(console, values, &namespaces);
+    look_show(console, values, &namespaces);
 }
 
 void run_client_list(struct console *console, const struct grammar_values *values)
 {
-    show(console, values, &clients);
+    look_show(console, values, &clients);
 }
 
 void run_client_get(struct console *console, const struct grammar_values *values)
 {
-    show(console, values, &clients);
+    look_show(console, values, &clients);
 }
 
 void run_device_list(struct console *console, const struct grammar_values *values)
 {
-    show(console, values, &devices);
+    look_show(console, values, &devices);
 }
 
 /* ---- client terminate ---- */
@@ -361,7 +235,7 @@ void run_client_terminate(struct console *console, const struct grammar_values *
 
     if (ending) {
         *ending = (struct ending){console, *values};
-        if (!survey_start(console->daemon, may_see, console, on_searched, ending))
+        if (!survey_start(console->daemon, look_may_ask, console, on_searched, ending))
             return;
         free(ending);
     }

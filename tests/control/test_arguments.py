@@ -34,6 +34,7 @@ KINDS = {
     "DEVICES": ("0,GPU-1", ["", ",", "0,", "x", "-1", "MIG-1", "0 1,", LONG * 2]),
     "SIZE": ("1K", NUMBER + ["1", "0G", "-1G", "1T", HUGE + "G"]),
     "BOOLEAN": ("false", ["", "yes", "1", LONG]),
+    "FEATURE": ("memacct", ["memory", "-1", HUGE, LONG]),
     "OBJECT": ("1", NUMBER + ["0", LONG]),
 }
 
@@ -45,9 +46,9 @@ def commands():
         # The last string is the help, unless the comma between the two ended the match.
         yield name, "".join(strings)
     listed = (ROOT / "src/control/verb_list.h").read_text()
-    for module, verb, grammar in re.findall(
-            r'^VERB\((\w+), (\w+), \w+,\s*((?:"[^"]*"\s*)+),', listed, re.M):
-        yield f"{module} {verb}", "".join(re.findall(r'"([^"]*)"', grammar))
+    for name, grammar in re.findall(
+            r'^VERB\(\w+, "([^"]+)", \w+,\s*((?:"[^"]*"\s*)+),', listed, re.M):
+        yield name, "".join(re.findall(r'"([^"]*)"', grammar))
 
 
 def slots(grammar):
@@ -115,7 +116,7 @@ class Arguments(harness.TestCase):
         listed = (ROOT / "src/control/command_list.h").read_text()
         verbs = (ROOT / "src/control/verb_list.h").read_text()
         self.assertEqual(names, set(re.findall(r"^COMMAND\((\w+)", listed, re.M)) |
-                         {" ".join(v) for v in re.findall(r"^VERB\((\w+), (\w+)", verbs, re.M)})
+                         set(re.findall(r'^VERB\(\w+, "([^"]+)"', verbs, re.M)))
         kinds = {kind for _, grammar in commands() for _, kind, _ in slots(grammar) if kind}
         self.assertEqual(kinds, set(KINDS))
 

@@ -39,7 +39,7 @@ class Commands(harness.TestCase):
                          ["1"])
 
     def test_unknown(self):
-        for word in ("help", "lspart", "nonsense"):
+        for word in ("lspart", "sm_partition", "nonsense"):
             self.assertEqual(self.mps(word + "\n"), [f'Unknown command "{word}"'])
         self.assertEqual(self.mps("\n  \nget_server_list"), [])
         self.assertEqual(self.mps("get_server_status 1\n"), ["Server 1 not found"])
@@ -122,6 +122,25 @@ class Commands(harness.TestCase):
         self.assertEqual(os.waitpid(pid, 0)[1], 0)
         self.assertIn(b"100.0", output)
         self.assertIsNone(self.daemon_pid())
+
+    def test_completion(self):
+        """Two words of a command of version 3 and an option of it, each by its beginning."""
+        program = os.path.join(self.root, "bin/nvidia-cuda-mps-control")
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(program, [program], {**self.environment, "TERM": "dumb"})
+        output = b""
+        while not output.endswith(b"mps> "):
+            output += os.read(terminal, 4096)
+        os.write(terminal, b"serv\tcr\tnight --allowed-d\t0\nqu\t\n")
+        try:
+            while data := os.read(terminal, 4096):
+                output += data
+        except OSError:  # the other end is closed
+            pass
+        os.close(terminal)
+        os.waitpid(pid, 0)
+        self.assertIn(b"Server 'night' created", output)
 
     def test_kubernetes_device_plugin(self):
         done = self.mps("set_default_device_pinned_mem_limit 0 20350M\n"

@@ -97,6 +97,20 @@ class Named(TestCase):
         self.assertEqual(self.server_events("client")[-1]["share"], 2500)
         self.assertEqual(self.words(f"server get {name} name"), [name])
 
+    def test_another_owner(self):
+        name = "given"
+        self.words(f"server create {name}")
+        if os.geteuid() == 0:
+            self.words(f"server set {name} --uid=65534")
+            self.assertEqual(self.words(f"server get {name} uid"), ["65534"])
+            self.words(f"server set {name} --uid=0")
+        else:
+            self.assertIn("cannot start", self.words(f"server set {name} --uid=0", status=1)[0])
+        self.enter(name)
+        self.assertIn("runs", self.words(f"server set {name} --uid={os.getuid() + 1}", status=1)[0])
+        self.assertEqual(self.words(f"server set {name} --uid={os.getuid()}"), [])
+        self.assertEqual(self.words(f"server get {name} uid"), [str(os.getuid())])
+
     def test_wrong_names(self):
         for name in ("log", "empty", "funnel", "control", "Big", "uid_7777"):
             self.assertTrue(self.words(f"server create {name}", status=1))

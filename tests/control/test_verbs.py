@@ -55,12 +55,80 @@ class Verbs(harness.TestCase):
                                    "Total Chunks", "Attributes"])
         self.assertEqual([row[5:7] for row in rows[1:]], [["132", "16"], ["66", "8"]])
 
+    def test_features(self):
+        self.assertEqual([line.split("  ")[0] for line in self.words("feature", "describe")],
+                         ["FEATURE", "memacct", "context-share"])
+        self.assertEqual(self.words("feature", "describe", "memacct", "--format=csv,noheader"),
+                         ["memacct,enabled (default),memacct,device memory of each client"])
+        self.assertEqual(self.words("feature", "enable", "memacct"), [])
+        self.assertTrue(self.words("feature", "disable", "memacct", status=1))
+        self.assertEqual(self.words("feature", "disable", "context-share"), [])
+        self.assertTrue(self.words("feature", "enable", "context-share", status=1))
+
+    def test_memory_accounting(self):
+        rows = list(csv.reader(self.words("memacct", "list", "--format=csv")))
+        self.assertEqual(rows[0], ["server", "device", "pid", "namespace", "memory-used", "memory-limit",
+                                   "cmd"])
+        self.assertEqual(rows[1][:6], [self.name, "0", str(os.getpid()), "default", "1048576", "-"])
+        self.assertEqual(rows[2], [self.name, "0", "-", "-", str(1 << 34), str(1 << 34),
+                                   "(the whole device)"])
+        self.assertIn("16.0G", self.words("memacct", "list", "--server=" + self.name)[2])
+        self.assertEqual(self.words("memacct", "list", "--server=x", status=1), ["Server 'x' not found"])
+        self.assertEqual(self.words("memacct", "set", "audit_log=false"), [])
+        self.assertTrue(self.words("memacct", "set", "audit_log=true", status=1))
+        self.assertEqual(self.words("memacct", "describe", "--format=csv,noheader"),
+                         ["audit_log,false (default)"])
+
+    def test_context_share(self):
+        for words in (["describe"], ["set", "default_socket=x"]):
+            self.assertIn("not supported", self.words("context-share", *words, status=1)[0])
+
     def test_wrong_command_lines(self):
         for words in (["server"], ["server", "crate", "x"], ["server", "list", "a b"],
                       ["-d", "server", "list"], ["server", "list", "x" * 5000]):
             done = self.run_program("nvidia-cuda-mps-control", *words, input="")
             self.assertIn(done.returncode, (1, 2))
             self.assertTrue(done.stdout + done.stderr, words)
+
+
+class Help(harness.TestCase):
+    """Help needs no daemon."""
+
+    def help(self, *words, status=0):
+        done = self.run_program("nvidia-cuda-mps-control", *words)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_of_a_command(self):
+        usage = "Usage: server create [NAME] [--uid=UID]"
+        for words in (["server", "create", "help"], ["help", "server", "create"],
+                      ["server", "create", "x", "--help"]):
+            text = self.help(*words)
+            self.assertIn(usage, text)
+            self.assertRegex(text, r"--uid=UID +a user id; may be left out")
+        self.assertIn("Usage: ps [-p CLIENT]", self.help("help", "ps"))
+
+    def test_of_a_module(self):
+        for words in (["server", "help"], ["help", "server"], ["server", "--help"]):
+            lines = self.help(*words).splitlines()
+            self.assertEqual([line.split()[1] for line in lines[::2]],
+                             ["list", "get", "create", "set", "delete"])
+
+    def test_of_all(self):
+        text = self.help("help")
+        self.assertIn(text, self.help("-h"))
+        for name in ("terminate_client SERVER CLIENT", "namespace set", "memacct list"):
+            self.assertIn(name, text)
+
+    def test_of_nothing(self):
+        for words in (["help", "nonsense"], ["nonsense", "--help"], ["help", "x" * 100]):
+            self.assertIn("no such command", self.help(*words, status=2))
+
+    def test_in_the_shell(self):
+        self.start("--device", "soft")
+        self.assertIn("Commands:", self.mps("help\n"))
+        self.assertIn("Usage: server list [NAME] [--format=FORMAT]", self.mps("server list help\n"))
+        self.assertNotIn("help", self.control_log())
 
 
 if __name__ == "__main__":
