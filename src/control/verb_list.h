@@ -41,6 +41,15 @@ VERB(client_terminate, "client terminate", ANYBODY, "CLIENT",
 VERB(device_list, "device list", ANYBODY, "[--server=NAME] [--format=FORMAT]",
      "devices that clients see")
 
+VERB(sm_partition_create, "sm-partition create", OPERATORS,
+     "PARTITION --server=NAME --device=DEVICE --chunks=CHUNKS [--include-remainder=BOOLEAN]",
+     "cut a part of a server's device; from then on each of its clients has to name one")
+VERB(sm_partition_delete, "sm-partition delete", OPERATORS,
+     "PARTITION --server=NAME --device=DEVICE", "give it back")
+VERB(sm_partition_list, "sm-partition list", ANYBODY,
+     "[--server=NAME] [--device=DEVICE] [--all] [--format=FORMAT]",
+     "partitions, and what is left of their devices; --all: of servers without partitions, too")
+
 VERB(feature_describe, "feature describe", ANYBODY, "[FEATURE] [--format=FORMAT]",
      "what can be switched on and off")
 VERB(feature_enable, "feature enable", OPERATORS, "FEATURE", "switch a feature on")

@@ -99,7 +99,7 @@ static void print_device(struct console *console, const struct server *server, u
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     console_print(console, format, ordinal, (int)server->pid, device->pci_bus_id, uuid,
-                  device->name, device->sm_count, device->sm_count / 8, "-");
+                  device->name, device->sm_count, statics_chunks(device, false), "-");
 #pragma GCC diagnostic pop
 }
 

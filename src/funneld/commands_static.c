@@ -99,11 +99,11 @@ static int remove_partition(struct console *console, const struct survey *survey
 static void print_device(struct console *console, const struct server_device *device)
 {
     char uuid[STATICS_UUID], cells[4][16];
-    unsigned chunk = statics_chunk_sms(device), used;
+    unsigned chunk = statics_chunk_sms(device, false), used;
 
     device_uuid_text(device, uuid);
     used = statics_used_chunks(&console->daemon->statics, uuid);
-    text_format(cells[0], 16, "%u", statics_chunks(device) - used);
+    text_format(cells[0], 16, "%u", statics_chunks(device, false) - used);
     text_format(cells[1], 16, "%u", used);
     text_format(cells[2], 16, "%u", device->sm_count - used * chunk);
     text_format(cells[3], 16, "%u", used * chunk);
@@ -116,7 +116,7 @@ static void print_partition(struct console *console, const struct survey *survey
     char chunks[16], sms[16];
 
     text_format(chunks, 16, "%u", partition->chunks);
-    text_format(sms, 16, "%u", partition->chunks * partition->chunk_sms);
+    text_format(sms, 16, "%u", statics_sms(partition));
     console_print(console, ROW, partition->uuid, partition->id, "-", chunks, "-", sms,
                   count_clients(console, survey, partition) ? "Yes" : "No");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See config.h. A key is read as the option of `server create` or `server set` of that name is. */
+/* See config.h. A key is read as the option of that name is, of `server create`, `server set` and
+ * `sm-partition create`. */
 #include "config.h"
 
 #include <errno.h>
@@ -20,19 +21,34 @@
     "[--client-priority=PRIORITY]"
 #define SERVER "[--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN] " LIMITS
 
-struct config {
-    struct daemon *daemon;
-    struct service *service;     /* the table that is being read is about ... */
-    struct mps_namespace *space; /* ... this namespace, the default one for the server itself */
-    bool whole;                  /* it is the server's own table */
+struct config;
+
+/* Tables of one kind. A name of "*" is any. */
+struct kind {
+    const char *path[4];
+    bool element; /* [[...]] */
+    const char *grammar;
+    int (*begin)(struct config *config, const struct toml_path *table, char *reason);
+    int (*apply)(struct config *config, const char *key, const struct grammar_values *values,
+                 char *reason);
 };
 
-/* ---- tables ---- */
+struct config {
+    struct daemon *daemon;
+    const struct kind *kind;            /* of the table that is being read; NULL outside */
+    struct service *service;            /* it is about this server ... */
+    struct mps_namespace *space;        /* ... this namespace of it ... */
+    char device[GRAMMAR_DEVICE_MAX];    /* ... this device of it ... */
+    struct static_partition *partition; /* ... and this partition of that */
+};
 
-static bool is_called(const struct toml_path *table, unsigned place, const char *name)
+static int refuse(char *reason, const char *sentence)
 {
-    return place < table->depth && !strcmp(table->part[place], name);
+    text_copy(reason, TOML_REASON_MAX, sentence);
+    return -EINVAL;
 }
+
+/* ---- servers and namespaces ---- */
 
 /* The owner is the daemon's user until `uid` says otherwise; that of uid_N is in its name. */
 static uid_t first_owner(const struct daemon *daemon, const char *name)
@@ -45,21 +61,7 @@ static uid_t first_owner(const struct daemon *daemon, const char *name)
     return (uid_t)uid;
 }
 
-static int begin_server(struct config *config, const char *name, char *reason)
-{
-    struct daemon *daemon = config->daemon;
-
-    config->service = service_find(daemon, name);
-    if (config->service)
-        return 0;
-    if (!*name) {
-        text_copy(reason, TOML_REASON_MAX, "a server has no name");
-        return -EINVAL;
-    }
-    return service_create(daemon, name, first_owner(daemon, name), "", &config->service, reason);
-}
-
-static int begin_namespace(struct config *config, const char *name, char *reason)
+static int begin_namespace_of(struct config *config, const char *name, char *reason)
 {
     int error = 0;
 
@@ -70,33 +72,172 @@ static int begin_namespace(struct config *config, const char *name, char *reason
     return error;
 }
 
-static int refuse_table(const struct toml_path *table, char *reason)
+static int begin_server(struct config *config, const struct toml_path *table, char *reason)
 {
-    if (is_called(table, 0, "features"))
-        text_copy(reason, TOML_REASON_MAX, "features are not supported");
-    else if (is_called(table, 2, "devices"))
-        text_copy(reason, TOML_REASON_MAX, "SM partitions of a server are not supported");
-    else
-        text_format(reason, TOML_REASON_MAX,
-                    "a table [%.100s...] is not known: [servers.NAME] and "
-                    "[servers.NAME.namespaces.NAME] are",
-                    table->part[0]);
-    return -EINVAL;
+    struct daemon *daemon = config->daemon;
+    const char *name = table->part[1];
+    int error = 0;
+
+    if (!*name)
+        return refuse(reason, "a server has no name");
+    config->service = service_find(daemon, name);
+    if (!config->service)
+        error =
+            service_create(daemon, name, first_owner(daemon, name), "", &config->service, reason);
+    return error ? error : begin_namespace_of(config, NAMESPACE_DEFAULT, reason);
+}
+
+static int begin_namespace(struct config *config, const struct toml_path *table, char *reason)
+{
+    int error = begin_server(config, table, reason);
+
+    return error ? error : begin_namespace_of(config, table->part[3], reason);
+}
+
+static int apply_limits(struct config *config, const char *key, const struct grammar_values *values,
+                        char *reason)
+{
+    struct service *service = config->service;
+
+    if (grammar_given(values, GRAMMAR_BOOLEAN) && values->yes)
+        return refuse(reason, "locality domains are not supported");
+    if (grammar_given(values, GRAMMAR_DEVICES))
+        text_copy(service->devices, sizeof(service->devices), values->devices);
+    namespace_set(config->space, values);
+    return grammar_given(values, GRAMMAR_UID) ? service_set_owner(service, values->uid, reason) : 0;
+}
+
+/* ---- partitions ---- */
+
+static int begin_device(struct config *config, const struct toml_path *table, char *reason)
+{
+    *config->device = '\0';
+    return begin_server(config, table, reason);
+}
+
+static int apply_device(struct config *config, const char *key, const struct grammar_values *values,
+                        char *reason)
+{
+    text_copy(config->device, sizeof(config->device), values->device);
+    return 0;
+}
+
+/* Its keys follow: it is complete when the next table begins. */
+static int begin_partition(struct config *config, const struct toml_path *table, char *reason)
+{
+    struct service *of_device = config->service;
+    int error = begin_server(config, table, reason);
+
+    if (error)
+        return error;
+    if (!*config->device || of_device != config->service)
+        return refuse(reason, "a partition belongs behind the uuid of its device");
+    config->partition = statics_note(&config->service->statics, "", config->device, 0, false);
+    config->service->statics.on = true;
+    return config->partition ? 0 : refuse(reason, "there can be no more SM partitions");
+}
+
+static int apply_partition(struct config *config, const char *key,
+                           const struct grammar_values *values, char *reason)
+{
+    struct static_partition *partition = config->partition;
+
+    if (grammar_given(values, GRAMMAR_PARTITION) &&
+        statics_named(&config->service->statics, values->partition, config->device))
+        return refuse(reason, "two partitions of a device have the same name");
+    if (grammar_given(values, GRAMMAR_PARTITION))
+        text_copy(partition->name, sizeof(partition->name), values->partition);
+    if (grammar_given(values, GRAMMAR_CHUNKS))
+        partition->chunks = values->chunks;
+    if (grammar_given(values, GRAMMAR_BOOLEAN))
+        partition->takes_remainder = values->yes;
+    return 0;
+}
+
+static int end_partition(struct config *config, char *reason)
+{
+    const struct static_partition *partition = config->partition;
+
+    config->partition = NULL;
+    return !partition || (*partition->name && partition->chunks)
+               ? 0
+               : refuse(reason, "the SM partition before has no name or no chunks");
+}
+
+/* ---- features ---- */
+
+static int begin_feature(struct config *config, const struct toml_path *table, char *reason)
+{
+    return 0;
+}
+
+static int apply_memacct(struct config *config, const char *key,
+                         const struct grammar_values *values, char *reason)
+{
+    if (!strcmp(key, "enabled"))
+        return values->yes ? 0 : refuse(reason, "memory accounting can not be switched off");
+    return values->yes ? refuse(reason, "an audit log of memory is not supported") : 0;
+}
+
+static int apply_context_share(struct config *config, const char *key,
+                               const struct grammar_values *values, char *reason)
+{
+    if (!strcmp(key, "enabled") && !values->yes)
+        return 0;
+    return refuse(reason, "context-share is not supported");
+}
+
+/* ---- tables ---- */
+
+static const struct kind kinds[] = {
+    {{"servers", "*"}, false, SERVER, begin_server, apply_limits},
+    {{"servers", "*", "namespaces", "*"}, false, LIMITS, begin_namespace, apply_limits},
+    {{"servers", "*", "devices"}, true, "[--uuid=DEVICE]", begin_device, apply_device},
+    {{"servers", "*", "devices", "sm_partitions"},
+     true,
+     "[--name=PARTITION] [--chunks=CHUNKS] [--include-remainder=BOOLEAN]",
+     begin_partition,
+     apply_partition},
+    {{"features", "memacct"},
+     false,
+     "[--enabled=BOOLEAN] [--audit-log=BOOLEAN]",
+     begin_feature,
+     apply_memacct},
+    {{"features", "context-share"},
+     false,
+     "[--enabled=BOOLEAN] [--default-socket=OBJECT]",
+     begin_feature,
+     apply_context_share},
+};
+
+static bool is_of_kind(const struct kind *kind, const struct toml_item *item)
+{
+    unsigned depth = 0;
+
+    for (; depth < 4 && kind->path[depth]; depth++)
+        if (depth >= item->table->depth ||
+            (strcmp(kind->path[depth], "*") && strcmp(kind->path[depth], item->table->part[depth])))
+            return false;
+    return depth == item->table->depth && kind->element == item->element;
 }
 
 static int begin_table(struct config *config, const struct toml_item *item, char *reason)
 {
-    const struct toml_path *table = item->table;
-    bool is_space = table->depth == 4 && is_called(table, 2, "namespaces");
-    int error;
+    int error = end_partition(config, reason);
 
-    config->service = NULL;
-    config->whole = table->depth == 2;
-    if (item->element || !is_called(table, 0, "servers") || !(config->whole || is_space))
-        return refuse_table(table, reason);
-    error = begin_server(config, table->part[1], reason);
-    return error ? error
-                 : begin_namespace(config, is_space ? table->part[3] : NAMESPACE_DEFAULT, reason);
+    config->kind = NULL;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (is_of_kind(&kinds[i], item))
+            config->kind = &kinds[i];
+    if (!error && !config->kind) {
+        text_format(reason, TOML_REASON_MAX,
+                    "a table [%.100s...] is not known: [servers.NAME], "
+                    "[servers.NAME.namespaces.NAME], [[servers.NAME.devices]], "
+                    "[[servers.NAME.devices.sm_partitions]] and [features.NAME] are",
+                    item->table->part[0]);
+        return -EINVAL;
+    }
+    return error ? error : config->kind->begin(config, item->table, reason);
 }
 
 /* ---- keys ---- */
@@ -120,20 +261,6 @@ static int parse_key(const char *grammar, const struct toml_item *item,
     return grammar_parse("", grammar, words, 1, values, reason);
 }
 
-static int apply(struct config *config, const struct grammar_values *values, char *reason)
-{
-    struct service *service = config->service;
-
-    if (grammar_given(values, GRAMMAR_BOOLEAN) && values->yes) {
-        text_copy(reason, TOML_REASON_MAX, "locality domains are not supported");
-        return -EINVAL;
-    }
-    if (grammar_given(values, GRAMMAR_DEVICES))
-        text_copy(service->devices, sizeof(service->devices), values->devices);
-    namespace_set(config->space, values);
-    return grammar_given(values, GRAMMAR_UID) ? service_set_owner(service, values->uid, reason) : 0;
-}
-
 static int take_top_key(const struct toml_item *item, char *reason)
 {
     if (!strcmp(item->key, "schema_version") && !strcmp(item->value, "1.0"))
@@ -151,10 +278,10 @@ static int take(void *context, const struct toml_item *item, char reason[TOML_RE
 
     if (!item->key)
         return begin_table(config, item, reason);
-    if (!config->service)
+    if (!config->kind)
         return take_top_key(item, reason);
-    error = parse_key(config->whole ? SERVER : LIMITS, item, &values, reason);
-    return error ? error : apply(config, &values, reason);
+    error = parse_key(config->kind->grammar, item, &values, reason);
+    return error ? error : config->kind->apply(config, item->key, &values, reason);
 }
 
 /* ---- the file ---- */
@@ -191,6 +318,8 @@ int config_apply(struct daemon *daemon, const char *path, char ret_reason[CONFIG
         return error;
     }
     error = toml_read(text, take, &config, reason);
+    if (!error)
+        error = end_partition(&config, reason);
     if (error)
         text_format(ret_reason, CONFIG_REASON_MAX, "%.300s, %s", path, reason);
     free(text);

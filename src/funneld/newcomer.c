@@ -150,14 +150,16 @@ static void identify(struct newcomer *newcomer)
 
 static void introduce(struct newcomer *newcomer, struct server *server)
 {
+    struct statics *statics = service_statics(newcomer->daemon, server->name);
     struct server_limits limits;
     int fd;
 
-    if (!statics_bind(&newcomer->daemon->statics, &server->ready, &newcomer->hello, &limits)) {
+    if (!statics_bind(statics, &server->ready, &newcomer->hello, &limits)) {
         refuse(newcomer, STATUS_INVALID_RESOURCE_CONFIGURATION,
-               "This daemon has static partitions, and CUDA_MPS_SM_PARTITION is \"%.100s\", which "
-               "names none of them; lspart lists them",
-               newcomer->hello.sm_partition);
+               "This %s has static partitions, and CUDA_MPS_SM_PARTITION is \"%.100s\", which "
+               "names none of them; %s lists them",
+               statics->version3 ? "server" : "daemon", newcomer->hello.sm_partition,
+               statics->version3 ? "sm-partition list" : "lspart");
         return;
     }
     fd = peer_release(&newcomer->peer);

@@ -275,7 +275,7 @@ void server_introduce(struct server *server, const struct mps_namespace *entranc
               entrance ? entrance->name : NAMESPACE_DEFAULT);
     message.hello = *hello;
     combine_limits(server, entrance, identity, hello, &message.limits);
-    statics_bind(&server->daemon->statics, &server->ready, hello, &message.limits);
+    statics_bind(service_statics(server->daemon, server->name), &server->ready, hello, &message.limits);
     peer_send(&server->peer, &message, sizeof(message), fd);
 }
 
@@ -325,7 +325,7 @@ static void on_ready(struct server *server, const struct server_ready *ready)
     for (unsigned i = 0; i < server->ready.device_count; i++)
         server->ready.devices[i].name[sizeof(ready->devices[i].name) - 1] = '\0';
     server->state = SERVER_ACTIVE;
-    server->daemon->statics.devices = server->ready;
+    service_server_ready(server);
     if (!server->stopping)
         evtimer_del(server->deadline);
     journal("NEW SERVER %d: Ready", (int)server->pid);

@@ -12,6 +12,7 @@
 
 #include "fd.h"
 #include "hello.h"
+#include "journal.h"
 #include "newcomer.h"
 #include "sock.h"
 #include "text.h"
@@ -287,6 +288,7 @@ int service_create(struct daemon *daemon, const char *name, uid_t uid, const cha
     }
     service->daemon = daemon;
     service->uid = uid;
+    service->statics.version3 = true;
     list_init(&service->namespaces);
     text_copy(service->name, sizeof(service->name), name);
     text_copy(service->devices, sizeof(service->devices), devices);
@@ -358,6 +360,28 @@ struct server_route service_route_of_user(const struct daemon *daemon, uid_t uid
 bool service_serves(const struct service *service, uid_t uid)
 {
     return service->daemon->multiuser || uid == service->uid;
+}
+
+/* ---- static partitions ---- */
+
+struct statics *service_statics(struct daemon *daemon, const char *name)
+{
+    struct service *service = service_find(daemon, name);
+
+    return service && service->statics.on ? &service->statics : &daemon->statics;
+}
+
+/* What a server may not use is no device of the daemon's. */
+void service_server_ready(const struct server *server)
+{
+    struct service *service = service_find(server->daemon, server->name);
+    unsigned failed = service ? statics_begin(&service->statics, &server->ready) : 0;
+
+    if (failed)
+        journal("Server %d: %u SM partitions find no room on its devices; see sm-partition list",
+                (int)server->pid, failed);
+    if (!service || !*service->devices)
+        server->daemon->statics.devices = server->ready;
 }
 
 /* ---- all of them ---- */

@@ -38,6 +38,7 @@ struct service {
     uid_t uid;
     char devices[SERVER_DEVICES_MAX]; /* "" = all */
     struct list namespaces;           /* the first one is the default */
+    struct statics statics;           /* its own partitions, of MPS 3 */
 };
 
 /* Makes one that listens: 0, or -errno with a sentence in `ret_reason`. */
@@ -62,6 +63,13 @@ struct server_route service_route_of_user(const struct daemon *daemon, uid_t uid
 
 /* May a user's programs come in? */
 bool service_serves(const struct service *service, uid_t uid);
+
+/* The static partitions that clients of the server of that name have to choose from: its own, else
+ * the daemon's. */
+struct statics *service_statics(struct daemon *daemon, const char *name);
+
+/* A server says what its devices are. */
+void service_server_ready(const struct server *server);
 
 /* Starts or stops accepting at all sockets. */
 int services_listen(struct daemon *daemon, bool on);

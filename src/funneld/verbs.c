@@ -157,7 +157,7 @@ static void fill_devices(struct look *look, const struct survey_part *part)
         text_format(ordinal, sizeof(ordinal), "%u", i);
         text_format(bus, sizeof(bus), "%.16s", device->pci_bus_id);
         text_format(sms, sizeof(sms), "%u", device->sm_count);
-        text_format(chunks, sizeof(chunks), "%u", statics_chunks(device));
+        text_format(chunks, sizeof(chunks), "%u", statics_chunks(device, true));
         device_uuid_text(device, uuid);
         table_add(&look->table, (const char *[]){ordinal, part->server.name, bus, uuid,
                                                  device->name, sms, chunks, "-"});

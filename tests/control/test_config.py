@@ -24,6 +24,32 @@ client_priority = 0
 
 [ servers . "inference" ]
 uid = %d
+
+[[servers.inference.devices]]
+uuid = "GPU-00010203"
+
+[[servers.inference.devices.sm_partitions]]
+name = "small"
+chunks = 2
+
+[[servers.inference.devices.sm_partitions]]
+name = "large"
+chunks = 10
+include_remainder = true
+
+[[servers.inference.devices]]
+uuid = "GPU-10111213"
+
+[[servers.inference.devices.sm_partitions]]
+name = "small"
+chunks = 1
+
+[features.memacct]
+enabled = true
+audit_log = false
+
+[features.context-share]
+enabled = false
 """ % os.getuid()
 
 
@@ -55,6 +81,23 @@ class Config(harness.TestCase):
             client.close()
             self.mps("quit\n")
 
+    def test_partitions(self):
+        done = self.run_program("nvidia-cuda-mps-control", "-d", "-a", self.write(WHOLE))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [row.split(",") for row in self.words("sm-partition list --format=csv,noheader")]
+        self.assertEqual([row[:7] for row in rows],
+                         [["inference", "GPU-00010203", "small", "2", "-", "false", "configured"],
+                          ["inference", "GPU-00010203", "large", "10", "-", "true", "configured"],
+                          ["inference", "GPU-10111213", "small", "1", "-", "false", "configured"]])
+        client = Client(os.path.join(self.pipe, "inference", "funnel"), partition=rows[1][7].encode())
+        self.addCleanup(client.close)
+        self.assertEqual(client.welcome(), (0, ""))
+        rows = [row.split(",") for row in self.words("sm-partition list --format=csv,noheader")]
+        self.assertEqual([row[2:7] for row in rows],
+                         [["small", "2", "16", "false", "created"], ["large", "10", "84", "true", "created"],
+                          ["small", "1", "8", "false", "created"], ["-", "4", "32", "-", "unallocated"],
+                          ["-", "7", "58", "-", "unallocated"]])
+
     def test_relative_path(self):
         self.write(WHOLE)
         done = self.run_program("nvidia-cuda-mps-control", "-d", "-a", "mps.toml", cwd=self.root)
@@ -70,7 +113,17 @@ class Config(harness.TestCase):
                 (2, "[servers.a]\nlocality_domains = true"), (2, '[servers.a]\nallowed_devices = ["a b"]'),
                 (3, "[servers.a]\n\n[servers.a]"), (3, "[servers.a]\nclient_priority = 1\nclient_priority = 1"),
                 (2, "[servers.a.namespaces.b]\nuid = 0"), (1, "[servers.Big]"), (1, "[servers.a"),
-                (1, "[servers.uid_7777]\nuid = 1"), (1, "[features.memacct]"), (1, "[[servers.a.devices]]"),
+                (1, "[servers.uid_7777]\nuid = 1"), (1, "[features.x]"), (1, "[servers.a.devices]"),
+                (2, "[features.memacct]\nenabled = false"), (2, "[features.memacct]\naudit_log = true"),
+                (2, "[features.context-share]\nenabled = true"),
+                (2, '[features.context-share]\ndefault_socket = "/tmp/x"'),
+                (1, "[[servers.a.devices.sm_partitions]]"), (2, "[[servers.a.devices]]\nordinal = 1"),
+                (4, '[[servers.a.devices]]\nuuid = "0"\n[[servers.a.devices.sm_partitions]]\nchunks = 0'),
+                (4, '[[servers.a.devices]]\nuuid = "0"\n[[servers.a.devices.sm_partitions]]\nname = "a-b"'),
+                (5, '[[servers.a.devices]]\nuuid = "0"\n[[servers.a.devices.sm_partitions]]\nchunks = 1\n'
+                    '[servers.b]'),
+                (7, '[[servers.a.devices]]\nuuid = "0"\n' +
+                    '[[servers.a.devices.sm_partitions]]\nname = "x"\nchunks = 1\n' * 2),
                 (1, 'schema_version = "1.0'), (1, 'schema_version = "1.0" x'), (1, "x"), (1, "= 1"),
                 (2, "[servers.a]\nallowed_devices = [0 1]"), (2, "[servers.a]\nallowed_devices = [0"),
                 (1, "a.b.c = 1"), (1, "[a.b.c.d.e.f.g.h.i]"), (1, "x" * 300 + " = 1")):

@@ -81,5 +81,135 @@ class Static(limits_harness.TestCase):
         self.assertEqual(len(self.mps("lspart\n")), 3)
 
 
+class OfAServer(limits_harness.TestCase):
+    """sm-partition of MPS 3: any daemon, and partitions of one named server."""
+    devices = "1:sms=36,mem=1G"
+
+    def setUp(self):
+        super().setUp()
+        self.start()
+        self.words("server create a")
+
+    def words(self, line, status=0):
+        done = self.run_program("nvidia-cuda-mps-control", *line.split())
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout.splitlines()
+
+    def rows(self, *options):
+        return [row.split(",") for row in
+                self.words(" ".join(["sm-partition list --format=csv,noheader", *options]))]
+
+    def create(self, name, chunks, *options):
+        said = self.words(f"sm-partition create {name} --server=a --device=0 --chunks={chunks} " +
+                          " ".join(options))
+        return said[0], said[1].removeprefix("CUDA_MPS_SM_PARTITION=")
+
+    def within(self, partition, *questions):
+        environment = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "a"),
+                       "CUDA_MPS_SM_PARTITION": partition}
+        return self.ask(*questions, environment=environment)
+
+    def refused(self, partition):
+        environment = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "a"),
+                       "CUDA_MPS_SM_PARTITION": partition}
+        done = self.funnel("run", "--no-start", "--", *self.command("sms")[5:], environment=environment)
+        return "915" in done.stdout
+
+    def test_configured_then_created(self):
+        """Before the server runs, nobody knows its devices; the printed name holds before and after."""
+        said, small = self.create("small", 1)
+        self.assertIn("configured on device 0", said)
+        said, rest = self.create("rest", 2, "--include-remainder=true")
+        self.assertEqual([row[:7] for row in self.rows()],
+                         [["a", "0", "small", "1", "-", "false", "configured"],
+                          ["a", "0", "rest", "2", "-", "true", "configured"]])
+        one, two = self.within(small, "sms", "smid"), self.within(rest, "sms", "smid")
+        self.assertEqual((one[0], two[0]), ([8], [20]))
+        self.assertEqual((len(one[1]), len(two[1])), (8, 20))
+        self.assertFalse(set(one[1]) & set(two[1]))
+        uuid = self.rows()[0][1]
+        self.assertRegex(uuid, "^GPU-[0-9a-f-]{36}$")
+        self.assertEqual([row[:7] for row in self.rows()],
+                         [["a", uuid, "small", "1", "8", "false", "created"],
+                          ["a", uuid, "rest", "2", "20", "true", "created"],
+                          ["a", uuid, "-", "1", "8", "-", "unallocated"]])
+        self.assertEqual(self.within(self.rows()[0][7], "sms"), [[8]])
+
+    def test_created_at_once(self):
+        self.create("small", 1)
+        self.assertTrue(self.refused(""))  # which starts the server
+        said, other = self.create("other", 2)
+        self.assertRegex(said, r"^SM partition 'other' created on device GPU-[0-9a-f-]{36} \(sm-count=16\)$")
+        self.assertEqual(self.within(other, "sms"), [[16]])
+        answer, = self.words("sm-partition create more --server=a --device=0 --chunks=2", status=1)
+        self.assertIn("CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION", answer)
+        self.assertIn("not just one device", self.words(
+            "sm-partition create more --server=a --device=3 --chunks=1", status=1)[0])
+        self.assertEqual(len(self.rows()), 3)
+
+    def test_who_is_in_the_way(self):
+        environment = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "a")}
+        outside = self.begin("info", "wait", environment=environment)
+        outside.answer()
+        command = "sm-partition create x --server=a --device=0 --chunks=1"
+        self.assertIn("1 clients outside", self.words(command, status=1)[0])
+        outside.process.kill()
+        outside.process.wait()
+        limits_harness.wait_until(lambda: not self.words("client list --server=a --format=csv,noheader"))
+        partition = self.words(command)[1].removeprefix("CUDA_MPS_SM_PARTITION=")
+        inside = self.begin("info", "wait", environment={**environment, "CUDA_MPS_SM_PARTITION": partition})
+        inside.answer()
+        self.assertIn("1 clients", self.words("sm-partition delete x --server=a --device=0", status=1)[0])
+        self.create("y", 1)
+        inside.process.kill()
+        inside.process.wait()
+        limits_harness.wait_until(lambda: not self.words("client list --server=a --format=csv,noheader"))
+        for name in "xy":
+            self.assertIn(f"SM partition '{name}' deleted from device GPU-",
+                          self.words(f"sm-partition delete {name} --server=a --device=0")[0])
+        self.assertTrue(self.words("sm-partition delete x --server=a --device=0", status=1))
+        self.assertEqual(self.within("", "sms"), [[36]])
+
+    def test_one_server_only(self):
+        self.create("small", 1)
+        self.words("server create b")
+        self.assertEqual(self.ask("sms"), [[36]])
+        self.assertEqual(self.ask("sms", environment={"CUDA_MPS_PIPE_DIRECTORY": self.pipe + "/b"}), [[36]])
+        self.assertTrue(self.refused(""))
+        self.assertTrue(self.refused("GPU-ffff/" + self.rows()[0][7].split("/")[1]))
+        self.assertEqual({row[0] for row in self.rows()}, {"a"})
+        self.assertEqual({row[0] for row in self.rows("--all")}, {"a", "b"})
+        self.assertEqual([row[6] for row in self.rows("--server=b")], ["unallocated"])
+        self.assertEqual(self.rows("--device=1"), [])
+
+    def test_next_server(self):
+        """The partitions, and their names, outlive the process."""
+        _, small = self.create("small", 1)
+        self.create("gone", 1)
+        _, large = self.create("large", 2)
+        self.assertEqual(self.within(large, "sms"), [[16]])
+        self.words("sm-partition delete gone --server=a --device=0")
+        self.mps(f"shutdown_server {self.servers()[0]}\n")
+        limits_harness.wait_until(lambda: not self.servers())
+        self.assertEqual([row[6] for row in self.rows()[:2]], ["configured"] * 2)
+        self.assertEqual(self.within(large, "sms", "smid")[0], [16])
+        self.assertEqual(self.within(small, "sms"), [[8]])
+
+    def test_no_room_at_the_start(self):
+        self.create("small", 3)
+        _, large = self.create("large", 2)
+        self.assertTrue(self.refused(large))
+        self.assertEqual([row[6] for row in self.rows()], ["created", "failed", "unallocated"])
+
+    def test_wrong_words(self):
+        for line in ("create x --server=b --device=0 --chunks=1", "delete x --server=a --device=0",
+                     "delete x --server=b --device=0", "list --server=b",
+                     f"create x --server=uid_{os.getuid()} --device=0 --chunks=1"):
+            self.assertEqual(len(self.words("sm-partition " + line, status=1)), 1, line)
+        self.create("x", 1)
+        self.assertEqual(self.words("sm-partition create x --server=a --device=0 --chunks=1", status=1),
+                         ["SM partition 'x' exists already on device 0"])
+
+
 if __name__ == "__main__":
     limits_harness.main()

@@ -24,10 +24,12 @@ static int setup(void **state)
 
 static void test_chunks(void **state)
 {
-    assert_int_equal(statics_chunk_sms(&statics.devices.devices[0]), 8);
-    assert_int_equal(statics_chunks(&statics.devices.devices[0]), 16);
-    assert_int_equal(statics_chunk_sms(&statics.devices.devices[1]), 4);
-    assert_int_equal(statics_chunks(&statics.devices.devices[1]), 33);
+    assert_int_equal(statics_chunk_sms(&statics.devices.devices[0], false), 8);
+    assert_int_equal(statics_chunks(&statics.devices.devices[0], false), 16);
+    assert_int_equal(statics_chunk_sms(&statics.devices.devices[1], false), 4);
+    assert_int_equal(statics_chunks(&statics.devices.devices[1], false), 33);
+    assert_int_equal(statics_chunks(&statics.devices.devices[0], true), 16);
+    assert_int_equal(statics_chunks(&statics.devices.devices[1], true), 66);
 }
 
 static void test_no_two_overlap(void **state)
@@ -94,6 +96,51 @@ static void test_binding(void **state)
     assert_false(statics_holds(&statics.partition[0], &statics.devices, &limits));
 }
 
+static struct static_partition *note(const char *name, const char *device, unsigned chunks,
+                                     bool takes_remainder)
+{
+    return statics_note(&statics, name, device, chunks, takes_remainder);
+}
+
+/* Noted before anybody knows of devices, placed when a server tells of them. */
+static void test_begin(void **state)
+{
+    struct server_ready devices = statics.devices;
+    struct static_partition *small, *rest;
+    char name[96];
+
+    statics.version3 = true;
+    statics.devices.device_count = 0;
+    small = note("small", "0", 2, false);
+    rest = note("rest", "GPU-10", 13, true);
+    note("much", "0", 2, false);
+    note("nowhere", "7", 1, false);
+    snprintf(name, sizeof(name), "0/%s", small->id);
+    assert_ptr_equal(statics_find(&statics, name), small);
+    assert_string_equal(small->uuid, "");
+    assert_int_equal(statics_begin(&statics, &devices), 2);
+    assert_ptr_equal(statics_find(&statics, name), small);
+    snprintf(name, sizeof(name), "GPU-1010/%s", small->id);
+    assert_ptr_equal(statics_find(&statics, name), small);
+    assert_int_equal(small->first, 0);
+    assert_int_equal(rest->first, 3);
+    assert_int_equal(statics_sms(rest), 13 * 8 + 4);
+    assert_ptr_equal(statics_named(&statics, "rest", "0"), rest);
+    assert_null(statics_named(&statics, "rest", "1"));
+    statics_remove(&statics, small);
+    assert_int_equal(statics_begin(&statics, &devices), 1);
+    assert_string_equal(statics.partition[1].name, "much");
+    assert_int_equal(statics.partition[1].first, 0);
+}
+
+static void test_too_many(void **state)
+{
+    for (unsigned i = 0; i < STATICS_MAX; i++)
+        assert_non_null(note("x", "0", 1, false));
+    assert_null(note("x", "0", 1, false));
+    assert_null(statics_add(&statics, &statics.devices.devices[0], 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -102,6 +149,8 @@ int main(void)
         cmocka_unit_test_setup(test_numbers_beyond_all_bounds, setup),
         cmocka_unit_test_setup(test_names, setup),
         cmocka_unit_test_setup(test_binding, setup),
+        cmocka_unit_test_setup(test_begin, setup),
+        cmocka_unit_test_setup(test_too_many, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
