@@ -51,6 +51,7 @@ enum server_message {
     SERVER_STATUS_END,
     SERVER_RESULT,
     SERVER_FAULT,
+    SERVER_ABANDONED,
 };
 
 struct server_header {
@@ -223,6 +224,14 @@ struct server_fault {
     char text[232];
 };
 
+/* Kernels of clients that were ended, or are gone, go on and on. Sent when the number changes, and
+ * before the CLIENT_GONE of one that counted. */
+struct server_abandoned {
+    struct server_header header;
+    uint32_t clients; /* that have ended and not gone yet; 0 = no such kernel runs */
+    uint32_t reserved;
+};
+
 static inline size_t server_message_size(unsigned kind)
 {
     switch (kind) {
@@ -256,6 +265,8 @@ static inline size_t server_message_size(unsigned kind)
         return sizeof(struct server_result);
     case SERVER_FAULT:
         return sizeof(struct server_fault);
+    case SERVER_ABANDONED:
+        return sizeof(struct server_abandoned);
     }
     return 0;
 }
@@ -278,6 +289,7 @@ union server_any {
     struct server_status_end status_end;
     struct server_result result;
     struct server_fault fault;
+    struct server_abandoned abandoned;
 };
 
 /* Zero a message of this kind and fill its header. `request` is the one being asked or answered. */

@@ -43,6 +43,8 @@ struct server {
     struct event *deadline;  /* to start, or to stop: then it is killed */
     struct list questions;
     struct list clients; /* attached now; aftermath.h */
+    unsigned introduced; /* clients that have not gone */
+    unsigned abandoned;  /* those of them that have ended but for a kernel without an end */
     uint32_t last_question;
 };
 
@@ -76,6 +78,9 @@ void server_ask(struct server *server, void *message, enum server_message kind, 
 
 /* Takes nobody new and ends: when the last client has gone, or now. */
 void server_stop(struct server *server, bool force);
+
+/* Nobody is left there but kernels without an end: whether it was, and is now being, killed. */
+bool server_kill_abandoned(struct server *server);
 
 /* A child has exited; true when it was a server of ours. */
 bool server_reap(struct daemon *daemon, pid_t pid, int wait_status);

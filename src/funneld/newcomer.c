@@ -195,7 +195,7 @@ static void place(struct newcomer *newcomer)
                strerror(-error));
     else if (server->stopping || server->state != SERVER_ACTIVE)
         wait_for(newcomer, server);
-    else if (server_has_died(server))
+    else if (server_has_died(server) || server_kill_abandoned(server))
         wait_for(newcomer, server);
     else {
         journal("NEW CLIENT %d from user %u: Server already exists", newcomer->identity.pid,

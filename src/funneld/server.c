@@ -275,8 +275,22 @@ void server_introduce(struct server *server, const struct mps_namespace *entranc
               entrance ? entrance->name : NAMESPACE_DEFAULT);
     message.hello = *hello;
     combine_limits(server, entrance, identity, hello, &message.limits);
-    statics_bind(service_statics(server->daemon, server->name), &server->ready, hello, &message.limits);
+    statics_bind(service_statics(server->daemon, server->name), &server->ready, hello,
+                 &message.limits);
+    server->introduced++;
     peer_send(&server->peer, &message, sizeof(message), fd);
+}
+
+bool server_kill_abandoned(struct server *server)
+{
+    if (!server->abandoned || server->abandoned < server->introduced)
+        return false;
+    journal("Server %d: nobody is left there but kernels that do not end; killing it",
+            (int)server->pid);
+    server->stopping = true;
+    server->daemon->forced |= server->daemon->quitting;
+    kill(server->pid, SIGKILL);
+    return true;
 }
 
 void server_stop(struct server *server, bool force)
@@ -292,6 +306,8 @@ void server_stop(struct server *server, bool force)
         kill(server->pid, SIGTERM);
     if (force || server->state == SERVER_INITIALIZING)
         set_deadline(server, STOP_TIMEOUT_S);
+    else
+        server_kill_abandoned(server);
 }
 
 /* ---- what it says ---- */
@@ -367,11 +383,25 @@ static void on_gone(struct server *server, const struct server_client_gone *gone
 {
     if (gone->id)
         aftermath_detached(server, gone->pid);
+    server->introduced -= server->introduced > 0;
+    if (server->stopping)
+        server_kill_abandoned(server);
     if (gone->status)
         journal("Client %d (id %u) of server %d ended with status %d: %.*s", gone->pid, gone->id,
                 (int)server->pid, gone->status, (int)sizeof(gone->text), gone->text);
     else
         journal("Client %d (id %u) of server %d has left", gone->pid, gone->id, (int)server->pid);
+}
+
+/* Who waits for the server's end does not wait for that. */
+static void on_abandoned(struct server *server, unsigned clients)
+{
+    if (clients > server->abandoned)
+        journal("Server %d: %u clients have ended, but a kernel goes on", (int)server->pid,
+                clients);
+    server->abandoned = clients;
+    if (server->stopping)
+        server_kill_abandoned(server);
 }
 
 static void on_row(struct server *server, const struct server_status_row *message)
@@ -434,6 +464,9 @@ static void hear(void *owner, const void *data, size_t size)
         break;
     case SERVER_FAULT:
         on_fault(server, &any->fault);
+        break;
+    case SERVER_ABANDONED:
+        on_abandoned(server, any->abandoned.clients);
         break;
     }
 }

@@ -90,6 +90,15 @@ void control_client_gone(struct server *server, int pid, uint32_t id, CUresult s
     send_message(server, &gone);
 }
 
+void control_abandoned(struct server *server, unsigned clients)
+{
+    struct server_abandoned abandoned;
+
+    server_message_init(&abandoned, SERVER_ABANDONED, 0);
+    abandoned.clients = clients;
+    send_message(server, &abandoned);
+}
+
 static void send_row(struct server *server, const struct session *session, uint32_t request)
 {
     struct server_status_row row;

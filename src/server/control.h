@@ -19,3 +19,6 @@ void control_failed(int control_fd, CUresult status, const char *text);
 void control_client_attached(struct server *server, const struct session *session);
 void control_client_gone(struct server *server, int pid, uint32_t id, CUresult status,
                          const char *text);
+
+/* So many clients have ended, and a kernel of one goes on; 0 = none does. */
+void control_abandoned(struct server *server, unsigned clients);

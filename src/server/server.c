@@ -66,8 +66,33 @@ static void look_after(struct server *server, struct session *session)
         bury(server, session);
 }
 
+/* Clients that have ended, if a kernel of one goes on. Those that can go now count no longer. */
+static unsigned count_abandoned(const struct server *server)
+{
+    unsigned ended = 0;
+    bool goes_on = false;
+
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        ended += session->abandoned || (session->phase == SESSION_DONE && !is_over(session));
+        goes_on |= session->abandoned;
+    }
+    return goes_on ? ended : 0;
+}
+
+/* The daemon puts a new server in the place of one that nobody else uses. */
+static void report_abandoned(struct server *server)
+{
+    unsigned abandoned = count_abandoned(server);
+
+    if (abandoned != server->abandoned)
+        control_abandoned(server, abandoned);
+    server->abandoned = abandoned;
+}
+
 static void look_after_all(struct server *server)
 {
+    report_abandoned(server);
     list_for_each_safe(struct session, session, &server->sessions, link)
         look_after(server, session);
     if (server->leaving && list_empty(&server->sessions))

@@ -38,6 +38,7 @@ struct server {
     bool leaving; /* take nobody new, leave after the last client */
     uint32_t next_id;
     unsigned session_count;
+    unsigned abandoned; /* as the daemon was told last */
 
     pthread_mutex_t lock;
     struct list sessions; /* only the main thread adds and removes, under the lock */

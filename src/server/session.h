@@ -83,6 +83,7 @@ struct session {
     _Atomic enum session_phase phase;
     atomic_bool window_taken; /* it has attached */
     atomic_bool stop;         /* the thread shall come to an end */
+    atomic_bool abandoned;    /* it was to end a while ago, and a kernel of it does not */
     atomic_int end_status;  /* why the server ended the client: a CUresult, 0 = it left by itself */
     atomic_bool distrusted; /* it broke the protocol; nothing it can still write to is used again */
     struct channel_server *channel;                        /* written under the server's lock */

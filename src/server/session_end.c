@@ -70,15 +70,18 @@ static void drain(struct session *session)
     for (;;) {
         hold_release_all(session);
         if (is_quiet(session) || session->server->faulted)
-            return;
+            break;
         nanosleep(&pause, NULL);
         if (pause.tv_nsec < (long)DRAIN_PAUSE_NS_MAX)
             pause.tv_nsec *= 2;
         if (!warned && clock_ns() > warn_at) {
             warned = true;
             warn_of_long_work(session);
+            session->abandoned = true;
+            server_notify(session->server);
         }
     }
+    session->abandoned = false;
 }
 
 static void destroy_streams(struct session *session)

@@ -240,6 +240,54 @@ class Ending(limits_harness.TestCase):
         self.assertIsNone(witness.process.poll())
         self.assertEqual(self.ask("sms"), [[SMS]])
 
+    def abandon(self, times=1):
+        """A kernel without an end, whose program is gone: when the daemon has heard of it."""
+        victim = self.play("endless")
+        self.assertIn("launched", victim.process.stdout.readline())
+        # What the server has not read yet vanishes with the program. The first launch is a trial.
+        wait_until(lambda: [c for c in self.funnel_json("ps")
+                            if c["pid"] == victim.pid and c["launches"] == 2])
+        victim.process.kill()
+        victim.process.wait()
+        wait_until(lambda: self.control_log().count("but a kernel goes on") == times)
+
+    def test_a_new_server_when_only_that_is_left(self):
+        self.start()
+        witness = self.begin("info", "wait", "info")
+        witness.answer()
+        first, = self.servers()
+        self.abandon()
+        self.ask("sms")  # with the witness, who must not be disturbed
+        self.assertEqual(self.servers(), [first])
+        witness.go_on()
+        self.assertEqual(len(witness.answer()), 2)
+        self.assertEqual(witness.end(), 0)
+        wait_until(lambda: len(self.funnel_json("ps")) == 1)
+        self.assertEqual(self.ask("sms"), [[SMS]])
+        self.assertNotIn(first, self.servers())
+        self.assertEqual(len(self.servers()), 1)
+
+    def test_a_terminated_program_is_not_in_the_way(self):
+        """Even while its process lives on."""
+        self.start()
+        victim = self.play("endless")
+        self.assertIn("launched", victim.process.stdout.readline())
+        first, = self.servers()
+        self.assertEqual(self.mps(f"terminate_client {first} {victim.pid}\n")[0], "702")
+        self.assertEqual(self.ask("sms"), [[SMS]])
+        self.assertNotIn(first, self.servers())
+
+    def test_nobody_waits_for_the_end_of_that(self):
+        self.start()
+        self.abandon()
+        server, = self.servers()
+        self.mps(f"shutdown_server {server}\n")
+        wait_until(lambda: not self.servers())
+        self.abandon(2)
+        done = self.run_program("nvidia-cuda-mps-control", input="quit\n")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIsNone(self.daemon_pid())
+
     def test_answered_when_its_kernels_are_done(self):
         self.start()
         victim = self.play("steady")
