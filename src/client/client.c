@@ -28,6 +28,7 @@
 #include "environment.h"
 #include "fd.h"
 #include "host_function.h"
+#include "host_register.h"
 #include "passthrough.h"
 #include "staging.h"
 #include "text.h"
@@ -59,11 +60,13 @@ static void before_fork(void)
     for (int i = 0; i < client->device_count; i++)
         pthread_mutex_lock(&client->devices[i].heap.lock);
     pthread_mutex_lock(&client->host_heap.lock);
+    host_register_before_fork();
 }
 
 static void after_fork_in_parent(void)
 {
     if (client) {
+        host_register_after_fork_in_parent();
         pthread_mutex_unlock(&client->host_heap.lock);
         for (int i = client->device_count; i-- > 0;)
             pthread_mutex_unlock(&client->devices[i].heap.lock);
@@ -75,6 +78,7 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     if (client) {
+        host_register_after_fork_in_child();
         for (int i = 0; i < client->device_count; i++)
             heap_after_fork(&client->devices[i].heap);
         heap_after_fork(&client->host_heap);
@@ -102,6 +106,7 @@ static CUresult furnish(void)
     host_function_init();
     capture_init();
     vmm_init();
+    host_register_init();
     if (fence_init() < 0 || pool_init() < 0 || context_init_primaries() < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     export_init();

@@ -30,6 +30,9 @@ CUresult copy_box_of(const struct cuda_box *from, struct box *ret_box, enum side
 CUresult copy_classify(const struct box *box, enum side dst_side, enum side src_side,
                        enum place *ret_dst, enum place *ret_src);
 
+/* Says of a box that the device is to copy where the device finds its sides. */
+void copy_on_device(struct box *box);
+
 /* Between two places that the calling thread reaches. */
 void copy_rows(const struct box *box);
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "host_register.h"
 #include "wire_calls.h"
 
 /* From here on a synchronous upload waits for the device, as CUDA's does. */
@@ -109,15 +110,25 @@ static CUresult finish_upload(const struct box *box, struct stream *stream)
     return stream_synchronize(stream);
 }
 
+void copy_on_device(struct box *box)
+{
+    if (!box->dst_array)
+        box->dst = host_register_on_device(box->dst);
+    if (!box->src_array)
+        box->src = host_register_on_device(box->src);
+}
+
 static CUresult copy_in_window(const struct box *box, enum place dst, enum place src,
                                struct stream *stream, bool sync)
 {
+    struct box seen = *box;
     CUresult result;
 
-    if (box_has_array(box))
-        result = send_array(box, stream);
+    copy_on_device(&seen);
+    if (box_has_array(&seen))
+        result = send_array(&seen, stream);
     else
-        result = box->height * box->depth == 1 ? send_row(box, stream) : send_box(box, stream);
+        result = seen.height * seen.depth == 1 ? send_row(&seen, stream) : send_box(&seen, stream);
 
     if (result != CUDA_SUCCESS || !sync || (dst == PLACE_DEVICE && src == PLACE_DEVICE))
         return result;

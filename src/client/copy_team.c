@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "cpus.h"
 #include "environment.h"
 #include "spin.h"
@@ -52,6 +53,13 @@ void copy_team_init(void)
 unsigned copy_team_size(void)
 {
     return team.size;
+}
+
+unsigned copy_team_threads(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&team.lock);
+
+    return team.threads;
 }
 
 /* ---- a helper ---- */

@@ -12,6 +12,9 @@ void copy_team_init(void);
 /* How many helpers this process may have: none where CPUs are few or FUNNEL_NO_COPY_THREADS=1. */
 unsigned copy_team_size(void);
 
+/* How many there are by now. */
+unsigned copy_team_threads(void);
+
 /* Calls work(context) here and at the same time in up to `helpers` helpers, and returns when all
  * calls have. Every call must do what is left to do. Where the helpers are busy for another thread
  * the caller is alone. */

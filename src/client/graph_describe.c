@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "client_graph.h"
+#include "host_register.h"
 #include "wire_calls.h"
 
 #define EDGES_AT_ONCE 2048u
@@ -60,6 +61,7 @@ static CUresult describe_copy(const struct graph_work *work, const struct exec_p
         box_set_src(&box, plan->states[index].staging);
     if (node->kind == PLAN_DOWN)
         box_set_dst(&box, plan->states[index].staging);
+    copy_on_device(&box);
 
     const struct wire_fnGraphCopyNode in = {
         .graph = plan->pieces[node->piece],
@@ -86,7 +88,7 @@ static CUresult describe_memset(const struct graph_work *work, uint64_t piece, u
     const struct wire_fnGraphMemsetNode in = {
         .graph = piece,
         .node = number,
-        .dst = fill->dst,
+        .dst = host_register_on_device(fill->dst),
         .pitch = fill->pitch,
         .value = fill->value,
         .element_size = fill->elementSize,

@@ -9,6 +9,7 @@
 #include "client_memory.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
+#include "host_register.h"
 
 #define HOST_FLAGS \
     (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
@@ -55,7 +56,8 @@ CUresult client_cuMemFreeHost(void *p)
         return result;
     if (!p)
         return CUDA_SUCCESS;
-    if (!find_pinned(p, &allocation) || allocation.address != (uintptr_t)p || allocation.managed)
+    if (!find_pinned(p, &allocation) || allocation.address != (uintptr_t)p ||
+        allocation.managed || allocation.host)
         return CUDA_ERROR_INVALID_VALUE;
     for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
         result = stream_drain_device(&client->devices[i]);
@@ -77,7 +79,7 @@ CUresult client_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsign
         return result;
     if (!find_pinned(p, &allocation))
         return CUDA_ERROR_INVALID_VALUE;
-    *pdptr = (uintptr_t)p;
+    *pdptr = host_register_on_device((uintptr_t)p);
     return CUDA_SUCCESS;
 }
 

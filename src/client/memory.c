@@ -9,6 +9,7 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "client_vmm.h"
+#include "host_register.h"
 #include "wire_calls.h"
 
 struct device *memory_device_of(uint64_t address)
@@ -29,11 +30,11 @@ bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place
         *ret_place = PLACE_DEVICE;
         return vmm_find(address, ret_allocation);
     }
-    if (address < client->window_base || address >= client->window_end)
-        return false;
-    if (address >= client->host_base) {
+    if (address < client->window_base || address >= client->host_base) {
         *ret_place = PLACE_PINNED;
-        return heap_find(&client->host_heap, address, ret_allocation);
+        return (address < client->window_end && address >= client->window_base &&
+                heap_find(&client->host_heap, address, ret_allocation)) ||
+               host_register_find(address, ret_allocation);
     }
     *ret_place = PLACE_DEVICE;
     device = memory_device_of(address);
@@ -49,19 +50,29 @@ static bool in_global(uint64_t address, uint64_t size, bool *ret_whole)
     return range != NULL;
 }
 
+/* A part of what is not registered belongs to the program alone. */
+static enum place place_outside(uint64_t address, uint64_t size)
+{
+    struct allocation allocation;
+    bool whole;
+
+    if (host_register_find(address, &allocation))
+        return size <= allocation.size - (address - allocation.address) ? PLACE_PINNED
+                                                                        : PLACE_PAGEABLE;
+    if (client->globals.count == 0 || !in_global(address, size, &whole))
+        return PLACE_PAGEABLE;
+    return whole ? PLACE_DEVICE : PLACE_NOWHERE;
+}
+
 enum place memory_place(uint64_t address, uint64_t size)
 {
     struct allocation allocation;
     enum place place;
-    bool whole;
 
     if (vmm_is_reserved(address))
         return vmm_covers(address, size) ? PLACE_DEVICE : PLACE_NOWHERE;
-    if (address < client->window_base || address >= client->window_end) {
-        if (client->globals.count == 0 || !in_global(address, size, &whole))
-            return PLACE_PAGEABLE;
-        return whole ? PLACE_DEVICE : PLACE_NOWHERE;
-    }
+    if (address < client->window_base || address >= client->window_end)
+        return place_outside(address, size);
     if (!memory_find(address, &allocation, &place))
         return PLACE_NOWHERE;
     return size <= allocation.size - (address - allocation.address) ? place : PLACE_NOWHERE;
@@ -237,4 +248,5 @@ void memory_free_all(struct context *context)
     memory_reclaim(context->device, client_error() == CUDA_SUCCESS);
     free_all_in(&context->device->heap, context);
     free_all_in(&client->host_heap, context);
+    host_register_end_all(context);
 }

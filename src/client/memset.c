@@ -2,6 +2,7 @@
 /* The cuMemset family: rows of equal elements, put on a stream. */
 #include "client_capture.h"
 #include "client_prototypes.h"
+#include "host_register.h"
 #include "wire_calls.h"
 
 /* Elements and rows, as nodes of graphs describe them. */
@@ -19,7 +20,7 @@ static bool valid_fill(const CUDA_MEMSET_NODE_PARAMS *fill)
 static CUresult send_fill(const CUDA_MEMSET_NODE_PARAMS *fill, struct stream *stream)
 {
     struct wire_fnMemset in = {
-        .dst = fill->dst,
+        .dst = host_register_on_device(fill->dst),
         .pitch = fill->pitch,
         .value = fill->value,
         .element_size = fill->elementSize,

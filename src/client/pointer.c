@@ -23,6 +23,23 @@ static bool host_reaches(const struct pointer *pointer)
     return pointer->place == PLACE_PINNED;
 }
 
+/* Registered memory has an address for either. */
+static uint64_t device_address(const struct pointer *pointer)
+{
+    const struct allocation *allocation = &pointer->allocation;
+
+    return allocation->host ? allocation->device + (pointer->address - allocation->address)
+                            : pointer->address;
+}
+
+static uint64_t host_address(const struct pointer *pointer)
+{
+    const struct allocation *allocation = &pointer->allocation;
+
+    return allocation->host ? allocation->host + (pointer->address - allocation->address)
+                            : pointer->address;
+}
+
 static CUmemorytype memory_type(const struct pointer *pointer)
 {
     if (pointer->allocation.managed || pointer->place == PLACE_DEVICE)
@@ -44,12 +61,12 @@ static CUresult known_attribute(void *data, CUpointer_attribute attribute,
         *(unsigned *)data = memory_type(pointer);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        *(CUdeviceptr *)data = pointer->address;
+        *(CUdeviceptr *)data = device_address(pointer);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         if (!host_reaches(pointer))
             return CUDA_ERROR_INVALID_VALUE;
-        *(void **)data = (void *)(uintptr_t)pointer->address;
+        *(void **)data = (void *)(uintptr_t)host_address(pointer);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
         *(unsigned *)data = 0;

@@ -2,6 +2,9 @@
 /*
  * Host memory that kernels can touch: allocated by us, or the program's own and registered.
  */
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "soft_context.h"
 #include "soft_memory.h"
 #include "soft_stream.h"
@@ -63,6 +66,14 @@ CUresult soft_cuMemFreeHost(void *p)
     return p ? end_host_memory(p, MEMORY_HOST, CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
 }
 
+/* Asks for nothing but an error where there is a hole. */
+static bool is_mapped(uintptr_t start, size_t size)
+{
+    uintptr_t first = start & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+
+    return msync((void *)first, start + size - first, MS_ASYNC) == 0;
+}
+
 CUresult soft_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
     struct context *context;
@@ -70,7 +81,7 @@ CUresult soft_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
     unsigned access = Flags & CU_MEMHOSTREGISTER_READ_ONLY ? SG_READ : SG_READ | SG_WRITE;
 
     if (!p || bytesize == 0 || (Flags & ~KNOWN_REGISTER_FLAGS) ||
-        bytesize > UINTPTR_MAX - (uintptr_t)p)
+        bytesize > UINTPTR_MAX - (uintptr_t)p || !is_mapped((uintptr_t)p, bytesize))
         return CUDA_ERROR_INVALID_VALUE;
     if (Flags & CU_MEMHOSTREGISTER_IOMEMORY)
         return CUDA_ERROR_NOT_PERMITTED;

@@ -140,6 +140,26 @@ static void pinned()
     EXPECT(cudaSuccess, cudaFreeHost(host));
 }
 
+/* Memory of the program's own, with whatever else lies on its pages. */
+static void registered()
+{
+    int *host = (int *)malloc(100000 * sizeof(int)), *device;
+
+    memset(host, 0, 100000 * sizeof(int));
+    EXPECT(cudaSuccess, cudaHostRegister(host, 100000 * sizeof(int), cudaHostRegisterMapped));
+    EXPECT(cudaErrorHostMemoryAlreadyRegistered, cudaHostRegister(host, 4, cudaHostRegisterMapped));
+    EXPECT(cudaErrorHostMemoryAlreadyRegistered, cudaGetLastError());
+    EXPECT(cudaSuccess, cudaHostGetDevicePointer(&device, host, 0));
+    count_up<<<1, 64>>>(device, 1000);
+    EXPECT(cudaSuccess, cudaDeviceSynchronize());
+    IS_TRUE(host[1] == 1 && host[999] == 999 && host[1000] == 0);
+    EXPECT(cudaSuccess, cudaHostUnregister(host));
+    EXPECT(cudaErrorHostMemoryNotRegistered, cudaHostUnregister(host));
+    EXPECT(cudaErrorHostMemoryNotRegistered, cudaGetLastError());
+    IS_TRUE(host[1] == 1 && host[999] == 999 && host[1000] == 0);
+    free(host);
+}
+
 static void refusals()
 {
     char *a;
@@ -182,6 +202,7 @@ int main()
     RUN(three_dimensions);
     RUN(symbols);
     RUN(pinned);
+    RUN(registered);
     RUN(refusals);
     RUN(pointer_attributes);
     return check_close();

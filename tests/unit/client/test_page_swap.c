@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Other pages at the same addresses, while threads write there. */
+#include "unit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "page_swap.h"
+#include "shm.h"
+
+#define PAGE 4096u
+#define PAGES 600u
+#define SIZE (PAGES * PAGE)
+#define THREADS 3u
+
+/* A range of the program's, and the memory file that takes its place. */
+struct range_under_test {
+    char *pages;
+    uint64_t start;
+    int fd;
+    void *window;
+};
+
+static struct range_under_test make(void)
+{
+    struct range_under_test range = {.fd = -1};
+
+    range.pages = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(range.pages != MAP_FAILED);
+    range.start = (uintptr_t)range.pages;
+    assert_int_equal(shm_create("test", SIZE, &range.fd), 0);
+    assert_int_equal(shm_map(range.fd, SIZE, NULL, 0, &range.window), 0);
+    return range;
+}
+
+static void end(struct range_under_test *range)
+{
+    munmap(range->pages, SIZE);
+    shm_unmap(range->window, SIZE);
+    fd_close(&range->fd);
+}
+
+static unsigned look(const struct range_under_test *range, struct page_area *areas)
+{
+    unsigned count = 0;
+
+    assert_int_equal(page_map_read(range->start, range->start + SIZE, areas, 16, &count), 0);
+    return count;
+}
+
+static int share(const struct range_under_test *range)
+{
+    struct page_area areas[16];
+    unsigned count = look(range, areas);
+
+    return pages_share(areas, count, range->start, range->fd, range->window);
+}
+
+static int take_back(const struct range_under_test *range)
+{
+    struct page_area areas[16];
+    unsigned count = look(range, areas);
+
+    return pages_unshare(areas, count, range->start, range->fd);
+}
+
+static void contents_stay(void **state)
+{
+    struct range_under_test range = make();
+
+    (void)state;
+    memset(range.pages + PAGE, 7, SIZE / 2);
+    assert_int_equal(share(&range), 0);
+    assert_memory_equal(range.pages, range.window, SIZE);
+    assert_int_equal(range.pages[0], 0);
+    assert_int_equal(range.pages[PAGE], 7);
+    range.pages[3] = 1;
+    ((char *)range.window)[4] = 2;
+    assert_int_equal(((char *)range.window)[3], 1);
+    assert_int_equal(range.pages[4], 2);
+
+    assert_int_equal(take_back(&range), 0);
+    assert_memory_equal(range.pages, range.window, SIZE);
+    memset(range.window, 9, SIZE);
+    assert_int_equal(range.pages[3], 1);
+    assert_int_equal(range.pages[PAGE], 7);
+    end(&range);
+}
+
+/* Pages keep the protection that they had. */
+static void parts_of_different_kinds(void **state)
+{
+    struct range_under_test range = make();
+    struct page_area areas[16];
+
+    (void)state;
+    memset(range.pages, 5, SIZE);
+    mprotect(range.pages + 2 * PAGE, PAGE, PROT_READ);
+    assert_int_equal(share(&range), 0);
+    assert_int_equal(look(&range, areas), 3);
+    assert_int_equal(areas[1].protection, PROT_READ);
+    assert_int_equal(range.pages[2 * PAGE], 5);
+    assert_int_equal(take_back(&range), 0);
+    assert_int_equal(look(&range, areas), 3);
+    assert_int_equal(areas[1].protection, PROT_READ);
+    assert_memory_equal(range.pages, range.window, SIZE);
+    end(&range);
+}
+
+static void not_what_the_caller_stands_on(void **state)
+{
+    struct range_under_test range = make();
+    char here[1];
+    uint64_t first = (uintptr_t)here & ~(uint64_t)(PAGE - 1);
+    const struct page_area area = {
+        .start = first - PAGE, .size = 2 * PAGE, .protection = PROT_READ | PROT_WRITE};
+
+    (void)state;
+    assert_int_equal(pages_share(&area, 1, area.start, range.fd, range.window), -EOPNOTSUPP);
+    end(&range);
+}
+
+struct writer {
+    pthread_t thread;
+    uint32_t *words; /* one in each page */
+    atomic_bool *stop;
+    uint32_t rounds;
+};
+
+static void *write_on(void *argument)
+{
+    struct writer *writer = argument;
+
+    while (!atomic_load(writer->stop)) {
+        for (unsigned page = 0; page < PAGES; page++)
+            writer->words[page * (PAGE / 4)]++;
+        writer->rounds++;
+    }
+    return NULL;
+}
+
+/* With pages that nobody has written to before, too: not all of them are there at first. */
+static void no_write_is_lost(void **state)
+{
+    struct range_under_test range = make();
+    struct writer writers[THREADS];
+    atomic_bool stop = false;
+    int shared = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < THREADS; i++) {
+        writers[i] = (struct writer){.words = (uint32_t *)(void *)range.pages + i, .stop = &stop};
+        pthread_create(&writers[i].thread, NULL, write_on, &writers[i]);
+    }
+    for (int i = 0; i < 20; i++) {
+        int r = share(&range);
+
+        shared += r == 0;
+        assert_true(r == 0 || r == -EOPNOTSUPP);
+        assert_int_equal(take_back(&range), 0);
+    }
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(writers[i].thread, NULL);
+        for (unsigned page = 0; page < PAGES; page++)
+            assert_int_equal(writers[i].words[page * (PAGE / 4)], writers[i].rounds);
+    }
+    if (shared == 0)
+        print_message("userfaultfd is not to be had here\n");
+    end(&range);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(contents_stay),
+        cmocka_unit_test(parts_of_different_kinds),
+        cmocka_unit_test(not_what_the_caller_stands_on),
+        cmocka_unit_test(no_write_is_lost),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
