@@ -114,17 +114,25 @@ static bool make_current(CUcontext handle)
     return context_stack_push(&thread_self()->stack, handle) == 0;
 }
 
+/* On some devices this client can have no context at all. */
+static CUresult device_error(const struct device *device)
+{
+    CUresult error = client_error();
+
+    return error != CUDA_SUCCESS ? error : (CUresult)device->record->context_status;
+}
+
 /* ---- primary contexts ---- */
 
 CUresult client_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     struct device *device = device_lookup(dev);
-    CUresult error = client_error();
 
     if (!pctx)
         return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
+    CUresult error = device_error(device);
     if (error != CUDA_SUCCESS)
         return error;
     pthread_mutex_lock(&client->lock);
@@ -218,12 +226,12 @@ CUresult context_open(CUcontext *pctx, unsigned flags, CUdevice dev, uint32_t sh
 {
     struct device *device = device_lookup(dev);
     struct context *context;
-    CUresult error = client_error();
 
     if (!pctx || !valid_flags(flags))
         return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
+    CUresult error = device_error(device);
     if (error != CUDA_SUCCESS)
         return error;
     context = context_create(device);

@@ -90,7 +90,7 @@ struct server_limits {
     uint32_t fixed_device;
     uint32_t fixed_first;
     uint32_t fixed_count;
-    uint32_t reserved;
+    uint32_t fixed_only; /* 1 = devices are divided by such partitions alone: nothing outside it */
 };
 
 /* ---- daemon to server ---- */

@@ -140,9 +140,9 @@ uint32_t centipercent_of_sms(unsigned sms, unsigned total)
 void limit_order_apply(const struct limit_order *order, const struct server_ready *ready,
                        struct server_limits *limits)
 {
-    if (order->sm_centipercent)
+    if (order->sm_centipercent && !limits->fixed_only)
         limits->sm_centipercent = order->sm_centipercent;
-    if (order->sms && ready->device_count)
+    if (order->sms && ready->device_count && !limits->fixed_only)
         limits->sm_centipercent = centipercent_of_sms(order->sms, ready->devices[0].sm_count);
     if (order->sets_priority)
         limits->priority = order->priority;

@@ -45,16 +45,26 @@ static void finish_one(struct limiting *limiting)
     free(limiting);
 }
 
+static void print_limits(struct console *console, const struct one_client *one)
+{
+    const struct server_limits *limits = &one->limits;
+    const char *priority = limits->priority ? "below normal" : "normal";
+
+    if (limits->fixed_only)
+        console_print(console, "Client %d: its static partition, %s priority", (int)one->pid,
+                      priority);
+    else
+        console_print(console, "Client %d: %u.%u %% of the SMs, %s priority", (int)one->pid,
+                      limits->sm_centipercent / 100, limits->sm_centipercent % 100 / 10, priority);
+}
+
 static void on_limited(void *context, int status, const struct server_status_end *totals)
 {
     struct one_client *one = context;
     struct limiting *limiting = one->limiting;
 
     if (status == 0)
-        console_print(limiting->console, "Client %d: %u.%u %% of the SMs, %s priority",
-                      (int)one->pid, one->limits.sm_centipercent / 100,
-                      one->limits.sm_centipercent % 100 / 10,
-                      one->limits.priority ? "below normal" : "normal");
+        print_limits(limiting->console, one);
     else
         console_print(limiting->console, "Client %d has left", (int)one->pid);
     limiting->changed += status == 0;

@@ -33,7 +33,6 @@
 #define STATUS_CONNECTION_FAILED 805
 #define STATUS_SERVER_NOT_READY 807
 #define STATUS_MAX_CONNECTIONS 809
-#define STATUS_INVALID_RESOURCE_CONFIGURATION 915
 
 struct newcomer {
     struct list link;
@@ -85,10 +84,9 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
     struct newcomer *newcomer = context;
 
     if (newcomer->waiting)
-        refuse(
-            newcomer, STATUS_SERVER_NOT_READY,
-            "The server %s is ending and still has clients; try again when they are done",
-            newcomer->route.name);
+        refuse(newcomer, STATUS_SERVER_NOT_READY,
+               "The server %s is ending and still has clients; try again when they are done",
+               newcomer->route.name);
     else
         newcomer_free(newcomer);
 }
@@ -150,19 +148,8 @@ static void identify(struct newcomer *newcomer)
 
 static void introduce(struct newcomer *newcomer, struct server *server)
 {
-    struct statics *statics = service_statics(newcomer->daemon, server->name);
-    struct server_limits limits;
-    int fd;
+    int fd = peer_release(&newcomer->peer);
 
-    if (!statics_bind(statics, &server->ready, &newcomer->hello, &limits)) {
-        refuse(newcomer, STATUS_INVALID_RESOURCE_CONFIGURATION,
-               "This %s has static partitions, and CUDA_MPS_SM_PARTITION is \"%.100s\", which "
-               "names none of them; %s lists them",
-               statics->version3 ? "server" : "daemon", newcomer->hello.sm_partition,
-               statics->version3 ? "sm-partition list" : "lspart");
-        return;
-    }
-    fd = peer_release(&newcomer->peer);
     server_introduce(server, newcomer->entrance, &newcomer->identity, &newcomer->hello, fd);
     newcomer_free(newcomer);
 }

@@ -267,6 +267,7 @@ static void combine_limits(struct server *server, const struct mps_namespace *en
 void server_introduce(struct server *server, const struct mps_namespace *entrance,
                       const struct server_identity *identity, const struct hello *hello, int fd)
 {
+    struct statics *statics = service_statics(server->daemon, server->name);
     struct server_client message;
 
     server_message_init(&message, SERVER_CLIENT, 0);
@@ -275,8 +276,11 @@ void server_introduce(struct server *server, const struct mps_namespace *entranc
               entrance ? entrance->name : NAMESPACE_DEFAULT);
     message.hello = *hello;
     combine_limits(server, entrance, identity, hello, &message.limits);
-    statics_bind(service_statics(server->daemon, server->name), &server->ready, hello,
-                 &message.limits);
+    if (!statics_bind(statics, &server->ready, hello, &message.limits))
+        journal("Client %d of user %u can have no context (915): this %s has static partitions, and "
+                "CUDA_MPS_SM_PARTITION is \"%.100s\", which names none of them; %s lists them",
+                identity->pid, identity->uid, statics->version3 ? "server" : "daemon",
+                hello->sm_partition, statics->version3 ? "sm-partition list" : "lspart");
     server->introduced++;
     peer_send(&server->peer, &message, sizeof(message), fd);
 }

@@ -236,11 +236,12 @@ bool statics_bind(struct statics *statics, const struct server_ready *devices,
 
     if (!statics->on)
         return true;
+    limits->sm_centipercent = 10000;
+    limits->fixed_only = 1;
     partition = *hello->sm_partition ? statics_find(statics, hello->sm_partition) : NULL;
     place = partition ? place_of(partition, devices) : -1;
     if (place < 0)
         return false;
-    limits->sm_centipercent = 10000;
     limits->fixed_device = (uint32_t)place;
     limits->fixed_first = partition->first * partition->chunk_sms;
     limits->fixed_count = statics_sms(partition);

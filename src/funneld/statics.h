@@ -76,7 +76,7 @@ void statics_remove(struct statics *statics, struct static_partition *partition)
 bool statics_holds(const struct static_partition *partition, const struct server_ready *devices,
                    const struct server_limits *limits);
 
-/* Puts a client into the partition it names. False when it has to name one and does not, or the
- * server does not have that device. */
+/* Puts a client into the partition it names, and takes everything else from it. False when it has
+ * to name one and does not, or the server does not have that device: then it has nothing. */
 bool statics_bind(struct statics *statics, const struct server_ready *devices,
                   const struct hello *hello, struct server_limits *limits);

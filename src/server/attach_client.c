@@ -119,7 +119,7 @@ static struct attach_offer describe(const struct session *session, const struct 
     };
 }
 
-/* A client sees as many multiprocessors as it may use. */
+/* A client sees as many multiprocessors as it may use, and is told where it may use none. */
 static int make_own_table(struct session *session, int *ret_fd)
 {
     struct device_record records[ATTACH_DEVICES_MAX];
@@ -128,6 +128,7 @@ static int make_own_table(struct session *session, int *ret_fd)
     for (unsigned i = 0; i < devices->count; i++) {
         const struct partition *partition = session->device[i].share.partition;
         records[i] = devices->device[i].record;
+        records[i].context_status = share_barred(session, i);
         if (partition)
             records[i].attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] =
                 (int32_t)partition->sm_count;
@@ -136,10 +137,10 @@ static int make_own_table(struct session *session, int *ret_fd)
                                 ret_fd);
 }
 
-static bool has_part(const struct session *session)
+static bool sees_less(const struct session *session)
 {
     for (unsigned i = 0; i < session->server->devices.count; i++) {
-        if (session->device[i].share.partition)
+        if (session->device[i].share.partition || share_barred(session, i) != CUDA_SUCCESS)
             return true;
     }
     return false;
@@ -150,7 +151,7 @@ static bool send_offer(struct session *session, const struct window *window)
     struct attach_offer offer = describe(session, window);
     _cleanup_fd_ int own_table = -1;
 
-    if (has_part(session) && make_own_table(session, &own_table))
+    if (sees_less(session) && make_own_table(session, &own_table))
         return false;
     int fds[ATTACH_FDS] = {
         [ATTACH_FD_CONTROL] = channel_server_fd(session->channel),

@@ -6,15 +6,13 @@
  */
 #include "partition.h"
 
-#include <limits.h>
-#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cleanup.h"
 #include "log.h"
 
 #define GROUP_SMS 2u
-#define ANYWHERE UINT_MAX
 
 /* What NVIDIA's MPS grants at least, on devices that have much more. */
 #define SHARE_MIN 8u
@@ -91,18 +89,31 @@ unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_co
     return sm_count < total ? sm_count : total;
 }
 
-static struct partition *pop_idle_locked(struct partitions *partitions, unsigned sm_count,
-                                         unsigned first_group)
+/* ---- where it lies ---- */
+
+/* A part of the device in groups. Only the whole device is joined at its ends. */
+struct span {
+    unsigned first, count;
+};
+
+static struct span whole(const struct partitions *partitions)
 {
-    list_for_each(struct partition, partition, &partitions->idle, link)
-    {
-        if (partition->sm_count == sm_count &&
-            (first_group == ANYWHERE || partition->first_group == first_group)) {
-            list_remove(&partition->link);
-            return partition;
-        }
-    }
-    return NULL;
+    return (struct span){0, partitions->group_count};
+}
+
+static bool lies_in(const struct partitions *partitions, const struct partition *partition,
+                    struct span span)
+{
+    return span.count == partitions->group_count ||
+           (partition->first_group >= span.first &&
+            partition->first_group + partition->group_count <= span.first + span.count);
+}
+
+static unsigned groups_for(const struct partitions *partitions, unsigned sm_count)
+{
+    unsigned count = (sm_count + partitions->group_sms - 1) / partitions->group_sms;
+
+    return count < partitions->group_count ? count : partitions->group_count;
 }
 
 static unsigned load_of_locked(const struct partitions *partitions, unsigned first, unsigned count)
@@ -114,11 +125,13 @@ static unsigned load_of_locked(const struct partitions *partitions, unsigned fir
     return load;
 }
 
-static unsigned emptiest_place_locked(const struct partitions *partitions, unsigned count)
+static unsigned emptiest_place_locked(const struct partitions *partitions, struct span span,
+                                      unsigned count)
 {
-    unsigned best = 0;
+    unsigned places = span.count == partitions->group_count ? span.count : span.count - count + 1;
+    unsigned best = span.first;
 
-    for (unsigned first = 1; first < partitions->group_count; first++) {
+    for (unsigned first = span.first + 1; first < span.first + places; first++) {
         if (load_of_locked(partitions, first, count) < load_of_locked(partitions, best, count))
             best = first;
     }
@@ -133,27 +146,109 @@ static void count_user_locked(struct partitions *partitions, const struct partit
             (unsigned)change;
 }
 
-/* Either a partition that is there, or the place for a new one; in use from now on either way. */
-static struct partition *claim(struct partitions *partitions, unsigned sm_count,
-                               unsigned first_group)
+/* ---- those that nobody has ---- */
+
+static struct partition *partition_create(const struct partitions *partitions, unsigned sm_count,
+                                          unsigned first_group)
+{
+    struct partition *partition = calloc(1, sizeof(*partition));
+
+    if (!partition)
+        return NULL;
+    partition->device = partitions->device;
+    partition->sm_count = sm_count;
+    partition->group_count = groups_for(partitions, sm_count);
+    partition->first_group = first_group;
+    list_init(&partition->link);
+    return partition;
+}
+
+/* That does not wait for the GPU, as making one does. */
+static void partition_destroy(struct partition *partition)
+{
+    if (partition && partition->green)
+        driver.cuGreenCtxDestroy(partition->green);
+    free(partition);
+}
+
+/* The one with the fewest others on it, if there is a part that lies as well as `place`. */
+static struct partition *pop_idle_locked(struct partitions *partitions, struct span span,
+                                         unsigned sm_count, unsigned place)
+{
+    unsigned count = groups_for(partitions, sm_count);
+    unsigned least = load_of_locked(partitions, place, count) + 1;
+    struct partition *best = NULL;
+
+    list_for_each(struct partition, partition, &partitions->idle, link)
+    {
+        unsigned load = load_of_locked(partitions, partition->first_group, count);
+        if (partition->sm_count != sm_count || !lies_in(partitions, partition, span) ||
+            load >= least)
+            continue;
+        best = partition;
+        least = load;
+    }
+    if (best) {
+        list_remove(&best->link);
+        partitions->idle_count--;
+    }
+    return best;
+}
+
+static void add_idle_locked(struct partitions *partitions, struct partition *partition)
+{
+    list_append(&partitions->idle, &partition->link);
+    partitions->idle_count++;
+}
+
+/* The one that has been idle for longest, if there are more than `keep`. */
+static struct partition *pop_surplus(struct partitions *partitions, unsigned keep)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
-    struct partition *partition = pop_idle_locked(partitions, sm_count, first_group);
+    struct partition *oldest = NULL;
 
-    if (!partition) {
-        partition = calloc(1, sizeof(*partition));
-        if (!partition)
-            return NULL;
-        partition->device = partitions->device;
-        partition->sm_count = sm_count;
-        partition->group_count = (sm_count + partitions->group_sms - 1) / partitions->group_sms;
-        if (partition->group_count > partitions->group_count)
-            partition->group_count = partitions->group_count;
-        partition->first_group = first_group != ANYWHERE
-                                     ? first_group
-                                     : emptiest_place_locked(partitions, partition->group_count);
-        list_init(&partition->link);
+    if (partitions->idle_count > keep) {
+        oldest = list_first(&partitions->idle, struct partition, link);
+        list_remove(&oldest->link);
+        partitions->idle_count--;
     }
+    return oldest;
+}
+
+static void drop_surplus(struct partitions *partitions, unsigned keep)
+{
+    struct partition *partition;
+
+    while ((partition = pop_surplus(partitions, keep)))
+        partition_destroy(partition);
+}
+
+/* ---- taking one ---- */
+
+/* The sizes that were taken last, the newest first. */
+static void note_size_locked(struct partitions *partitions, unsigned sm_count)
+{
+    unsigned i = 0;
+
+    while (i < PARTITION_SIZES - 1 && partitions->sizes[i] != sm_count)
+        i++;
+    memmove(&partitions->sizes[1], partitions->sizes, i * sizeof(partitions->sizes[0]));
+    partitions->sizes[0] = sm_count;
+}
+
+/* Either a partition that is there, or the place for a new one; in use from now on either way. */
+static struct partition *claim(struct partitions *partitions, struct span span, unsigned sm_count)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
+    unsigned place = emptiest_place_locked(partitions, span, groups_for(partitions, sm_count));
+    struct partition *partition = pop_idle_locked(partitions, span, sm_count, place);
+
+    if (!partition)
+        partition = partition_create(partitions, sm_count, place);
+    if (!partition)
+        return NULL;
+    if (span.count == partitions->group_count)
+        note_size_locked(partitions, sm_count);
     count_user_locked(partitions, partition, 1);
     return partition;
 }
@@ -163,7 +258,7 @@ static void forget(struct partitions *partitions, struct partition *partition)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
 
     count_user_locked(partitions, partition, -1);
-    free(partition);
+    partition_destroy(partition);
 }
 
 static CUresult make_green(const struct partitions *partitions, struct partition *partition)
@@ -180,10 +275,10 @@ static CUresult make_green(const struct partitions *partitions, struct partition
     return result;
 }
 
-static CUresult take(struct partitions *partitions, unsigned sm_count, unsigned first_group,
+static CUresult take(struct partitions *partitions, struct span span, unsigned sm_count,
                      struct partition **ret_partition)
 {
-    struct partition *partition = claim(partitions, sm_count, first_group);
+    struct partition *partition = claim(partitions, span, sm_count);
 
     if (!partition)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -199,25 +294,86 @@ static CUresult take(struct partitions *partitions, unsigned sm_count, unsigned 
 CUresult partitions_take(struct partitions *partitions, unsigned sm_count,
                          struct partition **ret_partition)
 {
-    return take(partitions, sm_count, ANYWHERE, ret_partition);
+    return take(partitions, whole(partitions), sm_count, ret_partition);
 }
 
-CUresult partitions_take_fixed(struct partitions *partitions, unsigned first_sm, unsigned sm_count,
-                               struct partition **ret_partition)
+CUresult partitions_take_within(struct partitions *partitions, unsigned first_sm, unsigned part_sms,
+                                unsigned sm_count, struct partition **ret_partition)
 {
     unsigned step = partitions->group_sms;
 
-    if (!partitions->group_count || !sm_count || first_sm % step || sm_count % step ||
-        first_sm / step + sm_count / step > partitions->group_count)
+    if (!partitions->group_count || first_sm % step || part_sms % step || !sm_count ||
+        sm_count > part_sms || first_sm / step + part_sms / step > partitions->group_count)
         return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-    return take(partitions, sm_count, first_sm / step, ret_partition);
+    return take(partitions, (struct span){first_sm / step, part_sms / step}, sm_count,
+                ret_partition);
 }
 
 void partitions_put_back(struct partitions *partitions, struct partition *partition)
 {
     if (!partition)
         return;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
+    pthread_mutex_lock(&partitions->lock);
     count_user_locked(partitions, partition, -1);
-    list_append(&partitions->idle, &partition->link);
+    add_idle_locked(partitions, partition);
+    pthread_mutex_unlock(&partitions->lock);
+    drop_surplus(partitions, PARTITIONS_IDLE_MAX);
+}
+
+/* ---- ahead of need ---- */
+
+static void count_idle_locked(struct partitions *partitions, unsigned sm_count, int change)
+{
+    list_for_each(struct partition, partition, &partitions->idle, link)
+    {
+        if (partition->sm_count == sm_count)
+            count_user_locked(partitions, partition, change);
+    }
+}
+
+/* A place for another partition of that size on which is neither a client nor a spare one. */
+static struct partition *place_spare_locked(struct partitions *partitions, unsigned sm_count)
+{
+    unsigned count = groups_for(partitions, sm_count);
+
+    count_idle_locked(partitions, sm_count, 1);
+    unsigned place = emptiest_place_locked(partitions, whole(partitions), count);
+    bool free_place = !load_of_locked(partitions, place, count);
+    count_idle_locked(partitions, sm_count, -1);
+    return free_place ? partition_create(partitions, sm_count, place) : NULL;
+}
+
+static struct partition *place_spare(struct partitions *partitions)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
+    struct partition *spare = NULL;
+
+    if (partitions->idle_count >= PARTITION_SPARES_MAX)
+        return NULL;
+    for (unsigned i = 0; i < PARTITION_SIZES && partitions->sizes[i] && !spare; i++)
+        spare = place_spare_locked(partitions, partitions->sizes[i]);
+    return spare;
+}
+
+bool partitions_make_spare(struct partitions *partitions)
+{
+    struct partition *spare = place_spare(partitions);
+
+    if (!spare)
+        return false;
+    if (make_green(partitions, spare) != CUDA_SUCCESS) {
+        partition_destroy(spare);
+        return false;
+    }
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
+    add_idle_locked(partitions, spare);
+    return true;
+}
+
+void partitions_trim(struct partitions *partitions)
+{
+    pthread_mutex_lock(&partitions->lock);
+    memset(partitions->sizes, 0, sizeof(partitions->sizes));
+    pthread_mutex_unlock(&partitions->lock);
+    drop_surplus(partitions, 0);
 }

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Partitions: a client that may use only some of the multiprocessors gets its streams from a green
- * context that has just those. Making one waits for the GPU to be idle and holds everybody up, so a
- * partition is kept and used again by the next client of the same share.
+ * context that has just those. Making one waits for the GPU to be idle and holds everybody up, and
+ * each takes some 10 MiB of the device. So some are kept for the next clients with the same share,
+ * and once a share is known, more of that size are made while nobody is at work.
  */
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "device.h"
 #include "list.h"
 
 #define PARTITION_GROUPS_MAX 256u
+
+/* Those without a client: how many are kept, and up to how many are made ahead, of which sizes. */
+#define PARTITIONS_IDLE_MAX 16u
+#define PARTITION_SPARES_MAX 8u
+#define PARTITION_SIZES 4u
 
 struct partition {
     struct list link;
@@ -30,7 +37,9 @@ struct partitions {
     unsigned group_count; /* 0 = this driver can not divide the device */
     unsigned group_sms;
     unsigned users[PARTITION_GROUPS_MAX]; /* clients that a group serves now */
-    struct list idle;
+    unsigned sizes[PARTITION_SIZES];      /* taken lately, the newest first; 0 = none */
+    struct list idle;                     /* the one that was used last comes last */
+    unsigned idle_count;
 };
 
 void partitions_init(struct partitions *partitions, const struct device *device);
@@ -46,9 +55,17 @@ unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_co
 CUresult partitions_take(struct partitions *partitions, unsigned sm_count,
                          struct partition **ret_partition);
 
-/* Just that part. CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION when the device has no such part. */
-CUresult partitions_take_fixed(struct partitions *partitions, unsigned first_sm, unsigned sm_count,
-                               struct partition **ret_partition);
+/* The same within a part of the device. CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION when the device
+ * has no such part. */
+CUresult partitions_take_within(struct partitions *partitions, unsigned first_sm, unsigned part_sms,
+                                unsigned sm_count, struct partition **ret_partition);
 
 /* Its client is gone. NULL is allowed. */
 void partitions_put_back(struct partitions *partitions, struct partition *partition);
+
+/* Nobody is at work: one more of a size that is in use, beside the others, if there is room for
+ * one. False when there is nothing to do. */
+bool partitions_make_spare(struct partitions *partitions);
+
+/* There are no clients: nothing is kept. */
+void partitions_trim(struct partitions *partitions);

@@ -31,18 +31,6 @@ static unsigned sms_of_client(struct session *session, const struct device *devi
     return partition ? partition->sm_count : sms_of_device(device);
 }
 
-/* As many multiprocessors as that; all of them are no partition. */
-static CUresult take(struct session *session, const struct device *device, unsigned sm_count,
-                     struct partition **ret_partition)
-{
-    struct partitions *partitions = partitions_of(session, device);
-
-    if (sm_count < sms_of_device(device))
-        return partitions_take(partitions, sm_count, ret_partition);
-    *ret_partition = NULL;
-    return CUDA_SUCCESS;
-}
-
 /* In a static partition, which nothing changes. */
 static bool is_fixed(const struct session *session, unsigned device)
 {
@@ -51,19 +39,41 @@ static bool is_fixed(const struct session *session, unsigned device)
     return limits->fixed_count && limits->fixed_device == device;
 }
 
+CUresult share_barred(const struct session *session, unsigned device)
+{
+    return session->who.limits.fixed_only && !is_fixed(session, device)
+               ? CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION
+               : CUDA_SUCCESS;
+}
+
+/* As many multiprocessors as that; all of them are no partition. Those who are in a static
+ * partition stay in it. */
+static CUresult take(struct session *session, const struct device *device, unsigned sm_count,
+                     struct partition **ret_partition)
+{
+    struct partitions *partitions = partitions_of(session, device);
+    const struct server_limits *limits = &session->who.limits;
+
+    if (is_fixed(session, (unsigned)device->ordinal))
+        return partitions_take_within(partitions, limits->fixed_first, limits->fixed_count,
+                                      sm_count, ret_partition);
+    if (sm_count < sms_of_device(device))
+        return partitions_take(partitions, sm_count, ret_partition);
+    *ret_partition = NULL;
+    return CUDA_SUCCESS;
+}
+
 CUresult share_open(struct session *session, unsigned device, unsigned *ret_sm_count)
 {
     const struct server_limits *limits = &session->who.limits;
     struct share *share = &session->device[device].share;
 
     share->device = &session->server->devices.device[device];
-    if (is_fixed(session, device)) {
-        *ret_sm_count = share->sm_count = limits->fixed_count;
-        return partitions_take_fixed(partitions_of(session, share->device), limits->fixed_first,
-                                     limits->fixed_count, &share->partition);
-    }
-    share->sm_count =
-        partitions_grant(partitions_of(session, share->device), session->sm_centipercent);
+    if (is_fixed(session, device))
+        share->sm_count = limits->fixed_count;
+    else
+        share->sm_count =
+            partitions_grant(partitions_of(session, share->device), session->sm_centipercent);
     *ret_sm_count = share->sm_count;
     return take(session, share->device, share->sm_count, &share->partition);
 }
@@ -146,13 +156,15 @@ static CUresult count_wanted(struct session *session, const struct device *devic
                              const struct wire_fnShareCreate *in, unsigned *ret_sm_count)
 {
     const struct partitions *partitions = partitions_of(session, device);
+    bool fixed = is_fixed(session, in->device);
+    unsigned most = fixed ? sms_of_client(session, device) : sms_of_device(device);
 
-    if (!partitions->group_count || in->sm_count > sms_of_device(device))
+    if (!partitions->group_count || in->sm_count > most)
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
     if (in->sm_count)
         *ret_sm_count = partitions_round_up(partitions, in->sm_count);
     else
-        *ret_sm_count = partitions_grant(partitions, in->sm_centipercent);
+        *ret_sm_count = fixed ? most : partitions_grant(partitions, in->sm_centipercent);
     return CUDA_SUCCESS;
 }
 
@@ -166,8 +178,7 @@ static CUresult share_create(struct session *session, const struct device *devic
         return CUDA_ERROR_OUT_OF_MEMORY;
     share->device = device;
     share->sm_count = sm_count;
-    CUresult result =
-        take(session, device, sm_count < most ? sm_count : most, &share->partition);
+    CUresult result = take(session, device, sm_count < most ? sm_count : most, &share->partition);
     if (result != CUDA_SUCCESS) {
         free(share);
         return result;
@@ -192,7 +203,9 @@ CUresult serve_fnShareCreate(struct session *session, const struct wire_fnShareC
         session_complain(session, "cuCtxCreate: more than %u contexts with a share", SHARES_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = session_enter(session, device);
+    CUresult result = share_barred(session, in->device);
+    if (result == CUDA_SUCCESS)
+        result = session_enter(session, device);
     if (result == CUDA_SUCCESS)
         result = count_wanted(session, device, in, &sm_count);
     if (result == CUDA_SUCCESS)
@@ -241,8 +254,7 @@ CUresult serve_fnShareDestroy(struct session *session, const struct wire_fnShare
 
 void share_close_all(struct session *session)
 {
-    list_for_each_safe(struct share, share, &session->shares, link)
-        share_destroy(session, share);
+    list_for_each_safe(struct share, share, &session->shares, link) share_destroy(session, share);
     for (unsigned i = 0; i < session->server->devices.count; i++) {
         struct share *own = &session->device[i].share;
         partitions_put_back(&session->server->partitions[i], steal_pointer(own->partition));

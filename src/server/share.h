@@ -28,6 +28,10 @@ struct share {
  * tells how many multiprocessors it would be. */
 CUresult share_open(struct session *session, unsigned device, unsigned *ret_sm_count);
 
+/* CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION where devices are divided by static partitions alone
+ * and the client is in none of this device. */
+CUresult share_barred(const struct session *session, unsigned device);
+
 /* The share that the client calls so on this device, or NULL. */
 struct share *share_find(struct session *session, const struct device *device, uint32_t number);
 

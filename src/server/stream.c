@@ -145,7 +145,7 @@ static CUresult stream_check(struct session *session,
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *ret_device = device;
-    return CUDA_SUCCESS;
+    return share_barred(session, in->device);
 }
 
 static struct stream *stream_create(struct session *session, const struct device *device,

@@ -107,7 +107,7 @@ struct device_record {
     uint64_t limits_known;              /* bit l: limits[l] is there */
     uint32_t peers;                     /* bit d: can reach device d's memory */
     int32_t priority_least, priority_greatest;
-    uint32_t reserved;
+    int32_t context_status; /* what making a context on it answers: 0, or a CUresult */
     int32_t attributes[DEVICE_ATTRIBUTES_MAX]; /* by CUdevice_attribute */
     uint8_t attributes_known[DEVICE_ATTRIBUTES_MAX];
 };

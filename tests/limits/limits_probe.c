@@ -12,6 +12,8 @@
  *     context3=N       made with cuCtxCreate_v4, or with _v3
  *     percent=P        CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=P, then a context
  *     close            ends that context
+ *     nothing=D        no context is made at the start, but for each of these questions: what
+ *                      cuDevicePrimaryCtxRetain and cuCtxCreate answer for device D
  *     affinity         whether contexts with a number of multiprocessors are offered
  *     priorities       the least and the greatest priority of a stream
  *     wait             reads a line of standard input first
@@ -21,38 +23,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cuda_prototypes.h"
 
 #define BLOCKS 512u
-#define LAUNCHES 12 /* so that every SM has had a block, on a busy machine, too */
+#define LAUNCHES 12   /* so that every SM has had a block, and none that must not have one */
+#define NO_NEWS_S 0.3 /* on a busy machine some threads of a software GPU may come late */
 #define SMS_MAX 256u
 #define PIECES_MAX 4096u
 #define MIB (1ull << 20)
 
-static const char kernel_text[] =
-    ".version 8.0\n.target sm_80\n.address_size 64\n"
-    ".visible .entry where(.param .u64 out, .param .u64 cycles)\n"
-    "{\n"
-    "    .reg .u64 %a, %b, %begin, %now, %n;\n"
-    "    .reg .u32 %s, %c;\n"
-    "    .reg .pred %p;\n"
-    "    ld.param.u64 %a, [out];\n"
-    "    cvta.to.global.u64 %a, %a;\n"
-    "    ld.param.u64 %n, [cycles];\n"
-    "    mov.u64 %begin, %clock64;\n"
-    "again:\n"
-    "    mov.u64 %now, %clock64;\n"
-    "    sub.u64 %now, %now, %begin;\n"
-    "    setp.lt.u64 %p, %now, %n;\n"
-    "    @%p bra again;\n"
-    "    mov.u32 %s, %smid;\n"
-    "    mov.u32 %c, %ctaid.x;\n"
-    "    mul.wide.u32 %b, %c, 4;\n"
-    "    add.u64 %a, %a, %b;\n"
-    "    st.global.u32 [%a], %s;\n"
-    "    ret;\n"
-    "}\n";
+static const char kernel_text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                                  ".visible .entry where(.param .u64 out, .param .u64 cycles)\n"
+                                  "{\n"
+                                  "    .reg .u64 %a, %b, %begin, %now, %n;\n"
+                                  "    .reg .u32 %s, %c;\n"
+                                  "    .reg .pred %p;\n"
+                                  "    ld.param.u64 %a, [out];\n"
+                                  "    cvta.to.global.u64 %a, %a;\n"
+                                  "    ld.param.u64 %n, [cycles];\n"
+                                  "    mov.u64 %begin, %clock64;\n"
+                                  "again:\n"
+                                  "    mov.u64 %now, %clock64;\n"
+                                  "    sub.u64 %now, %now, %begin;\n"
+                                  "    setp.lt.u64 %p, %now, %n;\n"
+                                  "    @%p bra again;\n"
+                                  "    mov.u32 %s, %smid;\n"
+                                  "    mov.u32 %c, %ctaid.x;\n"
+                                  "    mul.wide.u32 %b, %c, 4;\n"
+                                  "    add.u64 %a, %a, %b;\n"
+                                  "    st.global.u32 [%a], %s;\n"
+                                  "    ret;\n"
+                                  "}\n";
 
 static CUdevice device;
 static CUstream kept;
@@ -68,12 +71,17 @@ static void must(CUresult result, const char *what)
     exit(1);
 }
 
-static void answer_sms(void)
+static int count_sms(void)
 {
     int count = 0;
 
     must(cuDeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device), "sms");
-    printf("%d\n", count);
+    return count;
+}
+
+static void answer_sms(void)
+{
+    printf("%d\n", count_sms());
 }
 
 static void print_where(const bool *seen)
@@ -89,11 +97,33 @@ static void print_where(const bool *seen)
     putchar('\n');
 }
 
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* How many of these were not seen before. */
+static int look_at(const uint32_t *smids, bool *seen)
+{
+    int news = 0;
+
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        news += !seen[smids[i] % SMS_MAX];
+        seen[smids[i] % SMS_MAX] = true;
+    }
+    return news;
+}
+
 static void answer_where(CUstream stream)
 {
     uint32_t smids[BLOCKS];
     uint64_t cycles = 20000;
     bool seen[SMS_MAX] = {false};
+    int count = 0, sms = count_sms();
+    double news_at = now();
     CUmodule module;
     CUfunction where;
     CUdeviceptr out;
@@ -102,12 +132,14 @@ static void answer_where(CUstream stream)
     must(cuModuleLoadData(&module, kernel_text), "cuModuleLoadData");
     must(cuModuleGetFunction(&where, module, "where"), "cuModuleGetFunction");
     must(cuMemAlloc_v2(&out, sizeof(smids)), "cuMemAlloc");
-    for (int launch = 0; launch < LAUNCHES; launch++) {
+    for (int i = 0; i < LAUNCHES || (count < sms && now() - news_at < NO_NEWS_S); i++) {
         must(cuLaunchKernel(where, BLOCKS, 1, 1, 1, 1, 1, 0, stream, parameters, NULL), "launch");
         must(cuStreamSynchronize(stream), "cuStreamSynchronize");
         must(cuMemcpyDtoH_v2(smids, out, sizeof(smids)), "cuMemcpyDtoH");
-        for (unsigned i = 0; i < BLOCKS; i++)
-            seen[smids[i] % SMS_MAX] = true;
+        int news = look_at(smids, seen);
+        count += news;
+        if (news)
+            news_at = now();
     }
     must(cuMemFree_v2(out), "cuMemFree");
     must(cuModuleUnload(module), "cuModuleUnload");
@@ -202,6 +234,14 @@ static void answer_affinity(void)
     printf("%d\n", offered);
 }
 
+static void answer_contexts(CUdevice ordinal)
+{
+    CUcontext made;
+    CUresult retained = cuDevicePrimaryCtxRetain(&made, ordinal);
+
+    printf("%d %d\n", retained, cuCtxCreate_v2(&made, 0, ordinal));
+}
+
 static void answer_priorities(void)
 {
     int least = 0, greatest = 0;
@@ -246,6 +286,8 @@ static int answer(const char *question)
         answer_percent(value);
     else if (!strcmp(question, "close"))
         printf("%d\n", cuCtxDestroy_v2(extra));
+    else if (!strncmp(question, "nothing", length))
+        answer_contexts((CUdevice)strtol(value, NULL, 10));
     else if (!strcmp(question, "affinity"))
         answer_affinity();
     else if (!strcmp(question, "priorities"))
@@ -257,15 +299,21 @@ static int answer(const char *question)
     return 0;
 }
 
-int main(int argc, char **argv)
+static void open_context(void)
 {
     CUcontext context;
 
+    must(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+    must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+}
+
+int main(int argc, char **argv)
+{
     setvbuf(stdout, NULL, _IOLBF, 0);
     must(cuInit(0), "cuInit");
     must(cuDeviceGet(&device, 0), "cuDeviceGet");
-    must(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
-    must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    if (argc < 2 || strncmp(argv[1], "nothing", strlen("nothing")))
+        open_context();
     for (int i = 1; i < argc; i++)
         if (answer(argv[i])) {
             fprintf(stderr, "what is %s?\n", argv[i]);

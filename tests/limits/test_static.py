@@ -6,7 +6,7 @@ import unittest
 import limits_harness
 
 
-class Static(limits_harness.TestCase):
+class StaticDaemon(limits_harness.TestCase):
     devices = "1:sms=36,mem=1G"
 
     def setUp(self):
@@ -23,6 +23,8 @@ class Static(limits_harness.TestCase):
     def within(self, partition, *questions):
         return self.ask(*questions, environment={"CUDA_MPS_SM_PARTITION": partition})
 
+
+class Static(StaticDaemon):
     def test_partitions_are_exclusive(self):
         first, second = self.add(1), self.add(2)
         one = self.within(first, "sms", "smid", "new-smid")
@@ -39,7 +41,9 @@ class Static(limits_harness.TestCase):
             done = self.funnel("run", "--no-start", "--",
                                os.path.join(limits_harness.harness.BUILD, "tests/limits/limits_probe"),
                                environment=wrong)
-            self.assertIn("915", done.stdout)
+            self.assertIn("cuDevicePrimaryCtxRetain: error 915", done.stdout)
+            self.assertEqual(self.ask("nothing=0", "sms", environment=wrong), [[915, 915], [36]])
+        self.assertIn("can have no context (915)", self.control_log())
         prefix = partition[:12] + "/" + partition.split("/")[1]
         self.assertEqual(self.within(prefix, "sms"), [[8]])
 
@@ -47,6 +51,33 @@ class Static(limits_harness.TestCase):
         partition = self.add(2)
         environment = {"CUDA_MPS_SM_PARTITION": partition, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "10"}
         self.assertEqual(self.ask("sms", environment=environment), [[16]])
+
+    def test_contexts_with_a_number_stay_inside(self):
+        self.add(1)
+        partition = self.add(2)
+        whole, part, other = self.within(partition, "smid", "context=4", "smid", "context3=16",
+                                         "smid")[::2]
+        self.assertEqual(len(whole), 16)
+        self.assertEqual(len(part), 8)
+        self.assertLessEqual(set(part), set(whole))
+        self.assertEqual(other, whole)
+        self.assertEqual(self.within(partition, "context=17"), [[224]])
+
+    def test_percentages_of_contexts_do_not_count(self):
+        partition = self.add(2)
+        environment = {"CUDA_MPS_SM_PARTITION": partition,
+                       "CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING": "1"}
+        whole, (result, granted, _), part = self.ask("smid", "percent=25", "smid", environment=environment)
+        self.assertEqual((result, granted, part), (0, 16, whole))
+
+    def test_shares_of_those_that_run_do_not_count(self):
+        partition = self.add(2)
+        program = self.begin("smid", "wait", "smid", environment={"CUDA_MPS_SM_PARTITION": partition})
+        whole = program.answer()
+        done = self.funnel("limit", "--client", str(program.pid), "--sm", "10", "--priority", "1")
+        self.assertIn("its static partition, below normal priority", done.stdout)
+        program.go_on()
+        self.assertEqual(program.answer(), whole)
 
     def test_shortage(self):
         self.add(3)
@@ -209,6 +240,15 @@ class OfAServer(limits_harness.TestCase):
         self.create("x", 1)
         self.assertEqual(self.words("sm-partition create x --server=a --device=0 --chunks=1", status=1),
                          ["SM partition 'x' exists already on device 0"])
+
+
+class Devices(StaticDaemon):
+    """A partition of one device gives nothing of another."""
+    devices = "2:sms=36,mem=1G"
+
+    def test_the_other_device(self):
+        partition = self.add(1, device="1")
+        self.assertEqual(self.within(partition, "nothing=0", "nothing=1"), [[915, 915], [0, 0]])
 
 
 if __name__ == "__main__":

@@ -85,7 +85,13 @@ static void test_binding(void **state)
 
     statics_add(&statics, &statics.devices.devices[1], 2);
     partition = statics_add(&statics, &statics.devices.devices[1], 3);
+    statics.on = false;
+    assert_true(statics_bind(&statics, &statics.devices, &hello, &limits));
+    assert_int_equal(limits.fixed_only, 0);
+    statics.on = true;
     assert_false(statics_bind(&statics, &statics.devices, &hello, &limits));
+    assert_int_equal(limits.fixed_only, 1);
+    assert_int_equal(limits.fixed_count, 0);
     strcpy(hello.sm_partition, partition->id);
     assert_true(statics_bind(&statics, &statics.devices, &hello, &limits));
     assert_int_equal(limits.fixed_device, 1);

@@ -158,6 +158,21 @@ static void priority_is_granted_within_the_range(void **state)
     assert_string_equal(fake_trace(), "stream s2 0; ");
 }
 
+/* Whatever its library says: outside of its static partition a client runs nothing. */
+static void no_stream_without_a_static_partition(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct wire_cuStreamCreateWithPriority in = {.hStream = fixture_handle(WIRE_STREAM, 1)};
+    const struct wire_fnShareCreate share = {.sm_count = 2};
+    struct wire_fnShareCreate_reply reply;
+
+    fixture->session->who.limits.fixed_only = 1;
+    assert_int_equal(serve_cuStreamCreateWithPriority(fixture->session, &in),
+                     CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    assert_int_equal(serve_fnShareCreate(fixture->session, &share, &reply),
+                     CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -172,6 +187,7 @@ int main(void)
         CASE(failed_work_writes_its_fence),
         CASE(nonsense_is_refused),
         CASE(priority_is_granted_within_the_range),
+        CASE(no_stream_without_a_static_partition),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
