@@ -20,6 +20,7 @@
 #include "server_protocol.h"
 #include "sock.h"
 #include "text.h"
+#include "upkeep.h"
 
 #define WATCH_PERIOD_NS (20 * NS_PER_MS)
 #define MEMORY_ROUNDS 50u
@@ -127,13 +128,6 @@ void fault_raise(struct server *server, struct session *witness, CUresult result
     _exit(FAULT_EXIT_STATUS);
 }
 
-static bool anybody_here(struct server *server)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
-
-    return !list_empty(&server->sessions);
-}
-
 static void ask_device(struct server *server, const struct device *device)
 {
     CUresult result = device_enter(device);
@@ -157,15 +151,17 @@ static void *watch_thread(void *context)
 {
     struct server *server = context;
     const struct timespec period = {.tv_nsec = WATCH_PERIOD_NS};
+    struct upkeep upkeep = {0};
 
     for (unsigned round = 0;; round++) {
         for (unsigned i = 0; i < server->devices.count; i++) {
             struct device *device = &server->devices.device[i];
-            if (anybody_here(server))
+            if (!server_is_empty(server))
                 ask_device(server, device);
             if (round % MEMORY_ROUNDS == 0)
                 look_at_memory(device);
         }
+        upkeep_look(server, &upkeep);
         nanosleep(&period, NULL);
     }
     return NULL;

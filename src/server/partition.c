@@ -249,6 +249,7 @@ static struct partition *claim(struct partitions *partitions, struct span span, 
         return NULL;
     if (span.count == partitions->group_count)
         note_size_locked(partitions, sm_count);
+    partitions->settled = false;
     count_user_locked(partitions, partition, 1);
     return partition;
 }
@@ -316,6 +317,7 @@ void partitions_put_back(struct partitions *partitions, struct partition *partit
     pthread_mutex_lock(&partitions->lock);
     count_user_locked(partitions, partition, -1);
     add_idle_locked(partitions, partition);
+    partitions->settled = false;
     pthread_mutex_unlock(&partitions->lock);
     drop_surplus(partitions, PARTITIONS_IDLE_MAX);
 }
@@ -348,11 +350,19 @@ static struct partition *place_spare(struct partitions *partitions)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
     struct partition *spare = NULL;
 
-    if (partitions->idle_count >= PARTITION_SPARES_MAX)
-        return NULL;
-    for (unsigned i = 0; i < PARTITION_SIZES && partitions->sizes[i] && !spare; i++)
-        spare = place_spare_locked(partitions, partitions->sizes[i]);
+    if (partitions->idle_count < PARTITION_SPARES_MAX) {
+        for (unsigned i = 0; i < PARTITION_SIZES && partitions->sizes[i] && !spare; i++)
+            spare = place_spare_locked(partitions, partitions->sizes[i]);
+    }
+    partitions->settled = !spare;
     return spare;
+}
+
+bool partitions_want_spare(struct partitions *partitions)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
+
+    return partitions->sizes[0] && !partitions->settled;
 }
 
 bool partitions_make_spare(struct partitions *partitions)
@@ -361,13 +371,15 @@ bool partitions_make_spare(struct partitions *partitions)
 
     if (!spare)
         return false;
-    if (make_green(partitions, spare) != CUDA_SUCCESS) {
-        partition_destroy(spare);
-        return false;
-    }
+    bool made = make_green(partitions, spare) == CUDA_SUCCESS;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
-    add_idle_locked(partitions, spare);
-    return true;
+
+    if (made)
+        add_idle_locked(partitions, spare);
+    else
+        partition_destroy(spare);
+    partitions->settled = !made; /* what the driver refuses is not asked for again at once */
+    return made;
 }
 
 void partitions_trim(struct partitions *partitions)

@@ -40,6 +40,7 @@ struct partitions {
     unsigned sizes[PARTITION_SIZES];      /* taken lately, the newest first; 0 = none */
     struct list idle;                     /* the one that was used last comes last */
     unsigned idle_count;
+    bool settled; /* no spare one is wanted */
 };
 
 void partitions_init(struct partitions *partitions, const struct device *device);
@@ -62,6 +63,9 @@ CUresult partitions_take_within(struct partitions *partitions, unsigned first_sm
 
 /* Its client is gone. NULL is allowed. */
 void partitions_put_back(struct partitions *partitions, struct partition *partition);
+
+/* Whether the next may do something: cheap. */
+bool partitions_want_spare(struct partitions *partitions);
 
 /* Nobody is at work: one more of a size that is in use, beside the others, if there is room for
  * one. False when there is nothing to do. */

@@ -37,6 +37,13 @@ static void delist(struct server *server, struct session *session)
     server->session_count--;
 }
 
+bool server_is_empty(struct server *server)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    return list_empty(&server->sessions);
+}
+
 /* A terminated client keeps its place, without a thread, until its process lets go of the socket.
  */
 static bool is_over(const struct session *session)
@@ -245,6 +252,7 @@ int server_init(struct server *server)
     pthread_mutex_init(&server->lock, NULL);
     list_init(&server->sessions);
     module_cache_init(&server->modules, !is_set("FUNNEL_NO_MODULE_CACHE"));
+    server->no_spares = is_set("FUNNEL_NO_SPARE_SHARES");
     server->no_batching = is_set("FUNNEL_NO_LAUNCH_BATCHING");
     if (!server->no_batching && !is_set("FUNNEL_NO_FENCE_KERNEL"))
         load_fence_kernels(&server->devices);

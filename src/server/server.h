@@ -28,6 +28,7 @@ struct server {
     unsigned clients_max;
     atomic_bool faulted;
     bool no_batching; /* every launch by itself: FUNNEL_NO_LAUNCH_BATCHING */
+    bool no_spares;   /* no shares ahead of need: FUNNEL_NO_SPARE_SHARES */
 
     struct loop *loop;
     struct watch *control_watch;
@@ -52,6 +53,9 @@ void server_take_client(struct server *server, const struct server_client *who, 
 
 /* Main thread: stops once no client is left, or at once when `force` is set. */
 void server_leave(struct server *server, bool force);
+
+/* Any thread: there are no clients, not even one that is about to attach. */
+bool server_is_empty(struct server *server);
 
 /* Any thread: something about a session has changed that the main thread has to see. */
 void server_notify(struct server *server);

@@ -21,6 +21,9 @@
 #define WINDOW_LIMIT 0x540000000000ull
 #define WINDOW_ALIGNMENT (4ull << 30)
 
+/* How many stay as they are when there are no clients. */
+#define WINDOWS_WARM 4u
+
 static uint64_t window_size(const struct devices *devices)
 {
     uint64_t size = devices->count * devices->stride + WINDOW_HOST_SPAN;
@@ -94,15 +97,26 @@ static CUresult reserve_host(const struct window *window)
     return CUDA_SUCCESS;
 }
 
+/* The addresses stay reserved. */
+static void unmap_gpu_region(struct window *window)
+{
+    mmap((void *)(uintptr_t)window->host_base, GPU_REGION_SIZE, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    fd_close(&window->gpu_fd);
+}
+
 static CUresult map_gpu_region(struct window *window)
 {
     void *address = (void *)(uintptr_t)window->host_base;
 
     if (shm_create("funnel-gpu", GPU_REGION_SIZE, &window->gpu_fd))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (shm_map(window->gpu_fd, GPU_REGION_SIZE, address, SHM_REPLACE, &address))
-        return CUDA_ERROR_MAP_FAILED;
-    return page_lock(address, GPU_REGION_SIZE);
+    CUresult result = CUDA_ERROR_MAP_FAILED;
+    if (!shm_map(window->gpu_fd, GPU_REGION_SIZE, address, SHM_REPLACE, &address))
+        result = page_lock(address, GPU_REGION_SIZE);
+    if (result != CUDA_SUCCESS)
+        unmap_gpu_region(window);
+    return result;
 }
 
 static void release_addresses(struct window *window)
@@ -165,20 +179,30 @@ static uint64_t next_base(struct windows *windows)
     return base;
 }
 
-/* Somebody else's words must not look like fences that have been reached. */
-static void wipe(struct window *window)
+/* Gives back everything page-locked in the window. */
+static void strip(struct window *window)
 {
-    memset((void *)(uintptr_t)window->host_base, 0, GPU_REGION_SIZE);
+    host_memory_drop_idle(window);
+    if (window->gpu_fd < 0)
+        return;
+    page_unlock((void *)(uintptr_t)window->host_base);
+    unmap_gpu_region(window);
 }
 
 /* Everything page-locked in the window gives way to new memory. */
 static CUresult renew(struct window *window)
 {
-    host_memory_drop_idle(window);
-    if (window->gpu_fd >= 0)
-        page_unlock((void *)(uintptr_t)window->host_base);
-    fd_close(&window->gpu_fd);
+    strip(window);
     return map_gpu_region(window);
+}
+
+/* Somebody else's words must not look like fences that have been reached. */
+static CUresult make_clean(struct window *window)
+{
+    if (window->gpu_fd < 0)
+        return renew(window);
+    memset((void *)(uintptr_t)window->host_base, 0, GPU_REGION_SIZE);
+    return CUDA_SUCCESS;
 }
 
 static CUresult take_retired(struct windows *windows, struct window **ret_window)
@@ -196,15 +220,23 @@ static CUresult take_retired(struct windows *windows, struct window **ret_window
     return CUDA_SUCCESS;
 }
 
+static CUresult take_idle(struct windows *windows, struct window *idle, struct window **ret_window)
+{
+    CUresult result = make_clean(idle);
+
+    if (result == CUDA_SUCCESS)
+        *ret_window = idle;
+    else
+        windows_put_back(windows, idle);
+    return result;
+}
+
 CUresult windows_take(struct windows *windows, struct window **ret_window)
 {
     struct window *idle = pop(windows, &windows->idle);
 
-    if (idle) {
-        wipe(idle);
-        *ret_window = idle;
-        return CUDA_SUCCESS;
-    }
+    if (idle)
+        return take_idle(windows, idle, ret_window);
     for (;;) {
         uint64_t base = next_base(windows);
         if (!base)
@@ -231,6 +263,42 @@ void windows_retire(struct windows *windows, struct window *window)
         return;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
     list_append(&windows->retired, &window->link);
+}
+
+/* Those that were used last are in front, and stay warm. */
+static struct window *find_surplus_locked(struct windows *windows)
+{
+    unsigned warm = 0;
+
+    list_for_each(struct window, window, &windows->idle, link)
+    {
+        if (window->gpu_fd >= 0 && ++warm > WINDOWS_WARM)
+            return window;
+    }
+    return list_first(&windows->retired, struct window, link);
+}
+
+static struct window *pop_surplus(struct windows *windows)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+    struct window *surplus = find_surplus_locked(windows);
+
+    if (surplus)
+        list_remove(&surplus->link);
+    return surplus;
+}
+
+/* Without its memory a retired window is as good as any. */
+bool windows_trim(struct windows *windows)
+{
+    struct window *surplus = pop_surplus(windows);
+
+    if (!surplus)
+        return false;
+    strip(surplus);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+    list_append(&windows->idle, &surplus->link);
+    return true;
 }
 
 CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t alignment,

@@ -7,11 +7,13 @@
  *     | device 0 ... | device 1 ... | fences, gates, staging | host granules ... |
  *
  * Windows outlive their clients. What was page-locked in the host part stays so and serves the next
- * client of the window, because cuMemHostUnregister stalls every client of the context.
+ * client of the window, because cuMemHostUnregister stalls every client of the context. When nobody
+ * is left, all but a few windows give that memory back.
  */
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "device.h"
@@ -25,7 +27,7 @@ struct window {
     const struct devices *devices;
     uint64_t base;
     uint64_t host_base; /* where the GPU-visible region is mapped */
-    int gpu_fd;         /* memfd of the GPU-visible region */
+    int gpu_fd;         /* memfd of the GPU-visible region; -1 = it has been given back */
     struct ranges used; /* addresses of granules, in use or idle */
     struct list idle;   /* host granules that wait for somebody who asks */
     uint64_t idle_bytes;
@@ -52,6 +54,10 @@ void windows_put_back(struct windows *windows, struct window *window);
 /* Its client may still write to the memory in it, and is not to be trusted. The window is used
  * again only when there is no other left, and then with new memory. NULL is allowed. */
 void windows_retire(struct windows *windows, struct window *window);
+
+/* There are no clients: gives back the memory of one window that nobody needs soon. False when there
+ * is nothing to do. The calling thread is inside a context. */
+bool windows_trim(struct windows *windows);
 
 /* How many windows there can be at most. */
 unsigned windows_limit(const struct devices *devices);

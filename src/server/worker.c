@@ -84,20 +84,3 @@ CUresult serve_fnNote(struct session *session, const struct wire_fnNote *in)
     session_complain(session, "%s", text);
     return CUDA_SUCCESS;
 }
-
-/* Limits belong to the context, and the context to all clients. Those that can be granted here are
- * granted once for everybody and never lowered. */
-CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSetLimit *in)
-{
-    const struct device *device = session_find_device(session, "cuCtxSetLimit", in->device);
-    size_t now = 0;
-
-    if (!device)
-        return CUDA_ERROR_INVALID_DEVICE;
-    CUresult result = session_enter(session, device);
-    if (result == CUDA_SUCCESS)
-        result = driver.cuCtxGetLimit(&now, (CUlimit)in->limit);
-    if (result != CUDA_SUCCESS || in->value <= now)
-        return result;
-    return driver.cuCtxSetLimit((CUlimit)in->limit, in->value);
-}

@@ -56,6 +56,16 @@ class Shares(limits_harness.TestCase):
         places = [program.answer() for program in programs]
         self.assertEqual(sorted(sm for place in places for sm in place), list(range(SMS)))
 
+    def test_neighbours_are_made_ahead(self):
+        """While nobody is at work, so that the next client holds nobody up."""
+        ahead = "A share of device 0 is made ahead"
+        self.start(environment={"FUNNEL_DEBUG": "1"})
+        program = self.begin("sms", "wait", environment={PERCENT: "25"})
+        self.assertEqual(program.answer(), [4])
+        wait_until(lambda: self.server_log().count(ahead) == 3, "three more shares")
+        self.assertEqual(self.granted({PERCENT: "25"}), (4, 4))
+        self.assertEqual(self.server_log().count(ahead), 3)
+
     def test_shares_of_an_h100(self):
         """As measured with NVIDIA MPS on an H100."""
         self.environment["FUNNEL_SOFT_DEVICES"] = "1:sms=132,mem=1G"

@@ -25,6 +25,8 @@ PROGRAMS = {
 
 # A window of addresses outlives its client and serves the next, with the pages that it has pinned.
 WINDOW_FILES = ("/memfd:funnel-gpu", "/memfd:funnel-host")
+# As many are kept when nobody is left: WINDOWS_WARM in src/server/window.c.
+WINDOWS_WARM = 4
 # By how much a server may grow: windows for all who were there at once, the dying included, and the
 # threads of the device, which are made when they are first needed.
 SLACK = {"descriptors of windows": 128, "threads": 24}
@@ -100,6 +102,17 @@ class Funnel:
                 return held
             assert time.monotonic() - began < 1.0, f"nobody runs, but after a second: {held}"
             time.sleep(0.02)
+
+    def await_trimmed(self):
+        """Some seconds after the last client all but a few windows give back what they pinned."""
+        files = pathlib.Path("/proc", str(self.server_pid()), "fd")
+        began = time.monotonic()
+        while (kept := [read_link(file) or "" for file in files.iterdir()]):
+            windows = sum(file.startswith(WINDOW_FILES[0]) for file in kept)
+            if windows <= WINDOWS_WARM:
+                return
+            assert time.monotonic() - began < 60, f"nobody runs, but {windows} windows are kept"
+            time.sleep(0.1)
 
     def show_logs(self):
         for log in sorted((self.folder / "log").glob("*.log")):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sixteen programs at once, three times over; all results as directly, and nothing is left."""
+"""Sixteen programs at once, three times over, at last with windows that had been given back; all
+results as directly, and nothing is left."""
 import harness
 
 
@@ -17,8 +18,9 @@ def main():
         expected = harness.expect_lines(funnel)
         run_sixteen(funnel, expected)
         server, before = funnel.server_pid(), funnel.await_idle()
-        for _ in range(2):
-            run_sixteen(funnel, expected)
+        run_sixteen(funnel, expected)
+        funnel.await_trimmed()
+        run_sixteen(funnel, expected)
         harness.check_nothing_grew(before, funnel.await_idle())
         assert funnel.server_pid() == server, "the server was replaced"
     harness.say("48 programs, 16 at a time: all results as directly")

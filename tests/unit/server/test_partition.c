@@ -7,7 +7,7 @@
 #include "fake_driver.h"
 #include "partition.h"
 
-static unsigned made;
+static unsigned made, gone;
 static CUresult refusal;
 
 static CUresult get_resource(CUdevice device, CUdevResource *ret_resource, CUdevResourceType type)
@@ -53,6 +53,7 @@ static CUresult create(CUgreenCtx *ret_green, CUdevResourceDesc description, CUd
 static CUresult destroy(CUgreenCtx green)
 {
     (void)green;
+    gone++;
     return CUDA_SUCCESS;
 }
 
@@ -75,7 +76,7 @@ static struct partitions *setup_device(struct fixture *fixture)
     driver.cuGreenCtxCreate = create;
     driver.cuGreenCtxDestroy = destroy;
     driver.cuGreenCtxStreamCreate = create_stream;
-    made = 0;
+    made = gone = 0;
     refusal = CUDA_SUCCESS;
     partitions_init(&fixture->server.partitions[0], device);
     return &fixture->server.partitions[0];
@@ -118,6 +119,97 @@ static void partitions_avoid_each_other_and_are_reused(void **state)
     free(c);
 }
 
+static void those_that_lie_badly_are_not_used_again(void **state)
+{
+    struct partitions *partitions = setup_device(*state);
+    struct partition *a, *b, *large;
+
+    assert_int_equal(partitions_take(partitions, 44, &a), CUDA_SUCCESS);
+    partitions_put_back(partitions, a);
+    assert_int_equal(partitions_take(partitions, 66, &large), CUDA_SUCCESS);
+    assert_int_equal(large->first_group, 0);
+    assert_int_equal(partitions_take(partitions, 44, &b), CUDA_SUCCESS);
+    assert_int_equal(b->first_group, 33);
+    partitions_put_back(partitions, large);
+    partitions_put_back(partitions, b);
+    partitions_trim(partitions);
+    assert_int_equal(made, 3);
+    assert_int_equal(gone, 3);
+}
+
+static void a_part_of_a_part_stays_in_it(void **state)
+{
+    struct partitions *partitions = setup_device(*state);
+    struct partition *all, *first, *second;
+
+    assert_int_equal(partitions_take_within(partitions, 16, 16, 16, &all), CUDA_SUCCESS);
+    assert_int_equal(all->first_group, 8);
+    assert_int_equal(partitions_take_within(partitions, 16, 16, 8, &first), CUDA_SUCCESS);
+    assert_int_equal(first->first_group, 8);
+    assert_int_equal(partitions_take_within(partitions, 16, 16, 8, &second), CUDA_SUCCESS);
+    assert_int_equal(second->first_group, 12);
+    assert_int_equal(partitions_take_within(partitions, 128, 8, 8, &second),
+                     CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    assert_int_equal(partitions_take_within(partitions, 16, 8, 16, &second),
+                     CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    assert_false(partitions_make_spare(partitions)); /* static ones are not made ahead */
+    free(all);
+    free(first);
+    free(second);
+}
+
+static void those_without_a_client_are_bounded(void **state)
+{
+    struct partitions *partitions = setup_device(*state);
+    struct partition *taken[40];
+
+    for (unsigned i = 0; i < 40; i++)
+        assert_int_equal(partitions_take(partitions, 8, &taken[i]), CUDA_SUCCESS);
+    for (unsigned i = 0; i < 40; i++)
+        partitions_put_back(partitions, taken[i]);
+    assert_int_equal(partitions->idle_count, PARTITIONS_IDLE_MAX);
+    assert_int_equal(gone, 40 - PARTITIONS_IDLE_MAX);
+    partitions_trim(partitions);
+    assert_int_equal(gone, 40);
+    assert_int_equal(partitions->idle_count, 0);
+}
+
+/* The first client with a quarter has its neighbours' made. */
+static void spare_ones_lie_beside_the_others(void **state)
+{
+    struct partitions *partitions = setup_device(*state);
+    struct partition *mine, *next;
+
+    assert_false(partitions_want_spare(partitions));
+    assert_int_equal(partitions_take(partitions, 32, &mine), CUDA_SUCCESS);
+    assert_true(partitions_want_spare(partitions));
+    while (partitions_make_spare(partitions))
+        ;
+    assert_false(partitions_want_spare(partitions));
+    assert_int_equal(made, 4);
+    assert_int_equal(partitions_take(partitions, 32, &next), CUDA_SUCCESS);
+    assert_int_equal(next->first_group % 16, 0);
+    assert_int_not_equal(next->first_group, 0);
+    assert_int_equal(made, 4);
+    partitions_put_back(partitions, mine);
+    partitions_put_back(partitions, next);
+    partitions_trim(partitions);
+    assert_false(partitions_make_spare(partitions));
+    assert_int_equal(gone, made);
+}
+
+static void what_the_driver_refuses_is_not_asked_for_again(void **state)
+{
+    struct partitions *partitions = setup_device(*state);
+    struct partition *mine;
+
+    assert_int_equal(partitions_take(partitions, 32, &mine), CUDA_SUCCESS);
+    refusal = CUDA_ERROR_OUT_OF_MEMORY;
+    assert_false(partitions_make_spare(partitions));
+    assert_false(partitions_want_spare(partitions));
+    free(mine);
+}
+
 static void refused_partition_counts_for_nothing(void **state)
 {
     struct partitions *partitions = setup_device(*state);
@@ -150,6 +242,11 @@ int main(void)
         CASE(shares_are_rounded_as_by_nvidia),
         CASE(device_that_can_not_be_divided_is_whole),
         CASE(partitions_avoid_each_other_and_are_reused),
+        CASE(those_that_lie_badly_are_not_used_again),
+        CASE(a_part_of_a_part_stays_in_it),
+        CASE(those_without_a_client_are_bounded),
+        CASE(spare_ones_lie_beside_the_others),
+        CASE(what_the_driver_refuses_is_not_asked_for_again),
         CASE(refused_partition_counts_for_nothing),
         CASE(streams_come_from_the_partition),
     };

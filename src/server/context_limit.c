@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stack of some KiB for each of a quarter of a million threads is memory by the gigabyte. So
+ * whoever raises a limit is charged for it as for memory of its own, and the driver gets the memory
+ * back when the last client has left: while somebody is here it would wait for all work.
+ */
+#include "context_limit.h"
+
+#include "cleanup.h"
+#include "log.h"
+#include "memory.h"
+#include "server_dispatch.h"
+
+/* Held from the look at the clients to the setting of a limit. */
+static pthread_mutex_t restore_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t threads_of(const struct device *device)
+{
+    const int32_t *attributes = device->record.attributes;
+
+    return (uint64_t)attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] *
+           (uint64_t)attributes[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR];
+}
+
+/* Device memory that it takes to raise the limit by so much; more than there is if that is no
+ * number. */
+static uint64_t cost_of(const struct device *device, CUlimit limit, uint64_t more)
+{
+    uint64_t each = 0, cost;
+
+    if (limit == CU_LIMIT_STACK_SIZE)
+        each = threads_of(device);
+    else if (limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE)
+        each = 1;
+    return __builtin_mul_overflow(each, more, &cost) ? UINT64_MAX : cost;
+}
+
+static CUresult raise_limit(struct session *session, const struct device *device, CUlimit limit,
+                            uint64_t now, uint64_t value)
+{
+    unsigned index = (unsigned)device->ordinal;
+    uint64_t cost = cost_of(device, limit, value - now);
+
+    if (!memory_charge(session, index, cost)) {
+        session_complain(session,
+                         "cuCtxSetLimit: limit %d of %llu takes %llu MiB, and the client may "
+                         "not have as much memory",
+                         limit, (unsigned long long)value, (unsigned long long)(cost >> 20));
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult result = driver.cuCtxSetLimit(limit, value);
+    if (result != CUDA_SUCCESS)
+        memory_refund(session, index, cost);
+    return result;
+}
+
+CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSetLimit *in)
+{
+    const struct device *device = session_find_device(session, "cuCtxSetLimit", in->device);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&restore_lock);
+    size_t now = 0;
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    CUresult result = session_enter(session, device);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuCtxGetLimit(&now, (CUlimit)in->limit);
+    if (result != CUDA_SUCCESS || in->value <= now)
+        return result;
+    return raise_limit(session, device, (CUlimit)in->limit, now, in->value);
+}
+
+/* A limit that the driver does not want to lower stays. Setting the stack size gives memory back
+ * also where the driver has taken it for a kernel that needs more. */
+static void restore(const struct device *device, CUlimit limit)
+{
+    size_t now = 0;
+
+    if (!(device->record.limits_known >> limit & 1) || driver.cuCtxGetLimit(&now, limit))
+        return;
+    if (now > device->record.limits[limit] || limit == CU_LIMIT_STACK_SIZE)
+        driver.cuCtxSetLimit(limit, device->record.limits[limit]);
+}
+
+bool context_limits_restore(struct server *server, const struct device *device)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&restore_lock);
+
+    if (!server_is_empty(server))
+        return false;
+    for (int limit = 0; limit < DEVICE_LIMITS_MAX && limit < CU_LIMIT_MAX; limit++)
+        restore(device, (CUlimit)limit);
+    return true;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Somebody may come while this is done, and waits for as long as it takes: a millisecond for a
+ * share, about as much for the memory of a window. So there is a look at the clients before each.
+ */
+#include "upkeep.h"
+
+#include "cleanup.h"
+#include "clock.h"
+#include "context_limit.h"
+#include "fence.h"
+#include "log.h"
+
+/* Programs that are started one after the other shall find what the last one left. */
+#define EMPTY_NS (3 * NS_PER_SEC)
+
+/* To look at all fences of all clients takes a while. */
+#define SPARES_ROUNDS 5u
+
+/* What attaches will soon be at work. */
+static bool is_at_work(const struct session *session)
+{
+    return session->phase == SESSION_ATTACHING ||
+           (session->phase == SESSION_SERVING && fence_any_pending(session));
+}
+
+static bool anybody_at_work(struct server *server)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        if (is_at_work(session))
+            return true;
+    }
+    return false;
+}
+
+static void make_spares(struct server *server)
+{
+    for (unsigned i = 0; i < server->devices.count; i++) {
+        if (!partitions_want_spare(&server->partitions[i]) ||
+            device_enter(&server->devices.device[i]) != CUDA_SUCCESS)
+            continue;
+        while (!anybody_at_work(server) && partitions_make_spare(&server->partitions[i]))
+            log_debug("A share of device %u is made ahead", i);
+    }
+}
+
+static bool trim_device(struct server *server, unsigned index)
+{
+    if (device_enter(&server->devices.device[index]) != CUDA_SUCCESS)
+        return false;
+    partitions_trim(&server->partitions[index]);
+    return server_is_empty(server) &&
+           context_limits_restore(server, &server->devices.device[index]);
+}
+
+/* False when somebody came. */
+static bool trim(struct server *server)
+{
+    for (unsigned i = 0; i < server->devices.count; i++) {
+        if (!trim_device(server, i))
+            return false;
+    }
+    while (windows_trim(&server->windows)) {
+        if (!server_is_empty(server))
+            return false;
+    }
+    return true;
+}
+
+static void look_at_empty_server(struct server *server, struct upkeep *upkeep)
+{
+    uint64_t now = clock_ns();
+
+    if (!upkeep->empty_at)
+        upkeep->empty_at = now;
+    if (upkeep->trimmed || now - upkeep->empty_at < EMPTY_NS)
+        return;
+    upkeep->trimmed = trim(server);
+    log_debug("Nobody is here: what was kept for clients goes back");
+}
+
+void upkeep_look(struct server *server, struct upkeep *upkeep)
+{
+    if (server_is_empty(server)) {
+        look_at_empty_server(server, upkeep);
+        return;
+    }
+    upkeep->empty_at = 0;
+    upkeep->trimmed = false;
+    if (!server->no_spares && upkeep->round++ % SPARES_ROUNDS == 0)
+        make_spares(server);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Limits of the context that all share: who raises one pays for it, and the last one to leave
+ * leaves it as it was.
+ */
+#include "context_limit.h"
+
+#include "fake_driver.h"
+
+#define SMS 100
+#define THREADS_PER_SM 2048
+#define MIB (1ull << 20)
+
+static size_t limits[CU_LIMIT_MAX];
+static CUresult refusal;
+
+static CUresult get_limit(size_t *ret_value, CUlimit limit)
+{
+    *ret_value = limits[limit];
+    return CUDA_SUCCESS;
+}
+
+static CUresult set_limit(CUlimit limit, size_t value)
+{
+    if (refusal == CUDA_SUCCESS)
+        limits[limit] = value;
+    return refusal;
+}
+
+static int setup(void **state)
+{
+    int error = fixture_setup(state);
+    struct fixture *fixture = *state;
+    struct device_record *record = &fixture->server.devices.device[0].record;
+
+    driver.cuCtxGetLimit = get_limit;
+    driver.cuCtxSetLimit = set_limit;
+    refusal = CUDA_SUCCESS;
+    record->attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] = SMS;
+    record->attributes[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR] = THREADS_PER_SM;
+    record->limits[CU_LIMIT_STACK_SIZE] = limits[CU_LIMIT_STACK_SIZE] = 1024;
+    record->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 * MIB;
+    record->limits_known = 1u << CU_LIMIT_STACK_SIZE | 1u << CU_LIMIT_MALLOC_HEAP_SIZE;
+    return error;
+}
+
+static CUresult ask(struct fixture *fixture, CUlimit limit, uint64_t value)
+{
+    const struct wire_cuCtxSetLimit in = {.limit = limit, .value = value};
+
+    return serve_cuCtxSetLimit(fixture->session, &in);
+}
+
+static uint64_t used(const struct fixture *fixture)
+{
+    return fixture->session->device[0].memory_used;
+}
+
+static void who_raises_one_pays(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, 2048), CUDA_SUCCESS);
+    assert_int_equal(used(fixture), 1024ull * SMS * THREADS_PER_SM);
+    assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, 1500), CUDA_SUCCESS);
+    assert_int_equal(limits[CU_LIMIT_STACK_SIZE], 2048); /* somebody may need it */
+    assert_int_equal(used(fixture), 1024ull * SMS * THREADS_PER_SM);
+}
+
+static void not_beyond_its_memory(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->session->memory_limit[0] = 64 * MIB;
+    assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, 2048), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, UINT64_MAX), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(limits[CU_LIMIT_STACK_SIZE], 1024);
+    assert_int_equal(ask(fixture, CU_LIMIT_MALLOC_HEAP_SIZE, 40 * MIB), CUDA_SUCCESS);
+    assert_int_equal(used(fixture), 32 * MIB);
+}
+
+static void a_refusal_costs_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+
+    refusal = CUDA_ERROR_INVALID_VALUE;
+    assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, 2048), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(used(fixture), 0);
+}
+
+static void restored_when_nobody_is_left(void **state)
+{
+    struct fixture *fixture = *state;
+    struct server *server = &fixture->server;
+    const struct device *device = &server->devices.device[0];
+
+    assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, 4096), CUDA_SUCCESS);
+    pthread_mutex_init(&server->lock, NULL);
+    list_init(&server->sessions);
+    list_append(&server->sessions, &fixture->session->link);
+    assert_false(context_limits_restore(server, device));
+    assert_int_equal(limits[CU_LIMIT_STACK_SIZE], 4096);
+    list_remove(&fixture->session->link);
+    assert_true(context_limits_restore(server, device));
+    assert_int_equal(limits[CU_LIMIT_STACK_SIZE], 1024);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(who_raises_one_pays),
+        CASE(not_beyond_its_memory),
+        CASE(a_refusal_costs_nothing),
+        CASE(restored_when_nobody_is_left),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
