@@ -75,14 +75,15 @@ static void ask(struct console *console, const struct grammar_values *values,
 
 /* ---- create ---- */
 
-/* Their streams are anywhere on the device. */
+/* Their streams are anywhere on the device. Who may only have a partition and has none has no
+ * streams. */
 static unsigned count_outside(const struct survey *survey)
 {
     unsigned count = 0;
 
     for (unsigned i = 0; i < survey->part_count; i++)
         for (unsigned j = 0; j < survey->parts[i].client_count; j++)
-            count += survey->parts[i].clients[j].limits.fixed_count == 0;
+            count += !survey->parts[i].clients[j].limits.fixed_only;
     return count;
 }
 

@@ -277,8 +277,8 @@ void server_introduce(struct server *server, const struct mps_namespace *entranc
     message.hello = *hello;
     combine_limits(server, entrance, identity, hello, &message.limits);
     if (!statics_bind(statics, &server->ready, hello, &message.limits))
-        journal("Client %d of user %u can have no context (915): this %s has static partitions, and "
-                "CUDA_MPS_SM_PARTITION is \"%.100s\", which names none of them; %s lists them",
+        journal("Client %d of user %u can have no context (915): this %s has static partitions, "
+                "and CUDA_MPS_SM_PARTITION is \"%.100s\", which names none of them; %s lists them",
                 identity->pid, identity->uid, statics->version3 ? "server" : "daemon",
                 hello->sm_partition, statics->version3 ? "sm-partition list" : "lspart");
     server->introduced++;
