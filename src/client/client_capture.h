@@ -39,6 +39,8 @@ bool capture_takes_copy(struct stream *stream, const struct box *box, enum place
 bool capture_takes_fill(struct stream *stream, const CUDA_MEMSET_NODE_PARAMS *fill, bool sync,
                         CUresult *ret_result);
 bool capture_takes_host(struct stream *stream, CUhostFn function, void *user, CUresult *ret_result);
+bool capture_takes_mem_ops(struct stream *stream, unsigned count,
+                           const CUstreamBatchMemOpParams *ops, CUresult *ret_result);
 bool capture_takes_exec_locked(struct stream *stream, const struct graph_exec *exec,
                                CUresult *ret_result);
 

@@ -19,6 +19,9 @@ struct fence {
     uint32_t seq;
 };
 
+/* Has always passed. */
+#define FENCE_OF_NOTHING ((struct fence){.word = FENCE_NONE})
+
 /* Pure: whether a word that reads `value` has reached `seq`. */
 static inline bool fence_reached(uint32_t value, uint32_t seq)
 {

@@ -32,7 +32,7 @@ struct exec_plan {
     uint64_t *pieces; /* of each phase: its handle, or 0 when nothing is there to be done */
     uint32_t *steps;  /* nodes in the order of their steps */
     uint32_t step_count;
-    CUevent behind; /* with steps: recorded behind the last launch */
+    CUevent behind; /* recorded behind the last launch, where somebody may have to wait for it */
 };
 
 /* ---- graph_backend.c ---- */
@@ -48,6 +48,9 @@ CUresult graph_node_box(const struct graph_work *work, struct box *ret_box, enum
 
 CUresult exec_plan_create(struct graph_exec *exec);
 void exec_plan_destroy(struct graph_exec *exec);
+
+/* Has the runner of host functions call it behind the last launch of `after`, which may be NULL. */
+void exec_later(const struct graph_exec *after, CUhostFn function, void *user);
 
 /* A node does something else now, or takes part or not. */
 CUresult exec_plan_set(struct graph_exec *exec, struct graph_node *node);

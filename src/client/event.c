@@ -154,6 +154,18 @@ CUresult event_record_on(CUevent handle, struct stream *stream)
     return event ? record(event, stream) : CUDA_ERROR_INVALID_HANDLE;
 }
 
+struct fence event_fence(CUevent handle)
+{
+    const struct event *event = handle ? event_lookup(handle) : NULL;
+    struct fence fence = FENCE_OF_NOTHING;
+
+    channel_lock(&client->channel);
+    if (event && event->recorded)
+        fence = event->fence;
+    channel_unlock(&client->channel);
+    return fence;
+}
+
 /* An external record is a node of a graph, where one is being captured. */
 CUresult client_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned flags)
 {

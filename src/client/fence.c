@@ -111,7 +111,7 @@ uint32_t fence_issue(uint32_t word)
 
 bool fence_passed(struct fence fence)
 {
-    return fence_reached(read_word(fence.word), fence.seq);
+    return fence.word == FENCE_NONE || fence_reached(read_word(fence.word), fence.seq);
 }
 
 static void ask_to_be_woken(struct fence fence, uint64_t stream)

@@ -6,6 +6,7 @@
 #include "client_capture.h"
 #include "client_event.h"
 #include "client_graph.h"
+#include "client_value.h"
 #include "cuda_box.h"
 #include "launch_check.h"
 
@@ -107,6 +108,8 @@ static CUresult check_work(const struct graph_work *work)
         return graph_node_box(work, &box, &dst, &src);
     case CU_GRAPH_NODE_TYPE_MEMSET:
         return memset_check(&work->fill, &dst);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        return mem_ops_check(work->mem_ops.count, work->mem_ops.ops);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
         return event_exists(work->event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
@@ -134,5 +137,6 @@ const struct graph_backend graph_backend = {
     .exec_create_locked = exec_plan_create,
     .exec_destroy_locked = exec_plan_destroy,
     .exec_set_locked = exec_plan_set,
+    .later_locked = exec_later,
     .stream_locked = find_stream,
 };

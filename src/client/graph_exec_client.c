@@ -8,6 +8,7 @@
 #include "client_event.h"
 #include "client_graph.h"
 #include "client_prototypes.h"
+#include "host_function.h"
 #include "wire_calls.h"
 
 /* ---- what kind of node is it ---- */
@@ -47,6 +48,7 @@ static CUresult classify(const struct graph_work *work, enum plan_kind *ret_kind
     case CU_GRAPH_NODE_TYPE_HOST:
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         *ret_kind = PLAN_STEP;
         break;
     default:
@@ -126,7 +128,7 @@ static CUresult gather_edges(const struct graph_exec *exec, struct edges *edges)
 
 /* ---- steps ---- */
 
-static CUresult list_steps(struct exec_plan *plan)
+static CUresult list_steps(const struct graph_exec *exec, struct exec_plan *plan)
 {
     plan->steps = calloc(plan->node_count + 1, sizeof(*plan->steps));
     if (!plan->steps)
@@ -135,7 +137,7 @@ static CUresult list_steps(struct exec_plan *plan)
         for (uint32_t i = 0; i < plan->node_count; i++)
             if (plan_has_step(&plan->nodes[i]) && plan->nodes[i].phase == phase)
                 plan->steps[plan->step_count++] = i;
-    if (plan->step_count == 0)
+    if (plan->step_count == 0 && !graph_exec_keeps(exec))
         return CUDA_SUCCESS;
     return client_cuEventCreate(&plan->behind, CU_EVENT_DISABLE_TIMING);
 }
@@ -173,19 +175,28 @@ static void destroy_piece(uint64_t handle)
     channel_unlock(&client->channel);
 }
 
-/* Work that was launched may still use the staging memory. */
-static void give_staging(const struct exec_plan *plan)
+static void free_staging(void *address)
 {
-    bool waited = false;
+    free(heap_give(&client->host_heap, (uintptr_t)address));
+}
+
+/* Work that was launched may still use the staging memory. */
+static void give_staging(struct exec_plan *plan)
+{
+    struct fence fence = event_fence(plan->behind);
 
     for (uint32_t i = 0; i < plan->node_count; i++) {
-        if (!plan->states[i].staging)
-            continue;
-        if (!waited)
-            client_cuEventSynchronize(plan->behind);
-        waited = true;
-        free(heap_give(&client->host_heap, plan->states[i].staging));
+        if (plan->states[i].staging)
+            host_function_when(fence, free_staging, (void *)plan->states[i].staging);
+        plan->states[i].staging = 0;
     }
+}
+
+void exec_later(const struct graph_exec *after, CUhostFn function, void *user)
+{
+    const struct exec_plan *plan = after ? after->owner : NULL;
+
+    host_function_when(event_fence(plan ? plan->behind : NULL), function, user);
 }
 
 static void plan_free(struct exec_plan *plan)
@@ -223,7 +234,7 @@ static CUresult plan_fill(const struct graph_exec *exec, struct exec_plan *plan,
         return result;
     plan->phase_count = plan_make(plan->nodes, plan->node_count, edges->edges, edges->count);
     plan->pieces = calloc(plan->phase_count + 1, sizeof(*plan->pieces));
-    result = plan->pieces ? list_steps(plan) : CUDA_ERROR_OUT_OF_MEMORY;
+    result = plan->pieces ? list_steps(exec, plan) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS)
         result = take_staging(exec, plan);
     return result == CUDA_SUCCESS ? exec_describe(exec, edges->edges, edges->count) : result;
@@ -254,14 +265,23 @@ void exec_plan_destroy(struct graph_exec *exec)
 
 static CUresult plan_anew(struct graph_exec *exec)
 {
-    struct exec_plan *before = exec->owner;
+    struct exec_plan *before = exec->owner, *after;
     CUresult result = exec_plan_create(exec);
 
-    if (result == CUDA_SUCCESS)
-        plan_free(before);
-    else
+    if (result != CUDA_SUCCESS) {
         exec->owner = before;
-    return result;
+        return result;
+    }
+    give_staging(before);
+    after = exec->owner;
+    if (before->behind) {
+        CUevent unused = after->behind;
+
+        after->behind = before->behind; /* the next launch is behind the last one still */
+        before->behind = unused;
+    }
+    plan_free(before);
+    return CUDA_SUCCESS;
 }
 
 /* It has been enabled or disabled, or it does something else. */

@@ -11,6 +11,7 @@
 #include "client_event.h"
 #include "client_graph.h"
 #include "client_prototypes.h"
+#include "client_value.h"
 #include "host_function.h"
 #include "wire_calls.h"
 
@@ -65,6 +66,8 @@ static CUresult take_step(const struct graph_exec *exec, uint32_t index, struct 
     switch (work->type) {
     case CU_GRAPH_NODE_TYPE_HOST:
         return host_function_queue(stream, work->host.fn, work->host.userData);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        return mem_ops_on(stream, work->mem_ops.count, work->mem_ops.ops);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
         return event_record_on(work->event, stream);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
@@ -93,7 +96,7 @@ static CUresult launch(const struct graph_exec *exec, struct stream *stream)
 {
     const struct exec_plan *plan = exec->owner;
 
-    if (plan->step_count > 0)
+    if (plan->behind)
         return launch_in_phases(exec, stream);
     return plan->phase_count > 0 ? send_piece(plan->pieces[0], stream) : CUDA_SUCCESS;
 }

@@ -26,6 +26,7 @@ struct job {
     CUstreamCallback callback; /* one of the two is set */
     CUstream stream;
     void *user;
+    bool holds; /* a stream stands before its gate */
     struct list link;
 };
 
@@ -64,6 +65,8 @@ static struct job *next_job(void)
 
 static void open_gate(const struct job *job)
 {
+    if (!job->holds)
+        return;
     __atomic_store_n(&client->gates[job->gate], job->gate_seq, __ATOMIC_RELEASE);
 }
 
@@ -73,7 +76,7 @@ static void run(struct job *job)
 
     if (job->callback)
         job->callback(job->stream, error, job->user);
-    else if (error == CUDA_SUCCESS)
+    else if (error == CUDA_SUCCESS || !job->holds)
         job->function(job->user);
     open_gate(job);
     free(job);
@@ -129,6 +132,7 @@ static CUresult send_job(struct job *job, struct stream *stream)
     in.seq = stream_begin_fenced(stream);
     stream->unfenced = true;
     in.gate_seq = ++stream->gate_seq;
+    job->holds = true;
     job->fence = stream_fence_at(stream, in.seq);
     job->gate = in.gate;
     job->gate_seq = in.gate_seq;
@@ -141,21 +145,37 @@ static CUresult send_job(struct job *job, struct stream *stream)
     return result;
 }
 
+/* NULL: no memory, or no thread. */
+static struct job *create_job(const struct job *what)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&runner.lock);
+    struct job *job = start_thread_locked() ? malloc(sizeof(*job)) : NULL;
+
+    if (job)
+        *job = *what;
+    return job;
+}
+
 static CUresult queue(struct stream *stream, struct job what)
 {
-    struct job *job;
-    bool started;
+    struct job *job = create_job(&what);
 
-    pthread_mutex_lock(&runner.lock);
-    started = start_thread_locked();
-    pthread_mutex_unlock(&runner.lock);
-    job = malloc(sizeof(*job));
-    if (!started || !job) {
-        free(job);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    return job ? send_job(job, stream) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void host_function_when(struct fence fence, CUhostFn function, void *user)
+{
+    const struct job what = {.fence = fence, .function = function, .user = user};
+    struct job *job = create_job(&what);
+
+    if (!job) {
+        function(user);
+        return;
     }
-    *job = what;
-    return send_job(job, stream);
+    pthread_mutex_lock(&runner.lock);
+    list_append(&runner.jobs, &job->link);
+    pthread_cond_signal(&runner.wake);
+    pthread_mutex_unlock(&runner.lock);
 }
 
 CUresult host_function_queue(struct stream *stream, CUhostFn function, void *user)

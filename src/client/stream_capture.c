@@ -141,6 +141,18 @@ bool capture_takes_host(struct stream *stream, CUhostFn function, void *user, CU
     return true;
 }
 
+bool capture_takes_mem_ops(struct stream *stream, unsigned count,
+                           const CUstreamBatchMemOpParams *ops, CUresult *ret_result)
+{
+    if (stream_is_plain(stream))
+        return false;
+    GRAPHS_LOCKED;
+    if (!captures_locked(stream, ret_result))
+        return *ret_result != CUDA_SUCCESS;
+    *ret_result = capture_mem_ops_locked(&stream->capture, count, ops);
+    return true;
+}
+
 bool capture_takes_exec_locked(struct stream *stream, const struct graph_exec *exec,
                                CUresult *ret_result)
 {

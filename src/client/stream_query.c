@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions about streams, stream attributes, and words that streams write or wait for. */
+/* Questions about streams, and stream attributes. */
 #include <string.h>
 
 #include "client_capture.h"
@@ -117,73 +117,4 @@ CUresult client_cuStreamCopyAttributes(CUstream dst, CUstream src)
     CUresult result = stream_enter(dst, &stream);
 
     return result != CUDA_SUCCESS ? result : stream_enter(src, &stream);
-}
-
-/* ---- words in memory that a stream writes or waits for ---- */
-
-/* Takes the stream's turn, if a value may be at that address; value_end() gives it back. */
-static CUresult value_begin(CUstream handle, CUdeviceptr addr, size_t size, uint64_t *ret_stream)
-{
-    struct stream *stream;
-    CUresult result = stream_enter(handle, &stream);
-
-    if (result == CUDA_SUCCESS)
-        result = capture_check_stream(stream);
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (addr == 0 || addr % size != 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    stream_begin(stream);
-    *ret_stream = stream->handle;
-    return CUDA_SUCCESS;
-}
-
-static CUresult value_end(CUresult result)
-{
-    stream_end();
-    return result;
-}
-
-CUresult client_cuStreamWriteValue32_v2(CUstream hStream, CUdeviceptr addr, cuuint32_t value,
-                                        unsigned flags)
-{
-    struct wire_cuStreamWriteValue32_v2 in = {.addr = addr, .value = value, .flags = flags};
-    CUresult result = value_begin(hStream, addr, sizeof(value), &in.hStream);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    return value_end(wire_cuStreamWriteValue32_v2(&client->channel, &in));
-}
-
-CUresult client_cuStreamWriteValue64_v2(CUstream hStream, CUdeviceptr addr, cuuint64_t value,
-                                        unsigned flags)
-{
-    struct wire_cuStreamWriteValue64_v2 in = {.addr = addr, .value = value, .flags = flags};
-    CUresult result = value_begin(hStream, addr, sizeof(value), &in.hStream);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    return value_end(wire_cuStreamWriteValue64_v2(&client->channel, &in));
-}
-
-CUresult client_cuStreamWaitValue32_v2(CUstream hStream, CUdeviceptr addr, cuuint32_t value,
-                                       unsigned flags)
-{
-    struct wire_cuStreamWaitValue32_v2 in = {.addr = addr, .value = value, .flags = flags};
-    CUresult result = value_begin(hStream, addr, sizeof(value), &in.hStream);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    return value_end(wire_cuStreamWaitValue32_v2(&client->channel, &in));
-}
-
-CUresult client_cuStreamWaitValue64_v2(CUstream hStream, CUdeviceptr addr, cuuint64_t value,
-                                       unsigned flags)
-{
-    struct wire_cuStreamWaitValue64_v2 in = {.addr = addr, .value = value, .flags = flags};
-    CUresult result = value_begin(hStream, addr, sizeof(value), &in.hStream);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    return value_end(wire_cuStreamWaitValue64_v2(&client->channel, &in));
 }

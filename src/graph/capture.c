@@ -174,6 +174,20 @@ CUresult capture_host_locked(struct capture_stream *stream, CUhostFn function, v
     return result ? result : append(stream, &work);
 }
 
+CUresult capture_mem_ops_locked(struct capture_stream *stream, unsigned count,
+                                const CUstreamBatchMemOpParams *ops)
+{
+    const CUDA_BATCH_MEM_OP_NODE_PARAMS params = {
+        .ctx = stream->context,
+        .count = count,
+        .paramArray = (CUstreamBatchMemOpParams *)ops,
+    };
+    struct graph_work work;
+    CUresult result = graph_work_mem_ops(&params, &work);
+
+    return result ? result : append(stream, &work);
+}
+
 CUresult capture_exec_locked(struct capture_stream *stream, const struct graph_exec *exec)
 {
     struct graph_work work;

@@ -51,6 +51,8 @@ CUresult capture_kernel_locked(struct capture_stream *stream, const CUDA_KERNEL_
 CUresult capture_copy_locked(struct capture_stream *stream, const CUDA_MEMCPY3D *copy);
 CUresult capture_fill_locked(struct capture_stream *stream, const CUDA_MEMSET_NODE_PARAMS *fill);
 CUresult capture_host_locked(struct capture_stream *stream, CUhostFn function, void *user);
+CUresult capture_mem_ops_locked(struct capture_stream *stream, unsigned count,
+                                const CUstreamBatchMemOpParams *ops);
 /* cuGraphLaunch into a capturing stream: the exec's graph becomes a child graph. */
 CUresult capture_exec_locked(struct capture_stream *stream, const struct graph_exec *exec);
 

@@ -164,6 +164,7 @@ CUresult graph_cuGraphExecDestroy(CUgraphExec hGraphExec)
 
     if (!exec)
         return CUDA_ERROR_INVALID_VALUE;
+    graph_exec_let_go(exec);
     graph_backend.exec_destroy_locked(exec);
     exec_free(exec);
     return CUDA_SUCCESS;
@@ -192,8 +193,8 @@ CUresult graph_exec_set(struct graph_exec *exec, struct graph_node *node, struct
     return result;
 }
 
-/* Takes the work in any case. A kernel keeps its attributes. */
-static CUresult set(CUgraphExec exec_handle, CUgraphNode handle, struct graph_work *work)
+/* A kernel keeps its attributes. */
+CUresult graph_exec_node_set(CUgraphExec exec_handle, CUgraphNode handle, struct graph_work *work)
 {
     struct graph_exec *exec = graph_exec_get(exec_handle);
     struct graph_node *node = clone_of(exec, handle);
@@ -216,7 +217,7 @@ CUresult graph_cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraph
     struct graph_work work;
     CUresult result = nodeParams ? graph_work_kernel(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    return result ? result : set(hGraphExec, hNode, &work);
+    return result ? result : graph_exec_node_set(hGraphExec, hNode, &work);
 }
 
 CUresult graph_cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -227,7 +228,7 @@ CUresult graph_cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNod
     CUresult result =
         copyParams ? graph_work_copy_box(copyParams, ctx, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    return result ? result : set(hGraphExec, hNode, &work);
+    return result ? result : graph_exec_node_set(hGraphExec, hNode, &work);
 }
 
 CUresult graph_cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -239,7 +240,7 @@ CUresult graph_cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNod
     CUresult result =
         memsetParams ? graph_work_fill(memsetParams, ctx, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    return result ? result : set(hGraphExec, hNode, &work);
+    return result ? result : graph_exec_node_set(hGraphExec, hNode, &work);
 }
 
 CUresult graph_cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -249,7 +250,7 @@ CUresult graph_cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode 
     struct graph_work work;
     CUresult result = nodeParams ? graph_work_host(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    return result ? result : set(hGraphExec, hNode, &work);
+    return result ? result : graph_exec_node_set(hGraphExec, hNode, &work);
 }
 
 static CUresult set_event(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type, CUevent event)
@@ -258,7 +259,7 @@ static CUresult set_event(CUgraphExec exec, CUgraphNode node, CUgraphNodeType ty
     struct graph_work work;
     CUresult result = graph_work_event(type, event, &work);
 
-    return result ? result : set(exec, node, &work);
+    return result ? result : graph_exec_node_set(exec, node, &work);
 }
 
 CUresult graph_cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -305,7 +306,7 @@ CUresult graph_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
     GRAPH_LOCKED;
     CUresult result = graph_work_any(nodeParams, &work);
 
-    return result ? result : set(hGraphExec, hNode, &work);
+    return result ? result : graph_exec_node_set(hGraphExec, hNode, &work);
 }
 
 /* Only what does something to memory can be left out. */

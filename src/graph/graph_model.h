@@ -35,16 +35,23 @@ struct graph_kernel {
     unsigned attribute_count;
 };
 
+/* Words that are written or waited for, in this order. */
+struct graph_mem_ops {
+    unsigned count;
+    CUstreamBatchMemOpParams *ops;
+};
+
 /* What a node does. It owns what it points to. */
 struct graph_work {
     CUgraphNodeType type;
-    CUcontext context; /* of kernel, memcpy, memset: never NULL */
+    CUcontext context; /* of kernel, memcpy, memset, words: never NULL */
     union {
         struct graph_kernel kernel;
         CUDA_MEMCPY3D copy;
         CUDA_MEMSET_NODE_PARAMS fill;
         CUDA_HOST_NODE_PARAMS host;
         CUevent event;
+        struct graph_mem_ops mem_ops;
         struct graph *child; /* a clone of what was given */
     };
 };
@@ -76,12 +83,19 @@ struct graph_node {
     unsigned cursor, number;
 };
 
+/* User objects, and how many references to each. */
+struct graph_keeps {
+    struct graph_keep *keeps;
+    unsigned count;
+};
+
 struct graph {
     uint64_t handle;       /* 0 inside an exec */
     struct graph_node *in; /* the child graph node that it belongs to, or NULL */
     struct list nodes;     /* in the order of their adding */
     unsigned count;
     bool is_captured_into; /* and so can be neither destroyed nor instantiated */
+    struct graph_keeps keeps;
 };
 
 /* A launchable copy of a graph, which no longer depends on it. */
@@ -123,6 +137,9 @@ struct graph_backend {
     void (*exec_destroy_locked)(struct graph_exec *exec);
     /* The node's work is another now, or it was enabled or disabled: launches to come mean that. */
     CUresult (*exec_set_locked)(struct graph_exec *exec, struct graph_node *node);
+    /* Has a function of the program called by a thread of the owner's, which holds no lock: when
+     * the launches of `after`, if it is not NULL, are done. It is about to be destroyed. */
+    void (*later_locked)(const struct graph_exec *after, CUhostFn function, void *user);
     /* For calls on streams while they are captured (capture.h). */
     CUresult (*stream_locked)(CUstream handle, struct capture_stream **ret_stream);
 };
@@ -130,12 +147,19 @@ struct graph_backend {
 /* The owner defines it. */
 extern const struct graph_backend graph_backend;
 
+/* Whether its launches keep user objects alive. */
+bool graph_exec_keeps(const struct graph_exec *exec);
+
 /* The exec behind a handle, for launch and upload, which are the owner's; or NULL. */
 struct graph_exec *graph_exec_get(CUgraphExec handle);
 
 /* Parameters in the form of a launch, `params` or `extra`, as one buffer of info->params_size. */
 CUresult graph_pack_params(const struct graph_kernel_info *info, void **params, void **extra,
                            unsigned char *ret_buffer);
+/* Could this be a batch? It does not look at what the addresses lead to. */
+CUresult graph_mem_ops_check(unsigned count, const CUstreamBatchMemOpParams *ops);
+/* Where an operation is, and how many bytes that are: 0 for a barrier. */
+unsigned graph_mem_op_size(const CUstreamBatchMemOpParams *op, CUdeviceptr *ret_address);
 /* CUfunction or CUkernel, whichever it was given. */
 const void *graph_kernel_function(const struct graph_kernel *kernel);
 /* A launch attribute of the kernel, or NULL. */

@@ -14,6 +14,7 @@ enum graph_handle_type {
     GRAPH_HANDLE_GRAPH = 0x70, /* apart from the types of the owners' tables */
     GRAPH_HANDLE_NODE,
     GRAPH_HANDLE_EXEC,
+    GRAPH_HANDLE_OBJECT,
 };
 
 /* Holds the owner's lock to the end of the scope. */
@@ -58,6 +59,20 @@ const struct graph_edge *graph_edge_find(const struct graph_node *from,
                                          const struct graph_node *to);
 void graph_disconnect(struct graph_node *from, struct graph_node *to);
 
+/* User objects: what a copy of a graph keeps as well, and what nobody keeps any more. */
+CUresult graph_keeps_copy(const struct graph_keeps *keeps, struct graph_keeps *to);
+void graph_keeps_drop(struct graph_keeps *keeps);
+/* An exec is about to go: what it keeps stays until its launches are done. */
+void graph_exec_let_go(struct graph_exec *exec);
+
+/* What the calls about nodes share. They take the work in any case. `data` may be NULL. */
+CUresult graph_node_add(CUgraphNode *ret_handle, CUgraph handle, const CUgraphNode *dependencies,
+                        const CUgraphEdgeData *data, size_t count, struct graph_work *work);
+CUresult graph_node_set(CUgraphNode handle, struct graph_work *work);
+CUresult graph_exec_node_set(CUgraphExec exec_handle, CUgraphNode handle, struct graph_work *work);
+/* A node of that type, or NULL. */
+struct graph_node *graph_node_of(CUgraphNode handle, CUgraphNodeType type);
+
 /* Copies of what a caller gave, checked by the owner. */
 CUresult graph_work_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct graph_work *ret_work);
 CUresult graph_work_copy_box(const CUDA_MEMCPY3D *copy, CUcontext context,
@@ -67,8 +82,15 @@ CUresult graph_work_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
 CUresult graph_work_host(const CUDA_HOST_NODE_PARAMS *host, struct graph_work *ret_work);
 CUresult graph_work_child(const struct graph *child, struct graph_work *ret_work);
 CUresult graph_work_event(CUgraphNodeType type, CUevent event, struct graph_work *ret_work);
+CUresult graph_work_mem_ops(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params,
+                            struct graph_work *ret_work);
+CUresult graph_mem_ops_copy(unsigned count, const CUstreamBatchMemOpParams *ops,
+                            struct graph_mem_ops *ret_copy);
 /* Of any kind; what there is not is CUDA_ERROR_NOT_SUPPORTED. */
 CUresult graph_work_any(const CUgraphNodeParams *params, struct graph_work *ret_work);
+
+/* The owner has the last word; work that it refuses is given back. */
+CUresult graph_work_check(struct graph_work *work, struct graph_work *ret_work);
 
 CUresult graph_work_copy(const struct graph_work *work, bool named, struct graph_work *ret_copy);
 void graph_work_fini(struct graph_work *work);

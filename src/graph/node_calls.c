@@ -18,9 +18,8 @@ static bool are_of_graph(const struct graph *graph, const CUgraphNode *nodes, si
     return true;
 }
 
-/* Takes the work in any case. */
-static CUresult add(CUgraphNode *ret_handle, CUgraph handle, const CUgraphNode *dependencies,
-                    const CUgraphEdgeData *data, size_t count, struct graph_work *work)
+CUresult graph_node_add(CUgraphNode *ret_handle, CUgraph handle, const CUgraphNode *dependencies,
+                        const CUgraphEdgeData *data, size_t count, struct graph_work *work)
 {
     struct graph *graph = graph_get(handle);
     struct graph_node *node;
@@ -41,17 +40,17 @@ static CUresult add(CUgraphNode *ret_handle, CUgraph handle, const CUgraphNode *
     return result;
 }
 
-static struct graph_node *node_of(CUgraphNode handle, CUgraphNodeType type)
+struct graph_node *graph_node_of(CUgraphNode handle, CUgraphNodeType type)
 {
     struct graph_node *node = graph_node_get(handle);
 
     return node && node->work.type == type ? node : NULL;
 }
 
-/* Takes the work in any case. Attributes stay: they have calls of their own. */
-static CUresult set(CUgraphNode handle, struct graph_work *work)
+/* Attributes stay: they have calls of their own. */
+CUresult graph_node_set(CUgraphNode handle, struct graph_work *work)
 {
-    struct graph_node *node = node_of(handle, work->type);
+    struct graph_node *node = graph_node_of(handle, work->type);
     CUresult result = node ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 
     if (node && work->type == CU_GRAPH_NODE_TYPE_KERNEL)
@@ -91,7 +90,8 @@ CUresult graph_cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
     struct graph_work work;
     CUresult result = nodeParams ? graph_work_kernel(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    return result ? result : add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+    return result ? result
+                  : graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
 }
 
 CUresult graph_cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -110,7 +110,7 @@ CUresult graph_cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 CUresult graph_cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
     GRAPH_LOCKED;
-    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_KERNEL);
+    const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_KERNEL);
 
     if (!node || !nodeParams)
         return CUDA_ERROR_INVALID_VALUE;
@@ -147,7 +147,7 @@ CUresult graph_cuGraphKernelNodeSetParams_v2(CUgraphNode hNode,
     struct graph_work work;
     CUresult result = nodeParams ? graph_work_kernel(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    return result ? result : set(hNode, &work);
+    return result ? result : graph_node_set(hNode, &work);
 }
 
 CUresult graph_cuGraphKernelNodeSetParams(CUgraphNode hNode,
@@ -181,13 +181,14 @@ CUresult graph_cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
     CUresult result =
         copyParams ? graph_work_copy_box(copyParams, ctx, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    return result ? result : add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+    return result ? result
+                  : graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
 }
 
 CUresult graph_cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
 {
     GRAPH_LOCKED;
-    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_MEMCPY);
+    const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_MEMCPY);
 
     if (!node || !nodeParams)
         return CUDA_ERROR_INVALID_VALUE;
@@ -198,14 +199,14 @@ CUresult graph_cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *node
 CUresult graph_cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams)
 {
     GRAPH_LOCKED;
-    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_MEMCPY);
+    const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_MEMCPY);
     struct graph_work work;
 
     if (!node || !nodeParams)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = graph_work_copy_box(nodeParams, node->work.context, &work);
 
-    return result ? result : set(hNode, &work);
+    return result ? result : graph_node_set(hNode, &work);
 }
 
 CUresult graph_cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -217,13 +218,14 @@ CUresult graph_cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
     CUresult result =
         memsetParams ? graph_work_fill(memsetParams, ctx, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    return result ? result : add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+    return result ? result
+                  : graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
 }
 
 CUresult graph_cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams)
 {
     GRAPH_LOCKED;
-    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_MEMSET);
+    const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_MEMSET);
 
     if (!node || !nodeParams)
         return CUDA_ERROR_INVALID_VALUE;
@@ -235,14 +237,14 @@ CUresult graph_cuGraphMemsetNodeSetParams(CUgraphNode hNode,
                                           const CUDA_MEMSET_NODE_PARAMS *nodeParams)
 {
     GRAPH_LOCKED;
-    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_MEMSET);
+    const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_MEMSET);
     struct graph_work work;
 
     if (!node || !nodeParams)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = graph_work_fill(nodeParams, node->work.context, &work);
 
-    return result ? result : set(hNode, &work);
+    return result ? result : graph_node_set(hNode, &work);
 }
 
 CUresult graph_cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -253,13 +255,14 @@ CUresult graph_cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,
     struct graph_work work;
     CUresult result = nodeParams ? graph_work_host(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    return result ? result : add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+    return result ? result
+                  : graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
 }
 
 CUresult graph_cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
 {
     GRAPH_LOCKED;
-    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_HOST);
+    const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_HOST);
 
     if (!node || !nodeParams)
         return CUDA_ERROR_INVALID_VALUE;
@@ -273,7 +276,7 @@ CUresult graph_cuGraphHostNodeSetParams(CUgraphNode hNode, const CUDA_HOST_NODE_
     struct graph_work work;
     CUresult result = nodeParams ? graph_work_host(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    return result ? result : set(hNode, &work);
+    return result ? result : graph_node_set(hNode, &work);
 }
 
 CUresult graph_cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -284,13 +287,14 @@ CUresult graph_cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph
     struct graph_work work;
     CUresult result = graph_work_child(graph_get(childGraph), &work);
 
-    return result ? result : add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+    return result ? result
+                  : graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
 }
 
 CUresult graph_cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
 {
     GRAPH_LOCKED;
-    const struct graph_node *node = node_of(hNode, CU_GRAPH_NODE_TYPE_GRAPH);
+    const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_GRAPH);
 
     if (!node || !phGraph)
         return CUDA_ERROR_INVALID_VALUE;
@@ -304,7 +308,7 @@ CUresult graph_cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
     GRAPH_LOCKED;
     struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
 
-    return add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
+    return graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
 }
 
 static CUresult add_event(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *dependencies,
@@ -314,13 +318,13 @@ static CUresult add_event(CUgraphNode *ret_node, CUgraph graph, const CUgraphNod
     struct graph_work work;
     CUresult result = graph_work_event(type, event, &work);
 
-    return result ? result : add(ret_node, graph, dependencies, NULL, count, &work);
+    return result ? result : graph_node_add(ret_node, graph, dependencies, NULL, count, &work);
 }
 
 static CUresult get_event(CUgraphNode handle, CUgraphNodeType type, CUevent *ret_event)
 {
     GRAPH_LOCKED;
-    const struct graph_node *node = node_of(handle, type);
+    const struct graph_node *node = graph_node_of(handle, type);
 
     if (!node || !ret_event)
         return CUDA_ERROR_INVALID_VALUE;
@@ -334,7 +338,7 @@ static CUresult set_event(CUgraphNode handle, CUgraphNodeType type, CUevent even
     struct graph_work work;
     CUresult result = graph_work_event(type, event, &work);
 
-    return result ? result : set(handle, &work);
+    return result ? result : graph_node_set(handle, &work);
 }
 
 CUresult graph_cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -373,6 +377,14 @@ CUresult graph_cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
     return set_event(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
+/* The program's own graph takes the place of its copy, and belongs to the node from now on. */
+static void move_child(struct graph_node *node, struct graph *child)
+{
+    graph_free(node->work.child);
+    node->work.child = child;
+    child->in = node;
+}
+
 CUresult graph_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
                                  const CUgraphNode *dependencies,
                                  const CUgraphEdgeData *dependencyData, size_t numDependencies,
@@ -380,10 +392,20 @@ CUresult graph_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
     GRAPH_LOCKED;
     struct graph_work work;
+    bool moves = nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH &&
+                 nodeParams->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
     CUresult result = nodeParams ? graph_work_any(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    return result ? result
-                  : add(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, &work);
+    if (!result && moves && nodeParams->graph.graph == hGraph) {
+        graph_work_fini(&work);
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!result)
+        result = graph_node_add(phGraphNode, hGraph, dependencies, dependencyData, numDependencies,
+                                &work);
+    if (!result && moves)
+        move_child(graph_node_get(*phGraphNode), graph_get(nodeParams->graph.graph));
+    return result;
 }
 
 CUresult graph_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -400,7 +422,7 @@ CUresult graph_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodePa
     struct graph_work work;
     CUresult result = nodeParams ? graph_work_any(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    return result ? result : set(hNode, &work);
+    return result ? result : graph_node_set(hNode, &work);
 }
 
 CUresult graph_cuGraphDestroyNode(CUgraphNode hNode)

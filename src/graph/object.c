@@ -53,6 +53,7 @@ void graph_free(struct graph *graph)
         node->dependencies.count = node->dependents.count = 0; /* all of them go */
         graph_remove(node);
     }
+    graph_keeps_drop(&graph->keeps);
     free(graph);
 }
 
@@ -205,6 +206,8 @@ CUresult graph_copy(const struct graph *graph, bool named, struct graph **ret_gr
     }
     if (!result)
         result = copy_edges(graph, copies);
+    if (!result)
+        result = graph_keeps_copy(&graph->keeps, &copy->keeps);
     if (result)
         graph_free(copy);
     else

@@ -81,8 +81,7 @@ static void point_into_buffer(const struct graph_kernel_info *info, struct graph
     }
 }
 
-/* The owner has the last word; work that it refuses is given back. */
-static CUresult check(struct graph_work *work, struct graph_work *ret_work)
+CUresult graph_work_check(struct graph_work *work, struct graph_work *ret_work)
 {
     CUresult result = graph_backend.check_locked(work);
 
@@ -120,7 +119,7 @@ CUresult graph_work_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct graph_w
         return result;
     }
     point_into_buffer(&info, &work.kernel);
-    return check(&work, ret_work);
+    return graph_work_check(&work, ret_work);
 }
 
 CUDA_KERNEL_NODE_PARAMS graph_kernel_params(const struct graph_work *work)
@@ -148,7 +147,7 @@ CUresult graph_work_copy_box(const CUDA_MEMCPY3D *copy, CUcontext context,
     struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .copy = *copy};
     CUresult result = graph_backend.context_locked(context, &work.context);
 
-    return result ? result : check(&work, ret_work);
+    return result ? result : graph_work_check(&work, ret_work);
 }
 
 CUresult graph_work_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
@@ -161,14 +160,14 @@ CUresult graph_work_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
         return result;
     if (fill->elementSize != 1 && fill->elementSize != 2 && fill->elementSize != 4)
         return CUDA_ERROR_INVALID_VALUE;
-    return check(&work, ret_work);
+    return graph_work_check(&work, ret_work);
 }
 
 CUresult graph_work_host(const CUDA_HOST_NODE_PARAMS *host, struct graph_work *ret_work)
 {
     struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_HOST, .host = *host};
 
-    return host->fn ? check(&work, ret_work) : CUDA_ERROR_INVALID_VALUE;
+    return host->fn ? graph_work_check(&work, ret_work) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult graph_work_child(const struct graph *child, struct graph_work *ret_work)
@@ -179,14 +178,14 @@ CUresult graph_work_child(const struct graph *child, struct graph_work *ret_work
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = graph_copy(child, true, &work.child);
 
-    return result ? result : check(&work, ret_work);
+    return result ? result : graph_work_check(&work, ret_work);
 }
 
 CUresult graph_work_event(CUgraphNodeType type, CUevent event, struct graph_work *ret_work)
 {
     struct graph_work work = {.type = type, .event = event};
 
-    return event ? check(&work, ret_work) : CUDA_ERROR_INVALID_VALUE;
+    return event ? graph_work_check(&work, ret_work) : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult fill_of_any(const CUDA_MEMSET_NODE_PARAMS_v2 *params, struct graph_work *ret_work)
@@ -203,14 +202,18 @@ static CUresult fill_of_any(const CUDA_MEMSET_NODE_PARAMS_v2 *params, struct gra
     return graph_work_fill(&fill, params->ctx, ret_work);
 }
 
-/* A graph that is to be moved could not be used any more; nobody sees the difference but for that.
- */
+/* One that is to be moved is put in place of its copy when its node is there. */
 static CUresult child_of_any(const CUDA_CHILD_GRAPH_NODE_PARAMS *params,
                              struct graph_work *ret_work)
 {
-    if (params->ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return graph_work_child(graph_get(params->graph), ret_work);
+    const struct graph *graph = graph_get(params->graph);
+    bool moves = params->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+
+    if (!graph || (!moves && params->ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (moves && (graph->in || graph->is_captured_into))
+        return CUDA_ERROR_INVALID_VALUE;
+    return graph_work_child(graph, ret_work);
 }
 
 CUresult graph_work_any(const CUgraphNodeParams *params, struct graph_work *ret_work)
@@ -233,6 +236,8 @@ CUresult graph_work_any(const CUgraphNodeParams *params, struct graph_work *ret_
         return graph_work_event(params->type, params->eventWait.event, ret_work);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
         return graph_work_event(params->type, params->eventRecord.event, ret_work);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        return graph_work_mem_ops(&params->memOp, ret_work);
     default:
         return (unsigned)params->type <= CU_GRAPH_NODE_TYPE_CONDITIONAL ? CUDA_ERROR_NOT_SUPPORTED
                                                                         : CUDA_ERROR_INVALID_VALUE;
@@ -264,6 +269,8 @@ CUresult graph_work_copy(const struct graph_work *work, bool named, struct graph
 
     if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
         result = copy_kernel(&work->kernel, &copy.kernel);
+    else if (work->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        result = graph_mem_ops_copy(work->mem_ops.count, work->mem_ops.ops, &copy.mem_ops);
     else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
         result = graph_copy(work->child, named, &copy.child);
     if (!result)
@@ -275,6 +282,8 @@ void graph_work_fini(struct graph_work *work)
 {
     if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
         kernel_fini(&work->kernel);
+    else if (work->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        free(work->mem_ops.ops);
     else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
         graph_free(work->child);
 }

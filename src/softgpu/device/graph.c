@@ -72,6 +72,7 @@ const struct graph_backend graph_backend = {
     .exec_create_locked = graph_exec_create_locked,
     .exec_destroy_locked = graph_exec_destroy_locked,
     .exec_set_locked = graph_exec_set_locked,
+    .later_locked = graph_later_locked,
     .stream_locked = find_stream_locked,
 };
 

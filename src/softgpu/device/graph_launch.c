@@ -57,6 +57,8 @@ CUresult graph_prepare_locked(const struct graph_work *work, const struct stream
         return fill_prepare_locked(&work->fill, ret_operation);
     case CU_GRAPH_NODE_TYPE_HOST:
         return host_function_prepare_locked(&work->host, ret_operation);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        return mem_ops_prepare_locked(work->mem_ops.count, work->mem_ops.ops, ret_operation);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
         return event_prepare_locked(work->event, ret_operation);
@@ -216,6 +218,11 @@ CUresult graph_exec_create_locked(struct graph_exec *exec)
 void graph_exec_destroy_locked(struct graph_exec *exec)
 {
     operation_unref_locked(exec->owner);
+}
+
+void graph_later_locked(const struct graph_exec *after, CUhostFn function, void *user)
+{
+    host_function_later_locked(after ? after->owner : NULL, function, user);
 }
 
 /* Operations are made when the graph is launched, of what its nodes say then. */

@@ -42,6 +42,13 @@ static const struct operation_type callback_type = {
     .always = true,
 };
 
+/* Nothing of a context: it is called whatever has become of one. */
+static const struct operation_type later_type = {
+    .start_locked = host_function_start_locked,
+    .work = host_function_work,
+    .always = true,
+};
+
 static CUresult create(const struct host_function *what, const struct operation_type *type,
                        struct operation **ret_operation)
 {
@@ -63,6 +70,21 @@ CUresult host_function_prepare_locked(const CUDA_HOST_NODE_PARAMS *host,
     const struct host_function what = {.function = host->fn, .user = host->userData};
 
     return create(&what, &function_type, ret_operation);
+}
+
+/* Where there is no memory, here is better than never. */
+void host_function_later_locked(struct operation *behind, CUhostFn function, void *user)
+{
+    const struct host_function what = {.function = function, .user = user};
+    struct operation *operation;
+
+    if (create(&what, &later_type, &operation)) {
+        function(user);
+        return;
+    }
+    operation_depend_locked(operation, behind);
+    schedule_begin_locked(NULL, operation);
+    operation_unref_locked(operation);
 }
 
 static CUresult submit(const struct host_function *what, const struct operation_type *type)

@@ -151,7 +151,7 @@ static bool start_locked(struct operation *operation)
     const struct operation_type *type = operation->type;
 
     operation->state = OPERATION_RUNNING;
-    if (!type->start_locked || (operation->context->error && !type->always))
+    if (!type->start_locked || (!type->always && operation->context->error))
         return true;
     return type->start_locked(operation);
 }

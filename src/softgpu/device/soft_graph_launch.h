@@ -15,4 +15,5 @@ CUresult graph_prepare_locked(const struct graph_work *work, const struct stream
 
 CUresult graph_exec_create_locked(struct graph_exec *exec);
 void graph_exec_destroy_locked(struct graph_exec *exec);
+void graph_later_locked(const struct graph_exec *after, CUhostFn function, void *user);
 CUresult graph_exec_set_locked(struct graph_exec *exec, struct graph_node *node);

@@ -4,47 +4,81 @@
  * again by one thread for all of them, which slows down while nothing happens.
  */
 #include <sched.h>
+#include <string.h>
 #include <time.h>
 
 #include "soft_context.h"
+#include "soft_graph.h"
 #include "soft_memory.h"
 #include "soft_stream.h"
 
 #define EAGER_LOOKS 200
 #define LONGEST_PAUSE_NS 500000
 
-struct value {
+/* Written or waited for one after the other. */
+struct batch {
     struct operation operation;
-    uint64_t address;
-    uint64_t value;
-    unsigned flags;
-    bool is_wide;
     struct list waiting;
+    unsigned count, next;
+    CUstreamBatchMemOpParams ops[];
 };
 
 static struct list waits = {&waits, &waits};
 static pthread_cond_t waits_appeared = PTHREAD_COND_INITIALIZER;
 static bool watching;
 
-static bool holds(const struct value *wait)
+static bool compare(uint64_t now, uint64_t wanted, unsigned flags, bool is_wide)
 {
-    uint64_t now, mask = wait->is_wide ? UINT64_MAX : UINT32_MAX;
+    uint64_t mask = is_wide ? UINT64_MAX : UINT32_MAX;
 
-    if (wait->is_wide)
-        now = __atomic_load_n((uint64_t *)wait->address, __ATOMIC_ACQUIRE);
-    else
-        now = __atomic_load_n((uint32_t *)wait->address, __ATOMIC_ACQUIRE);
-    switch (wait->flags & ~CU_STREAM_WAIT_VALUE_FLUSH) {
+    switch (flags) {
     case CU_STREAM_WAIT_VALUE_GEQ:
-        return wait->is_wide ? (int64_t)(now - wait->value) >= 0
-                             : (int32_t)((uint32_t)now - (uint32_t)wait->value) >= 0;
+        return is_wide ? (int64_t)(now - wanted) >= 0
+                       : (int32_t)((uint32_t)now - (uint32_t)wanted) >= 0;
     case CU_STREAM_WAIT_VALUE_EQ:
-        return now == (wait->value & mask);
+        return now == (wanted & mask);
     case CU_STREAM_WAIT_VALUE_AND:
-        return (now & wait->value) != 0;
+        return (now & wanted & mask) != 0;
     default:
-        return (~(now | wait->value) & mask) != 0;
+        return (~(now | wanted) & mask) != 0;
     }
+}
+
+static bool holds(const struct CUstreamMemOpWaitValueParams_st *wait)
+{
+    bool is_wide = wait->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+    uint64_t now = is_wide ? __atomic_load_n((uint64_t *)wait->address, __ATOMIC_ACQUIRE)
+                           : __atomic_load_n((uint32_t *)wait->address, __ATOMIC_ACQUIRE);
+
+    return compare(now, is_wide ? wait->value64 : wait->value, wait->flags, is_wide);
+}
+
+/* True when the next one can begin. Whatever is written is seen by all at once. */
+static bool do_op(const CUstreamBatchMemOpParams *op)
+{
+    switch (op->operation) {
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+        return holds(&op->waitValue);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        __atomic_store_n((uint32_t *)op->writeValue.address, op->writeValue.value,
+                         __ATOMIC_RELEASE);
+        return true;
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+        __atomic_store_n((uint64_t *)op->writeValue.address, op->writeValue.value64,
+                         __ATOMIC_RELEASE);
+        return true;
+    default:
+        return true;
+    }
+}
+
+/* True when all of it is done. */
+static bool advance(struct batch *batch)
+{
+    while (batch->next < batch->count && do_op(&batch->ops[batch->next]))
+        batch->next++;
+    return batch->next == batch->count;
 }
 
 /* Ends the waits that hold, or whose context has failed: whether there were any. */
@@ -54,19 +88,19 @@ static bool look_locked(void)
     bool any;
 
     list_init(&done);
-    list_for_each_safe(struct value, wait, &waits, waiting)
+    list_for_each_safe(struct batch, batch, &waits, waiting)
     {
-        if (wait->operation.context->error || holds(wait)) {
-            list_remove(&wait->waiting);
-            list_append(&done, &wait->waiting);
+        if (batch->operation.context->error || advance(batch)) {
+            list_remove(&batch->waiting);
+            list_append(&done, &batch->waiting);
         }
     }
     any = !list_empty(&done);
     while (!list_empty(&done)) {
-        struct value *wait = list_first(&done, struct value, waiting);
+        struct batch *batch = list_first(&done, struct batch, waiting);
 
-        list_remove(&wait->waiting);
-        operation_finish_locked(&wait->operation);
+        list_remove(&batch->waiting);
+        operation_finish_locked(&batch->operation);
     }
     return any;
 }
@@ -102,96 +136,133 @@ static void *watch(void *unused)
     return unused;
 }
 
-static bool wait_start_locked(struct operation *operation)
+static bool batch_start_locked(struct operation *operation)
 {
-    struct value *wait = (struct value *)operation;
+    struct batch *batch = (struct batch *)operation;
 
-    if (holds(wait))
+    if (advance(batch))
         return true;
-    list_append(&waits, &wait->waiting);
+    list_append(&waits, &batch->waiting);
     if (!watching)
         watching = soft_thread_start(watch, NULL);
     pthread_cond_signal(&waits_appeared);
     return false;
 }
 
-static bool write_start_locked(struct operation *operation)
-{
-    struct value *write = (struct value *)operation;
+static const struct operation_type batch_type = {.start_locked = batch_start_locked};
 
-    if (write->is_wide)
-        __atomic_store_n((uint64_t *)write->address, write->value, __ATOMIC_RELEASE);
-    else
-        __atomic_store_n((uint32_t *)write->address, (uint32_t)write->value, __ATOMIC_RELEASE);
-    return true;
+static CUresult check_locked(unsigned count, const CUstreamBatchMemOpParams *ops)
+{
+    CUresult result = graph_mem_ops_check(count, ops);
+
+    for (unsigned i = 0; !result && i < count; i++) {
+        bool is_wait = ops[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+                       ops[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+        CUdeviceptr address = 0;
+        unsigned size = graph_mem_op_size(&ops[i], &address);
+
+        if (size && !memory_covers_locked(address, size))
+            result = CUDA_ERROR_INVALID_VALUE;
+        else if (is_wait && ops[i].waitValue.flags & CU_STREAM_WAIT_VALUE_FLUSH)
+            result = CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return result;
 }
 
-static const struct operation_type wait_type = {.start_locked = wait_start_locked};
-static const struct operation_type write_type = {.start_locked = write_start_locked};
-
-static CUresult submit(const struct operation_type *type, CUstream handle, CUdeviceptr address,
-                       uint64_t number, unsigned flags, bool is_wide)
+CUresult mem_ops_prepare_locked(unsigned count, const CUstreamBatchMemOpParams *ops,
+                                struct operation **ret_operation)
 {
-    unsigned size = is_wide ? 8 : 4;
-    struct stream *stream;
-    struct value *value;
-    SOFT_LOCKED;
-    CUresult result = stream_use_locked(handle, &stream);
+    struct batch *batch;
+    CUresult result = check_locked(count, ops);
 
     if (result)
         return result;
-    if (address % size || !memory_covers_locked(address, size))
-        return CUDA_ERROR_INVALID_VALUE;
-    value = operation_create(sizeof(*value), type);
-    if (!value)
+    batch = operation_create(sizeof(*batch) + count * sizeof(*ops), &batch_type);
+    if (!batch)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    value->address = address;
-    value->value = number;
-    value->flags = flags;
-    value->is_wide = is_wide;
-    schedule_enqueue_locked(stream, &value->operation);
-    operation_unref_locked(&value->operation);
+    batch->count = count;
+    if (count)
+        memcpy(batch->ops, ops, count * sizeof(*ops));
+    *ret_operation = &batch->operation;
     return CUDA_SUCCESS;
 }
 
-static CUresult submit_wait(CUstream stream, CUdeviceptr address, uint64_t number, unsigned flags,
-                            bool is_wide)
+CUresult soft_cuStreamBatchMemOp_v2(CUstream handle, unsigned int count,
+                                    CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-    if ((flags & ~CU_STREAM_WAIT_VALUE_FLUSH) > CU_STREAM_WAIT_VALUE_NOR)
+    struct operation *operation;
+    struct stream *stream;
+    SOFT_LOCKED;
+    CUresult result = stream_work_locked(handle, &stream);
+
+    if (result)
+        return result;
+    if (flags)
         return CUDA_ERROR_INVALID_VALUE;
-    if (flags & CU_STREAM_WAIT_VALUE_FLUSH)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return submit(&wait_type, stream, address, number, flags, is_wide);
+    if (capture_is_on(&stream->capture))
+        return capture_mem_ops_locked(&stream->capture, count, paramArray);
+    result = mem_ops_prepare_locked(count, paramArray, &operation);
+    if (result)
+        return result;
+    schedule_enqueue_locked(stream, operation);
+    operation_unref_locked(operation);
+    return CUDA_SUCCESS;
 }
 
-static CUresult submit_write(CUstream stream, CUdeviceptr address, uint64_t number, unsigned flags,
-                             bool is_wide)
+static CUresult submit_wait(CUstream stream, struct CUstreamMemOpWaitValueParams_st wait)
 {
-    if (flags & ~CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
-        return CUDA_ERROR_INVALID_VALUE;
-    return submit(&write_type, stream, address, number, flags, is_wide);
+    CUstreamBatchMemOpParams op = {.waitValue = wait};
+
+    return soft_cuStreamBatchMemOp_v2(stream, 1, &op, 0);
+}
+
+static CUresult submit_write(CUstream stream, struct CUstreamMemOpWriteValueParams_st write)
+{
+    CUstreamBatchMemOpParams op = {.writeValue = write};
+
+    return soft_cuStreamBatchMemOp_v2(stream, 1, &op, 0);
 }
 
 CUresult soft_cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
                                      unsigned int flags)
 {
-    return submit_wait(stream, addr, value, flags, false);
+    return submit_wait(stream, (struct CUstreamMemOpWaitValueParams_st){
+                                   .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32,
+                                   .address = addr,
+                                   .value = value,
+                                   .flags = flags,
+                               });
 }
 
 CUresult soft_cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
                                      unsigned int flags)
 {
-    return submit_wait(stream, addr, value, flags, true);
+    return submit_wait(stream, (struct CUstreamMemOpWaitValueParams_st){
+                                   .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64,
+                                   .address = addr,
+                                   .value64 = value,
+                                   .flags = flags,
+                               });
 }
 
 CUresult soft_cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
                                       unsigned int flags)
 {
-    return submit_write(stream, addr, value, flags, false);
+    return submit_write(stream, (struct CUstreamMemOpWriteValueParams_st){
+                                    .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32,
+                                    .address = addr,
+                                    .value = value,
+                                    .flags = flags,
+                                });
 }
 
 CUresult soft_cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
                                       unsigned int flags)
 {
-    return submit_write(stream, addr, value, flags, true);
+    return submit_write(stream, (struct CUstreamMemOpWriteValueParams_st){
+                                    .operation = CU_STREAM_MEM_OP_WRITE_VALUE_64,
+                                    .address = addr,
+                                    .value64 = value,
+                                    .flags = flags,
+                                });
 }

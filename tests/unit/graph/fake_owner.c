@@ -7,6 +7,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 unsigned fake_execs, fake_sets;
 CUresult fake_set_result;
+static struct {
+    CUhostFn function;
+    void *user;
+} fake_later[8];
+static unsigned fake_later_count;
 CUcontext fake_current = FAKE_CONTEXT;
 
 static CUresult context(CUcontext given, CUcontext *ret_context)
@@ -60,6 +65,20 @@ static CUresult stream(CUstream handle, struct capture_stream **ret_stream)
     return handle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+static void later(const struct graph_exec *after, CUhostFn function, void *user)
+{
+    assert_true(fake_later_count < 8);
+    fake_later[fake_later_count].function = function;
+    fake_later[fake_later_count++].user = user;
+}
+
+void fake_run_later(void)
+{
+    for (unsigned i = 0; i < fake_later_count; i++)
+        fake_later[i].function(fake_later[i].user);
+    fake_later_count = 0;
+}
+
 const struct graph_backend graph_backend = {
     .lock = &lock,
     .context_locked = context,
@@ -69,6 +88,7 @@ const struct graph_backend graph_backend = {
     .exec_create_locked = exec_create,
     .exec_destroy_locked = exec_destroy,
     .exec_set_locked = exec_set,
+    .later_locked = later,
     .stream_locked = stream,
 };
 

@@ -13,6 +13,9 @@ extern unsigned fake_sets;  /* of exec_set_locked() */
 extern CUresult fake_set_result;
 extern CUcontext fake_current;
 
+/* Calls what was put off. */
+void fake_run_later(void);
+
 CUgraph new_graph(void);
 CUgraphNode add_empty(CUgraph graph, const CUgraphNode *dependencies, size_t count);
 CUgraphNode add_kernel(CUgraph graph, int number, double real);

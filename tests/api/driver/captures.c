@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captures that are used wrongly: each mistake has an error of its own, and all is well again when
+ * the capture has ended.
+ */
+#include "check.h"
+
+#include <pthread.h>
+
+static CUstream stream, other;
+static CUevent event;
+static CUdeviceptr word;
+
+static CUstreamCaptureStatus status_of(CUstream of)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+    EXPECT(CUDA_SUCCESS, cuStreamIsCapturing(of, &status));
+    return status;
+}
+
+static void begin(CUstream on, CUstreamCaptureMode mode)
+{
+    MUST(cuStreamBeginCapture_v2(on, mode));
+}
+
+/* Ends a capture that went wrong, and sees that the stream works. */
+static void end_broken(CUresult expected)
+{
+    CUgraph graph = NULL;
+
+    EXPECT(expected, cuStreamEndCapture(stream, &graph));
+    IS_TRUE(graph == NULL);
+    IS_TRUE(status_of(stream) == CU_STREAM_CAPTURE_STATUS_NONE);
+    EXPECT(CUDA_SUCCESS, cuMemsetD32Async(word, 1, 1, stream));
+    EXPECT(CUDA_SUCCESS, cuStreamSynchronize(stream));
+}
+
+static void end_well(CUstream on)
+{
+    CUgraph graph = NULL;
+
+    EXPECT(CUDA_SUCCESS, cuStreamEndCapture(on, &graph));
+    EXPECT(CUDA_SUCCESS, cuGraphDestroy(graph));
+}
+
+static void waiting_for_a_captured_stream(void)
+{
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(stream));
+    IS_TRUE(status_of(stream) == CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuMemsetD32Async(word, 1, 1, stream));
+    end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamQuery(stream));
+    end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+static void captures_do_not_merge(void)
+{
+    CUgraph graph = NULL;
+
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    begin(other, CU_STREAM_CAPTURE_MODE_RELAXED);
+    EXPECT(CUDA_ERROR_ILLEGAL_STATE,
+           cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    MUST(cuEventRecord(event, other));
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_MERGE, cuStreamWaitEvent(stream, event, 0));
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(other, &graph));
+    end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+static void only_the_origin_ends(void)
+{
+    CUgraph graph = NULL;
+
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    MUST(cuEventRecord(event, stream));
+    MUST(cuStreamWaitEvent(other, event, 0));
+    MUST(cuMemsetD32Async(word, 2, 1, other));
+    IS_TRUE(status_of(other) == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(other, &graph));
+    (void)cuStreamEndCapture(stream, &graph);
+    IS_TRUE(status_of(other) == CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+static void work_that_nobody_joins(void)
+{
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    MUST(cuEventRecord(event, stream));
+    MUST(cuStreamWaitEvent(other, event, 0));
+    MUST(cuMemsetD32Async(word, 2, 1, other));
+    end_broken(CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+    IS_TRUE(status_of(other) == CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+/* What was recorded for real cannot be waited for inside a graph. */
+static void no_way_in_from_outside(void)
+{
+    MUST(cuMemsetD32Async(word, 2, 1, other));
+    MUST(cuEventRecord(event, other));
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, cuStreamWaitEvent(stream, event, 0));
+    end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+static void the_legacy_stream_would_wait(void)
+{
+    CUgraph graph = NULL;
+    CUstream blocking;
+
+    MUST(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+           cuStreamBeginCapture_v2(CU_STREAM_LEGACY, CU_STREAM_CAPTURE_MODE_RELAXED));
+    begin(blocking, CU_STREAM_CAPTURE_MODE_RELAXED);
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cuMemsetD32Async(word, 3, 1, CU_STREAM_LEGACY));
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(blocking, &graph));
+    MUST(cuMemsetD32Async(word, 3, 1, CU_STREAM_LEGACY));
+    MUST(cuStreamDestroy_v2(blocking));
+}
+
+static void captured_events_tell_nothing(void)
+{
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    MUST(cuEventRecord(event, stream));
+    EXPECT(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(event));
+    end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    MUST(cuEventRecord(event, stream));
+    EXPECT(CUDA_ERROR_CAPTURED_EVENT, cuEventSynchronize(event));
+    end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    MUST(cuEventRecord(event, stream));
+    EXPECT(CUDA_SUCCESS, cuEventSynchronize(event));
+}
+
+static CUcontext context;
+
+static void *end_elsewhere(void *result)
+{
+    CUgraph graph = NULL;
+
+    cuCtxSetCurrent(context);
+    *(CUresult *)result = cuStreamEndCapture(stream, &graph);
+    if (graph)
+        cuGraphDestroy(graph);
+    return NULL;
+}
+
+static CUresult end_in_another_thread(void)
+{
+    CUresult result = CUDA_ERROR_UNKNOWN;
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, end_elsewhere, &result);
+    pthread_join(thread, NULL);
+    return result;
+}
+
+static void threads_end_their_own(void)
+{
+    CUgraph graph = NULL;
+
+    begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, end_in_another_thread());
+    (void)cuStreamEndCapture(stream, &graph);
+    IS_TRUE(status_of(stream) == CU_STREAM_CAPTURE_STATUS_NONE);
+    if (graph)
+        MUST(cuGraphDestroy(graph));
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    EXPECT(CUDA_SUCCESS, end_in_another_thread());
+}
+
+/* What might wait for all streams: forbidden by the mode of the capture, unless the thread's own
+ * says that it knows better. */
+static void modes_forbid_and_allow(void)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    CUdeviceptr memory;
+
+    begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemAlloc_v2(&memory, 4096));
+    end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    EXPECT(CUDA_SUCCESS, cuMemAlloc_v2(&memory, 4096));
+    end_well(stream);
+    EXPECT(CUDA_SUCCESS, cuMemFree_v2(memory));
+    begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    MUST(cuThreadExchangeStreamCaptureMode(&mode));
+    IS_TRUE(mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+    EXPECT(CUDA_SUCCESS, cuMemAlloc_v2(&memory, 4096));
+    MUST(cuThreadExchangeStreamCaptureMode(&mode));
+    IS_TRUE(mode == CU_STREAM_CAPTURE_MODE_RELAXED);
+    end_well(stream);
+    EXPECT(CUDA_SUCCESS, cuMemFree_v2(memory));
+    mode = 3;
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(&mode));
+}
+
+/* A graph that is there already grows by what is captured. */
+static void captured_into_a_graph(void)
+{
+    const CUgraphNode *tails = NULL;
+    CUgraph graph, told = NULL;
+    CUgraphNode root, tail;
+    CUgraphExec exec;
+    cuuint64_t id = 0;
+    size_t count = 0;
+
+    MUST(cuMemsetD32Async(word, 0, 1, stream));
+    MUST(cuGraphCreate(&graph, 0));
+    MUST(cuGraphAddEmptyNode(&root, graph, NULL, 0));
+    MUST(
+        cuStreamBeginCaptureToGraph(stream, graph, &root, NULL, 1, CU_STREAM_CAPTURE_MODE_RELAXED));
+    MUST(cuMemsetD32Async(word, 6, 1, stream));
+    MUST(cuStreamGetCaptureInfo_v2(stream, NULL, &id, &told, &tails, &count));
+    IS_TRUE(id != 0 && told == graph && count == 1);
+    tail = tails[0];
+    MUST(cuStreamUpdateCaptureDependencies(stream, &root, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    MUST(cuStreamGetCaptureInfo_v2(stream, NULL, NULL, NULL, &tails, &count));
+    IS_TRUE(count == 1 && tails[0] == root);
+    MUST(cuStreamUpdateCaptureDependencies(stream, &tail, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES));
+    MUST(cuStreamGetCaptureInfo_v2(stream, NULL, NULL, NULL, &tails, &count));
+    IS_TRUE(count == 2);
+    MUST(cuStreamEndCapture(stream, &told));
+    IS_TRUE(told == graph);
+    MUST(cuGraphGetNodes(graph, NULL, &count));
+    IS_TRUE(count == 2);
+    MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    MUST(cuGraphLaunch(exec, stream));
+    MUST(cuStreamSynchronize(stream));
+    IS_TRUE(word_at(word) == 6);
+    MUST(cuGraphExecDestroy(exec));
+    MUST(cuGraphDestroy(graph));
+}
+
+int main(void)
+{
+    check_open();
+    MUST(cuCtxGetCurrent(&context));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    word = make_words(1, 0);
+    RUN(waiting_for_a_captured_stream);
+    RUN(captures_do_not_merge);
+    RUN(only_the_origin_ends);
+    RUN(work_that_nobody_joins);
+    RUN(no_way_in_from_outside);
+    RUN(the_legacy_stream_would_wait);
+    RUN(captured_events_tell_nothing);
+    RUN(threads_end_their_own);
+    RUN(modes_forbid_and_allow);
+    RUN(captured_into_a_graph);
+    MUST(cuMemFree_v2(word));
+    MUST(cuEventDestroy_v2(event));
+    MUST(cuStreamDestroy_v2(other));
+    MUST(cuStreamDestroy_v2(stream));
+    return check_close();
+}
