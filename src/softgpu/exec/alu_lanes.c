@@ -7,6 +7,7 @@
  * this file is compiled once for each generation of CPU.
  */
 #include "fp8.h"
+#include "lane_any.h"
 #include "lane_math.h"
 #include "opcodes.h"
 
@@ -131,6 +132,58 @@ typedef double S_f64;
         }                                                                                      \
     }
 
+/* NaNs are rare, so they are looked for behind the results instead of in the way of each. */
+static void quieten(float *lanes)
+{
+    EACH_LANE
+    lanes[lane] = quiet(lanes[lane]);
+}
+
+/* `get` makes the operands' values known, one by one. */
+#define FLOAT_BODY(get, expression)                        \
+    AT(f32, d);                                            \
+    if (warp->full) {                                      \
+        EACH_LANE                                          \
+        {                                                  \
+            get;                                           \
+            d_lanes[lane] = (expression);                  \
+        }                                                  \
+        if (__builtin_expect(any_nan(d_lanes), false))     \
+            quieten(d_lanes);                              \
+        return;                                            \
+    }                                                      \
+    const uint32_t *on = warp->lane_on;                    \
+    EACH_LANE                                              \
+    {                                                      \
+        get;                                               \
+        float result = quiet(expression);                  \
+        d_lanes[lane] = on[lane] ? result : d_lanes[lane]; \
+    }
+
+#define FLOAT1(name, expression)                                             \
+    static void run_##name##_f32(struct warp *warp, const struct insn *insn) \
+    {                                                                        \
+        const AT(f32, a);                                                    \
+        FLOAT_BODY(GET(f32, a), expression)                                  \
+    }
+
+#define FLOAT2(name, expression)                                             \
+    static void run_##name##_f32(struct warp *warp, const struct insn *insn) \
+    {                                                                        \
+        const AT(f32, a);                                                    \
+        const AT(f32, b);                                                    \
+        FLOAT_BODY(GET(f32, a); GET(f32, b), expression)                     \
+    }
+
+#define FLOAT3(name, expression)                                             \
+    static void run_##name##_f32(struct warp *warp, const struct insn *insn) \
+    {                                                                        \
+        const AT(f32, a);                                                    \
+        const AT(f32, b);                                                    \
+        const AT(f32, c);                                                    \
+        FLOAT_BODY(GET(f32, a); GET(f32, b); GET(f32, c), expression)        \
+    }
+
 enum boolean_operator {
     BOOLEAN_NONE,
     BOOLEAN_AND,
@@ -157,6 +210,11 @@ static inline void set_predicates(struct warp *warp, const struct insn *insn, ui
 {
     uint32_t active = warp->active;
     uint32_t with = 0;
+    if (insn->mode == BOOLEAN_NONE && insn->p == NO_OPERAND && insn->d != NO_OPERAND) {
+        uint32_t *p = pred(warp, insn->d);
+        *p = (*p & ~active) | (result & active);
+        return;
+    }
     if (insn->mode)
         with = *pred(warp, insn->c) ^ ((insn->flags & INSN_NEGATE_C) ? FULL_MASK : 0);
     if (insn->d != NO_OPERAND) {
@@ -174,13 +232,14 @@ static inline void set_predicates(struct warp *warp, const struct insn *insn, ui
     {                                                                                  \
         const AT(t, a);                                                                \
         const AT(t, b);                                                                \
-        uint32_t result = 0;                                                           \
-        for (unsigned lane = 0; lane < LANES; lane++) {                                \
+        uint32_t flags[LANES] __attribute__((aligned(64)));                            \
+        EACH_LANE                                                                      \
+        {                                                                              \
             GET(t, a);                                                                 \
             GET(t, b);                                                                 \
-            result |= (expression) ? 1u << lane : 0;                                   \
+            flags[lane] = (expression) ? FULL_MASK : 0;                                \
         }                                                                              \
-        set_predicates(warp, insn, result);                                            \
+        set_predicates(warp, insn, mask_of_flags(flags));                              \
     }
 
 #define TEST(name, suffix, t, expression)                                               \
@@ -270,6 +329,9 @@ typedef unsigned __int128 WIDE_u64;
 #undef OP2
 #undef OP3
 #undef OP4
+#undef FLOAT1
+#undef FLOAT2
+#undef FLOAT3
 #undef CMP
 #undef TEST
 #undef SEL
@@ -282,6 +344,9 @@ const handler_fn LANE_NAME(alu_handlers)[ALU_COUNT] = {
 #define OP2(name, suffix, ...) ROW(name, suffix)
 #define OP3(name, suffix, ...) ROW(name, suffix)
 #define OP4(name, suffix, ...) ROW(name, suffix)
+#define FLOAT1(name, ...) ROW(name, f32)
+#define FLOAT2(name, ...) ROW(name, f32)
+#define FLOAT3(name, ...) ROW(name, f32)
 #define CMP(name, suffix, ...) ROW(setp_##name, suffix)
 #define TEST(name, suffix, ...) ROW(testp_##name, suffix)
 #define SEL(name, suffix, ...) ROW(name, suffix)

@@ -4,8 +4,10 @@
  * the CPU at hand.
  */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "exec_control.h"
 #include "exec_memory.h"
 #include "opcodes.h"
 #include "tile.h"
@@ -33,6 +35,9 @@ const struct alu_row alu_rows[ALU_COUNT] = {
     {#name "." #suffix, FORM_LANES, 3, mods, {T_##td, T_##ta, T_##tb, T_##tc}},
 #define OP4(name, suffix, td, ta, tb, tc, te, mods, ...) \
     {#name "." #suffix, FORM_LANES, 4, mods, {T_##td, T_##ta, T_##tb, T_##tc, T_##te}},
+#define FLOAT1(name, ...) {#name ".f32", FORM_LANES, 1, FP, {T_f32, T_f32}},
+#define FLOAT2(name, ...) {#name ".f32", FORM_LANES, 2, FP, {T_f32, T_f32, T_f32}},
+#define FLOAT3(name, ...) {#name ".f32", FORM_LANES, 3, FP, {T_f32, T_f32, T_f32, T_f32}},
 #define CMP(name, suffix, t, mods, ...) \
     {"setp." #name "." #suffix, FORM_COMPARE, 2, mods, {PTX_PRED, T_##t, T_##t}},
 #define TEST(name, suffix, t, ...) {"testp." #name "." #suffix, FORM_TEST, 1, 0, {PTX_PRED, T_##t}},
@@ -101,7 +106,7 @@ enum generation {
     GENERATION_V4, /* x86-64-v4: AVX-512 */
 };
 
-static enum generation best_generation(void)
+static enum generation of_cpu(void)
 {
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -111,6 +116,27 @@ static enum generation best_generation(void)
         __builtin_cpu_supports("bmi2"))
         return GENERATION_V3;
     return GENERATION_BASE;
+}
+
+static enum generation best;
+static pthread_once_t best_once = PTHREAD_ONCE_INIT;
+
+/* Tests want the older ones too, on whatever machine they run. */
+static void find_best(void)
+{
+    static const char *const names[] = {"sse2", "avx2", "avx512"};
+    const char *wanted = getenv("FUNNEL_SOFT_VECTORS");
+    best = of_cpu();
+    for (unsigned i = 0; wanted && i < best; i++) {
+        if (strcmp(wanted, names[i]) == 0)
+            best = (enum generation)i;
+    }
+}
+
+static enum generation best_generation(void)
+{
+    pthread_once(&best_once, find_best);
+    return best;
 }
 #endif
 
@@ -133,6 +159,18 @@ const struct access_handlers *access_handlers(enum access_kind kind)
 #else
     return &access_handlers_base[kind];
 #endif
+}
+
+handler_fn atomic_handler(enum atomic_op op, enum ptx_type type)
+{
+#ifdef LANE_MANY
+    static const struct atomic_row *const tables[] = {atomic_rows_base, atomic_rows_v3,
+                                                      atomic_rows_v4};
+    const struct atomic_row *row = &tables[best_generation()][type];
+#else
+    const struct atomic_row *row = &atomic_rows_base[type];
+#endif
+    return row->allowed >> op & 1 ? row->run : NULL;
 }
 
 const struct tile_handlers *tile_handlers(void)

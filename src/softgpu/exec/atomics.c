@@ -5,6 +5,7 @@
  */
 #include "exec_control.h"
 #include "exec_memory.h"
+#include "lane_any.h"
 #include "lane_math.h"
 
 #define APPLY_INTEGER(type, unsigned_type)                          \
@@ -78,22 +79,52 @@ static uint32_t apply_bf16x2(unsigned op, uint32_t old, uint32_t x, uint32_t y)
                   apply_bf16(op, old >> 16, x >> 16, 0));
 }
 
-/* d = [a], [a] = op([a], b, c); d may be absent. register_type is the storage of a lane. */
-#define ATOMIC(name, type, register_type, apply)                                          \
-    static type exchange_##name(type *memory, unsigned op, type x, type y)                \
+/* Whether all active lanes are at one place; those that are not active have the address of one. */
+static inline bool is_one_place(const struct warp *warp)
+{
+    uint64_t apart[LANES] __attribute__((aligned(64)));
+    for (unsigned lane = 0; lane < LANES; lane++)
+        apart[lane] = warp->address[lane] ^ warp->address[0];
+    return !any_set64(apart);
+}
+
+/*
+ * d = [a], [a] = op([a], b, c); d may be absent. register_type is the storage of a lane. Additions
+ * are by far the most frequent, so they have a loop of their own, and lanes that add to one place
+ * do so together.
+ */
+#define ATOMIC(name, type, register_type, apply, is_integer)                              \
+    static inline type exchange_##name(type *memory, unsigned op, type x, type y)         \
     {                                                                                     \
+        if (is_integer && op == ATOMIC_ADD)                                               \
+            return __atomic_fetch_add(memory, x, __ATOMIC_SEQ_CST);                       \
         type old = __atomic_load_n(memory, __ATOMIC_RELAXED);                             \
         while (!__atomic_compare_exchange_n(memory, &old, apply(op, old, x, y), false,    \
                                             __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))          \
             ;                                                                             \
         return old;                                                                       \
     }                                                                                     \
-    static void run_atomic_##name(struct warp *warp, const struct insn *insn)             \
+    static void add_together_##name(struct warp *warp, const struct insn *insn)           \
     {                                                                                     \
-        enum locate_result where =                                                        \
-            locate(warp, insn, sizeof(type), sizeof(type), SG_READ | SG_WRITE);           \
-        if (where == LOCATE_FAULT)                                                        \
+        const register_type *b = reg(warp, insn->b);                                      \
+        type *memory = (type *)(uintptr_t)warp->address[0];                               \
+        type sum = 0, old;                                                                \
+        EACH_ACTIVE_LANE                                                                  \
+        sum = (type)(sum + (type)b[lane]);                                                \
+        old = __atomic_fetch_add(memory, sum, __ATOMIC_SEQ_CST);                          \
+        if (insn->d == NO_OPERAND)                                                        \
             return;                                                                       \
+        register_type *d = reg(warp, insn->d);                                            \
+        EACH_ACTIVE_LANE                                                                  \
+        {                                                                                 \
+            type next = (type)(old + (type)b[lane]);                                      \
+            d[lane] = (register_type)old;                                                 \
+            old = next;                                                                   \
+        }                                                                                 \
+    }                                                                                     \
+    static inline void each_##name(struct warp *warp, const struct insn *insn,            \
+                                   enum locate_result where, unsigned op)                 \
+    {                                                                                     \
         const register_type *b = reg(warp, insn->b);                                      \
         const register_type *c = insn->c == NO_OPERAND ? b : reg(warp, insn->c);          \
         register_type *d = insn->d == NO_OPERAND ? NULL : reg(warp, insn->d);             \
@@ -103,37 +134,47 @@ static uint32_t apply_bf16x2(unsigned op, uint32_t old, uint32_t x, uint32_t y)
             type old;                                                                     \
             if (where == LOCATE_OWN) {                                                    \
                 old = *memory;                                                            \
-                *memory = apply(insn->mode, old, (type)b[lane], (type)c[lane]);           \
+                *memory = apply(op, old, (type)b[lane], (type)c[lane]);                   \
             } else {                                                                      \
-                old = exchange_##name(memory, insn->mode, (type)b[lane], (type)c[lane]);  \
+                old = exchange_##name(memory, op, (type)b[lane], (type)c[lane]);          \
             }                                                                             \
             if (d)                                                                        \
                 d[lane] = (register_type)old;                                             \
         }                                                                                 \
+    }                                                                                     \
+    static void run_atomic_##name(struct warp *warp, const struct insn *insn)             \
+    {                                                                                     \
+        enum locate_result where =                                                        \
+            locate(warp, insn, sizeof(type), sizeof(type), SG_READ | SG_WRITE);           \
+        if (where == LOCATE_FAULT)                                                        \
+            return;                                                                       \
+        if (insn->mode != ATOMIC_ADD)                                                     \
+            each_##name(warp, insn, where, insn->mode);                                   \
+        else if (is_integer && is_one_place(warp))                                        \
+            add_together_##name(warp, insn);                                              \
+        else                                                                              \
+            each_##name(warp, insn, where, ATOMIC_ADD);                                   \
         if (where != LOCATE_OWN || insn->mode == ATOMIC_CAS || insn->mode == ATOMIC_EXCH) \
-            warp->budget -= d ? SYNCHRONISING_COST : 0;                                   \
+            warp->budget -= insn->d != NO_OPERAND ? SYNCHRONISING_COST : 0;               \
     }
-ATOMIC(u16, uint16_t, uint32_t, apply_uint16_t)
-ATOMIC(u32, uint32_t, uint32_t, apply_uint32_t)
-ATOMIC(s32, int32_t, int32_t, apply_int32_t)
-ATOMIC(u64, uint64_t, uint64_t, apply_uint64_t)
-ATOMIC(s64, int64_t, int64_t, apply_int64_t)
-ATOMIC(f32, uint32_t, uint32_t, apply_f32)
-ATOMIC(f64, uint64_t, uint64_t, apply_f64)
-ATOMIC(f16, uint16_t, uint32_t, apply_f16)
-ATOMIC(bf16, uint16_t, uint32_t, apply_bf16)
-ATOMIC(f16x2, uint32_t, uint32_t, apply_f16x2)
-ATOMIC(bf16x2, uint32_t, uint32_t, apply_bf16x2)
+ATOMIC(u16, uint16_t, uint32_t, apply_uint16_t, true)
+ATOMIC(u32, uint32_t, uint32_t, apply_uint32_t, true)
+ATOMIC(s32, int32_t, int32_t, apply_int32_t, true)
+ATOMIC(u64, uint64_t, uint64_t, apply_uint64_t, true)
+ATOMIC(s64, int64_t, int64_t, apply_int64_t, true)
+ATOMIC(f32, uint32_t, uint32_t, apply_f32, false)
+ATOMIC(f64, uint64_t, uint64_t, apply_f64, false)
+ATOMIC(f16, uint16_t, uint32_t, apply_f16, false)
+ATOMIC(bf16, uint16_t, uint32_t, apply_bf16, false)
+ATOMIC(f16x2, uint32_t, uint32_t, apply_f16x2, false)
+ATOMIC(bf16x2, uint32_t, uint32_t, apply_bf16x2, false)
 #undef ATOMIC
 
 #define BIT(op) (1u << ATOMIC_##op)
 #define BITWISE (BIT(AND) | BIT(OR) | BIT(XOR) | BIT(EXCH) | BIT(CAS))
 #define MIN_MAX (BIT(MIN) | BIT(MAX))
 
-static const struct {
-    handler_fn run;
-    uint32_t allowed;
-} atomics[PTX_TYPE_COUNT] = {
+const struct atomic_row LANE_NAME(atomic_rows)[PTX_TYPE_COUNT] = {
     [PTX_B16] = {run_atomic_u16, BIT(CAS) | BIT(EXCH)},
     [PTX_B32] = {run_atomic_u32, BITWISE},
     [PTX_B64] = {run_atomic_u64, BITWISE},
@@ -148,8 +189,3 @@ static const struct {
     [PTX_F16X2] = {run_atomic_f16x2, BIT(ADD) | MIN_MAX},
     [PTX_BF16X2] = {run_atomic_bf16x2, BIT(ADD) | MIN_MAX},
 };
-
-handler_fn atomic_handler(enum atomic_op op, enum ptx_type type)
-{
-    return atomics[type].allowed >> op & 1 ? atomics[type].run : NULL;
-}

@@ -45,85 +45,120 @@ static struct parts plan(const struct grid *grid, uint32_t warp_count)
     return parts;
 }
 
-void block_memory_free(struct block_memory *memory)
+static void release(struct block_memory *memory)
 {
     if (memory->bytes)
         munmap(memory->bytes, memory->size);
-    memory->bytes = NULL;
-    memory->size = 0;
+    *memory = (struct block_memory){0};
 }
 
-/* What is there if it is large enough; another context's data is cleared. */
-static bool provide(struct block_memory *memory, size_t size, const struct sg_space *space)
+void block_pool_fini(struct block_pool *pool)
 {
-    if (memory->size >= size) {
-        if (memory->space != space)
-            memset(memory->bytes, 0, memory->size);
-        memory->space = space;
-        return true;
+    while (pool->count > 0)
+        release(&pool->kept[--pool->count]);
+}
+
+/* The one that was in use last is most likely in the caches. */
+static struct block_memory take(struct block_pool *pool, size_t size)
+{
+    for (unsigned i = pool->count; i-- > 0;) {
+        struct block_memory found = pool->kept[i];
+        if (found.size < size)
+            continue;
+        pool->kept[i] = pool->kept[--pool->count];
+        return found;
     }
-    block_memory_free(memory);
-    size = align_up(size, 1 << 16);
-    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (bytes == MAP_FAILED)
-        return false;
-    memory->bytes = bytes;
-    memory->size = size;
-    memory->space = space;
+    if (pool->count > 0)
+        release(&pool->kept[--pool->count]);
+    return (struct block_memory){0};
+}
+
+#define KEEP_BYTES (16u << 20)
+
+static void keep(struct block_pool *pool, struct block_memory memory)
+{
+    size_t kept = memory.size;
+    for (unsigned i = 0; i < pool->count; i++)
+        kept += pool->kept[i].size;
+    if (pool->count > 0 && (pool->count == POOL_BLOCKS || kept > KEEP_BYTES))
+        release(&memory);
+    else
+        pool->kept[pool->count++] = memory;
+}
+
+/* Another context's data is cleared; that of the same grid may stay. */
+static bool provide(struct block_pool *pool, size_t size, const struct sg_space *space,
+                    struct block_memory *ret_memory)
+{
+    struct block_memory memory = take(pool, size);
+    if (memory.bytes && memory.space != space) {
+        memset(memory.bytes, 0, memory.size);
+        memory.grid = 0;
+    }
+    if (!memory.bytes) {
+        memory.size = align_up(size, 1 << 16);
+        memory.bytes = mmap(NULL, memory.size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory.bytes == MAP_FAILED)
+            return false;
+    }
+    memory.space = space;
+    *ret_memory = memory;
     return true;
 }
 
-static void start_warps(struct block *block, const struct parts *parts)
+static void start_warps(struct block *block, const struct parts *parts, struct block_pool *pool)
 {
     const struct grid *grid = block->grid;
+    const uint64_t *generation = space_generation(grid->launch.space);
     size_t file = align_up(grid->program->file_size, 64);
+    bool same_grid = block->memory.grid == grid->number;
     for (uint32_t i = 0; i < block->warp_count; i++) {
         struct warp *warp = &block->warps[i];
         uint32_t first = i * LANES;
         memset(warp, 0, sizeof(*warp));
         warp->block = block;
+        warp->ranges = pool->ranges;
+        warp->generation = generation;
         warp->index = i;
         warp->regs = block->memory.bytes + parts->files + i * file;
         warp->local =
             (uintptr_t)(block->memory.bytes + parts->local + i * LANES * parts->local_stride);
         warp->local_stride = parts->local_stride;
-        warp_start(warp, grid->threads_per_block - first);
+        warp_start(warp, grid->threads_per_block - first, same_grid);
     }
+    block->memory.grid = grid->number;
 }
 
-struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm,
-                           struct block_memory *memory)
+struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm, struct block_pool *pool)
 {
+    struct block_memory memory;
     const uint32_t *size = grid->launch.grid;
     uint32_t warp_count = (grid->threads_per_block + LANES - 1) / LANES;
     struct parts parts = plan(grid, warp_count);
-    if (!provide(memory, parts.end, grid->launch.space))
+    if (!provide(pool, parts.end, grid->launch.space, &memory))
         return NULL;
-    struct block *block = (struct block *)memory->bytes;
+    struct block *block = (struct block *)memory.bytes;
     *block = (struct block){
         .grid = grid,
         .index = {(uint32_t)(number % size[0]), (uint32_t)(number / size[0] % size[1]),
                   (uint32_t)(number / size[0] / size[1])},
         .warp_count = warp_count,
-        .warps = (struct warp *)(memory->bytes + parts.warps),
-        .shared = memory->bytes + parts.shared,
+        .warps = (struct warp *)(memory.bytes + parts.warps),
+        .shared = memory.bytes + parts.shared,
         .shared_size = grid->shared_size,
-        .memory = *memory,
+        .memory = memory,
         .sm = sm,
     };
-    memory->bytes = NULL;
-    memory->size = 0;
-    start_warps(block, &parts);
+    start_warps(block, &parts, pool);
     return block;
 }
 
-void block_destroy(struct block *block, struct block_memory *ret_memory)
+void block_destroy(struct block *block, struct block_pool *pool)
 {
-    struct block_memory memory = block->memory;
     for (uint32_t i = 0; i < block->warp_count; i++)
         warp_end(&block->warps[i]);
-    *ret_memory = memory;
+    keep(pool, block->memory);
 }
 
 static bool has_ended(const struct block *block)

@@ -61,20 +61,20 @@ void run_nop(struct warp *warp, const struct insn *insn)
 
 void run_branch(struct warp *warp, const struct insn *insn)
 {
-    warp_branch(warp, warp->block->grid->program->code + insn->imm, warp->active);
+    warp_branch(warp, warp->code + insn->imm, warp->active);
 }
 
 void run_branch_if(struct warp *warp, const struct insn *insn)
 {
     uint32_t taken = guard_mask(warp, insn->guard);
     if (taken)
-        warp_branch(warp, warp->block->grid->program->code + insn->imm, taken);
+        warp_branch(warp, warp->code + insn->imm, taken);
 }
 
 /* Splits the running group by a value a lane; each part becomes a group of its own. */
 static void scatter(struct warp *warp, const uint32_t *target, uint32_t lanes)
 {
-    const struct insn *code = warp->block->grid->program->code;
+    const struct insn *code = warp->code;
     uint32_t rest = lanes;
     while (rest) {
         uint32_t first = target[__builtin_ctz(rest)];
@@ -132,7 +132,7 @@ static bool push_return(struct warp *warp, const struct insn *insn, unsigned lan
         warp_fault(warp, insn, lane, CUDA_ERROR_HARDWARE_STACK_ERROR, "the stack overflows");
         return false;
     }
-    uint32_t next = (uint32_t)(warp->pc - warp->block->grid->program->code);
+    uint32_t next = (uint32_t)(warp->pc - warp->code);
     warp->returns[warp->depth[lane]++ * LANES + lane] = next;
     stack[lane] += insn->b;
     return true;
@@ -145,7 +145,7 @@ void run_call(struct warp *warp, const struct insn *insn)
         if (!push_return(warp, insn, lane, insn->c))
             return;
     }
-    const struct insn *target = warp->block->grid->program->code + insn->imm;
+    const struct insn *target = warp->code + insn->imm;
     warp_branch(warp, target, warp->active);
 }
 
@@ -171,7 +171,7 @@ void run_call_pointer(struct warp *warp, const struct insn *insn)
 
 void run_ret(struct warp *warp, const struct insn *insn)
 {
-    const struct insn *code = warp->block->grid->program->code;
+    const struct insn *code = warp->code;
     uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);
     uint32_t target[LANES] = {0};
     uint32_t leaving = 0;

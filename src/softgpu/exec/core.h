@@ -65,6 +65,7 @@ struct insn {
     uint8_t flags;
     uint8_t environment; /* rounding and flushing, where a floating-point environment is wrapped
                             around */
+    uint8_t stretch;     /* instructions from here on that only compute, with no way in */
 };
 
 #define NO_OPERAND UINT32_MAX
@@ -94,6 +95,12 @@ enum {
     INSN_SYNCHRONISES = 2, /* volatile, relaxed, acquire, release: one access a lane, never torn */
     INSN_FENCE_BEFORE = 4,
     INSN_NEGATE_C = 8, /* the predicate c is negated */
+};
+
+/* insn.flags of every instruction */
+enum {
+    INSN_COMPUTES = 64, /* changes registers only: it cannot fault, jump or wait */
+    INSN_TARGET = 128,  /* of a jump */
 };
 
 /* What a program needs of a special register: filled once a warp starts. */
@@ -152,12 +159,18 @@ struct range_cache {
     uint64_t start;
     uint64_t size;
     uint64_t generation;
+    uint64_t last; /* where the instruction's last row began */
     unsigned access;
 };
 
 /* Ranges that a worker has met, by instruction: each tends to stay in one array. */
 #define RANGE_CACHES 64
 #define MAX_CALL_DEPTH 4096
+
+static inline unsigned range_slot(const struct insn *insn)
+{
+    return (uintptr_t)insn / sizeof(*insn) % RANGE_CACHES;
+}
 
 struct warp {
     unsigned char *regs;
@@ -170,10 +183,12 @@ struct warp {
     int32_t budget;
     uint32_t carry; /* the condition code's carry flag, a lane a bit */
     uint32_t lane_on[LANES] __attribute__((aligned(64)));
-    bool row; /* what a memory access found: lane l's element is the l-th of an array */
     uint64_t address[LANES] __attribute__((aligned(64))); /* what a memory access found */
     struct block *block;
-    uint64_t local; /* lane 0's local memory; the others follow at local_stride */
+    const struct insn *code;    /* of the program */
+    struct range_cache *ranges; /* RANGE_CACHES, the worker's */
+    const uint64_t *generation; /* of the space: older ranges say nothing */
+    uint64_t local;             /* lane 0's local memory; the others follow at local_stride */
     uint64_t local_stride;
     uint32_t index;
     uint32_t group_count;
@@ -205,12 +220,20 @@ struct barrier {
     bool last_all;
 };
 
-/* Memory for a block, kept by a worker for the next one. */
+/* Memory for a block: its struct, warps, register files, local and shared memory. */
 struct block_memory {
     unsigned char *bytes;
     size_t size;
     const struct sg_space *space; /* whose data may still be in it */
-    struct range_cache *cache;    /* RANGE_CACHES, the worker's */
+    uint64_t grid;                /* whose constants are still in it; 0: nobody's */
+};
+
+/* What a worker has for its blocks, and keeps for the next ones. */
+#define POOL_BLOCKS 32
+struct block_pool {
+    struct block_memory kept[POOL_BLOCKS];
+    unsigned count;
+    struct range_cache ranges[RANGE_CACHES];
 };
 
 struct block {
@@ -220,8 +243,7 @@ struct block {
     struct warp *warps;
     unsigned char *shared;
     uint32_t shared_size;
-    struct block_memory
-        memory; /* one allocation: this struct, warps, register files, local, shared */
+    struct block_memory memory;
     struct barrier barriers[BARRIERS];
     uint32_t sm;
 };
@@ -229,6 +251,7 @@ struct block {
 /* A launch in flight. */
 struct grid {
     struct sg_engine *engine;
+    uint64_t number; /* no two grids have the same */
     const struct program *program;
     const struct sg_kernel_info *info;
     struct sg_launch launch;
@@ -260,7 +283,8 @@ static inline uint32_t *pred(struct warp *warp, uint32_t offset)
          rest && (lane = (uint32_t)__builtin_ctz(rest), true); rest &= rest - 1)
 
 /* ---- warp.c ---- */
-void warp_start(struct warp *warp, uint32_t lanes);
+/* same_grid: the registers are those of another block's warp of this index. */
+void warp_start(struct warp *warp, uint32_t lanes, bool same_grid);
 void warp_end(struct warp *warp);
 /* Runs until the warp exits, blocks, faults or has used up its budget. */
 void warp_run(struct warp *warp, int32_t budget);
@@ -308,12 +332,12 @@ void warp_fault(struct warp *warp, const struct insn *insn, unsigned lane, CUres
                 const char *what, ...) __attribute__((format(printf, 5, 6)));
 
 /* ---- block.c ---- */
-/* Takes the memory; NULL when there is none. */
+/* NULL when there is no memory. */
 struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm,
-                           struct block_memory *memory);
-/* Gives the memory back. */
-void block_destroy(struct block *block, struct block_memory *ret_memory);
-void block_memory_free(struct block_memory *memory);
+                           struct block_pool *pool);
+/* Gives the memory back to the pool. */
+void block_destroy(struct block *block, struct block_pool *pool);
+void block_pool_fini(struct block_pool *pool);
 /* Runs every warp that can run for a while. False when the block has ended. */
 bool block_run(struct block *block);
 
@@ -322,7 +346,8 @@ void barrier_recheck(struct block *block);
 
 /* ---- space.c ---- */
 bool space_lookup(struct sg_space *space, uint64_t address, struct range_cache *ret_range);
-uint64_t space_generation(const struct sg_space *space);
+/* Changes when a range goes; read it with __atomic_load_n. */
+const uint64_t *space_generation(const struct sg_space *space);
 /* The kernels' malloc and free: 0 when there is no room, false when it was not allocated. */
 uint64_t heap_allocate(struct sg_space *space, uint64_t size);
 bool heap_release(struct sg_space *space, uint64_t address);
@@ -333,6 +358,8 @@ int special_find(const char *name);
 bool special_is_wide(unsigned special);
 /* Those that change while a warp runs (%clock) must be filled at each use. */
 bool special_is_volatile(unsigned special);
+/* Those that differ between the blocks of a grid. */
+bool special_is_of_block(unsigned special);
 void special_fill(struct warp *warp, unsigned special, uint32_t offset);
 
 /* ---- decode.c ---- */

@@ -142,6 +142,19 @@ static void guard_each(struct builder *builder, uint32_t first, uint32_t guard)
     }
 }
 
+static bool only_computes(const struct opcode *opcode)
+{
+    return opcode->decode == decode_setp || opcode->decode == decode_set ||
+           opcode->decode == decode_mov || opcode->decode == decode_logic ||
+           opcode->decode == decode_cvta || opcode->decode == decode_isspacep;
+}
+
+static void mark_each(struct builder *builder, uint32_t first, uint8_t flag)
+{
+    for (uint32_t i = first; i < builder->program->code_count; i++)
+        builder->program->code[i].flags |= flag;
+}
+
 /* Lanes where the guard does not hold go round the instruction. */
 static void decode_around(struct builder *builder, const struct opcode *opcode,
                           const struct tokens *tokens, uint32_t guard)
@@ -179,6 +192,8 @@ static void decode_instruction(struct builder *builder)
         decode_alu(builder, &tokens);
     if (is_guarded && !builder->failed && !(opcode && opcode->decode == decode_branch))
         guard_each(builder, first, guard);
+    if (!opcode || only_computes(opcode))
+        mark_each(builder, first, INSN_COMPUTES);
 }
 
 /* Labels of the function are known now. */
@@ -187,10 +202,13 @@ static void join_labels(struct builder *builder, uint32_t first_fixup)
     uint32_t kept = first_fixup;
     for (uint32_t i = first_fixup; i < builder->fixup_count; i++) {
         struct fixup *fixup = &builder->fixups[i];
-        if (fixup->label)
-            builder->program->code[fixup->insn].imm = builder->starts[fixup->label->target];
-        else
+        if (!fixup->label) {
             builder->fixups[kept++] = *fixup;
+            continue;
+        }
+        uint32_t target = builder->starts[fixup->label->target];
+        builder->program->code[fixup->insn].imm = target;
+        builder->program->code[target].flags |= INSN_TARGET;
     }
     builder->fixup_count = kept;
 }
@@ -233,6 +251,18 @@ static void join_calls(struct builder *builder)
     }
 }
 
+/* Lanes wait for others only where a jump leads to, or behind what is not a mere computation. */
+static void measure_stretches(struct program *program)
+{
+    for (uint32_t i = program->code_count; i-- > 1;) {
+        struct insn *before = &program->code[i - 1];
+        const struct insn *insn = &program->code[i];
+        bool goes_on = !(insn->flags & INSN_TARGET) && insn->stretch < UINT8_MAX;
+        if (before->flags & INSN_COMPUTES)
+            before->stretch = goes_on ? insn->stretch + 1 : 1;
+    }
+}
+
 static void build(struct builder *builder)
 {
     struct program *program = builder->program;
@@ -244,6 +274,7 @@ static void build(struct builder *builder)
     if (builder->failed)
         return;
     join_calls(builder);
+    measure_stretches(program);
     program->entry = program->functions[builder->kernel->index].start;
 }
 

@@ -34,8 +34,7 @@ struct worker {
     struct sg_engine *engine;
     unsigned index;
     pthread_t thread;
-    struct block_memory memory;
-    struct range_cache cache[RANGE_CACHES];
+    struct block_pool pool;
 };
 
 struct sg_engine {
@@ -251,7 +250,7 @@ static struct block *admit_locked(struct worker *worker, struct sm *sm)
         append_grid_locked(engine, grid);
     }
     pthread_mutex_unlock(&engine->lock);
-    struct block *block = block_create(grid, number, sm->index, &worker->memory);
+    struct block *block = block_create(grid, number, sm->index, &worker->pool);
     if (!block)
         grid_stop(grid, CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block");
     pthread_mutex_lock(&engine->lock);
@@ -273,8 +272,7 @@ static void retire_locked(struct worker *worker, struct sm *sm, unsigned at)
     account(sm, grid, -1);
     sm->blocks[at] = sm->blocks[--sm->count];
     sm->next = 0;
-    block_memory_free(&worker->memory);
-    block_destroy(block, &worker->memory);
+    block_destroy(block, &worker->pool);
     bool stopped = grid->stopped;
     grid->running--;
     if (has_ended(grid))
@@ -329,7 +327,7 @@ static void *worker_main(void *argument)
         pthread_cond_wait(&engine->work, &engine->lock);
     }
     pthread_mutex_unlock(&engine->lock);
-    block_memory_free(&worker->memory);
+    block_pool_fini(&worker->pool);
     return NULL;
 }
 
@@ -338,7 +336,6 @@ static bool start_workers_locked(struct sg_engine *engine)
     while (engine->threads_started < engine->worker_count) {
         struct worker *worker = &engine->workers[engine->threads_started];
         *worker = (struct worker){.engine = engine, .index = engine->threads_started};
-        worker->memory.cache = worker->cache;
         if (pthread_create(&worker->thread, NULL, worker_main, worker) != 0)
             return false;
         engine->threads_started++;
@@ -484,11 +481,18 @@ static CUresult check_resources(const struct sg_engine *engine, const struct gri
     return CUDA_SUCCESS;
 }
 
+static uint64_t new_grid_number(void)
+{
+    static uint64_t last;
+    return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
 static CUresult fill_grid(struct sg_engine *engine, struct grid *grid)
 {
     const struct sg_launch *launch = &grid->launch;
     CUresult result = CUDA_SUCCESS;
     grid->engine = engine;
+    grid->number = new_grid_number();
     grid->info = sg_module_kernel(launch->instance->module, launch->kernel);
     if (!shape_is_valid(launch, grid->info) || launch->params_size < grid->info->params_size)
         return CUDA_ERROR_INVALID_VALUE;

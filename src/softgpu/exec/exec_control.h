@@ -52,6 +52,14 @@ enum atomic_op {
     ATOMIC_OP_COUNT,
 };
 
+struct atomic_row {
+    handler_fn run;
+    uint32_t allowed; /* a bit an operation */
+};
+
+extern const struct atomic_row atomic_rows_base[PTX_TYPE_COUNT];
+extern const struct atomic_row atomic_rows_v3[PTX_TYPE_COUNT];
+extern const struct atomic_row atomic_rows_v4[PTX_TYPE_COUNT];
 /* The atomic handler for this operation and type, or NULL. */
 handler_fn atomic_handler(enum atomic_op op, enum ptx_type type);
 

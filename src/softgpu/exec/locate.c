@@ -56,8 +56,7 @@ static inline struct extent measure(struct warp *warp, unsigned size)
 {
     const uint64_t *address = warp->address;
     struct extent extent = {.low = address[0], .high = address[LANES - 1], .bits = address[0]};
-    warp->row = is_row(address, size);
-    if (warp->row)
+    if (is_row(address, size))
         return extent;
     for (unsigned lane = 0; lane < LANES; lane++) {
         extent.low = address[lane] < extent.low ? address[lane] : extent.low;
@@ -116,7 +115,6 @@ static inline bool locate_window(struct warp *warp, const struct insn *insn, uns
     }
     for (unsigned lane = 0; lane < LANES; lane++)
         warp->address[lane] += base + lane * stride;
-    warp->row &= stride == 0;
     return true;
 }
 
@@ -155,9 +153,8 @@ static enum locate_result locate_one(struct warp *warp, const struct insn *insn,
     if (result != LOCATE_FAULT)
         return result;
     struct sg_space *space = warp->block->grid->launch.space;
-    struct range_cache *cache =
-        &warp->block->memory.cache[((uintptr_t)insn / sizeof(*insn)) % RANGE_CACHES];
-    uint64_t generation = space_generation(space);
+    struct range_cache *cache = &warp->ranges[range_slot(insn)];
+    uint64_t generation = __atomic_load_n(warp->generation, __ATOMIC_ACQUIRE);
     if (cache_allows(cache, address, address, size, access, generation))
         return LOCATE_GLOBAL;
     if (space_lookup(space, address, cache) &&
@@ -174,11 +171,14 @@ static inline enum locate_result locate_generic(struct warp *warp, const struct 
     struct extent extent = measure(warp, size);
     if ((extent.bits & (align - 1)) && !check_alignment(warp, insn, &extent, align))
         return LOCATE_FAULT;
-    const struct range_cache *cache =
-        &warp->block->memory.cache[((uintptr_t)insn / sizeof(*insn)) % RANGE_CACHES];
-    uint64_t generation = space_generation(warp->block->grid->launch.space);
+    const struct range_cache *cache = &warp->ranges[range_slot(insn)];
+    const struct block *block = warp->block;
+    uint64_t generation = __atomic_load_n(warp->generation, __ATOMIC_ACQUIRE);
     if (cache_allows(cache, extent.low, extent.high, size, access, generation))
         return LOCATE_GLOBAL;
+    if (inside(extent.low, size, (uintptr_t)block->shared, block->shared_size) &&
+        inside(extent.high, size, (uintptr_t)block->shared, block->shared_size))
+        return LOCATE_OWN;
     enum locate_result all = LOCATE_OWN;
     for (unsigned lane = 0; lane < LANES; lane++) {
         if (!(warp->active >> lane & 1))

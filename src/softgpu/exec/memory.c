@@ -6,49 +6,84 @@
 
 #include <string.h>
 
+#include "quick.h"
+
 static uint32_t element_register(const struct insn *insn, unsigned element)
 {
     const uint32_t registers[4] = {insn->d, insn->b, insn->c, insn->p};
     return registers[element];
 }
 
+/* Memory and registers never overlap. */
+#define EACH_LANE _Pragma("GCC ivdep") for (unsigned lane = 0; lane < LANES; lane++)
+
 /* volatile: the compiler must neither tear nor repeat an access that another thread can see. */
-#define LOAD(name, memory_type, register_type)                                                  \
-    static inline void load_element_##name(struct warp *warp, uint32_t offset,                  \
-                                           unsigned displacement, bool row)                     \
-    {                                                                                           \
-        register_type *to = reg(warp, offset);                                                  \
-        const uint64_t *address = warp->address;                                                \
-        if (row) {                                                                              \
-            const memory_type *from = (const memory_type *)(uintptr_t)address[0];               \
-            for (unsigned lane = 0; lane < LANES; lane++)                                       \
-                to[lane] = (register_type)from[lane];                                           \
-            return;                                                                             \
-        }                                                                                       \
-        /* Lanes that are not active have the address of one that is. */                        \
-        const uint32_t *on = warp->lane_on;                                                     \
-        bool full = warp->full;                                                                 \
-        for (unsigned lane = 0; lane < LANES; lane++) {                                         \
-            register_type value =                                                               \
-                (register_type) *                                                               \
-                (const volatile memory_type *)(uintptr_t)(address[lane] + displacement);        \
-            to[lane] = full || on[lane] ? value : to[lane];                                     \
-        }                                                                                       \
-    }                                                                                           \
-    static void run_load_##name(struct warp *warp, const struct insn *insn)                     \
-    {                                                                                           \
-        unsigned width = insn->width;                                                           \
-        unsigned size = sizeof(memory_type);                                                    \
-        if (!locate(warp, insn, width * size, width * size, SG_READ))                           \
-            return;                                                                             \
-        bool row = warp->row && width == 1 && warp->full && !(insn->flags & INSN_SYNCHRONISES); \
-        for (unsigned i = 0; i < width; i++) {                                                  \
-            if (element_register(insn, i) != NO_OPERAND)                                        \
-                load_element_##name(warp, element_register(insn, i), i *size, row);             \
-        }                                                                                       \
-        if (insn->flags & INSN_SYNCHRONISES)                                                    \
-            warp_synchronises(warp);                                                            \
+#define LOAD(name, memory_type, register_type)                                                     \
+    static inline void load_each_##name(struct warp *warp, uint32_t offset, unsigned displacement) \
+    {                                                                                              \
+        /* Lanes that are not active have the address of one that is. */                           \
+        register_type *to = reg(warp, offset);                                                     \
+        const uint64_t *address = warp->address;                                                   \
+        const uint32_t *on = warp->lane_on;                                                        \
+        bool full = warp->full;                                                                    \
+        for (unsigned lane = 0; lane < LANES; lane++) {                                            \
+            register_type value =                                                                  \
+                (register_type) *                                                                  \
+                (const volatile memory_type *)(uintptr_t)(address[lane] + displacement);           \
+            to[lane] = full || on[lane] ? value : to[lane];                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static inline void load_shape_##name(struct warp *warp, const struct insn *insn,               \
+                                         unsigned width, enum quick_shape shape,                   \
+                                         const unsigned char *at)                                  \
+    {                                                                                              \
+        for (unsigned i = 0; i < width; i++) {                                                     \
+            const memory_type *from = (const memory_type *)at + i;                                 \
+            register_type *to = reg(warp, element_register(insn, i));                              \
+            if (element_register(insn, i) == NO_OPERAND)                                           \
+                continue;                                                                          \
+            if (shape == QUICK_ROW) {                                                              \
+                EACH_LANE                                                                          \
+                to[lane] = (register_type)from[lane * width];                                      \
+            } else {                                                                               \
+                register_type value = (register_type) * (const volatile memory_type *)from;        \
+                EACH_LANE                                                                          \
+                to[lane] = value;                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static inline void load_##name(struct warp *warp, const struct insn *insn, unsigned width)     \
+    {                                                                                              \
+        const unsigned size = width * sizeof(memory_type);                                         \
+        unsigned char *at;                                                                         \
+        enum quick_shape shape = quick_locate(warp, insn, size, SG_READ, &at);                     \
+        if (shape != QUICK_NONE) {                                                                 \
+            load_shape_##name(warp, insn, width, shape, at);                                       \
+            return;                                                                                \
+        }                                                                                          \
+        if (!locate(warp, insn, size, size, SG_READ))                                              \
+            return;                                                                                \
+        for (unsigned i = 0; i < width; i++) {                                                     \
+            if (element_register(insn, i) != NO_OPERAND)                                           \
+                load_each_##name(warp, element_register(insn, i), i * sizeof(memory_type));        \
+        }                                                                                          \
+        if (insn->flags & INSN_SYNCHRONISES)                                                       \
+            warp_synchronises(warp);                                                               \
+    }                                                                                              \
+    static void run_load_##name(struct warp *warp, const struct insn *insn)                        \
+    {                                                                                              \
+        BY_WIDTH(load_##name, warp, insn)                                                          \
     }
+
+/* Three copies, so that each knows its strides. */
+#define BY_WIDTH(function, warp, insn) \
+    if (insn->width == 1)              \
+        function(warp, insn, 1);       \
+    else if (insn->width == 2)         \
+        function(warp, insn, 2);       \
+    else                               \
+        function(warp, insn, 4);
+
 LOAD(u8, uint8_t, uint32_t)
 LOAD(s8, int8_t, int32_t)
 LOAD(u16, uint16_t, uint32_t)
@@ -58,17 +93,11 @@ LOAD(b64, uint64_t, uint64_t)
 #undef LOAD
 
 #define STORE(name, memory_type, register_type)                                                 \
-    static inline void store_element_##name(struct warp *warp, uint32_t offset,                 \
-                                            unsigned displacement, bool row)                    \
+    static inline void store_each_##name(struct warp *warp, uint32_t offset,                    \
+                                         unsigned displacement)                                 \
     {                                                                                           \
         const register_type *from = reg(warp, offset);                                          \
         const uint64_t *address = warp->address;                                                \
-        if (row) {                                                                              \
-            memory_type *to = (memory_type *)(uintptr_t)address[0];                             \
-            for (unsigned lane = 0; lane < LANES; lane++)                                       \
-                to[lane] = (memory_type)from[lane];                                             \
-            return;                                                                             \
-        }                                                                                       \
         if (warp->active == FULL_MASK) {                                                        \
             for (unsigned lane = 0; lane < LANES; lane++)                                       \
                 *(volatile memory_type *)(uintptr_t)(address[lane] + displacement) =            \
@@ -79,17 +108,40 @@ LOAD(b64, uint64_t, uint64_t)
         *(volatile memory_type *)(uintptr_t)(address[lane] + displacement) =                    \
             (memory_type)from[lane];                                                            \
     }                                                                                           \
-    static void run_store_##name(struct warp *warp, const struct insn *insn)                    \
+    static inline void store_shape_##name(struct warp *warp, const struct insn *insn,           \
+                                          unsigned width, enum quick_shape shape,               \
+                                          unsigned char *at)                                    \
     {                                                                                           \
-        unsigned width = insn->width;                                                           \
-        unsigned size = sizeof(memory_type);                                                    \
-        if (!locate(warp, insn, width * size, width * size, SG_WRITE))                          \
+        for (unsigned i = 0; i < width; i++) {                                                  \
+            memory_type *to = (memory_type *)at + i;                                            \
+            const register_type *from = reg(warp, element_register(insn, i));                   \
+            if (shape == QUICK_SAME) {                                                          \
+                *(volatile memory_type *)to = (memory_type)from[LANES - 1];                     \
+                continue;                                                                       \
+            }                                                                                   \
+            EACH_LANE                                                                           \
+            to[lane * width] = (memory_type)from[lane];                                         \
+        }                                                                                       \
+    }                                                                                           \
+    static inline void store_##name(struct warp *warp, const struct insn *insn, unsigned width) \
+    {                                                                                           \
+        const unsigned size = width * sizeof(memory_type);                                      \
+        unsigned char *at;                                                                      \
+        enum quick_shape shape = quick_locate(warp, insn, size, SG_WRITE, &at);                 \
+        if (shape != QUICK_NONE) {                                                              \
+            store_shape_##name(warp, insn, width, shape, at);                                   \
             return;                                                                             \
-        bool row = warp->row && width == 1 && warp->full && !(insn->flags & INSN_SYNCHRONISES); \
+        }                                                                                       \
+        if (!locate(warp, insn, size, size, SG_WRITE))                                          \
+            return;                                                                             \
         if (insn->flags & INSN_FENCE_BEFORE)                                                    \
             __atomic_thread_fence(__ATOMIC_SEQ_CST);                                            \
         for (unsigned i = 0; i < width; i++)                                                    \
-            store_element_##name(warp, element_register(insn, i), i *size, row);                \
+            store_each_##name(warp, element_register(insn, i), i * sizeof(memory_type));        \
+    }                                                                                           \
+    static void run_store_##name(struct warp *warp, const struct insn *insn)                    \
+    {                                                                                           \
+        BY_WIDTH(store_##name, warp, insn)                                                      \
     }
 STORE(b8, uint8_t, uint32_t)
 STORE(b16, uint16_t, uint32_t)

@@ -15,12 +15,16 @@ enum {
     MOD_ROUND_EVEN = 16, /* .rn only */
     MOD_CLAMPS = 32,     /* .sat changes nothing */
 };
+#define FP (MOD_FTZ | MOD_ROUND | MOD_SAT | MOD_APPROX)
 
 enum alu_op {
 #define OP1(name, suffix, ...) ALU_##name##_##suffix,
 #define OP2(name, suffix, ...) ALU_##name##_##suffix,
 #define OP3(name, suffix, ...) ALU_##name##_##suffix,
 #define OP4(name, suffix, ...) ALU_##name##_##suffix,
+#define FLOAT1(name, ...) ALU_##name##_f32,
+#define FLOAT2(name, ...) ALU_##name##_f32,
+#define FLOAT3(name, ...) ALU_##name##_f32,
 #define CMP(name, suffix, ...) ALU_setp_##name##_##suffix,
 #define TEST(name, suffix, ...) ALU_testp_##name##_##suffix,
 #define SEL(name, suffix, ...) ALU_##name##_##suffix,
@@ -32,6 +36,9 @@ enum alu_op {
 #undef OP2
 #undef OP3
 #undef OP4
+#undef FLOAT1
+#undef FLOAT2
+#undef FLOAT3
 #undef CMP
 #undef TEST
 #undef SEL

@@ -176,9 +176,9 @@ bool heap_release(struct sg_space *space, uint64_t address)
     return true;
 }
 
-uint64_t space_generation(const struct sg_space *space)
+const uint64_t *space_generation(const struct sg_space *space)
 {
-    return __atomic_load_n(&space->generation, __ATOMIC_ACQUIRE);
+    return &space->generation;
 }
 
 bool space_lookup(struct sg_space *space, uint64_t address, struct range_cache *ret_range)

@@ -98,6 +98,7 @@ static const struct {
     bool is_wide;
     bool is_volatile;
     bool by_lane;
+    bool of_block;
 } specials[] = {
     {"%tid.x", zero},
     {"%tid.y", zero},
@@ -105,16 +106,16 @@ static const struct {
     {"%ntid.x", ntid_x},
     {"%ntid.y", ntid_y},
     {"%ntid.z", ntid_z},
-    {"%ctaid.x", ctaid_x},
-    {"%ctaid.y", ctaid_y},
-    {"%ctaid.z", ctaid_z},
+    {"%ctaid.x", ctaid_x, .of_block = true},
+    {"%ctaid.y", ctaid_y, .of_block = true},
+    {"%ctaid.z", ctaid_z, .of_block = true},
     {"%nctaid.x", nctaid_x},
     {"%nctaid.y", nctaid_y},
     {"%nctaid.z", nctaid_z},
     {"%laneid", laneid, .by_lane = true},
     {"%warpid", warpid},
     {"%nwarpid", nwarpid},
-    {"%smid", smid},
+    {"%smid", smid, .of_block = true},
     {"%nsmid", nsmid},
     {"%gridid", gridid, .is_wide = true},
     {"%envreg1", envreg1},
@@ -132,9 +133,9 @@ static const struct {
     {"%reserved_smem_offset_cap", zero},
     {"%current_graph_exec", current_graph_exec, .is_wide = true},
     {"%is_explicit_cluster", zero},
-    {"%clusterid.x", ctaid_x},
-    {"%clusterid.y", ctaid_y},
-    {"%clusterid.z", ctaid_z},
+    {"%clusterid.x", ctaid_x, .of_block = true},
+    {"%clusterid.y", ctaid_y, .of_block = true},
+    {"%clusterid.z", ctaid_z, .of_block = true},
     {"%nclusterid.x", nctaid_x},
     {"%nclusterid.y", nctaid_y},
     {"%nclusterid.z", nctaid_z},
@@ -171,6 +172,11 @@ bool special_is_wide(unsigned special)
 bool special_is_volatile(unsigned special)
 {
     return specials[special].is_volatile;
+}
+
+bool special_is_of_block(unsigned special)
+{
+    return specials[special].of_block;
 }
 
 static void fill_volatile(struct warp *warp, unsigned special, uint32_t offset)

@@ -20,7 +20,7 @@ void warp_set_active(struct warp *warp, uint32_t mask)
     if (warp->full)
         return;
     for (unsigned lane = 0; lane < LANES; lane++)
-        warp->lane_on[lane] = -(mask >> lane & 1);
+        warp->lane_on[lane] = (mask & 1u << lane) ? FULL_MASK : 0;
 }
 
 void warp_leave(struct warp *warp, enum warp_event event)
@@ -162,14 +162,21 @@ bool warp_converged(struct warp *warp, const struct insn *insn, uint32_t members
     return false;
 }
 
+/* A stretch of instructions that only compute is run without a look at the warp's state. */
 static void run_group(struct warp *warp)
 {
     for (;;) {
         const struct insn *insn = warp->pc;
         if (insn >= warp->stop)
             return;
-        warp->pc = insn + 1;
-        insn->run(warp, insn);
+        if (insn->stretch == 0) {
+            warp->pc = insn + 1;
+            insn->run(warp, insn);
+            continue;
+        }
+        warp->pc = insn + insn->stretch;
+        for (const struct insn *end = warp->pc; insn < end; insn++)
+            insn->run(warp, insn);
     }
 }
 
@@ -203,14 +210,8 @@ bool warp_can_run(const struct warp *warp)
     return warp->group_count > 0 || warp->at_sync != 0;
 }
 
-void warp_start(struct warp *warp, uint32_t lanes)
+static void fill_constants(struct warp *warp, const struct program *program)
 {
-    const struct program *program = warp->block->grid->program;
-    warp->alive = lanes >= LANES ? FULL_MASK : (1u << lanes) - 1;
-    warp->group_count = 0;
-    warp->at_barrier = 0;
-    warp->at_sync = 0;
-    warp_add_group(warp, program->code + program->entry, warp->alive);
     for (uint32_t i = 0; i < program->constant_count; i++) {
         const struct constant *constant = &program->constants[i];
         uint32_t *narrow = reg(warp, constant->offset);
@@ -222,11 +223,27 @@ void warp_start(struct warp *warp, uint32_t lanes)
                 narrow[lane] = (uint32_t)constant->bits;
         }
     }
+}
+
+void warp_start(struct warp *warp, uint32_t lanes, bool same_grid)
+{
+    const struct program *program = warp->block->grid->program;
+    warp->alive = lanes >= LANES ? FULL_MASK : (1u << lanes) - 1;
+    warp->group_count = 0;
+    warp->at_barrier = 0;
+    warp->at_sync = 0;
+    warp->code = program->code;
+    warp_add_group(warp, program->code + program->entry, warp->alive);
+    if (!same_grid)
+        fill_constants(warp, program);
     uint32_t *stack = reg(warp, program->stack_pointer);
     for (unsigned lane = 0; lane < LANES; lane++)
         stack[lane] = 0;
-    for (uint32_t i = 0; i < program->special_count; i++)
-        special_fill(warp, program->specials[i].special, program->specials[i].offset);
+    for (uint32_t i = 0; i < program->special_count; i++) {
+        const struct special_use *use = &program->specials[i];
+        if (!same_grid || special_is_of_block(use->special))
+            special_fill(warp, use->special, use->offset);
+    }
 }
 
 void warp_end(struct warp *warp)

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads, stores and additions of a warp, in every shape that the engine knows a short way for, and
+ * in some that it does not. A loop of two rounds sees to it that the second takes the short way,
+ * which begins with what the first has learned.
+ */
+#include "machine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
+
+/* In bytes; lanes from `lanes` on do nothing. */
+struct shape {
+    uint32_t to_step;
+    uint32_t from_step;
+    uint32_t lanes;
+};
+
+static const char *const lists[] = {"", "%v0", "{%v0, %v1}", "", "{%v0, %v1, %v2, %v3}"};
+static const char *const vectors[] = {"", "", ".v2", "", ".v4"};
+
+/* Each lane moves one element, by way of shared memory or not. */
+static struct machine *make_mover(const char *type, unsigned size, unsigned width, bool is_shared)
+{
+    char text[4096], way[1024] = "";
+    if (is_shared)
+        snprintf(way, sizeof(way),
+                 "mul.lo.u32 %%r5, %%r3, %%r1;\nmov.u32 %%r6, room;\nadd.u32 %%r6, %%r6, %%r5;\n"
+                 "st.shared%s.%s [%%r6+32], %s;\nld.shared%s.%s %s, [%%r6+32];\n",
+                 vectors[width], type, lists[width], vectors[width], type, lists[width]);
+    snprintf(text, sizeof(text),
+             HEAD ".entry move(.param .u64 to, .param .u64 from, .param .u32 to_step, .param .u32 "
+                  "from_step, .param .u32 lanes)\n{\n.reg .b32 %%r<9>;\n.reg .b64 %%d<9>;\n"
+                  ".reg .%s %%v<4>;\n.reg .pred %%p<3>;\n.shared .align 32 .b8 room[4096];\n"
+                  "ld.param.u64 %%d1, [to];\nld.param.u64 %%d2, [from];\n"
+                  "ld.param.u32 %%r1, [to_step];\nld.param.u32 %%r2, [from_step];\n"
+                  "ld.param.u32 %%r4, [lanes];\nmov.u32 %%r3, %%tid.x;\n"
+                  "mul.wide.u32 %%d3, %%r3, %%r1;\nadd.u64 %%d1, %%d1, %%d3;\n"
+                  "mul.wide.u32 %%d4, %%r3, %%r2;\nadd.u64 %%d2, %%d2, %%d4;\n"
+                  "setp.ge.u32 %%p1, %%r3, %%r4;\n@%%p1 ret;\nmov.u32 %%r7, 0;\nagain:\n"
+                  "ld.global%s.%s %s, [%%d2+32];\n%sst.global%s.%s [%%d1+64], %s;\n"
+                  "add.u32 %%r7, %%r7, 1;\nsetp.lt.u32 %%p2, %%r7, 2;\n@%%p2 bra again;\nret;\n}\n",
+             size == 8 ? "b64" : "b32", vectors[width], type, lists[width], way, vectors[width],
+             type, lists[width]);
+    return machine_create_from(text);
+}
+
+static void check_shape(struct machine *machine, unsigned bytes, const struct shape *shape)
+{
+    unsigned char expected[8192] = {0};
+    unsigned char *to = machine_memory(machine, sizeof(expected));
+    unsigned char *from = machine_memory(machine, sizeof(expected));
+    for (unsigned i = 0; i < sizeof(expected); i++)
+        from[i] = (unsigned char)(i * 37 + i / 251 + 1);
+    for (unsigned lane = 0; lane < shape->lanes; lane++)
+        memcpy(expected + 64 + lane * shape->to_step, from + 32 + lane * shape->from_step, bytes);
+    struct shape copy = *shape;
+    CUresult result =
+        machine_launch(machine, "move", 1, 32, 0,
+                       (void *[]){&to, &from, &copy.to_step, &copy.from_step, &copy.lanes});
+    if (result != CUDA_SUCCESS || memcmp(to, expected, sizeof(expected)) != 0)
+        fail_msg("%u bytes, steps %u and %u, %u lanes: %d %s", bytes, shape->to_step,
+                 shape->from_step, shape->lanes, result, machine->sentence);
+}
+
+static void check_mover(const char *type, unsigned size, unsigned width, bool is_shared)
+{
+    struct machine *machine = make_mover(type, size, width, is_shared);
+    uint32_t bytes = size * width;
+    const struct shape shapes[] = {
+        {bytes, bytes, 32},     {bytes, 0, 32},     {0, bytes, 32}, {2 * bytes, bytes, 32},
+        {bytes, 3 * bytes, 32}, {bytes, bytes, 31}, {bytes, 0, 7},  {bytes, bytes, 1},
+    };
+    for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        /* By way of shared memory each lane needs a place of its own. */
+        if (!is_shared || shapes[i].to_step)
+            check_shape(machine, bytes, &shapes[i]);
+    }
+    machine_destroy(machine);
+}
+
+static void test_every_shape(void **state)
+{
+    static const struct {
+        const char *type;
+        unsigned size;
+    } types[] = {{"u8", 1}, {"s8", 1}, {"u16", 2}, {"s16", 2}, {"u32", 4}, {"u64", 8}};
+    for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        for (unsigned width = 1; width <= 4 && width * types[i].size <= 16; width *= 2) {
+            check_mover(types[i].type, types[i].size, width, false);
+            check_mover(types[i].type, types[i].size, width, true);
+        }
+    }
+}
+
+/* The row ends with the memory, or one element later, or is not aligned. */
+static void test_ends_of_a_row(void **state)
+{
+    static const struct {
+        uint64_t start;
+        CUresult result;
+        const char *words;
+    } cases[] = {
+        {0, CUDA_SUCCESS, ""},
+        {4, CUDA_ERROR_ILLEGAL_ADDRESS, "thread (31,0,0): an illegal read of 4 bytes"},
+        {2, CUDA_ERROR_MISALIGNED_ADDRESS, "thread (0,0,0): a misaligned access of 4 bytes"},
+    };
+    for (unsigned i = 0; i < 3; i++) {
+        struct machine *machine = make_mover("u32", 4, 1, false);
+        unsigned char *to = machine_memory(machine, 192);
+        /* Warm: the short way knows the range. */
+        unsigned char *from = machine_memory(machine, 160);
+        struct shape row = {4, 4, 32};
+        void *arguments[] = {&to, &from, &row.to_step, &row.from_step, &row.lanes};
+        assert_int_equal(machine_launch(machine, "move", 8, 32, 0, arguments), CUDA_SUCCESS);
+        from += cases[i].start;
+        CUresult result = machine_launch(machine, "move", 1, 32, 0, arguments);
+        if (result != cases[i].result || !strstr(machine->sentence, cases[i].words))
+            fail_msg("case %u: %d: %s", i, result, machine->sentence);
+        machine_destroy(machine);
+    }
+}
+
+/* Memory that has gone is not touched, however well it is known. */
+static void test_removed(void **state)
+{
+    struct machine *machine = make_mover("u32", 4, 1, false);
+    unsigned char *to = machine_memory(machine, 192), *from = machine_memory(machine, 160);
+    struct shape row = {4, 4, 32};
+    void *arguments[] = {&to, &from, &row.to_step, &row.from_step, &row.lanes};
+    assert_int_equal(machine_launch(machine, "move", 8, 32, 0, arguments), CUDA_SUCCESS);
+    assert_int_equal(sg_space_remove(machine->space, (uintptr_t)from), 0);
+    assert_int_equal(machine_launch(machine, "move", 1, 32, 0, arguments),
+                     CUDA_ERROR_ILLEGAL_ADDRESS);
+    machine_destroy(machine);
+}
+
+/* What each lane got back tells the order in which they were served. */
+static void check_additions(struct machine *machine, uint32_t step, uint32_t lanes, uint32_t blocks)
+{
+    uint32_t *sums = machine_memory(machine, 1024);
+    uint32_t *before = machine_memory(machine, 1024 * 4);
+    void *arguments[] = {&sums, &before, &step, &lanes};
+    assert_int_equal(machine_launch(machine, "add", blocks, 32, 0, arguments), CUDA_SUCCESS);
+    uint32_t expected = 0;
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        if (step == 0)
+            expected += (lane + 1) * blocks;
+        else
+            assert_int_equal(sums[lane * step / 4], (lane + 1) * blocks);
+        if (blocks == 1 && step == 0)
+            assert_int_equal(before[lane], expected - (lane + 1));
+    }
+    if (step == 0)
+        assert_int_equal(sums[0], expected);
+}
+
+static void test_additions(void **state)
+{
+    struct machine *machine = machine_create_from(
+        HEAD ".entry add(.param .u64 sums, .param .u64 before, .param .u32 step, .param .u32 lanes)"
+             "\n{\n.reg .b32 %r<9>;\n.reg .b64 %d<9>;\n.reg .pred %p;\n"
+             "ld.param.u64 %d1, [sums];\nld.param.u64 %d2, [before];\nld.param.u32 %r1, [step];\n"
+             "ld.param.u32 %r2, [lanes];\nmov.u32 %r3, %tid.x;\nsetp.ge.u32 %p, %r3, %r2;\n"
+             "@%p ret;\nmad.wide.u32 %d1, %r3, %r1, %d1;\nmad.wide.u32 %d2, %r3, 4, %d2;\n"
+             "add.u32 %r4, %r3, 1;\natom.global.add.u32 %r5, [%d1], %r4;\n"
+             "st.global.u32 [%d2], %r5;\nret;\n}\n");
+    for (uint32_t lanes = 1; lanes <= 32; lanes += 31 / 2) {
+        check_additions(machine, 0, lanes, 1);
+        check_additions(machine, 4, lanes, 1);
+        check_additions(machine, 0, lanes, 100);
+        check_additions(machine, 8, lanes, 100);
+    }
+    machine_destroy(machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_shape),
+        cmocka_unit_test(test_ends_of_a_row),
+        cmocka_unit_test(test_removed),
+        cmocka_unit_test(test_additions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
