@@ -2,13 +2,16 @@
 /* funnel start, stop, log: the daemon's life and what it wrote. */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "command_client.h"
 #include "fd.h"
+#include "grammar.h"
 #include "snapshot.h"
 #include "text.h"
 
@@ -87,12 +90,13 @@ static int parse_stop(int argc, char **argv, struct stop_options *options)
 static int check_nobody_runs(int fd)
 {
     struct snapshot snapshot;
-    unsigned count;
+    unsigned count = 0;
     int error = snapshot_read(fd, &snapshot);
 
     if (error)
         return cli_fail("the daemon did not answer: %s", strerror(-error));
-    count = snapshot.client_count;
+    for (unsigned i = 0; i < snapshot.client_count; i++)
+        count += snapshot.clients[i].row.state == SERVER_CLIENT_ACTIVE;
     snapshot_fini(&snapshot);
     if (count == 0)
         return 0;
@@ -149,14 +153,27 @@ static int run_stop(int argc, char **argv)
 
 /* ---- log ---- */
 
+/* The server of the daemon's own user has no folder of its own. */
+static bool name_server_log(const struct paths *paths, const char *server, char *name, size_t size)
+{
+    struct stat status;
+    char own[32] = "";
+
+    if (!stat(paths->log, &status))
+        text_format(own, sizeof(own), "uid_%u", (unsigned)status.st_uid);
+    if (!*server || !strcmp(server, own))
+        return text_copy(name, size, "server.log");
+    return grammar_is_name(server) && text_format(name, size, "%s/server.log", server);
+}
+
 static int run_log(int argc, char **argv)
 {
     static const struct option known[] = {{"follow", no_argument, NULL, 'f'},
-                                          {"server", no_argument, NULL, 's'},
+                                          {"server", optional_argument, NULL, 's'},
                                           {"client", no_argument, NULL, 'c'},
                                           {NULL, 0, NULL, 0}};
-    const char *name = "control.log";
-    const char *lines = "40";
+    const char *server = NULL, *lines = "40";
+    char name[NAME_MAX] = "control.log";
     char path[PATH_MAX];
     struct paths paths;
     bool follow = false;
@@ -167,9 +184,9 @@ static int run_log(int argc, char **argv)
         if (option == 'f')
             follow = true;
         else if (option == 's')
-            name = "server.log";
+            server = optarg ? optarg : "";
         else if (option == 'c')
-            name = "client.log";
+            text_copy(name, sizeof(name), "client.log");
         else if (option == 'n')
             lines = optarg;
         else
@@ -177,7 +194,13 @@ static int run_log(int argc, char **argv)
     }
     if (text_to_u64(lines, &number))
         return cli_usage("-n takes a number of lines, not %s", lines);
-    if (cli_find_daemon(&paths) || path_join(paths.log, name, path, sizeof(path)))
+    if (optind < argc)
+        return cli_usage("unexpected argument: %s", argv[optind]);
+    if (cli_find_daemon(&paths))
+        return 1;
+    if (server && !name_server_log(&paths, server, name, sizeof(name)))
+        return cli_usage("%s is no name of a server; funnel servers shows them", server);
+    if (path_join(paths.log, name, path, sizeof(path)))
         return 1;
     if (access(path, R_OK))
         return cli_fail("cannot read %s: %s", path, strerror(errno));
@@ -210,14 +233,16 @@ const struct subcommand daemon_subcommands[] = {
      "  funnel stop --timeout 30\n",
      run_stop},
     {"log", "show the daemon's, the server's or the clients' log",
-     "Usage: funnel log [-f] [-n LINES] [--server | --client]\n\n"
+     "Usage: funnel log [-f] [-n LINES] [--server[=NAME] | --client]\n\n"
      "  -f, --follow   go on as lines come in\n"
      "  -n LINES       how many lines to show first (40)\n"
-     "      --server   server.log instead of control.log\n"
-     "      --client   client.log, to which programs under `funnel run` write\n\n"
+     "      --server   what the server of the daemon's own user says, instead of the daemon\n"
+     "      --server=NAME  the same of another one, as funnel servers calls it\n"
+     "      --client   what programs under `funnel run` have to say of their trouble\n\n"
      "Examples:\n"
      "  funnel log\n"
-     "  funnel log -f --server\n",
+     "  funnel log -f --server\n"
+     "  funnel log -n 100 --server=night\n",
      run_log},
     {NULL, NULL, NULL, NULL},
 };

@@ -198,6 +198,8 @@ static int provision_later(int fd, const struct plan *plan, const struct snapsho
     if (run_line(fd, line, true))
         return 1;
     for (unsigned i = 0; i < snapshot->server_count; i++) {
+        if (!snapshot->servers[i].pid)
+            continue;
         text_format(line, sizeof(line), "set_active_thread_percentage %d %.2f",
                     snapshot->servers[i].pid, percent);
         if (run_line(fd, line, true))

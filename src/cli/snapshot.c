@@ -36,6 +36,9 @@ static int take_part(struct snapshot *snapshot, int kind, const union command_an
     case COMMAND_CLIENT:
         return append((void **)&snapshot->clients, &snapshot->client_count, &part->client,
                       sizeof(part->client));
+    case COMMAND_LIMIT:
+        return append((void **)&snapshot->limits, &snapshot->limit_count, &part->limit,
+                      sizeof(part->limit));
     case COMMAND_DONE:
         return part->done.status ? -EIO : 0;
     }
@@ -80,6 +83,7 @@ void snapshot_fini(struct snapshot *snapshot)
 {
     free(snapshot->servers);
     free(snapshot->clients);
+    free(snapshot->limits);
     *snapshot = (struct snapshot){.server_count = 0};
 }
 
@@ -94,6 +98,8 @@ const struct command_server *snapshot_server_of(const struct snapshot *snapshot,
 
 const char *snapshot_state_name(const struct command_server *server)
 {
+    if (server->pid == 0)
+        return "stopped";
     if (server->stopping)
         return "ending";
     if (server->state == SERVER_INITIALIZING)

@@ -11,6 +11,8 @@ struct snapshot {
     unsigned server_count;
     struct command_client *clients;
     unsigned client_count;
+    struct command_limit *limits;
+    unsigned limit_count;
 };
 
 /* Asks the daemon: 0; -ENOENT when none runs; -errno. What went wrong is said by the caller, in

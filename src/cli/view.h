@@ -10,8 +10,14 @@ void view_status(const struct snapshot *snapshot, const struct paths *paths);
 void view_clients(const struct snapshot *snapshot);
 void view_servers(const struct snapshot *snapshot);
 void view_devices(const struct snapshot *snapshot);
+void view_limits(const struct snapshot *snapshot);
 
-enum json_view { JSON_STATUS, JSON_CLIENTS, JSON_SERVERS, JSON_DEVICES };
+/* Cells of these tables. */
+#define VIEW_CELL 40
+void view_format_bytes(uint64_t bytes, char cell[VIEW_CELL]);
+void view_format_user(uint32_t uid, char cell[VIEW_CELL]);
+
+enum json_view { JSON_STATUS, JSON_CLIENTS, JSON_SERVERS, JSON_DEVICES, JSON_LIMITS };
 
 /* 0, or 1 with the reason said: out of memory, or built without jansson. */
 int view_json(const struct snapshot *snapshot, const struct paths *paths, enum json_view view);

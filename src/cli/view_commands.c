@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* funnel status, ps, servers, clients, devices: one question to the daemon, several views. */
+/* funnel status, ps, servers, clients, devices, limits: one question to the daemon, several views.
+ */
 #include <getopt.h>
 #include <stdio.h>
 
@@ -36,6 +37,9 @@ static void show_text(const struct snapshot *snapshot, const struct paths *paths
         break;
     case JSON_DEVICES:
         view_devices(snapshot);
+        break;
+    case JSON_LIMITS:
+        view_limits(snapshot);
         break;
     }
 }
@@ -82,6 +86,11 @@ static int run_devices(int argc, char **argv)
     return show(argc, argv, JSON_DEVICES);
 }
 
+static int run_limits(int argc, char **argv)
+{
+    return show(argc, argv, JSON_LIMITS);
+}
+
 const struct subcommand view_subcommands[] = {
     {"status", "everything on one screen",
      "Usage: funnel status [--json]\n\n"
@@ -104,15 +113,31 @@ const struct subcommand view_subcommands[] = {
      "Usage: funnel clients [--json]\n\nThe same as funnel ps.\n\nExample:\n  funnel clients "
      "--json\n",
      run_clients},
-    {"servers", "servers, one a user",
+    {"servers", "servers: one a user, and those with names",
      "Usage: funnel servers [--json]\n\n"
-     "The servers that run, whose they are, their state and how many clients they have.\n\n"
-     "Example:\n  funnel servers\n",
+     "Servers, whose they are, their state and how many programs they have. The server of a "
+     "user's\n"
+     "programs is called uid_N; those that nvidia-cuda-mps-control server create has named start\n"
+     "for their first program. A program chooses one by its pipe directory.\n\n"
+     "Examples:\n"
+     "  funnel servers\n"
+     "  CUDA_MPS_PIPE_DIRECTORY=$(funnel servers --json |\n"
+     "    jq -r '.[] | select(.name == \"night\").pipe_directory') funnel run -- ./train\n",
      run_servers},
     {"devices", "devices that servers work on",
      "Usage: funnel devices [--json]\n\n"
      "The devices of each server that runs, with their SMs and memory.\n\n"
      "Example:\n  funnel devices --json\n",
      run_devices},
+    {"limits", "limits that are set, and what each program gets",
+     "Usage: funnel limits [--json]\n\n"
+     "First what has been set, and for whom: defaults of the daemon, then servers, namespaces,\n"
+     "users and groups; what comes further down takes the place of what comes above, and a\n"
+     "program may ask for less. Then what each program has been granted of each device.\n"
+     "funnel limit, funnel provision and nvidia-cuda-mps-control set limits.\n\n"
+     "Examples:\n"
+     "  funnel limits\n"
+     "  funnel limits --json | jq '.clients[].devices'\n",
+     run_limits},
     {NULL, NULL, NULL, NULL},
 };

@@ -24,9 +24,9 @@ static json_t *device_json(const struct command_server *server, unsigned ordinal
     char uuid[SNAPSHOT_UUID_TEXT];
 
     snapshot_uuid_text(device, uuid);
-    return json_pack("{s:i, s:i, s:s, s:o, s:o, s:i, s:I, s:I, s:[i, i]}", "server", server->pid,
-                     "ordinal", ordinal, "uuid", uuid, "name",
-                     text_value(device->name, sizeof(device->name)), "pci_bus_id",
+    return json_pack("{s:i, s:s, s:i, s:s, s:o, s:o, s:i, s:I, s:I, s:[i, i]}", "server",
+                     server->pid, "server_name", server->name, "ordinal", ordinal, "uuid", uuid,
+                     "name", text_value(device->name, sizeof(device->name)), "pci_bus_id",
                      text_value(device->pci_bus_id, sizeof(device->pci_bus_id)), "sm_count",
                      device->sm_count, "memory_total", (json_int_t)device->memory_total,
                      "memory_free", (json_int_t)server->memory_free[ordinal], "compute_capability",
@@ -45,8 +45,9 @@ static json_t *devices_json(const struct snapshot *snapshot)
 
 static json_t *server_json(const struct command_server *server)
 {
-    return json_pack("{s:i, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i}", "pid", server->pid,
-                     "uid", server->uid, "state", snapshot_state_name(server), "driver",
+    return json_pack("{s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i}", "name",
+                     server->name, "pipe_directory", server->directory, "pid", server->pid, "uid",
+                     server->uid, "state", snapshot_state_name(server), "driver",
                      snapshot_driver_name(server->driver), "driver_version", server->driver_version,
                      "devices", server->device_count, "clients", server->client_count,
                      "max_clients", server->max_clients, "since", (json_int_t)server->since,
@@ -75,10 +76,10 @@ static json_t *client_devices_json(const struct snapshot *snapshot,
         if (!(row->device_mask & (1ull << d)))
             continue;
         snapshot_uuid_text(&server->devices[d], uuid);
-        json_array_append_new(list,
-                              json_pack("{s:i, s:s, s:I, s:I}", "ordinal", d, "uuid", uuid,
-                                        "memory_used", (json_int_t)row->memory_used[d],
-                                        "memory_limit", (json_int_t)row->limits.memory_limit[d]));
+        json_array_append_new(list, json_pack("{s:i, s:s, s:i, s:I, s:I}", "ordinal", d, "uuid",
+                                              uuid, "sm_granted", row->sm_granted[d], "memory_used",
+                                              (json_int_t)row->memory_used[d], "memory_limit",
+                                              (json_int_t)row->limits.memory_limit[d]));
     }
     return list;
 }
@@ -88,9 +89,11 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
     const struct server_status_row *row = &client->row;
 
     return json_pack(
-        "{s:i, s:i, s:i, s:i, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "pid",
-        row->identity.pid, "id", row->id, "uid", row->identity.uid, "server", client->server_pid,
-        "command", text_value(row->identity.command, sizeof(row->identity.command)), "group",
+        "{s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:o}",
+        "pid", row->identity.pid, "id", row->id, "uid", row->identity.uid, "server",
+        client->server_pid, "server_name", snapshot_server_of(snapshot, client)->name, "namespace",
+        row->identity.space, "command",
+        text_value(row->identity.command, sizeof(row->identity.command)), "group",
         text_value(row->identity.group, sizeof(row->identity.group)), "since",
         (json_int_t)row->identity.since, "state",
         row->state == SERVER_CLIENT_ACTIVE ? "active" : "inactive", "sm_centipercent",
@@ -107,6 +110,41 @@ static json_t *clients_json(const struct snapshot *snapshot)
     for (unsigned i = 0; i < snapshot->client_count; i++)
         json_array_append_new(list, client_json(snapshot, &snapshot->clients[i]));
     return list;
+}
+
+static json_t *limit_json(const struct command_limit *limit)
+{
+    static const char *const scopes[] = {"daemon", "server", "namespace", "user", "group"};
+    json_t *json = json_pack("{s:s}", "scope", scopes[limit->scope % 5]);
+
+    if (limit->scope == COMMAND_SCOPE_USER)
+        json_object_set_new(json, "uid", json_integer(limit->uid));
+    else if (*limit->name)
+        json_object_set_new(json, limit->scope == COMMAND_SCOPE_GROUP ? "group" : "server",
+                            json_string(limit->name));
+    if (*limit->space)
+        json_object_set_new(json, "namespace", json_string(limit->space));
+    if (limit->sm_centipercent)
+        json_object_set_new(json, "sm_centipercent", json_integer(limit->sm_centipercent));
+    if (limit->sms)
+        json_object_set_new(json, "sms", json_integer(limit->sms));
+    if (limit->sets_priority)
+        json_object_set_new(json, "priority", json_integer(limit->priority));
+    if (limit->sets_memory)
+        json_object_set_new(json, "memory_limit", json_integer((json_int_t)limit->memory));
+    if (*limit->device)
+        json_object_set_new(json, "device", text_value(limit->device, sizeof(limit->device)));
+    return json;
+}
+
+/* A key is there where something is set. */
+static json_t *limits_json(const struct snapshot *snapshot)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < snapshot->limit_count; i++)
+        json_array_append_new(list, limit_json(&snapshot->limits[i]));
+    return json_pack("{s:o, s:o}", "limits", list, "clients", clients_json(snapshot));
 }
 
 static json_t *status_json(const struct snapshot *snapshot, const struct paths *paths)
@@ -135,6 +173,8 @@ static json_t *make_json(const struct snapshot *snapshot, const struct paths *pa
         return servers_json(snapshot);
     case JSON_DEVICES:
         return devices_json(snapshot);
+    case JSON_LIMITS:
+        return limits_json(snapshot);
     }
     return NULL;
 }

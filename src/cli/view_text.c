@@ -8,9 +8,9 @@
 #include "text.h"
 #include "view.h"
 
-#define CELL 40
+#define CELL VIEW_CELL
 
-static void format_bytes(uint64_t bytes, char cell[CELL])
+void view_format_bytes(uint64_t bytes, char cell[CELL])
 {
     static const char units[] = "BKMGT";
     double value = (double)bytes;
@@ -41,7 +41,7 @@ static void format_since(int64_t since, char cell[CELL])
         text_format(cell, CELL, "%lldd %lldh", seconds / 86400, seconds / 3600 % 24);
 }
 
-static void format_user(uint32_t uid, char cell[CELL])
+void view_format_user(uint32_t uid, char cell[CELL])
 {
     const struct passwd *entry = getpwuid(uid);
 
@@ -71,7 +71,7 @@ static void format_ceiling(const struct server_limits *limits, char cell[CELL])
         if (limits->memory_limit[i] && (!least || limits->memory_limit[i] < least))
             least = limits->memory_limit[i];
     if (least)
-        format_bytes(least, cell);
+        view_format_bytes(least, cell);
     else
         text_copy(cell, CELL, "-");
 }
@@ -89,48 +89,73 @@ static void format_devices(uint64_t mask, char cell[CELL])
 
 /* ---- clients ---- */
 
+/* "night", or "night/batch" for a namespace of it that is not the default one. */
+static void format_server(const struct snapshot *snapshot, const struct command_client *client,
+                          char *cell, size_t size)
+{
+    const char *space = client->row.identity.space;
+    bool named = *space && strcmp(space, "default");
+
+    text_format(cell, size, "%s%s%s", snapshot_server_of(snapshot, client)->name, named ? "/" : "",
+                named ? space : "");
+}
+
+static void print_client(const struct snapshot *snapshot, const struct command_client *client)
+{
+    const struct server_status_row *row = &client->row;
+    char user[CELL], devices[CELL], memory[CELL], share[CELL], since[CELL], ceiling[CELL];
+    char server[2 * SERVER_NAME_MAX];
+
+    view_format_user(row->identity.uid, user);
+    format_server(snapshot, client, server, sizeof(server));
+    format_devices(row->device_mask, devices);
+    view_format_bytes(snapshot_memory_of(client), memory);
+    format_limit(&row->limits, share);
+    format_ceiling(&row->limits, ceiling);
+    format_since(row->identity.since, since);
+    printf("%-8d %-10s %-10.*s %-12s %-7s %-10s %-10s %-10s %-10llu %-8llu %-8s %.*s%s\n",
+           row->identity.pid, user, (int)sizeof(row->identity.group),
+           *row->identity.group ? row->identity.group : "-", server, devices, memory, ceiling,
+           share, (unsigned long long)row->launches, (unsigned long long)row->copies, since,
+           (int)sizeof(row->identity.command), row->identity.command,
+           row->state == SERVER_CLIENT_INACTIVE ? "  (ending)" : "");
+}
+
 void view_clients(const struct snapshot *snapshot)
 {
-    printf("%-8s %-10s %-10s %-8s %-7s %-10s %-10s %-10s %-10s %-8s %-8s %s\n", "PID", "USER",
+    printf("%-8s %-10s %-10s %-12s %-7s %-10s %-10s %-10s %-10s %-8s %-8s %s\n", "PID", "USER",
            "GROUP", "SERVER", "DEVICE", "MEMORY", "LIMIT", "SMS", "LAUNCHES", "COPIES", "SINCE",
            "COMMAND");
-    for (unsigned i = 0; i < snapshot->client_count; i++) {
-        const struct server_status_row *row = &snapshot->clients[i].row;
-        char user[CELL], devices[CELL], memory[CELL], share[CELL], since[CELL];
-        char ceiling[CELL];
-
-        format_user(row->identity.uid, user);
-        format_devices(row->device_mask, devices);
-        format_bytes(snapshot_memory_of(&snapshot->clients[i]), memory);
-        format_limit(&row->limits, share);
-        format_ceiling(&row->limits, ceiling);
-        format_since(row->identity.since, since);
-        printf("%-8d %-10s %-10.*s %-8d %-7s %-10s %-10s %-10s %-10llu %-8llu %-8s %.*s%s\n",
-               row->identity.pid, user, (int)sizeof(row->identity.group),
-               *row->identity.group ? row->identity.group : "-", snapshot->clients[i].server_pid,
-               devices, memory, ceiling, share,
-               (unsigned long long)row->launches, (unsigned long long)row->copies, since,
-               (int)sizeof(row->identity.command), row->identity.command,
-               row->state == SERVER_CLIENT_INACTIVE ? "  (ending)" : "");
-    }
+    for (unsigned i = 0; i < snapshot->client_count; i++)
+        print_client(snapshot, &snapshot->clients[i]);
 }
 
 /* ---- servers ---- */
 
+static void print_idle_server(const struct command_server *server, const char *user)
+{
+    printf("%-12s %-8s %-10s %-9s %-7s %-8s %-12s %-8s %s\n", server->name, "-", user, "stopped",
+           "-", "-", "-", "-", server->directory);
+}
+
 void view_servers(const struct snapshot *snapshot)
 {
-    printf("%-8s %-10s %-9s %-7s %-8s %-12s %s\n", "PID", "USER", "STATE", "DRIVER", "DEVICES",
-           "CLIENTS", "SINCE");
+    printf("%-12s %-8s %-10s %-9s %-7s %-8s %-12s %-8s %s\n", "NAME", "PID", "USER", "STATE",
+           "DRIVER", "DEVICES", "CLIENTS", "SINCE", "PIPE DIRECTORY");
     for (unsigned i = 0; i < snapshot->server_count; i++) {
         const struct command_server *server = &snapshot->servers[i];
         char user[CELL], since[CELL], clients[CELL];
 
-        format_user(server->uid, user);
+        view_format_user(server->uid, user);
+        if (!server->pid) {
+            print_idle_server(server, user);
+            continue;
+        }
         format_since(server->since, since);
         text_format(clients, CELL, "%u of %u", server->client_count, server->max_clients);
-        printf("%-8d %-10s %-9s %-7s %-8u %-12s %s\n", server->pid, user,
+        printf("%-12s %-8d %-10s %-9s %-7s %-8u %-12s %-8s %s\n", server->name, server->pid, user,
                snapshot_state_name(server), snapshot_driver_name(server->driver),
-               server->device_count, clients, since);
+               server->device_count, clients, since, server->directory);
     }
 }
 
@@ -138,7 +163,7 @@ void view_servers(const struct snapshot *snapshot)
 
 void view_devices(const struct snapshot *snapshot)
 {
-    printf("%-8s %-7s %-40s %-28s %-5s %-10s %s\n", "SERVER", "DEVICE", "UUID", "NAME", "SMS",
+    printf("%-12s %-7s %-40s %-28s %-5s %-10s %s\n", "SERVER", "DEVICE", "UUID", "NAME", "SMS",
            "MEMORY", "FREE");
     for (unsigned i = 0; i < snapshot->server_count; i++)
         for (unsigned d = 0; d < snapshot->servers[i].device_count; d++) {
@@ -146,9 +171,9 @@ void view_devices(const struct snapshot *snapshot)
             char uuid[SNAPSHOT_UUID_TEXT], total[CELL], unused[CELL];
 
             snapshot_uuid_text(device, uuid);
-            format_bytes(device->memory_total, total);
-            format_bytes(snapshot->servers[i].memory_free[d], unused);
-            printf("%-8d %-7u %-40s %-28.*s %-5u %-10s %s\n", snapshot->servers[i].pid, d, uuid,
+            view_format_bytes(device->memory_total, total);
+            view_format_bytes(snapshot->servers[i].memory_free[d], unused);
+            printf("%-12s %-7u %-40s %-28.*s %-5u %-10s %s\n", snapshot->servers[i].name, d, uuid,
                    (int)sizeof(device->name), device->name, device->sm_count, total, unused);
         }
 }
@@ -159,16 +184,23 @@ static void print_server_summary(const struct command_server *server)
 {
     char user[CELL], since[CELL];
 
-    format_user(server->uid, user);
+    view_format_user(server->uid, user);
     format_since(server->since, since);
-    printf("\nServer %d of user %s is %s, for %s; driver: %s; %u client%s\n", server->pid, user,
-           snapshot_state_name(server), since, snapshot_driver_name(server->driver),
-           server->client_count, server->client_count == 1 ? "" : "s");
+    if (!server->pid) {
+        printf("\nServer %s of user %s starts for its first program, which sets "
+               "CUDA_MPS_PIPE_DIRECTORY=%s\n",
+               server->name, user, server->directory);
+        return;
+    }
+    printf("\nServer %s (%d) of user %s is %s, for %s; driver: %s; %u client%s\n", server->name,
+           server->pid, user, snapshot_state_name(server), since,
+           snapshot_driver_name(server->driver), server->client_count,
+           server->client_count == 1 ? "" : "s");
     for (unsigned d = 0; d < server->device_count; d++) {
         char total[CELL], unused[CELL];
 
-        format_bytes(server->devices[d].memory_total, total);
-        format_bytes(server->memory_free[d], unused);
+        view_format_bytes(server->devices[d].memory_total, total);
+        view_format_bytes(server->memory_free[d], unused);
         printf("  device %u: %.*s, %u SMs, %s of %s free\n", d,
                (int)sizeof(server->devices[d].name), server->devices[d].name,
                server->devices[d].sm_count, unused, total);
@@ -180,7 +212,7 @@ void view_status(const struct snapshot *snapshot, const struct paths *paths)
     const struct command_daemon *daemon = &snapshot->daemon;
     char user[CELL], since[CELL];
 
-    format_user(daemon->uid, user);
+    view_format_user(daemon->uid, user);
     format_since(daemon->since, since);
     printf("Funnel %.*s: daemon %d of user %s%s, for %s\n", (int)sizeof(daemon->version),
            daemon->version, daemon->pid, user, daemon->quitting ? " is ending" : " is running",

@@ -102,6 +102,8 @@ static size_t least_size(uint32_t kind)
         return sizeof(struct command_server);
     case COMMAND_CLIENT:
         return sizeof(struct command_client);
+    case COMMAND_LIMIT:
+        return sizeof(struct command_limit);
     case COMMAND_DONE:
         return sizeof(struct command_done);
     }

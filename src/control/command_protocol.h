@@ -28,6 +28,7 @@ enum command_message {
     COMMAND_DAEMON,      /* struct command_daemon: once, first */
     COMMAND_SERVER,      /* struct command_server, followed by its clients */
     COMMAND_CLIENT,      /* struct command_client */
+    COMMAND_LIMIT,       /* struct command_limit */
     COMMAND_DONE,        /* struct command_done */
 };
 
@@ -58,7 +59,7 @@ struct command_daemon {
 
 struct command_server {
     struct command_header header;
-    int32_t pid;
+    int32_t pid; /* 0: a named server that does not run */
     uint32_t uid;
     int64_t since;
     uint32_t state;      /* enum server_state */
@@ -72,6 +73,7 @@ struct command_server {
     uint32_t sm_centipercent;
     uint32_t priority;
     char name[SERVER_NAME_MAX]; /* uid_N for the server of a user's programs */
+    char directory[112];        /* where its programs find it */
     uint64_t memory_free[SERVER_MAX_DEVICES];
     struct server_device devices[SERVER_MAX_DEVICES];
 };
@@ -81,6 +83,28 @@ struct command_client {
     int32_t server_pid;
     uint32_t reserved;
     struct server_status_row row;
+};
+
+enum command_scope {
+    COMMAND_SCOPE_DAEMON,
+    COMMAND_SCOPE_SERVER,
+    COMMAND_SCOPE_NAMESPACE,
+    COMMAND_SCOPE_USER,
+    COMMAND_SCOPE_GROUP,
+};
+
+/* A limit that somebody has set, and for whom. One message a device where they differ. */
+struct command_limit {
+    struct command_header header;
+    uint32_t scope; /* enum command_scope */
+    uint32_t uid;
+    char name[SERVER_NAME_MAX]; /* of the server or group */
+    char space[SERVER_NAME_MAX];
+    uint32_t sm_centipercent, sms; /* 0 = not this */
+    uint32_t sets_priority, priority;
+    uint32_t sets_memory, reserved;
+    uint64_t memory; /* 0 = no limit */
+    char device[64]; /* "" = each */
 };
 
 enum command_status {
@@ -101,5 +125,6 @@ union command_any {
     struct command_daemon daemon;
     struct command_server server;
     struct command_client client;
+    struct command_limit limit;
     struct command_done done;
 };

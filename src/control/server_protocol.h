@@ -196,6 +196,7 @@ struct server_status_row {
     uint32_t state;       /* enum server_client_state */
     uint64_t device_mask; /* devices on which it has a context, bit = ordinal */
     uint64_t memory_used[SERVER_MAX_DEVICES];
+    uint32_t sm_granted[SERVER_MAX_DEVICES]; /* multiprocessors that it gets of each device */
     uint64_t launches;
     uint64_t copies;
     uint64_t copied_bytes;

@@ -333,6 +333,13 @@ struct mps_namespace *service_namespace(const struct service *service, const cha
     return NULL;
 }
 
+const char *service_directory(const struct daemon *daemon, const char *name)
+{
+    const struct service *service = service_find(daemon, name);
+
+    return service ? service_namespace(service, NAMESPACE_DEFAULT)->directory : daemon->paths.pipe;
+}
+
 struct server_route service_route(const struct service *service)
 {
     struct server_route route = {.uid = service->uid, .gid = (gid_t)service->uid};

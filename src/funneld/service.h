@@ -55,6 +55,9 @@ void service_destroy(struct service *service);
 struct service *service_find(const struct daemon *daemon, const char *name);
 struct mps_namespace *service_namespace(const struct service *service, const char *name);
 
+/* Where programs find the server of that name. */
+const char *service_directory(const struct daemon *daemon, const char *name);
+
 /* Where programs of this service are served; and those that a user brings to the daemon's own
  * socket, with `ret_entrance` the namespace they count for, or NULL. */
 struct server_route service_route(const struct service *service);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "funneld_server.h"
+#include "service.h"
 #include "text.h"
 
 #define SURVEY_TIMEOUT_S 5
@@ -73,6 +74,8 @@ static void describe(const struct server *server, struct command_server *descrip
         .priority = server->limits.priority,
     };
     text_copy(description->name, sizeof(description->name), server->name);
+    text_copy(description->directory, sizeof(description->directory),
+              service_directory(server->daemon, server->name));
     memcpy(description->devices, server->ready.devices, sizeof(description->devices));
 }
 

@@ -26,8 +26,7 @@ static const char *const server_titles[] = {
 static void add_server(struct look *look, const char *name, uid_t owner, const char *pid,
                        const char *status, const struct service *service)
 {
-    const char *pipe = service ? service_namespace(service, NAMESPACE_DEFAULT)->directory
-                               : look->console->daemon->paths.pipe;
+    const char *pipe = service_directory(look->console->daemon, name);
     const char *devices = service && *service->devices ? service->devices : "all";
     char uid[16];
 

@@ -99,6 +99,15 @@ void control_abandoned(struct server *server, unsigned clients)
     send_message(server, &abandoned);
 }
 
+static uint32_t sms_granted(struct server *server, const struct session *session, unsigned device)
+{
+    const struct server_limits *limits = &session->who.limits;
+
+    return limits->fixed_count && limits->fixed_device == device
+               ? limits->fixed_count
+               : partitions_grant(&server->partitions[device], limits->sm_centipercent);
+}
+
 static void send_row(struct server *server, const struct session *session, uint32_t request)
 {
     struct server_status_row row;
@@ -110,8 +119,10 @@ static void send_row(struct server *server, const struct session *session, uint3
     row.state = session->phase == SESSION_SERVING && !session->stop ? SERVER_CLIENT_ACTIVE
                                                                     : SERVER_CLIENT_INACTIVE;
     row.device_mask = session->device_mask;
-    for (unsigned i = 0; i < server->devices.count; i++)
+    for (unsigned i = 0; i < server->devices.count; i++) {
         row.memory_used[i] = session->device[i].memory_used;
+        row.sm_granted[i] = sms_granted(server, session, i);
+    }
     row.launches = session->launches;
     row.copies = session->copies;
     row.copied_bytes = session->copied_bytes;

@@ -75,7 +75,8 @@ def on_status(request):
     if how == "silent":
         return
     for pid, number, identity, limits in clients.values():
-        tail = struct.pack("<IIQ", number, 1, 1) + struct.pack(f"<{wire.DEVICES}Q", 1 << 20, *[0] * 31)
+        tail = struct.pack("<IIQ", number, 1, 1) + struct.pack(f"<{wire.DEVICES}Q{wire.DEVICES}I", 1 << 20, *[0] * 31,
+                                                          33, *[0] * 31)
         send(wire.STATUS_ROW, identity + limits + tail + struct.pack("<QQQ", 7, 3, 4096), request)
     send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) + bytes(8 * wire.DEVICES), request)
 

@@ -201,7 +201,7 @@ class Lifecycle(harness.TestCase):
 
     def test_help(self):
         for name in ("start", "stop", "status", "ps", "run", "servers", "clients", "devices", "log",
-                     "limit", "provision"):
+                     "limit", "limits", "provision"):
             done = self.funnel(name, "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("Usage: funnel " + name, done.stdout)

@@ -133,6 +133,74 @@ class Named(TestCase):
         self.assertFalse(os.path.exists(path))
 
 
+class Views(TestCase):
+    """What `funnel` shows of named servers, running or not."""
+
+    def setUp(self):
+        super().setUp()
+        self.words("server create night")
+        self.words("namespace create batch --server=night")
+        self.words("namespace set batch --server=night active-thread-percentage=25 pinned-memory-limit=4G")
+
+    def lines(self, *words):
+        done = self.funnel(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [line.split() for line in done.stdout.splitlines()]
+
+    def test_servers(self):
+        path = os.path.join(self.pipe, "night")
+        titles, row = self.lines("servers")
+        self.assertEqual((titles[0], titles[-2:]), ("NAME", ["PIPE", "DIRECTORY"]))
+        self.assertEqual((row[0], row[1], row[3], row[-1]), ("night", "-", "stopped", path))
+        self.enter("night")
+        row = self.lines("servers")[1]
+        self.assertEqual((row[0], row[1], row[3], row[-1]), ("night", str(self.servers()[0]), "active", path))
+        server, = self.funnel_json("servers")
+        self.assertEqual((server["name"], server["pipe_directory"], server["clients"]), ("night", path, 1))
+
+    def test_log(self):
+        self.enter("night")
+        self.assertIn('"event": "start"', self.funnel("log", "--server=night").stdout)
+        self.client().welcome()
+        self.assertEqual(self.funnel("log", "--server").stdout,
+                         self.funnel("log", f"--server=uid_{os.getuid()}").stdout)
+        self.assertEqual(self.funnel("log", "--server=nobody").returncode, 1)
+        for wrong in (["--server=../x"], ["--server", "night"], ["-n", "x"]):
+            self.assertEqual(self.funnel("log", *wrong).returncode, 2, wrong)
+
+    def test_status(self):
+        self.assertIn("night of user", self.funnel("status").stdout)
+        self.assertIn(os.path.join(self.pipe, "night"), self.funnel("status").stdout)
+
+    def test_clients(self):
+        self.enter("night", "batch")
+        self.enter("night")
+        self.assertEqual([row[3] for row in self.lines("ps")[1:]], ["night/batch", "night"])
+        self.assertEqual([(c["server_name"], c["namespace"]) for c in self.funnel_json("clients")],
+                         [("night", "batch"), ("night", "default")])
+        self.assertEqual({row[0] for row in self.lines("devices")[1:]}, {"night"})
+        self.assertEqual({d["server_name"] for d in self.funnel_json("devices")}, {"night"})
+
+    def test_limits(self):
+        self.mps("set_default_active_thread_percentage 50\nset_default_device_pinned_mem_limit 0 2G\n"
+                 "limit -group nightly -sms 16 -priority 1\n")
+        self.enter("night", "batch")
+        self.mps(f"set_active_thread_percentage {self.servers()[0]} 40\n")
+        rows = self.lines("limits")
+        self.assertEqual(rows[1], ["default", "50%", "-", "-", "normal"])
+        self.assertEqual(rows[2], ["default", "-", "2.0", "GiB", "0", "-"])
+        self.assertEqual(rows[3], ["server", "night", "40%", "-", "-", "-"])
+        self.assertIn(["namespace", "night/batch", "25%", "4.0", "GiB", "each", "-"], rows)
+        self.assertIn(["group", "nightly", "16", "-", "-", "below", "normal"], rows)
+        self.assertEqual(rows[-1][:6], [str(os.getpid()), "night", "0", "33", "of", "132"])
+        limits = self.funnel_json("limits")
+        self.assertEqual(limits["limits"][0], {"scope": "daemon", "sm_centipercent": 5000, "priority": 0})
+        self.assertIn({"scope": "namespace", "server": "night", "namespace": "batch",
+                       "sm_centipercent": 2500, "memory_limit": 4 << 30}, limits["limits"])
+        self.assertIn({"scope": "group", "group": "nightly", "sms": 16, "priority": 1}, limits["limits"])
+        self.assertEqual(limits["clients"][0]["devices"][0]["sm_granted"], 33)
+
+
 class Namespaces(TestCase):
     def setUp(self):
         super().setUp()
@@ -199,6 +267,18 @@ class Users(TestCase):
         status, text = client.welcome()
         self.assertEqual(status, 807)
         self.assertIn("serves user 65534 only", text)
+
+    def test_what_a_user_sees(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        for name, uid in (("mine", 65534), ("theirs", 65533)):
+            self.words(f"server create {name} --uid={uid}")
+            self.words(f"server set {name} --active-thread-percentage=20")
+        for view in ("servers", "limits"):
+            done = self.funnel(view, user=65534, group=65534, extra_groups=[])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("mine", done.stdout)
+            self.assertNotIn("theirs", done.stdout)
 
 
 if __name__ == "__main__":

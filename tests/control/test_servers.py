@@ -88,6 +88,7 @@ class Servers(harness.TestCase):
             done = self.funnel(view, "--json")
             self.assertEqual(done.returncode, 0)
             self.assertIsInstance(json.loads(done.stdout), list)
+        self.assertEqual(sorted(json.loads(self.funnel("limits", "--json").stdout)), ["clients", "limits"])
 
     def test_tables(self):
         self.attach()

@@ -50,6 +50,14 @@ class Shares(limits_harness.TestCase):
         self.mps("set_default_active_thread_percentage 25\n")
         self.assertEqual(self.granted(), (12, 12))
 
+    def test_granted_ones_are_shown(self):
+        self.start()
+        program = self.begin("sms", "wait", environment={PERCENT: "30"})
+        granted, = program.answer()
+        client, = self.funnel_json("ps")
+        self.assertEqual(client["devices"][0]["sm_granted"], granted)
+        self.assertIn(f"{granted} of {SMS}", self.funnel("limits").stdout)
+
     def test_programs_lie_side_by_side(self):
         self.start()
         programs = [self.begin("smid", "wait", environment={PERCENT: "25"}) for _ in range(4)]

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* funnel limits: what has been set, and for whom; then what each program gets of each device. */
+#include <stdio.h>
+#include <string.h>
+
+#include "text.h"
+#include "view.h"
+
+#define CELL VIEW_CELL
+#define WHO (2 * SERVER_NAME_MAX)
+
+static void format_who(const struct command_limit *limit, char who[WHO])
+{
+    char user[VIEW_CELL];
+
+    switch (limit->scope) {
+    case COMMAND_SCOPE_SERVER:
+        text_format(who, WHO, "server %s", limit->name);
+        break;
+    case COMMAND_SCOPE_NAMESPACE:
+        text_format(who, WHO, "namespace %.72s/%.72s", limit->name, limit->space);
+        break;
+    case COMMAND_SCOPE_USER:
+        view_format_user(limit->uid, user);
+        text_format(who, WHO, "user %s", user);
+        break;
+    case COMMAND_SCOPE_GROUP:
+        text_format(who, WHO, "group %s", limit->name);
+        break;
+    default:
+        text_copy(who, WHO, "default");
+    }
+}
+
+static void format_share(const struct command_limit *limit, char cell[CELL])
+{
+    if (limit->sms)
+        text_format(cell, CELL, "%u", limit->sms);
+    else if (limit->sm_centipercent)
+        text_format(cell, CELL, "%g%%", limit->sm_centipercent / 100.0);
+    else
+        text_copy(cell, CELL, "-");
+}
+
+static void format_memory(const struct command_limit *limit, char cell[CELL])
+{
+    if (!limit->sets_memory)
+        text_copy(cell, CELL, "-");
+    else if (limit->memory)
+        view_format_bytes(limit->memory, cell);
+    else
+        text_copy(cell, CELL, "none");
+}
+
+static const char *priority_name(uint32_t priority)
+{
+    return priority ? "below normal" : "normal";
+}
+
+static void print_limit(const struct command_limit *limit)
+{
+    char who[WHO], share[CELL], memory[CELL];
+
+    format_who(limit, who);
+    format_share(limit, share);
+    format_memory(limit, memory);
+    printf("%-28s %-8s %-10s %-8.*s %s\n", who, share, memory, (int)sizeof(limit->device),
+           *limit->device       ? limit->device
+           : limit->sets_memory ? "each"
+                                : "-",
+           limit->sets_priority ? priority_name(limit->priority) : "-");
+}
+
+/* "32 of 132", and whether nobody else has them. */
+static void format_granted(const struct command_client *client, const struct command_server *server,
+                           unsigned device, char cell[CELL])
+{
+    const struct server_limits *limits = &client->row.limits;
+    bool fixed = limits->fixed_count && limits->fixed_device == device;
+
+    text_format(cell, CELL, "%u of %u%s", client->row.sm_granted[device],
+                server->devices[device].sm_count, fixed ? ", its own" : "");
+}
+
+static void print_granted(const struct command_client *client, const struct command_server *server,
+                          unsigned device)
+{
+    const struct server_status_row *row = &client->row;
+    char sms[CELL], used[CELL], most[CELL] = "-";
+
+    format_granted(client, server, device, sms);
+    view_format_bytes(row->memory_used[device], used);
+    if (row->limits.memory_limit[device])
+        view_format_bytes(row->limits.memory_limit[device], most);
+    printf("%-8d %-12s %-7u %-20s %-10s %-10s %-13s %.*s\n", row->identity.pid, server->name,
+           device, sms, used, most, priority_name(row->limits.priority),
+           (int)sizeof(row->identity.command), row->identity.command);
+}
+
+/* Of the devices that it uses; of the first one before it uses any. */
+static void print_client(const struct snapshot *snapshot, const struct command_client *client)
+{
+    const struct command_server *server = snapshot_server_of(snapshot, client);
+    uint64_t mask = client->row.device_mask ? client->row.device_mask : 1;
+
+    for (unsigned device = 0; device < server->device_count; device++)
+        if (mask & (1ull << device))
+            print_granted(client, server, device);
+}
+
+void view_limits(const struct snapshot *snapshot)
+{
+    printf("%-28s %-8s %-10s %-8s %s\n", "LIMITS OF", "SMS", "MEMORY", "DEVICE", "PRIORITY");
+    for (unsigned i = 0; i < snapshot->limit_count; i++)
+        print_limit(&snapshot->limits[i]);
+    if (snapshot->client_count == 0)
+        return;
+    printf("\n%-8s %-12s %-7s %-20s %-10s %-10s %-13s %s\n", "PID", "SERVER", "DEVICE", "SMS",
+           "MEMORY", "LIMIT", "PRIORITY", "COMMAND");
+    for (unsigned i = 0; i < snapshot->client_count; i++)
+        print_client(snapshot, &snapshot->clients[i]);
+}
