@@ -275,7 +275,7 @@ bool attach_client(struct session *session)
     grant_wishes(session);
     if (!hello_fits(session) || !open_channel(session))
         return false;
-    if (session_enter(session, &devices->device[0]) != CUDA_SUCCESS)
+    if (session_visit(session, &devices->device[0]) != CUDA_SUCCESS)
         return false;
     if (!take_shares(session) || !find_window(session) || !allow_shared_region(session))
         return false;

@@ -92,7 +92,7 @@ static CUresult make_new(struct session *session, uint64_t size, struct granule 
 {
     const struct devices *devices = session->window->devices;
     struct granule granule = {.kind = GRANULE_HOST, .part = devices->count, .size = size, .fd = -1};
-    CUresult result = session_enter(session, &devices->device[0]);
+    CUresult result = session_visit(session, &devices->device[0]);
 
     if (result == CUDA_SUCCESS)
         result =

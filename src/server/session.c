@@ -159,16 +159,24 @@ void session_fail(struct session *session, CUresult status)
     session_fail_locked(session, status);
 }
 
-CUresult session_enter(struct session *session, const struct device *device)
+CUresult session_visit(struct session *session, const struct device *device)
 {
     if (session->current == device)
         return CUDA_SUCCESS;
     CUresult result = device_enter(device);
-    if (result != CUDA_SUCCESS)
-        return result;
-    session->current = device;
-    session->device_mask |= 1ull << device->ordinal;
-    return CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        session->current = device;
+    return result;
+}
+
+CUresult session_enter(struct session *session, const struct device *device)
+{
+    uint64_t bit = 1ull << device->ordinal;
+    CUresult result = session_visit(session, device);
+
+    if (result == CUDA_SUCCESS && !(session->device_mask & bit))
+        session->device_mask |= bit;
+    return result;
 }
 
 const struct device *session_find_device(struct session *session, const char *call, uint32_t index)

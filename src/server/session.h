@@ -155,8 +155,10 @@ CUresult session_put(struct session *session, enum wire_handle kind, uint64_t ha
 /* Takes it out again. */
 void session_remove(struct session *session, enum wire_handle kind, uint64_t handle);
 
-/* Makes the thread's current context that of a device. */
+/* Makes the thread's current context that of a device, which the client is said to use from then
+ * on; and for a purpose of our own. */
 CUresult session_enter(struct session *session, const struct device *device);
+CUresult session_visit(struct session *session, const struct device *device);
 
 /* The device with this number, or NULL and a sentence. */
 const struct device *session_find_device(struct session *session, const char *call, uint32_t index);

@@ -88,7 +88,7 @@ static void destroy_streams(struct session *session)
 {
     for (unsigned i = 0; i < session->server->devices.count; i++) {
         struct session_device *home = &session->device[i];
-        session_enter(session, &session->server->devices.device[i]);
+        session_visit(session, &session->server->devices.device[i]);
         list_for_each_safe(struct stream, stream, &home->streams, link)
         {
             list_remove(&stream->link);

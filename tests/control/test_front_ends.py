@@ -223,12 +223,44 @@ class Rudeness(harness.TestCase):
             self.assertNotRegex(file.read(), b"[\0-\x09\x0b-\x1f\x7f]")
 
     def test_dying_midway(self):
-        for _ in range(20):
-            console = self.console()
-            console.send(wire.command_line("ps"))
-            console.send(struct.pack("<II", wire.COMMAND_MAGIC, 2))
-            console.close()
+        client = self.client()
+        self.assertEqual(client.welcome(), (0, ""))
+        self.mps("server create a\n")
+        for line in ("ps", "memacct list", "client list", "client terminate 1", "limit -user 1 -sm 50",
+                     "sm-partition create x --server=a --device=0 --chunks=1", "sm-partition list",
+                     "namespace create b --server=a", "namespace delete b --server=a --force",
+                     "server delete a --force"):
+            for _ in range(5):
+                console = self.console()
+                console.send(wire.command_line(line))
+                console.send(struct.pack("<II", wire.COMMAND_MAGIC, 2))
+                console.close()
         self.serves()
+        self.assertEqual(self.mps("server list --format=csv,noheader\n")[0].split(",")[0],
+                         f"uid_{os.getuid()}")
+
+    def test_a_thousand_front_ends(self):
+        """One after the other as fast as it goes; all are answered, and nothing is left of them."""
+        descriptors = f"/proc/{self.daemon_pid()}/fd"
+        before = len(os.listdir(descriptors))
+        for i in range(1000):
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            connection.settimeout(harness.PATIENCE)
+            connection.connect(self.socket_path)
+            connection.send(wire.hello(kind=wire.HELLO_COMMAND))
+            self.assertEqual(wire.welcome(connection.recv(8192)), (0, ""))
+            connection.send(wire.command_line(f"set_default_active_thread_percentage {i % 100 + 1}"))
+            self.assertEqual(connection.recv(8192)[8:], f"{i % 100 + 1}.0".encode())
+            connection.close()
+        wait_until(lambda: len(os.listdir(descriptors)) <= before)
+
+    def test_a_crowd_at_once(self):
+        """Hundreds of front ends that all wait for an answer get their own."""
+        consoles = [self.console() for _ in range(200)]
+        for i, console in enumerate(consoles):
+            console.send(wire.command_line(f"get_server_status {i + 1}"))
+        for i, console in enumerate(consoles):
+            self.assertEqual(console.recv(8192)[8:], f"Server {i + 1} not found".encode())
 
     def test_dying_while_it_waits_for_a_server(self):
         self.environment["FUNNEL_FAKE"] = "silent"

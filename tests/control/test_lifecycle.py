@@ -54,6 +54,30 @@ class Lifecycle(harness.TestCase):
         self.assertNotEqual(self.daemon_pid(), first)
         self.assertEqual(self.funnel("status").returncode, 0)
 
+    def test_leftovers_of_any_kind(self):
+        """The process id of somebody else, or nonsense; no socket, or a file in its place."""
+        other = subprocess.Popen(["sleep", "1000"])
+        self.processes.append(other)
+        pid_file = os.path.join(self.pipe, "nvidia-cuda-mps-control.pid")
+        for pid in (str(other.pid), "nonsense", "", "-1"):
+            self.start()
+            daemon = self.daemon_pid()
+            os.kill(daemon, signal.SIGKILL)
+            wait_until(lambda: not alive(daemon))
+            with open(pid_file, "w") as file:
+                file.write(pid)
+            if pid:
+                os.unlink(self.socket_path)
+            self.assertEqual(self.funnel("status").returncode, 1)
+            self.start()
+            self.assertEqual(self.mps("get_default_active_thread_percentage\nquit\n"), ["100.0"])
+        with open(self.socket_path, "w"):
+            pass
+        refused = self.run_program("funneld", "-d")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("Cannot listen at", refused.stderr)
+        self.assertIsNone(other.poll())
+
     def test_quick_restarts(self):
         for _ in range(10):
             self.start()

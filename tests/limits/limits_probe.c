@@ -16,6 +16,7 @@
  *                      cuDevicePrimaryCtxRetain and cuCtxCreate answer for device D
  *     affinity         whether contexts with a number of multiprocessors are offered
  *     priorities       the least and the greatest priority of a stream
+ *     device=N         how many devices there are; the next questions are about number N
  *     wait             reads a line of standard input first
  */
 #include <stdbool.h>
@@ -258,6 +259,24 @@ static void await_line(void)
         puts("on");
 }
 
+static void open_context(void)
+{
+    CUcontext context;
+
+    must(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+    must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+}
+
+static void choose_device(int ordinal)
+{
+    int count = 0;
+
+    must(cuDeviceGetCount(&count), "cuDeviceGetCount");
+    must(cuDeviceGet(&device, ordinal), "cuDeviceGet");
+    open_context();
+    printf("%d\n", count);
+}
+
 static int answer(const char *question)
 {
     const char *value = strchr(question, '=');
@@ -292,19 +311,13 @@ static int answer(const char *question)
         answer_affinity();
     else if (!strcmp(question, "priorities"))
         answer_priorities();
+    else if (!strncmp(question, "device", length))
+        choose_device((int)strtol(value, NULL, 10));
     else if (!strcmp(question, "wait"))
         await_line();
     else
         return 1;
     return 0;
-}
-
-static void open_context(void)
-{
-    CUcontext context;
-
-    must(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
-    must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
 }
 
 int main(int argc, char **argv)

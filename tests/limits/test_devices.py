@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several devices: of one daemon, divided among daemons, and divided among servers of one daemon."""
+import json
+import os
+
+import limits_harness
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+class TestCase(limits_harness.TestCase):
+    devices = "3:sms=16,mem=1G"
+
+    def view(self, name, pipe):
+        done = self.funnel(name, "--json", environment={"CUDA_MPS_PIPE_DIRECTORY": pipe})
+        if "without the jansson library" in done.stderr:
+            self.skipTest("built without jansson")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def device_of(self, pipe, environment=None):
+        """The ordinals and UUIDs of the devices that a program works on, as its server knows them."""
+        program = self.begin("info", "wait", environment={"CUDA_MPS_PIPE_DIRECTORY": pipe,
+                                                          **(environment or {})})
+        self.assertEqual(len(program.answer()), 2)
+        client, = [c for c in self.view("ps", pipe) if c["pid"] == program.pid]
+        program.process.kill()
+        program.process.wait()
+        return [(d["ordinal"], d["uuid"]) for d in client["devices"]]
+
+    def refused(self, pipe, environment):
+        done = self.funnel("run", "-q", "--no-start", "--", *self.command("sms")[5:],
+                           environment={"CUDA_MPS_PIPE_DIRECTORY": pipe, **environment})
+        return done.returncode != 0 and "100" in done.stdout
+
+
+class OneDaemon(TestCase):
+    def test_one_program_on_two(self):
+        self.start()
+        program = self.begin("fill=16", "device=2", "fill=16", "wait",
+                             environment={"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=64M,2=128M"})
+        self.assertEqual([program.answer() for _ in range(3)], [[4, 2], [3], [12, 2]])
+        client, = self.funnel_json("ps")
+        self.assertEqual([(d["ordinal"], d["memory_limit"], d["memory_used"])
+                          for d in client["devices"]], [(0, 64 << 20, 64 << 20), (2, 128 << 20, 128 << 20)])
+        row = self.mps("get_device_client_list\n")
+        self.assertEqual(row, ["Device 0", str(program.pid), "Device 2", str(program.pid)])
+        self.assertEqual(len(self.mps("ps\n")), 3)
+
+    def test_divided_among_its_servers(self):
+        self.start()
+        for name, devices in (("a", "0"), ("b", "2,1")):
+            done = self.run_program("nvidia-cuda-mps-control", "server", "create", name,
+                                    "--allowed-devices=" + devices)
+            self.assertEqual(done.returncode, 0, done.stdout)
+        whole = [uuid for _, uuid in (self.device_of(self.pipe, {VISIBLE: str(i)})[0] for i in range(3))]
+        self.assertEqual(len(set(whole)), 3)
+        self.assertEqual(self.device_of(self.pipe + "/a"), [(0, whole[0])])
+        self.assertEqual(self.device_of(self.pipe + "/b"), [(0, whole[2])])
+        self.assertEqual(self.device_of(self.pipe + "/b", {VISIBLE: "1"}), [(1, whole[1])])
+        self.assertTrue(self.refused(self.pipe + "/a", {VISIBLE: "1"}))
+
+    def test_connections_are_the_servers(self):
+        """CUDA_DEVICE_MAX_CONNECTIONS of a program neither helps nor harms."""
+        self.start()
+        for value in ("1", "32", "x"):
+            self.assertEqual(self.ask("sms", environment={"CUDA_DEVICE_MAX_CONNECTIONS": value}), [[16]])
+
+
+class TwoDaemons(TestCase):
+    """At the same time, in different pipe directories, with different devices."""
+
+    def setUp(self):
+        super().setUp()
+        self.pipes = [self.pipe, os.path.join(self.root, "second")]
+        for pipe, visible in zip(self.pipes, ("2", "1,0")):
+            self.start(environment={"CUDA_MPS_PIPE_DIRECTORY": pipe, VISIBLE: visible})
+
+    def tearDown(self):
+        self.quit(self.pipes[1])
+        super().tearDown()
+
+    def quit(self, pipe):
+        self.run_program("nvidia-cuda-mps-control", input="quit -t 0\n",
+                         environment={"CUDA_MPS_PIPE_DIRECTORY": pipe})
+
+    def test_each_numbers_its_devices_anew(self):
+        (_, third), = self.device_of(self.pipes[0])
+        (_, second), = self.device_of(self.pipes[1])
+        (number, first), = self.device_of(self.pipes[1], {VISIBLE: "1"})
+        self.assertEqual(number, 1)
+        self.assertEqual(len({first, second, third}), 3)
+        self.assertTrue(self.refused(self.pipes[0], {VISIBLE: "1"}))
+        self.assertEqual(self.device_of(self.pipes[1], {VISIBLE: first}), [(1, first)])
+        self.assertTrue(self.refused(self.pipes[0], {VISIBLE: first}))
+
+    def test_neither_knows_of_the_other(self):
+        programs = [self.begin("info", "wait", environment={"CUDA_MPS_PIPE_DIRECTORY": pipe})
+                    for pipe in self.pipes]
+        for program in programs:
+            program.answer()
+        for pipe, program in zip(self.pipes, programs):
+            self.assertEqual([c["pid"] for c in self.view("ps", pipe)], [program.pid])
+        self.mps("set_default_active_thread_percentage 25\n")
+        self.quit(self.pipes[0])
+        self.assertIsNone(self.daemon_pid())
+        programs[1].go_on()
+        self.assertEqual(self.ask("sms", environment={"CUDA_MPS_PIPE_DIRECTORY": self.pipes[1]}), [[16]])
+        self.start(environment={VISIBLE: "2"})
+        self.assertEqual(self.ask("sms"), [[16]])
+
+
+if __name__ == "__main__":
+    limits_harness.main()
