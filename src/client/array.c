@@ -10,19 +10,30 @@
 #include "cleanup.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
-#include "cuda_array.h"
 #include "wire_calls.h"
+
+static struct array *lookup(uint64_t handle)
+{
+    return handles_get(&client->handles, WIRE_ARRAY, handle);
+}
 
 struct array *array_lookup(CUarray handle)
 {
-    return handles_get(&client->handles, WIRE_ARRAY, (uint64_t)handle);
+    struct array *array = lookup((uint64_t)handle);
+
+    return array && !array->levels ? array : NULL;
 }
 
-/* What is wrong for any device; the driver knows the rest. */
-static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *d)
+struct array *array_lookup_mipmap(CUmipmappedArray handle)
 {
-    if (d->Width == 0 || d->Width > CUDA_ARRAY_EXTENT_MAX || d->Height > CUDA_ARRAY_EXTENT_MAX ||
-        d->Depth > CUDA_ARRAY_EXTENT_MAX)
+    struct array *array = lookup((uint64_t)handle);
+
+    return array && array->levels ? array : NULL;
+}
+
+CUresult array_check(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+    if (!cuda_array_has_extent(d))
         return CUDA_ERROR_INVALID_VALUE;
     if (d->NumChannels != 1 && d->NumChannels != 2 && d->NumChannels != 4)
         return CUDA_ERROR_INVALID_VALUE;
@@ -30,6 +41,41 @@ static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *d)
         d->Flags & ~(unsigned)CUDA_ARRAY_FLAGS_CARRIED)
         return CUDA_ERROR_NOT_SUPPORTED;
     return CUDA_SUCCESS;
+}
+
+static CUresult publish(struct array *array, CUresult (*send)(const struct array *array))
+{
+    CUresult result;
+
+    array->handle = handles_add(&client->handles, WIRE_ARRAY, array);
+    if (!array->handle)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = send(array);
+    if (result != CUDA_SUCCESS) {
+        handles_remove(&client->handles, WIRE_ARRAY, array->handle);
+        return result;
+    }
+    pthread_mutex_lock(&client->lock);
+    list_append(&array->context->arrays, &array->link);
+    pthread_mutex_unlock(&client->lock);
+    return CUDA_SUCCESS;
+}
+
+CUresult array_create(const struct array *like, CUresult (*send)(const struct array *array),
+                      uint64_t *ret_handle)
+{
+    struct array *array = malloc(sizeof(*array));
+    CUresult result;
+
+    if (!array)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *array = *like;
+    result = publish(array, send);
+    if (result == CUDA_SUCCESS)
+        *ret_handle = array->handle;
+    else
+        free(array);
+    return result;
 }
 
 static CUresult send_create(const struct array *array)
@@ -49,45 +95,18 @@ static CUresult send_create(const struct array *array)
     return wire_cuArray3DCreate_v2(&client->channel, &in);
 }
 
-static CUresult array_create(struct array *array)
-{
-    CUresult result;
-
-    array->handle = handles_add(&client->handles, WIRE_ARRAY, array);
-    if (!array->handle)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    result = send_create(array);
-    if (result != CUDA_SUCCESS) {
-        handles_remove(&client->handles, WIRE_ARRAY, array->handle);
-        return result;
-    }
-    pthread_mutex_lock(&client->lock);
-    list_append(&array->context->arrays, &array->link);
-    pthread_mutex_unlock(&client->lock);
-    return CUDA_SUCCESS;
-}
-
 CUresult client_cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
 {
-    struct context *context;
-    struct array *array;
-    CUresult result = context_enter(&context);
+    struct array like = {.descriptor = *pAllocateArray};
+    uint64_t handle;
+    CUresult result = context_enter(&like.context);
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = check(pAllocateArray);
-    if (result != CUDA_SUCCESS)
-        return result;
-    array = calloc(1, sizeof(*array));
-    if (!array)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    array->context = context;
-    array->descriptor = *pAllocateArray;
-    result = array_create(array);
     if (result == CUDA_SUCCESS)
-        *pHandle = (CUarray)array->handle;
-    else
-        free(array);
+        result = array_check(pAllocateArray);
+    if (result == CUDA_SUCCESS)
+        result = array_create(&like, send_create, &handle);
+    if (result == CUDA_SUCCESS)
+        *pHandle = (CUarray)handle;
     return result;
 }
 
@@ -102,6 +121,8 @@ CUresult client_cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *
 
     return client_cuArray3DCreate_v2(pHandle, &descriptor);
 }
+
+/* ---- questions ---- */
 
 CUresult client_cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
@@ -128,13 +149,59 @@ CUresult client_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor,
     return CUDA_SUCCESS;
 }
 
-static bool array_destroy(CUarray handle)
+/* Planar and sparse arrays, and such with deferred mapping, are not carried: this is none. */
+static CUresult refuse(const struct array *array)
 {
-    const struct wire_cuArrayDestroy in = {.hArray = (uint64_t)handle};
+    return array ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult client_cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx)
+{
+    (void)pPlaneArray;
+    (void)planeIdx;
+    return refuse(array_lookup(hArray));
+}
+
+CUresult client_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
+                                           CUarray array)
+{
+    (void)sparseProperties;
+    return refuse(array_lookup(array));
+}
+
+CUresult client_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
+                                             CUarray array, CUdevice device)
+{
+    (void)memoryRequirements;
+    (void)device;
+    return refuse(array_lookup(array));
+}
+
+CUresult client_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
+                                                    CUmipmappedArray mipmap)
+{
+    (void)sparseProperties;
+    return refuse(array_lookup_mipmap(mipmap));
+}
+
+CUresult
+client_cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
+                                             CUmipmappedArray mipmap, CUdevice device)
+{
+    (void)memoryRequirements;
+    (void)device;
+    return refuse(array_lookup_mipmap(mipmap));
+}
+
+/* ---- ends ---- */
+
+bool array_destroy(uint64_t handle)
+{
+    const struct wire_cuArrayDestroy in = {.hArray = handle};
     struct array *array;
 
     pthread_mutex_lock(&client->lock);
-    array = handles_remove(&client->handles, WIRE_ARRAY, (uint64_t)handle);
+    array = handles_remove(&client->handles, WIRE_ARRAY, handle);
     if (array)
         list_remove(&array->link);
     pthread_mutex_unlock(&client->lock);
@@ -156,26 +223,26 @@ CUresult client_cuArrayDestroy(CUarray hArray)
 
     if (result != CUDA_SUCCESS)
         return result;
-    if (!array)
+    if (!array || array->whole)
         return CUDA_ERROR_INVALID_HANDLE;
     result = stream_drain_device(array->context->device);
     if (result != CUDA_SUCCESS)
         return result;
-    return array_destroy(hArray) ? client_sync_error() : CUDA_ERROR_INVALID_HANDLE;
+    return array_destroy((uint64_t)hArray) ? client_sync_error() : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUarray any_array(struct context *context)
+static uint64_t any_array(struct context *context)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
     struct array *array = list_first(&context->arrays, struct array, link);
 
-    return array ? (CUarray)array->handle : NULL;
+    return array ? array->handle : 0;
 }
 
 void array_destroy_all(struct context *context)
 {
-    CUarray handle;
+    uint64_t handle;
 
-    while ((handle = any_array(context)) != NULL)
+    while ((handle = any_array(context)) != 0)
         array_destroy(handle);
 }

@@ -38,6 +38,7 @@ struct device {
     struct context *primary;
     struct heap heap;      /* device memory */
     struct map textures;   /* by the driver's value; under client->lock */
+    struct map surfaces;   /* likewise */
     struct stream *legacy; /* made when it is first used; under client->lock */
     uint32_t blocking_streams;
     uint32_t nonblocking_streams;

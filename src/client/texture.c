@@ -1,106 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texture objects. What a program holds, and gives to its kernels, is the driver's own number, so
- * the server is asked for it; the descriptions are kept here.
+ * Texture and surface objects. What a program holds, and gives to its kernels, is the driver's own
+ * number, so the server is asked for it; the descriptions are kept here.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
 #include "client_array.h"
-#include "client_memory.h"
-#include "client_prototypes.h"
 #include "client_stream.h"
-#include "cuda_array.h"
 #include "wire_calls.h"
 
-struct texture {
-    uint64_t handle, object;
-    struct context *context;
-    CUDA_RESOURCE_DESC resource;
-    CUDA_TEXTURE_DESC description;
-};
-
-static CUresult on_array(const struct texture *texture, uint64_t *ret_object)
+/* The driver may give a texture and a surface the same number. */
+static struct map *objects_of(struct device *device, bool is_surface)
 {
-    const struct array *array = array_lookup(texture->resource.res.array.hArray);
-    struct wire_fnArrayTexture in = {
-        .texture = texture->handle,
-        .description = &texture->description,
-        .description_size = sizeof(texture->description),
-    };
-    struct wire_fnArrayTexture_reply out;
-    CUresult result;
-
-    if (!array || array->context->device != texture->context->device)
-        return CUDA_ERROR_INVALID_HANDLE;
-    in.array = array->handle;
-    result = wire_fnArrayTexture(&client->channel, &in, &out);
-    if (result == CUDA_SUCCESS)
-        *ret_object = out.object;
-    return result;
-}
-
-static CUresult send_memory(const struct texture *texture, struct wire_fnMemoryTexture in,
-                            uint64_t *ret_object)
-{
-    struct wire_fnMemoryTexture_reply out;
-    CUresult result;
-
-    if (!cuda_texel_size(in.format, in.channels))
-        return CUDA_ERROR_INVALID_VALUE;
-    in.texture = texture->handle;
-    in.device = texture->context->device->index;
-    in.description = &texture->description;
-    in.description_size = sizeof(texture->description);
-    result = wire_fnMemoryTexture(&client->channel, &in, &out);
-    if (result == CUDA_SUCCESS)
-        *ret_object = out.object;
-    return result;
-}
-
-static CUresult on_linear(const struct texture *texture, uint64_t *ret_object)
-{
-    const CUDA_RESOURCE_DESC *r = &texture->resource;
-    const struct wire_fnMemoryTexture in = {
-        .address = r->res.linear.devPtr,
-        .format = r->res.linear.format,
-        .channels = r->res.linear.numChannels,
-        .width = r->res.linear.sizeInBytes,
-    };
-
-    return send_memory(texture, in, ret_object);
-}
-
-static CUresult on_rows(const struct texture *texture, uint64_t *ret_object)
-{
-    const CUDA_RESOURCE_DESC *r = &texture->resource;
-    const struct wire_fnMemoryTexture in = {
-        .address = r->res.pitch2D.devPtr,
-        .format = r->res.pitch2D.format,
-        .channels = r->res.pitch2D.numChannels,
-        .width = r->res.pitch2D.width,
-        .height = r->res.pitch2D.height,
-        .pitch = r->res.pitch2D.pitchInBytes,
-    };
-
-    return in.height ? send_memory(texture, in, ret_object) : CUDA_ERROR_INVALID_VALUE;
-}
-
-static CUresult make_object(const struct texture *texture, uint64_t *ret_object)
-{
-    switch (texture->resource.resType) {
-    case CU_RESOURCE_TYPE_ARRAY:
-        return on_array(texture, ret_object);
-    case CU_RESOURCE_TYPE_LINEAR:
-        return on_linear(texture, ret_object);
-    case CU_RESOURCE_TYPE_PITCH2D:
-        return on_rows(texture, ret_object);
-    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
-        return CUDA_ERROR_NOT_SUPPORTED;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    return is_surface ? &device->surfaces : &device->textures;
 }
 
 static void send_destroy(uint64_t handle)
@@ -116,17 +30,19 @@ static bool enter(struct texture *texture)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
-    return map_put(&texture->context->device->textures, texture->object, texture) == 0;
+    return map_put(objects_of(texture->context->device, texture->is_surface), texture->object,
+                   texture) == 0;
 }
 
-static CUresult texture_create(struct texture *texture)
+static CUresult publish(struct texture *texture,
+                        CUresult (*make)(const struct texture *texture, uint64_t *ret_object))
 {
     CUresult result;
 
     texture->handle = handles_add(&client->handles, WIRE_TEXTURE, texture);
     if (!texture->handle)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = make_object(texture, &texture->object);
+    result = make(texture, &texture->object);
     if (result == CUDA_SUCCESS && enter(texture))
         return CUDA_SUCCESS;
     if (result == CUDA_SUCCESS) {
@@ -137,48 +53,39 @@ static CUresult texture_create(struct texture *texture)
     return result;
 }
 
-CUresult client_cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
-                                  const CUDA_TEXTURE_DESC *pTexDesc,
-                                  const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
+CUresult texture_create(const struct texture *like,
+                        CUresult (*make)(const struct texture *texture, uint64_t *ret_object),
+                        uint64_t *ret_object)
 {
-    struct context *context;
-    struct texture *texture;
-    CUresult result = context_enter(&context);
+    struct texture *texture = malloc(sizeof(*texture));
+    CUresult result;
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (pResViewDesc)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    texture = calloc(1, sizeof(*texture));
     if (!texture)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    texture->context = context;
-    texture->resource = *pResDesc;
-    texture->description = *pTexDesc;
-    result = texture_create(texture);
+    *texture = *like;
+    result = publish(texture, make);
     if (result == CUDA_SUCCESS)
-        *pTexObject = texture->object;
+        *ret_object = texture->object;
     else
         free(texture);
     return result;
 }
 
-static void texture_forget(struct texture *texture)
+static void forget(struct texture *texture)
 {
     send_destroy(texture->handle);
     handles_remove(&client->handles, WIRE_TEXTURE, texture->handle);
     free(texture);
 }
 
-static struct texture *take_out(struct device *device, CUtexObject object)
+static struct texture *take_out(struct device *device, uint64_t object, bool is_surface)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
-    return map_remove(&device->textures, object);
+    return map_remove(objects_of(device, is_surface), object);
 }
 
-/* A kernel that still reads the object would end everybody's work, so it is waited for. */
-CUresult client_cuTexObjectDestroy(CUtexObject texObject)
+CUresult texture_destroy(uint64_t object, bool is_surface)
 {
     struct context *context;
     struct texture *texture;
@@ -188,15 +95,14 @@ CUresult client_cuTexObjectDestroy(CUtexObject texObject)
         result = stream_drain_device(context->device);
     if (result != CUDA_SUCCESS)
         return result;
-    texture = take_out(context->device, texObject);
+    texture = take_out(context->device, object, is_surface);
     if (!texture)
         return CUDA_ERROR_INVALID_VALUE;
-    texture_forget(texture);
+    forget(texture);
     return client_sync_error();
 }
 
-static CUresult describe(CUtexObject object, CUDA_RESOURCE_DESC *ret_resource,
-                         CUDA_TEXTURE_DESC *ret_description)
+CUresult texture_describe(uint64_t object, bool is_surface, struct texture *ret_texture)
 {
     struct context *context;
     CUresult result = context_current(&context);
@@ -204,37 +110,24 @@ static CUresult describe(CUtexObject object, CUDA_RESOURCE_DESC *ret_resource,
     if (result != CUDA_SUCCESS)
         return result;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
-    const struct texture *texture = map_get(&context->device->textures, object);
+    const struct texture *texture = map_get(objects_of(context->device, is_surface), object);
     if (!texture)
         return CUDA_ERROR_INVALID_VALUE;
-    if (ret_resource)
-        *ret_resource = texture->resource;
-    if (ret_description)
-        *ret_description = texture->description;
+    *ret_texture = *texture;
     return CUDA_SUCCESS;
 }
 
-CUresult client_cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject)
-{
-    return describe(texObject, pResDesc, NULL);
-}
-
-CUresult client_cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject)
-{
-    return describe(texObject, NULL, pTexDesc);
-}
-
-static struct texture *take_any(struct context *context)
+static struct texture *take_any(struct context *context, bool is_surface)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
-    struct map *textures = &context->device->textures;
+    struct map *objects = objects_of(context->device, is_surface);
     const struct map_entry *entry;
     size_t cursor = 0;
 
-    while ((entry = map_next(textures, &cursor)) != NULL) {
+    while ((entry = map_next(objects, &cursor)) != NULL) {
         struct texture *texture = entry->value;
         if (texture->context == context)
-            return map_remove(textures, texture->object);
+            return map_remove(objects, texture->object);
     }
     return NULL;
 }
@@ -243,6 +136,8 @@ void texture_destroy_all(struct context *context)
 {
     struct texture *texture;
 
-    while ((texture = take_any(context)) != NULL)
-        texture_forget(texture);
+    while ((texture = take_any(context, false)) != NULL)
+        forget(texture);
+    while ((texture = take_any(context, true)) != NULL)
+        forget(texture);
 }

@@ -16,28 +16,13 @@
 
 /* Beyond every device's bounds; with it no product of the three overflows. */
 #define CUDA_ARRAY_EXTENT_MAX (1u << 18)
+#define CUDA_ARRAY_LEVELS_MAX 19
 
 /* Bytes of an element, or 0 for a format that is not carried. */
-static inline uint32_t cuda_texel_size(CUarray_format format, uint32_t channels)
-{
-    if (channels != 1 && channels != 2 && channels != 4)
-        return 0;
-    switch (format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8:
-        return channels;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF:
-        return 2 * channels;
-    case CU_AD_FORMAT_UNSIGNED_INT32:
-    case CU_AD_FORMAT_SIGNED_INT32:
-    case CU_AD_FORMAT_FLOAT:
-        return 4 * channels;
-    default:
-        return 0;
-    }
-}
+uint32_t cuda_texel_size(CUarray_format format, uint32_t channels);
+
+/* Whether the extents are no more than CUDA_ARRAY_EXTENT_MAX, and one of them is not 0. */
+bool cuda_array_has_extent(const CUDA_ARRAY3D_DESCRIPTOR *array);
 
 /* An array as boxes of bytes see it: `height` rows of `pitch` bytes in each of `depth` slices, be
  * they layers or not. */
@@ -45,23 +30,27 @@ struct cuda_array_bytes {
     uint64_t pitch, height, depth;
 };
 
-static inline struct cuda_array_bytes cuda_array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *of)
-{
-    return (struct cuda_array_bytes){
-        .pitch = of->Width * cuda_texel_size(of->Format, of->NumChannels),
-        .height = of->Height ? of->Height : 1,
-        .depth = of->Depth ? of->Depth : 1,
-    };
-}
+struct cuda_array_bytes cuda_array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *array);
 
 /* Whether a box lies inside and consists of whole elements. */
-static inline bool cuda_array_contains(const CUDA_ARRAY3D_DESCRIPTOR *array, uint64_t x, uint64_t y,
-                                       uint64_t z, uint64_t width, uint64_t height, uint64_t depth)
-{
-    const struct cuda_array_bytes bytes = cuda_array_bytes(array);
-    uint32_t texel = cuda_texel_size(array->Format, array->NumChannels);
+bool cuda_array_contains(const CUDA_ARRAY3D_DESCRIPTOR *array, uint64_t x, uint64_t y, uint64_t z,
+                         uint64_t width, uint64_t height, uint64_t depth);
 
-    return x <= bytes.pitch && width <= bytes.pitch - x && y <= bytes.height &&
-           height <= bytes.height - y && z <= bytes.depth && depth <= bytes.depth - z &&
-           x % texel == 0 && width % texel == 0;
-}
+/* How many levels of mipmaps there are down to a single element, and what each is like. */
+unsigned cuda_array_most_levels(const CUDA_ARRAY3D_DESCRIPTOR *array);
+CUDA_ARRAY3D_DESCRIPTOR cuda_array_level(const CUDA_ARRAY3D_DESCRIPTOR *array, unsigned level);
+
+/* The elements that a view shows; those of the array itself for CU_RES_VIEW_FORMAT_NONE. False for
+ * formats that are not carried. */
+bool cuda_view_format(const CUDA_RESOURCE_VIEW_DESC *view, const CUDA_ARRAY3D_DESCRIPTOR *array,
+                      CUarray_format *ret_format, unsigned *ret_channels);
+
+/* Whether a view shows what is there of an array with so many levels. */
+CUresult cuda_array_check_view(const CUDA_ARRAY3D_DESCRIPTOR *array, unsigned levels,
+                               const CUDA_RESOURCE_VIEW_DESC *view);
+
+/* How a texture object on an array is described on the wire: the view is there or not. */
+struct cuda_texture_words {
+    CUDA_TEXTURE_DESC texture;
+    CUDA_RESOURCE_VIEW_DESC view;
+};

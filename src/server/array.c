@@ -10,33 +10,24 @@
 #include "memory.h"
 #include "server_dispatch.h"
 
-static CUDA_ARRAY3D_DESCRIPTOR description_of(const struct wire_cuArray3DCreate_v2 *in)
+static bool is_carried(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
-    return (CUDA_ARRAY3D_DESCRIPTOR){
-        .Width = in->width,
-        .Height = in->height,
-        .Depth = in->depth,
-        .Format = (CUarray_format)in->format,
-        .NumChannels = in->channels,
-        .Flags = in->flags,
-    };
+    return cuda_array_has_extent(d) && cuda_texel_size(d->Format, d->NumChannels) &&
+           !(d->Flags & ~(unsigned)CUDA_ARRAY_FLAGS_CARRIED);
 }
 
-static CUresult check(struct session *session, const struct wire_cuArray3DCreate_v2 *in)
+static CUresult check(struct session *session, const char *call, const struct array *like)
 {
-    if (!driver.cuArray3DCreate_v2 || !driver.cuArrayDestroy || !driver.cuMemAlloc_v2)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    if (!in->width || in->width > CUDA_ARRAY_EXTENT_MAX || in->height > CUDA_ARRAY_EXTENT_MAX ||
-        in->depth > CUDA_ARRAY_EXTENT_MAX ||
-        !cuda_texel_size((CUarray_format)in->format, in->channels) ||
-        in->flags & ~(uint32_t)CUDA_ARRAY_FLAGS_CARRIED) {
-        session_complain(session, "cuArray3DCreate: %llu x %llu x %llu, format %u, flags %#x",
-                         (unsigned long long)in->width, (unsigned long long)in->height,
-                         (unsigned long long)in->depth, in->format, in->flags);
+    const CUDA_ARRAY3D_DESCRIPTOR *d = &like->descriptor;
+
+    if (!is_carried(d) || like->levels > cuda_array_most_levels(d)) {
+        session_complain(session, "%s: %zu x %zu x %zu, format %u, flags %#x, %u levels", call,
+                         d->Width, d->Height, d->Depth, (unsigned)d->Format, d->Flags,
+                         like->levels);
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (session->arrays >= SESSION_ARRAYS_MAX) {
-        session_complain(session, "cuArray3DCreate: more than %u arrays", SESSION_ARRAYS_MAX);
+        session_complain(session, "%s: more than %u arrays", call, SESSION_ARRAYS_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return CUDA_SUCCESS;
@@ -57,17 +48,70 @@ static uint64_t size_of(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
     return round_up(round_up(bytes.pitch, 64) * rows * bytes.depth, 512);
 }
 
+static uint64_t size_of_all(const struct array *array)
+{
+    uint64_t size = 0;
+
+    if (!array->levels)
+        return size_of(&array->descriptor);
+    for (unsigned level = 0; level < array->levels; level++) {
+        const CUDA_ARRAY3D_DESCRIPTOR d = cuda_array_level(&array->descriptor, level);
+        size += size_of(&d);
+    }
+    return size;
+}
+
+static void destroy_driver(const struct array *array)
+{
+    if (array->mipmap)
+        driver.cuMipmappedArrayDestroy(array->mipmap);
+    else if (array->driver)
+        driver.cuArrayDestroy(array->driver);
+}
+
+static CUresult create_driver(struct array *array)
+{
+    return array->levels
+               ? driver.cuMipmappedArrayCreate(&array->mipmap, &array->descriptor, array->levels)
+               : driver.cuArray3DCreate_v2(&array->driver, &array->descriptor);
+}
+
+static CUresult find_level(const struct array *whole, unsigned number, struct array *ret_level)
+{
+    *ret_level = (struct array){
+        .device = whole->device,
+        .descriptor = cuda_array_level(&whole->descriptor, number),
+        .references = 1,
+    };
+    return driver.cuMipmappedArrayGetLevel(&ret_level->driver, whole->mipmap, number);
+}
+
+static CUresult clear(const struct array *array)
+{
+    CUresult result = CUDA_SUCCESS;
+    struct array level;
+
+    if (!array->levels)
+        return array_clear(array);
+    for (unsigned i = 0; i < array->levels && result == CUDA_SUCCESS; i++) {
+        result = find_level(array, i, &level);
+        if (result == CUDA_SUCCESS)
+            result = array_clear(&level);
+    }
+    return result;
+}
+
 static CUresult make(struct session *session, struct array *array)
 {
     CUresult result = session_enter(session, array->device);
 
     if (result == CUDA_SUCCESS)
-        result = driver.cuArray3DCreate_v2(&array->driver, &array->descriptor);
+        result = create_driver(array);
     if (result != CUDA_SUCCESS)
         return result;
-    result = array_clear(array);
+    result = clear(array);
     if (result != CUDA_SUCCESS)
-        driver.cuArrayDestroy(array->driver);
+        destroy_driver(array);
     return result;
 }
 
@@ -84,41 +128,126 @@ static CUresult make_charged(struct session *session, struct array *array)
     return result;
 }
 
-CUresult serve_cuArray3DCreate_v2(struct session *session, const struct wire_cuArray3DCreate_v2 *in)
+/* Takes `like` over; a level is made already. */
+static CUresult enter(struct session *session, uint64_t handle, const struct array *like)
 {
-    const struct device *device = session_find_device(session, "cuArray3DCreate", in->device);
-    CUresult result = device ? check(session, in) : CUDA_ERROR_INVALID_DEVICE;
+    struct array *array = malloc(sizeof(*array));
+    CUresult result = CUDA_SUCCESS;
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    struct array *array = calloc(1, sizeof(*array));
     if (!array)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    array->device = device;
-    array->descriptor = description_of(in);
-    array->charged = size_of(&array->descriptor);
-    array->references = 1;
-    result = make_charged(session, array);
+    *array = *like;
+    if (!array->whole)
+        result = make_charged(session, array);
     if (result != CUDA_SUCCESS) {
         free(array);
         return result;
     }
+    if (array->whole)
+        array->whole->references++;
     session->arrays++;
-    result = session_put(session, WIRE_ARRAY, in->hArray, array);
+    result = session_put(session, WIRE_ARRAY, handle, array);
     if (result != CUDA_SUCCESS)
         array_unref(session, array);
     return result;
 }
 
+static CUresult create(struct session *session, const char *call, uint64_t handle, unsigned device,
+                       struct array *like)
+{
+    CUresult result;
+
+    like->device = session_find_device(session, call, device);
+    if (!like->device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    result = check(session, call, like);
+    if (result != CUDA_SUCCESS)
+        return result;
+    like->charged = size_of_all(like);
+    like->references = 1;
+    return enter(session, handle, like);
+}
+
+CUresult serve_cuArray3DCreate_v2(struct session *session, const struct wire_cuArray3DCreate_v2 *in)
+{
+    struct array like = {
+        .descriptor =
+            {
+                .Width = in->width,
+                .Height = in->height,
+                .Depth = in->depth,
+                .Format = (CUarray_format)in->format,
+                .NumChannels = in->channels,
+                .Flags = in->flags,
+            },
+    };
+
+    if (!driver.cuArray3DCreate_v2 || !driver.cuArrayDestroy || !driver.cuMemAlloc_v2)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return create(session, "cuArray3DCreate", in->hArray, in->device, &like);
+}
+
+CUresult serve_cuMipmappedArrayCreate(struct session *session,
+                                      const struct wire_cuMipmappedArrayCreate *in)
+{
+    struct array like = {
+        .levels = in->levels,
+        .descriptor =
+            {
+                .Width = in->width,
+                .Height = in->height,
+                .Depth = in->depth,
+                .Format = (CUarray_format)in->format,
+                .NumChannels = in->channels,
+                .Flags = in->flags,
+            },
+    };
+
+    if (!driver.cuMipmappedArrayCreate || !driver.cuMipmappedArrayGetLevel ||
+        !driver.cuMipmappedArrayDestroy || !driver.cuMemAlloc_v2)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (!in->levels)
+        return CUDA_ERROR_INVALID_VALUE;
+    return create(session, "cuMipmappedArrayCreate", in->hArray, in->device, &like);
+}
+
+CUresult serve_cuMipmappedArrayGetLevel(struct session *session,
+                                        const struct wire_cuMipmappedArrayGetLevel *in,
+                                        struct array *hMipmappedArray)
+{
+    struct array level;
+    CUresult result;
+
+    if (in->number >= hMipmappedArray->levels) {
+        session_complain(session, "cuMipmappedArrayGetLevel: level %u of %u", in->number,
+                         hMipmappedArray->levels);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (session->arrays >= SESSION_ARRAYS_MAX)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = session_enter(session, hMipmappedArray->device);
+    if (result == CUDA_SUCCESS)
+        result = find_level(hMipmappedArray, in->number, &level);
+    if (result != CUDA_SUCCESS)
+        return result;
+    level.whole = hMipmappedArray;
+    return enter(session, in->level, &level);
+}
+
+/* A level has nothing of its own. */
 void array_unref(struct session *session, struct array *array)
 {
+    struct array *whole = array->whole;
+
     if (--array->references)
         return;
-    if (session_enter(session, array->device) == CUDA_SUCCESS)
-        driver.cuArrayDestroy(array->driver);
+    if (!whole && session_enter(session, array->device) == CUDA_SUCCESS)
+        destroy_driver(array);
     memory_refund(session, (unsigned)array->device->ordinal, array->charged);
     session->arrays--;
     free(array);
+    if (whole)
+        array_unref(session, whole);
 }
 
 CUresult serve_cuArrayDestroy(struct session *session, const struct wire_cuArrayDestroy *in,

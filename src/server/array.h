@@ -6,12 +6,16 @@
 
 #include "session.h"
 
+/* An array, an array with mipmaps, or a level of one. */
 struct array {
-    CUarray driver;
+    CUarray driver;          /* NULL with mipmaps */
+    CUmipmappedArray mipmap; /* NULL without */
+    unsigned levels;         /* of mipmap */
+    struct array *whole;     /* of a level */
     const struct device *device;
     CUDA_ARRAY3D_DESCRIPTOR descriptor;
     uint64_t charged;
-    unsigned references; /* the handle's, and those of objects */
+    unsigned references; /* the handle's, and those of objects and levels */
 };
 
 struct texture;
@@ -22,6 +26,6 @@ void array_unref(struct session *session, struct array *array);
 /* Ends an object that is not in the handle table any more. */
 void texture_destroy(struct session *session, struct texture *texture);
 
-/* Writes zeroes over an array. The driver reuses memory inside a process as it is, and the process
- * is the same for all clients. */
+/* Writes zeroes over what is not a whole array with mipmaps. The driver reuses memory inside a
+ * process as it is, and the process is the same for all clients. */
 CUresult array_clear(const struct array *array);

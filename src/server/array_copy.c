@@ -13,7 +13,7 @@ static bool check_array(struct session *session, const char *call, const struct 
                         const struct stream *stream, uint64_t x, uint64_t y, uint64_t z,
                         const CUDA_MEMCPY3D *copy)
 {
-    if (array->device == stream->device &&
+    if (array->driver && array->device == stream->device &&
         cuda_array_contains(&array->descriptor, x, y, z, copy->WidthInBytes, copy->Height,
                             copy->Depth))
         return true;

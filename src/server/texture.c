@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texture objects: the driver's, made from descriptions in which nothing is the client's word
- * alone.
+ * Texture and surface objects: the driver's, made from descriptions in which nothing is the
+ * client's word alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,46 +13,56 @@
 #include "server_dispatch.h"
 
 struct texture {
-    CUtexObject driver;
+    uint64_t driver;
+    bool is_surface;
     const struct device *device;
     struct array *array; /* NULL on memory */
 };
 
-static CUresult check_call(struct session *session, const void *description, uint32_t size,
-                           CUDA_TEXTURE_DESC *ret_description)
+static CUresult check_room(struct session *session)
+{
+    if (session->textures < SESSION_TEXTURES_MAX)
+        return CUDA_SUCCESS;
+    session_complain(session, "more than %u texture and surface objects", SESSION_TEXTURES_MAX);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The words that came are a texture's, and then perhaps a view's. */
+static CUresult read_words(struct session *session, const void *description, uint32_t size,
+                           struct cuda_texture_words *ret_words)
 {
     if (!driver.cuTexObjectCreate || !driver.cuTexObjectDestroy)
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (size != sizeof(*ret_description)) {
+    if (size != sizeof(*ret_words) && size != sizeof(ret_words->texture)) {
         session_complain(session, "a texture description of %u bytes", size);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (session->textures >= SESSION_TEXTURES_MAX) {
-        session_complain(session, "more than %u texture objects", SESSION_TEXTURES_MAX);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    memcpy(ret_description, description, size);
-    memset(ret_description->reserved, 0, sizeof(ret_description->reserved));
-    return CUDA_SUCCESS;
+    memcpy(ret_words, description, size);
+    memset(ret_words->texture.reserved, 0, sizeof(ret_words->texture.reserved));
+    memset(ret_words->view.reserved, 0, sizeof(ret_words->view.reserved));
+    return check_room(session);
 }
 
-/* `like` says what the object is on. */
-static CUresult make(struct session *session, uint64_t handle, const struct texture *like,
-                     const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *description,
-                     uint64_t *ret_object)
+static void destroy_driver(const struct texture *texture)
 {
-    CUresult result = session_enter(session, like->device);
-    struct texture *texture = malloc(sizeof(*texture));
+    if (texture->is_surface)
+        driver.cuSurfObjectDestroy(texture->driver);
+    else
+        driver.cuTexObjectDestroy(texture->driver);
+}
 
-    if (!texture)
+/* Takes over the driver's object that `like` says. */
+static CUresult enter(struct session *session, uint64_t handle, const struct texture *like,
+                      uint64_t *ret_object)
+{
+    struct texture *texture = malloc(sizeof(*texture));
+    CUresult result;
+
+    if (!texture) {
+        destroy_driver(like);
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *texture = *like;
-    if (result == CUDA_SUCCESS)
-        result = driver.cuTexObjectCreate(&texture->driver, resource, description, NULL);
-    if (result != CUDA_SUCCESS) {
-        free(texture);
-        return result;
     }
+    *texture = *like;
     if (texture->array)
         texture->array->references++;
     session->textures++;
@@ -64,21 +74,79 @@ static CUresult make(struct session *session, uint64_t handle, const struct text
     return result;
 }
 
-CUresult serve_fnArrayTexture(struct session *session, const struct wire_fnArrayTexture *in,
-                              struct array *array, struct wire_fnArrayTexture_reply *ret_out)
+static CUresult make(struct session *session, uint64_t handle, struct texture *like,
+                     const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *description,
+                     const CUDA_RESOURCE_VIEW_DESC *view, uint64_t *ret_object)
 {
-    const struct texture like = {.device = array->device, .array = array};
-    const CUDA_RESOURCE_DESC resource = {
+    CUtexObject object;
+    CUresult result = session_enter(session, like->device);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuTexObjectCreate(&object, resource, description, view);
+    if (result != CUDA_SUCCESS)
+        return result;
+    like->driver = object;
+    return enter(session, handle, like, ret_object);
+}
+
+/* ---- on arrays ---- */
+
+static CUDA_RESOURCE_DESC describe_array(const struct array *array)
+{
+    if (array->mipmap)
+        return (CUDA_RESOURCE_DESC){
+            .resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY,
+            .res.mipmap.hMipmappedArray = array->mipmap,
+        };
+    return (CUDA_RESOURCE_DESC){
         .resType = CU_RESOURCE_TYPE_ARRAY,
         .res.array.hArray = array->driver,
     };
-    CUDA_TEXTURE_DESC description;
-    CUresult result = check_call(session, in->description, in->description_size, &description);
+}
 
+CUresult serve_fnArrayTexture(struct session *session, const struct wire_fnArrayTexture *in,
+                              struct array *array, struct wire_fnArrayTexture_reply *ret_out)
+{
+    struct texture like = {.device = array->device, .array = array};
+    const CUDA_RESOURCE_DESC resource = describe_array(array);
+    bool has_view = in->description_size == sizeof(struct cuda_texture_words);
+    struct cuda_texture_words words = {0};
+    CUresult result = read_words(session, in->description, in->description_size, &words);
+
+    if (result == CUDA_SUCCESS && has_view)
+        result = cuda_array_check_view(&array->descriptor, array->levels ? array->levels : 1,
+                                       &words.view);
     if (result != CUDA_SUCCESS)
         return result;
-    return make(session, in->texture, &like, &resource, &description, &ret_out->object);
+    return make(session, in->texture, &like, &resource, &words.texture,
+                has_view ? &words.view : NULL, &ret_out->object);
 }
+
+CUresult serve_fnArraySurface(struct session *session, const struct wire_fnArraySurface *in,
+                              struct array *array, struct wire_fnArraySurface_reply *ret_out)
+{
+    struct texture like = {.is_surface = true, .device = array->device, .array = array};
+    const CUDA_RESOURCE_DESC resource = describe_array(array);
+    CUresult result = check_room(session);
+    CUsurfObject object;
+
+    if (!driver.cuSurfObjectCreate || !driver.cuSurfObjectDestroy)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (array->mipmap || !(array->descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST)) {
+        session_complain(session, "cuSurfObjectCreate: the array is not one for surfaces");
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result == CUDA_SUCCESS)
+        result = session_enter(session, array->device);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuSurfObjectCreate(&object, &resource);
+    if (result != CUDA_SUCCESS)
+        return result;
+    like.driver = object;
+    return enter(session, in->surface, &like, &ret_out->object);
+}
+
+/* ---- on memory ---- */
 
 static bool check_memory(struct session *session, const struct wire_fnMemoryTexture *in)
 {
@@ -112,25 +180,24 @@ static CUDA_RESOURCE_DESC describe_memory(const struct wire_fnMemoryTexture *in)
 CUresult serve_fnMemoryTexture(struct session *session, const struct wire_fnMemoryTexture *in,
                                struct wire_fnMemoryTexture_reply *ret_out)
 {
-    const struct texture like = {.device =
-                                     session_find_device(session, "fnMemoryTexture", in->device)};
+    struct texture like = {.device = session_find_device(session, "fnMemoryTexture", in->device)};
     const CUDA_RESOURCE_DESC resource = describe_memory(in);
-    CUDA_TEXTURE_DESC description;
+    struct cuda_texture_words words = {0};
 
     if (!like.device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (!check_memory(session, in))
+    if (!check_memory(session, in) || in->description_size != sizeof(words.texture))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = check_call(session, in->description, in->description_size, &description);
+    CUresult result = read_words(session, in->description, in->description_size, &words);
     if (result != CUDA_SUCCESS)
         return result;
-    return make(session, in->texture, &like, &resource, &description, &ret_out->object);
+    return make(session, in->texture, &like, &resource, &words.texture, NULL, &ret_out->object);
 }
 
 void texture_destroy(struct session *session, struct texture *texture)
 {
     if (session_enter(session, texture->device) == CUDA_SUCCESS)
-        driver.cuTexObjectDestroy(texture->driver);
+        destroy_driver(texture);
     if (texture->array)
         array_unref(session, texture->array);
     session->textures--;

@@ -4,41 +4,11 @@
  */
 #include <stdlib.h>
 
+#include "cuda_array.h"
 #include "soft_array.h"
 #include "soft_context.h"
 
-#define LAYERED 1u
-#define SURFACE_LDST 2u
-#define CUBEMAP 4u
-#define TEXTURE_GATHER 8u
-#define KNOWN_FLAGS (LAYERED | SURFACE_LDST | CUBEMAP | TEXTURE_GATHER)
 #define ROW_ALIGN 32u
-
-bool array_format(CUarray_format format, unsigned channels, struct sg_format *ret_format)
-{
-    static const struct {
-        CUarray_format format;
-        enum sg_channel kind;
-        uint8_t size;
-    } formats[] = {
-        {CU_AD_FORMAT_UNSIGNED_INT8, SG_CHANNEL_UNSIGNED, 1},
-        {CU_AD_FORMAT_UNSIGNED_INT16, SG_CHANNEL_UNSIGNED, 2},
-        {CU_AD_FORMAT_UNSIGNED_INT32, SG_CHANNEL_UNSIGNED, 4},
-        {CU_AD_FORMAT_SIGNED_INT8, SG_CHANNEL_SIGNED, 1},
-        {CU_AD_FORMAT_SIGNED_INT16, SG_CHANNEL_SIGNED, 2},
-        {CU_AD_FORMAT_SIGNED_INT32, SG_CHANNEL_SIGNED, 4},
-        {CU_AD_FORMAT_HALF, SG_CHANNEL_FLOAT, 2},
-        {CU_AD_FORMAT_FLOAT, SG_CHANNEL_FLOAT, 4},
-    };
-
-    for (unsigned i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-        if (formats[i].format != format)
-            continue;
-        *ret_format = (struct sg_format){formats[i].kind, (uint8_t)channels, formats[i].size};
-        return channels == 1 || channels == 2 || channels == 4;
-    }
-    return false;
-}
 
 struct array *array_get_locked(CUarray handle)
 {
@@ -50,61 +20,36 @@ static uint32_t at_least_one(size_t extent)
     return extent ? (uint32_t)extent : 1;
 }
 
-static bool within(const struct device *device, size_t extent, CUdevice_attribute most)
+static void lay_out_level(struct array *array, unsigned index)
 {
-    return extent <= (size_t)device_attribute(device, most);
-}
+    const CUDA_ARRAY3D_DESCRIPTOR d = cuda_array_level(&array->descriptor, index);
+    bool has_layers = d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
+    struct sg_level *level = &array->levels[index];
+    uint64_t row = d.Width * sg_texel_size(&array->format);
 
-static bool extents_fit(const struct device *device, const CUDA_ARRAY3D_DESCRIPTOR *d)
-{
-    if (d->Flags & LAYERED)
-        return within(device, d->Width, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH) &&
-               within(device, d->Height, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT) &&
-               within(device, d->Depth, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS);
-    if (d->Depth && !(d->Flags & CUBEMAP))
-        return within(device, d->Width, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH) &&
-               within(device, d->Height, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT) &&
-               within(device, d->Depth, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH);
-    return within(device, d->Width, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH) &&
-           within(device, d->Height, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT);
-}
-
-static bool shape_is_valid(const CUDA_ARRAY3D_DESCRIPTOR *d)
-{
-    bool layered = d->Flags & LAYERED;
-
-    if (d->Width == 0 || (d->Flags & ~KNOWN_FLAGS))
-        return false;
-    if (d->Flags & CUBEMAP)
-        return d->Width == d->Height && d->Depth > 0 &&
-               (layered ? d->Depth % 6 == 0 : d->Depth == 6);
-    return layered ? d->Depth > 0 : d->Depth == 0 || d->Height > 0;
-}
-
-static void lay_out(struct array *array)
-{
-    const CUDA_ARRAY3D_DESCRIPTOR *d = &array->descriptor;
-    bool has_layers = d->Flags & (LAYERED | CUBEMAP);
-    struct sg_level *level = &array->level;
-    uint64_t row = d->Width * sg_texel_size(&array->format);
-
-    level->width = (uint32_t)d->Width;
-    level->height = at_least_one(d->Height);
-    level->depth = has_layers ? 1 : at_least_one(d->Depth);
+    level->address = array->size;
+    level->width = (uint32_t)d.Width;
+    level->height = at_least_one(d.Height);
+    level->depth = has_layers ? 1 : at_least_one(d.Depth);
     level->pitch = (row + ROW_ALIGN - 1) & ~(uint64_t)(ROW_ALIGN - 1);
     level->slice = level->pitch * level->height;
-    array->layers = has_layers ? (uint32_t)d->Depth : 1;
-    array->size = level->slice * level->depth * array->layers;
+    array->layers = has_layers ? (uint32_t)d.Depth : 1;
+    array->size += level->slice * level->depth * array->layers;
 }
 
-static CUresult fill_locked(struct array *array)
+/* Levels lie one behind the other; their addresses are offsets until there is memory. */
+static CUresult fill_locked(struct array *array, enum soft_handle_type type)
 {
     struct device *device = array->context->device;
 
+    for (unsigned i = 0; i < array->level_count; i++)
+        lay_out_level(array, i);
     if (!device_charge_locked(device, array->size))
         return CUDA_ERROR_OUT_OF_MEMORY;
     array->pages = calloc(1, array->size);
-    array->handle = array->pages ? soft_add(SOFT_ARRAY, array) : 0;
+    array->handle = array->pages ? soft_add(type, array) : 0;
+    for (unsigned i = 0; i < array->level_count; i++)
+        array->levels[i].address += (uintptr_t)array->pages;
     if (array->handle)
         return CUDA_SUCCESS;
     free(array->pages);
@@ -112,34 +57,47 @@ static CUresult fill_locked(struct array *array)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult soft_cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
+CUresult array_create_locked(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, enum soft_handle_type type,
+                             unsigned levels, struct array **ret_array)
 {
     struct context *context;
     struct sg_format format;
-    SOFT_LOCKED;
     CUresult result = context_use_locked(&context);
 
     if (result)
         return result;
-    if (!pHandle || !pAllocateArray ||
-        !array_format(pAllocateArray->Format, pAllocateArray->NumChannels, &format) ||
-        !shape_is_valid(pAllocateArray) || !extents_fit(context->device, pAllocateArray))
+    if (!array_format(descriptor->Format, descriptor->NumChannels, &format) ||
+        !array_is_possible(context->device, descriptor, type == SOFT_MIPMAP))
         return CUDA_ERROR_INVALID_VALUE;
     struct array *array = calloc(1, sizeof(*array));
     if (!array)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *array = (struct array){
-        .references = 1, .context = context, .descriptor = *pAllocateArray, .format = format};
-    lay_out(array);
-    result = fill_locked(array);
+    *array = (struct array){.references = 1,
+                            .context = context,
+                            .descriptor = *descriptor,
+                            .format = format,
+                            .level_count = levels};
+    result = fill_locked(array, type);
     if (result) {
         free(array);
         return result;
     }
-    array->level.address = (uintptr_t)array->pages;
     list_append(&context->arrays, &array->in_context);
-    *pHandle = (CUarray)array->handle;
+    *ret_array = array;
     return CUDA_SUCCESS;
+}
+
+CUresult soft_cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
+{
+    SOFT_LOCKED;
+    struct array *array;
+
+    if (!pHandle || !pAllocateArray)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = array_create_locked(pAllocateArray, SOFT_ARRAY, 1, &array);
+    if (!result)
+        *pHandle = (CUarray)array->handle;
+    return result;
 }
 
 CUresult soft_cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray)
@@ -183,40 +141,113 @@ CUresult soft_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, C
     return result;
 }
 
+/* ---- Questions about kinds of arrays that there are not ---- */
+
+static CUresult refuse(const void *array)
+{
+    return array ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult soft_cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx)
+{
+    SOFT_LOCKED;
+
+    (void)pPlaneArray;
+    (void)planeIdx;
+    return refuse(array_get_locked(hArray));
+}
+
+CUresult soft_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
+                                         CUarray array)
+{
+    SOFT_LOCKED;
+
+    (void)sparseProperties;
+    return refuse(array_get_locked(array));
+}
+
+CUresult soft_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
+                                           CUarray array, CUdevice device)
+{
+    SOFT_LOCKED;
+
+    (void)memoryRequirements;
+    (void)device;
+    return refuse(array_get_locked(array));
+}
+
+CUresult soft_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
+                                                  CUmipmappedArray mipmap)
+{
+    SOFT_LOCKED;
+
+    (void)sparseProperties;
+    return refuse(array_get_mipmap_locked(mipmap));
+}
+
+CUresult
+soft_cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
+                                           CUmipmappedArray mipmap, CUdevice device)
+{
+    SOFT_LOCKED;
+
+    (void)memoryRequirements;
+    (void)device;
+    return refuse(array_get_mipmap_locked(mipmap));
+}
+
+/* ---- Copies ---- */
+
 CUresult array_side_locked(CUarray handle, const uint64_t at[3], const struct box *box,
                            struct box_side *ret_side)
 {
     const struct array *array = array_get_locked(handle);
-    uint64_t size[3], extent[3] = {box->width, box->height, box->depth};
 
     if (!array)
         return CUDA_ERROR_INVALID_HANDLE;
-    size[0] = (uint64_t)array->level.width * sg_texel_size(&array->format);
-    size[1] = array->level.height;
-    size[2] = (uint64_t)array->level.depth * array->layers;
-    for (unsigned i = 0; i < 3; i++) {
-        if (at[i] > size[i] || extent[i] > size[i] - at[i])
-            return CUDA_ERROR_INVALID_VALUE;
-    }
-    ret_side->pitch = array->level.pitch;
-    ret_side->slice = array->level.slice;
+    if (!cuda_array_contains(&array->descriptor, at[0], at[1], at[2], box->width, box->height,
+                             box->depth))
+        return CUDA_ERROR_INVALID_VALUE;
+    ret_side->pitch = array->levels[0].pitch;
+    ret_side->slice = array->levels[0].slice;
     ret_side->address =
-        array->level.address + at[2] * ret_side->slice + at[1] * ret_side->pitch + at[0];
+        array->levels[0].address + at[2] * ret_side->slice + at[1] * ret_side->pitch + at[0];
     return CUDA_SUCCESS;
+}
+
+/* ---- Ends ---- */
+
+void array_retire_locked(struct array *array)
+{
+    handles_remove(&soft_handles, handle_type(array->handle), array->handle);
+    array->handle = 0;
+    array_unref_locked(array);
+}
+
+static void array_free_locked(struct array *array)
+{
+    list_remove(&array->in_context);
+    if (!array->parent) {
+        device_refund_locked(array->context->device, array->size);
+        free(array->pages);
+    }
+    free(array);
 }
 
 void array_unref_locked(struct array *array)
 {
+    struct array *parent = array->parent;
+
     if (--array->references)
         return;
     if (array->context->active)
         context_synchronise_locked(array->context);
-    list_remove(&array->in_context);
-    device_refund_locked(array->context->device, array->size);
-    free(array->pages);
-    free(array);
+    array_free_locked(array);
+    if (parent)
+        array_unref_locked(parent);
 }
 
+/* A level lives as long as the array that it is one of, and cannot be destroyed by itself. */
 CUresult soft_cuArrayDestroy(CUarray hArray)
 {
     struct context *context;
@@ -227,11 +258,9 @@ CUresult soft_cuArrayDestroy(CUarray hArray)
     if (result)
         return result;
     array = array_get_locked(hArray);
-    if (!array)
+    if (!array || array->parent)
         return CUDA_ERROR_INVALID_HANDLE;
-    handles_remove(&soft_handles, SOFT_ARRAY, array->handle);
-    array->handle = 0;
-    array_unref_locked(array);
+    array_retire_locked(array);
     return CUDA_SUCCESS;
 }
 
@@ -241,8 +270,7 @@ void arrays_drop_context_locked(struct context *context)
     list_for_each_safe(struct array, array, &context->arrays, in_context)
     {
         if (array->handle)
-            handles_remove(&soft_handles, SOFT_ARRAY, array->handle);
-        array->references = 1;
-        array_unref_locked(array);
+            handles_remove(&soft_handles, handle_type(array->handle), array->handle);
+        array_free_locked(array);
     }
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "schedule.h"
-#include "soft_array.h"
+#include "soft_texture.h"
 #include "soft_memory.h"
 #include "soft_module.h"
 #include "soft_stream.h"

@@ -31,6 +31,7 @@ enum soft_handle_type {
     SOFT_RESOURCE,
     SOFT_GREEN,
     SOFT_ARRAY,
+    SOFT_MIPMAP,
 };
 
 extern pthread_mutex_t soft_lock;

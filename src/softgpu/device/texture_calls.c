@@ -1,107 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texture objects: an array or linear memory, and how it is read. The object's value is the number
- * that kernels look it up by in their space.
+ * Texture objects: how elements are read, and views of arrays as if they were others.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "soft_array.h"
+#include "cuda_array.h"
 #include "soft_context.h"
-#include "soft_memory.h"
+#include "soft_texture.h"
 
-#define READ_AS_INTEGER 1u
-#define NORMALIZED_COORDINATES 2u
-#define SRGB 0x10u
-#define DISABLE_TRILINEAR_OPTIMIZATION 0x20u
-#define KNOWN_FLAGS \
-    (READ_AS_INTEGER | NORMALIZED_COORDINATES | SRGB | DISABLE_TRILINEAR_OPTIMIZATION)
+#define KNOWN_FLAGS                                                            \
+    (CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB | \
+     CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
 
-struct texture {
-    struct sg_texture unit; /* first: what the space gives back */
-    uint64_t number;
-    struct array *array; /* NULL for linear memory */
-    CUDA_RESOURCE_DESC resource;
-    CUDA_TEXTURE_DESC description;
-    struct list in_context;
-};
+/* ---- views ---- */
 
-static CUresult use_array(const CUDA_RESOURCE_DESC *resource, struct texture *texture)
+static void view_levels(const CUDA_RESOURCE_VIEW_DESC *view, struct sg_texture *unit)
 {
-    struct array *array = array_get_locked(resource->res.array.hArray);
+    unit->level_count = view->lastMipmapLevel - view->firstMipmapLevel + 1;
+    memmove(unit->levels, unit->levels + view->firstMipmapLevel,
+            unit->level_count * sizeof(unit->levels[0]));
+}
 
-    if (!array)
-        return CUDA_ERROR_INVALID_HANDLE;
-    texture->array = array;
-    texture->unit.format = array->format;
-    texture->unit.levels[0] = array->level;
-    texture->unit.layers = array->layers;
+/* Without layers both are 0. */
+static void view_layers(const CUDA_RESOURCE_VIEW_DESC *view, struct sg_texture *unit)
+{
+    unit->layers = view->lastLayer - view->firstLayer + 1;
+    for (unsigned i = 0; i < unit->level_count; i++)
+        unit->levels[i].address += view->firstLayer * unit->levels[i].slice;
+}
+
+static CUresult use_view(const CUDA_RESOURCE_VIEW_DESC *view, struct texture *texture)
+{
+    const struct array *array = texture->array;
+    struct sg_texture *unit = &texture->unit;
+    CUarray_format format;
+    unsigned channels;
+
+    if (!view)
+        return CUDA_SUCCESS;
+    CUresult result = array ? cuda_array_check_view(&array->descriptor, array->level_count, view)
+                            : CUDA_ERROR_INVALID_VALUE;
+    if (result)
+        return result;
+    texture->view = *view;
+    texture->has_view = true;
+    view_levels(view, unit);
+    view_layers(view, unit);
+    cuda_view_format(view, &array->descriptor, &format, &channels);
+    array_format(format, channels, &unit->format);
     return CUDA_SUCCESS;
 }
 
-static CUresult use_memory(struct texture *texture, uint64_t address, uint64_t width,
-                           uint64_t height, uint64_t pitch)
-{
-    uint64_t row = width * sg_texel_size(&texture->unit.format), size;
+/* ---- descriptions ---- */
 
-    if (address == 0 || address % 512 || width == 0 || height == 0 || width > 1u << 28 ||
-        height > 65536 || pitch < row || __builtin_mul_overflow(pitch, height - 1, &size) ||
-        __builtin_add_overflow(size, row, &size) || !memory_covers_locked(address, size))
-        return CUDA_ERROR_INVALID_VALUE;
-    texture->unit.levels[0] =
-        (struct sg_level){address, pitch, 0, (uint32_t)width, (uint32_t)height, 1};
-    texture->unit.layers = 1;
-    texture->unit.checked_size = size;
-    return CUDA_SUCCESS;
+static bool is_filter(CUfilter_mode mode)
+{
+    return mode == CU_TR_FILTER_MODE_POINT || mode == CU_TR_FILTER_MODE_LINEAR;
 }
 
-static CUresult use_linear(const CUDA_RESOURCE_DESC *resource, struct texture *texture)
+static void use_flags(unsigned flags, struct sg_texture *unit)
 {
-    struct sg_format *format = &texture->unit.format;
-
-    if (!array_format(resource->res.linear.format, resource->res.linear.numChannels, format))
-        return CUDA_ERROR_INVALID_VALUE;
-    uint64_t width = resource->res.linear.sizeInBytes / sg_texel_size(format);
-    texture->unit.is_linear = true;
-    return use_memory(texture, resource->res.linear.devPtr, width, 1,
-                      width * sg_texel_size(format));
-}
-
-static CUresult use_pitch2d(const CUDA_RESOURCE_DESC *resource, struct texture *texture)
-{
-    if (!array_format(resource->res.pitch2D.format, resource->res.pitch2D.numChannels,
-                      &texture->unit.format) ||
-        resource->res.pitch2D.pitchInBytes % 32)
-        return CUDA_ERROR_INVALID_VALUE;
-    return use_memory(texture, resource->res.pitch2D.devPtr, resource->res.pitch2D.width,
-                      resource->res.pitch2D.height, resource->res.pitch2D.pitchInBytes);
-}
-
-static CUresult use_resource(const CUDA_RESOURCE_DESC *resource, struct texture *texture)
-{
-    texture->resource = *resource;
-    texture->unit.level_count = 1;
-    switch (resource->resType) {
-    case CU_RESOURCE_TYPE_ARRAY:
-        return use_array(resource, texture);
-    case CU_RESOURCE_TYPE_LINEAR:
-        return use_linear(resource, texture);
-    case CU_RESOURCE_TYPE_PITCH2D:
-        return use_pitch2d(resource, texture);
-    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
-        return CUDA_ERROR_NOT_SUPPORTED;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    unit->normalized = flags & CU_TRSF_NORMALIZED_COORDINATES;
+    unit->as_float = !(flags & CU_TRSF_READ_AS_INTEGER) && unit->format.kind != SG_CHANNEL_FLOAT &&
+                     unit->format.size < 4;
+    unit->srgb = flags & CU_TRSF_SRGB && unit->format.size == 1;
+    unit->seamless = flags & CU_TRSF_SEAMLESS_CUBEMAP;
 }
 
 static CUresult use_description(const CUDA_TEXTURE_DESC *description, struct texture *texture)
 {
     struct sg_texture *unit = &texture->unit;
 
-    if (description->flags & ~KNOWN_FLAGS)
+    if (description->flags & ~(unsigned)KNOWN_FLAGS)
         return CUDA_ERROR_NOT_SUPPORTED;
-    if ((unsigned)description->filterMode > CU_TR_FILTER_MODE_LINEAR)
+    if (!is_filter(description->filterMode) || !is_filter(description->mipmapFilterMode))
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < 3; i++) {
         if ((unsigned)description->addressMode[i] > CU_TR_ADDRESS_MODE_BORDER)
@@ -109,24 +82,17 @@ static CUresult use_description(const CUDA_TEXTURE_DESC *description, struct tex
         unit->address[i] = (uint8_t)description->addressMode[i];
     }
     texture->description = *description;
-    unit->normalized = description->flags & NORMALIZED_COORDINATES;
-    unit->as_float = !(description->flags & READ_AS_INTEGER) &&
-                     unit->format.kind != SG_CHANNEL_FLOAT && unit->format.size < 4;
-    unit->srgb = description->flags & SRGB && unit->format.size == 1;
+    use_flags(description->flags, unit);
     unit->filter_linear = description->filterMode == CU_TR_FILTER_MODE_LINEAR;
+    unit->mip_linear = description->mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR;
+    unit->bias = description->mipmapLevelBias;
+    unit->least_level = description->minMipmapLevelClamp;
+    unit->greatest_level = description->maxMipmapLevelClamp;
     memcpy(unit->border, description->borderColor, sizeof(unit->border));
     return CUDA_SUCCESS;
 }
 
-static CUresult enter_locked(struct context *context, struct texture *texture)
-{
-    if (sg_space_add_texture(context->space, &texture->unit, &texture->number))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (texture->array)
-        texture->array->references++;
-    list_append(&context->textures, &texture->in_context);
-    return CUDA_SUCCESS;
-}
+/* ---- calls ---- */
 
 CUresult soft_cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
                                 const CUDA_TEXTURE_DESC *pTexDesc,
@@ -140,16 +106,16 @@ CUresult soft_cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DES
         return result;
     if (!pTexObject || !pResDesc || !pTexDesc)
         return CUDA_ERROR_INVALID_VALUE;
-    if (pResViewDesc)
-        return CUDA_ERROR_NOT_SUPPORTED;
     struct texture *texture = calloc(1, sizeof(*texture));
     if (!texture)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = use_resource(pResDesc, texture);
+    result = texture_use_resource_locked(pResDesc, texture);
+    if (!result)
+        result = use_view(pResViewDesc, texture);
     if (!result)
         result = use_description(pTexDesc, texture);
     if (!result)
-        result = enter_locked(context, texture);
+        result = texture_enter_locked(context, texture);
     if (result)
         free(texture);
     else
@@ -157,45 +123,17 @@ CUresult soft_cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DES
     return result;
 }
 
-static struct texture *find_locked(CUtexObject number)
-{
-    struct context *context;
-
-    if (context_use_locked(&context))
-        return NULL;
-    list_for_each(struct texture, texture, &context->textures, in_context)
-    {
-        if (texture->number == number)
-            return texture;
-    }
-    return NULL;
-}
-
-static void destroy_locked(struct context *context, struct texture *texture)
-{
-    sg_space_remove_texture(context->space, texture->number);
-    list_remove(&texture->in_context);
-    if (texture->array)
-        array_unref_locked(texture->array);
-    free(texture);
-}
-
 CUresult soft_cuTexObjectDestroy(CUtexObject texObject)
 {
-    struct context *context;
     SOFT_LOCKED;
-    CUresult result = context_use_locked(&context);
-    struct texture *texture = result ? NULL : find_locked(texObject);
 
-    if (texture)
-        destroy_locked(context, texture);
-    return result ? result : texture ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return texture_destroy_locked(texObject, false);
 }
 
 CUresult soft_cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject)
 {
     SOFT_LOCKED;
-    const struct texture *texture = find_locked(texObject);
+    const struct texture *texture = texture_find_locked(texObject, false);
 
     if (!pResDesc || !texture)
         return CUDA_ERROR_INVALID_VALUE;
@@ -206,7 +144,7 @@ CUresult soft_cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObje
 CUresult soft_cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject)
 {
     SOFT_LOCKED;
-    const struct texture *texture = find_locked(texObject);
+    const struct texture *texture = texture_find_locked(texObject, false);
 
     if (!pTexDesc || !texture)
         return CUDA_ERROR_INVALID_VALUE;
@@ -214,8 +152,14 @@ CUresult soft_cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject
     return CUDA_SUCCESS;
 }
 
-void textures_drop_context_locked(struct context *context)
+CUresult soft_cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResViewDesc,
+                                             CUtexObject texObject)
 {
-    list_for_each_safe(struct texture, texture, &context->textures, in_context)
-        destroy_locked(context, texture);
+    SOFT_LOCKED;
+    const struct texture *texture = texture_find_locked(texObject, false);
+
+    if (!pResViewDesc || !texture || !texture->has_view)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pResViewDesc = texture->view;
+    return CUDA_SUCCESS;
 }

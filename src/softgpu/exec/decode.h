@@ -141,6 +141,8 @@ bool token_space(const struct tokens *tokens, unsigned index, enum ptx_space *re
 /* Fills in a, imm, space and flags. */
 void decode_address(struct builder *builder, const struct ptx_operand *from, enum ptx_space space,
                     struct insn *ret_insn);
+/* The enum atomic_op in the opcode and which token it is, or -1. */
+int decode_atomic_op(const struct tokens *tokens, unsigned *ret_at);
 
 /* ---- decode_*.c ---- */
 typedef void (*decode_fn)(struct builder *builder, const struct tokens *tokens);
@@ -156,6 +158,10 @@ void decode_cvta(struct builder *builder, const struct tokens *tokens);
 void decode_isspacep(struct builder *builder, const struct tokens *tokens);
 void decode_cp(struct builder *builder, const struct tokens *tokens);
 void decode_tex(struct builder *builder, const struct tokens *tokens);
+void decode_tex_query(struct builder *builder, const struct tokens *tokens);
+void decode_surface_load(struct builder *builder, const struct tokens *tokens);
+void decode_surface_store(struct builder *builder, const struct tokens *tokens);
+void decode_surface_reduction(struct builder *builder, const struct tokens *tokens);
 void decode_branch(struct builder *builder, const struct tokens *tokens);
 void decode_branch_indexed(struct builder *builder, const struct tokens *tokens);
 void decode_call(struct builder *builder, const struct tokens *tokens);

@@ -261,7 +261,7 @@ void decode_store(struct builder *builder, const struct tokens *tokens)
 
 /* ---- Atomics ---- */
 
-static int atomic_op(const struct tokens *tokens, unsigned *ret_at)
+int decode_atomic_op(const struct tokens *tokens, unsigned *ret_at)
 {
     static const char *const names[ATOMIC_OP_COUNT] = {"add", "min", "max", "inc",  "dec",
                                                        "and", "or",  "xor", "exch", "cas"};
@@ -326,7 +326,7 @@ void decode_atomic(struct builder *builder, const struct tokens *tokens)
 {
     unsigned at;
     struct access access;
-    int op = atomic_op(tokens, &at);
+    int op = decode_atomic_op(tokens, &at);
     if (op < 0) {
         decode_unsupported(builder);
         return;

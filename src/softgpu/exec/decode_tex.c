@@ -3,10 +3,10 @@
  * tex and tld4 on objects (the indirect mode): one insn with the object and the channels, and
  * behind it nops that carry the coordinates and the gradients.
  */
-#include "decode.h"
+#include "decode_tex.h"
 #include "tex_run.h"
 
-static int shape_of(const struct tokens *tokens)
+int tex_shape(const struct tokens *tokens)
 {
     static const char *const names[] = {
         [SG_1D] = "1d",
@@ -25,7 +25,7 @@ static int shape_of(const struct tokens *tokens)
     return -1;
 }
 
-static void set_four(struct insn *insn, const uint32_t four[4])
+void tex_set_four(struct insn *insn, const uint32_t four[4])
 {
     insn->d = four[0];
     insn->b = four[1];
@@ -48,6 +48,11 @@ static bool list_sources(struct builder *builder, const struct ptx_operand *list
     return !builder->failed;
 }
 
+bool tex_is_layered(int shape)
+{
+    return shape == SG_1D_LAYERED || shape == SG_2D_LAYERED || shape == SG_CUBE_LAYERED;
+}
+
 /* How many coordinates a shape has, with the layer and without padding. */
 static unsigned coordinate_count(int shape)
 {
@@ -57,12 +62,9 @@ static unsigned coordinate_count(int shape)
     return counts[shape];
 }
 
-/* [object, {coordinates}] */
-static bool read_place(struct builder *builder, const struct ptx_operand *place, int shape,
-                       enum ptx_type type, uint32_t *ret_object, uint32_t ret_at[4])
+bool tex_place(struct builder *builder, const struct ptx_operand *place, int shape,
+               enum ptx_type type, uint32_t *ret_object, uint32_t ret_at[4])
 {
-    bool is_layered = shape == SG_1D_LAYERED || shape == SG_2D_LAYERED || shape == SG_CUBE_LAYERED;
-
     if (place->kind != PTX_OPERAND_ADDRESS || place->count != 2 || place->bits ||
         !is_register(builder, &place->elements[0], false)) {
         decode_unsupported(builder);
@@ -73,12 +75,13 @@ static bool read_place(struct builder *builder, const struct ptx_operand *place,
         return false;
     }
     *ret_object = source(builder, &place->elements[0], PTX_U64);
-    return list_sources(builder, &place->elements[1], is_layered ? PTX_U32 : type, type, ret_at);
+    return list_sources(builder, &place->elements[1], tex_is_layered(shape) ? PTX_U32 : type, type,
+                        ret_at);
 }
 
-static void carry(struct builder *builder, const uint32_t four[4])
+void tex_carry(struct builder *builder, const uint32_t four[4])
 {
-    set_four(emit(builder, run_nop), four);
+    tex_set_four(emit(builder, run_nop), four);
 }
 
 /* The lists of a .grad, or the one value of a .level. */
@@ -135,35 +138,48 @@ static int gathered_channel(const struct tokens *tokens)
     return -1;
 }
 
+/* d|p: all memory of a texture is there, always. */
+static void say_resident(struct builder *builder, const struct ptx_operand *to)
+{
+    uint32_t p = destination_predicate(builder, to);
+
+    if (p != NO_OPERAND)
+        emit(builder, run_tex_resident)->p = p;
+}
+
 /* tex{.base .level .grad}.shape.v4.type.ctype and tld4.channel.2d.v4.type.f32 */
 void decode_tex(struct builder *builder, const struct tokens *tokens)
 {
     bool is_gather = token_is(tokens, 0, "tld4");
-    int shape = shape_of(tokens), channel = is_gather ? gathered_channel(tokens) : 0;
+    int shape = tex_shape(tokens), channel = is_gather ? gathered_channel(tokens) : 0;
     enum ptx_type ctype = last_type(tokens), type = token_type(tokens, tokens->count - 2);
     bool known = (type == PTX_F32 || type == PTX_S32 || type == PTX_U32) &&
                  (ctype == PTX_F32 || (ctype == PTX_S32 && !is_gather));
-    const struct ptx_operand *to = operand(builder, 0);
+    bool is_pair = operand(builder, 0)->kind == PTX_OPERAND_PAIR;
+    const struct ptx_operand *to =
+        is_pair ? &operand(builder, 0)->elements[0] : operand(builder, 0);
     uint32_t object, at[4], four[4], detail[2][4] = {{0}};
     uint8_t mode = TEX_BASE;
 
     if (shape < 0 || channel < 0 || !known || token_find(tokens, "v4") < 0 ||
-        (is_gather && shape != SG_2D) || to->kind == PTX_OPERAND_PAIR) {
+        (is_gather && shape != SG_2D)) {
         decode_unsupported(builder);
         return;
     }
     if (!four_destinations(builder, to, four) ||
-        !read_place(builder, operand(builder, 1), shape, ctype, &object, at) ||
+        !tex_place(builder, operand(builder, 1), shape, ctype, &object, at) ||
         !detail_sources(builder, tokens, shape, detail, &mode))
         return;
     struct insn *insn = emit(builder, run_tex);
-    set_four(insn, four);
+    tex_set_four(insn, four);
     insn->a = object;
     insn->mode = is_gather ? TEX_GATHER : mode;
     insn->space = (uint8_t)shape;
     insn->width = (uint8_t)channel;
     insn->flags = ctype == PTX_S32 ? TEX_COUNTS_ELEMENTS : 0;
-    carry(builder, at);
-    carry(builder, detail[0]);
-    carry(builder, detail[1]);
+    tex_carry(builder, at);
+    tex_carry(builder, detail[0]);
+    tex_carry(builder, detail[1]);
+    if (is_pair)
+        say_resident(builder, &operand(builder, 0)->elements[1]);
 }

@@ -34,6 +34,17 @@ static const struct opcode opcodes[] = {
      "tex{.base .level .grad}.{1d 2d 3d a1d a2d cube acube}.v4.{f32 s32 u32}.{f32 s32}, on "
      "objects"},
     {"tld4", decode_tex, false, "tld4.{r g b a}.2d.v4.{f32 s32 u32}.f32, on objects"},
+    {"txq", decode_tex_query, false,
+     "txq.{width height depth array_size num_mipmap_levels num_samples normalized_coords}.b32, "
+     "txq.level.{width height depth}.b32, on objects"},
+    {"suq", decode_tex_query, false, "suq.{width height depth array_size}.b32, on objects"},
+    {"suld", decode_surface_load, false,
+     "suld.b.{1d 2d 3d a1d a2d}{.v2 .v4}.{b8 b16 b32 b64}.{trap clamp zero}, on objects"},
+    {"sust", decode_surface_store, false,
+     "sust.b.{1d 2d 3d a1d a2d}{.v2 .v4}.{b8 b16 b32 b64}.{trap clamp zero}, on objects"},
+    {"sured", decode_surface_reduction, false,
+     "sured.b.{add min max and or}.{1d 2d 3d a1d a2d}.{u32 s32 u64 s64 b32 b64}.{trap clamp zero}, "
+     "on objects"},
     {"bra", decode_branch, false, "bra{.uni}"},
     {"brx", decode_branch_indexed, true, "brx.idx{.uni}"},
     {"call", decode_call, true,

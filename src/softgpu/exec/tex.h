@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Between the files of the texture unit: coordinates to elements (tex_address.c), elements to
- * values (tex_fetch.c), values to samples (tex_filter.c), objects by number (tex_table.c).
+ * values (tex_fetch.c), values to samples (tex_filter.c, and tex_cube.c for cubes), objects by
+ * number (tex_table.c).
  */
 #pragma once
 
@@ -36,6 +37,10 @@ bool tex_reads_floats(const struct sg_texture *texture);
 /* An element; a coordinate of -1 is the border. */
 struct tex_texel tex_fetch(const struct sg_texture *texture, const struct sg_level *level,
                            int32_t x, int32_t y, int32_t z);
+
+/* The mean around a point of a cube's face, whatever faces the elements are on. */
+struct tex_texel tex_cube_mean(const struct sg_texture *texture, const struct sg_level *level,
+                               uint32_t layer, const float at[2]);
 
 /* Copies the object with this number: false when there is none. */
 bool space_texture(struct sg_space *space, uint64_t number, struct sg_texture *ret_texture);

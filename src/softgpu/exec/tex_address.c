@@ -75,25 +75,3 @@ struct tex_axis tex_between(float at, uint32_t size, bool normalized, enum sg_ad
         .weight = tex_weight(x - floorf(x)),
     };
 }
-
-unsigned tex_face(const float direction[3], float ret_at[2])
-{
-    float x = direction[0], y = direction[1], z = direction[2];
-    float ax = fabsf(x), ay = fabsf(y), az = fabsf(z);
-    float major, s, t;
-    unsigned face;
-
-    if (az >= ax && az >= ay) {
-        face = z < 0 ? 5 : 4;
-        major = az, s = z < 0 ? -x : x, t = -y;
-    } else if (ay >= ax) {
-        face = y < 0 ? 3 : 2;
-        major = ay, s = x, t = y < 0 ? -z : z;
-    } else {
-        face = x < 0 ? 1 : 0;
-        major = ax, s = x < 0 ? z : -z, t = -y;
-    }
-    ret_at[0] = (s / major + 1) / 2;
-    ret_at[1] = (t / major + 1) / 2;
-    return face;
-}

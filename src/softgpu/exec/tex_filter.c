@@ -23,6 +23,7 @@ static unsigned dimensions(enum sg_shape shape)
 /* The coordinates in the plane of a layer: a cube's direction has become a face. */
 struct place {
     unsigned dimensions;
+    bool is_cube;
     uint32_t layer;
     float at[3];
 };
@@ -43,6 +44,7 @@ static struct place place_of(const struct sg_texture *texture, const struct sg_s
         unsigned face = tex_face(sample->at, place.at);
         cube = cubes == 0 ? 0 : cube < cubes ? cube : cubes - 1;
         place.layer = 6 * cube + face;
+        place.is_cube = true;
     }
     if (sample->shape == SG_1D || sample->shape == SG_2D || sample->shape == SG_3D)
         place.layer = 0;
@@ -105,6 +107,8 @@ static struct tex_texel sample_level(const struct sg_texture *texture, const str
     const struct sg_level *level = &texture->levels[index];
     struct tex_axis axis[3];
 
+    if (place->is_cube && texture->seamless && texture->filter_linear && tex_reads_floats(texture))
+        return tex_cube_mean(texture, level, place->layer, place->at);
     for (unsigned i = 0; i < 3; i++)
         axis[i] = axis_of(texture, level, place, i);
     if (texture->filter_linear && tex_reads_floats(texture))

@@ -83,15 +83,15 @@ static void write_lane(struct warp *warp, const struct insn *insn, unsigned lane
     }
 }
 
-static bool find_texture(struct warp *warp, const struct insn *insn, unsigned lane,
-                         struct sg_texture *ret_texture)
+bool tex_object(struct warp *warp, const struct insn *insn, unsigned lane, bool is_surface,
+                struct sg_texture *ret_texture)
 {
     uint64_t number = ((const uint64_t *)reg(warp, insn->a))[lane];
     struct sg_space *space = warp->block->grid->launch.space;
 
-    if (!space_texture(space, number, ret_texture) || ret_texture->is_surface) {
-        warp_fault(warp, insn, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "no texture has the number 0x%llx",
-                   (unsigned long long)number);
+    if (!space_texture(space, number, ret_texture) || ret_texture->is_surface != is_surface) {
+        warp_fault(warp, insn, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "no %s has the number 0x%llx",
+                   is_surface ? "surface" : "texture", (unsigned long long)number);
         return false;
     }
     if (!ret_texture->checked_size ||
@@ -111,11 +111,16 @@ void run_tex(struct warp *warp, const struct insn *insn)
     {
         uint64_t number = ((const uint64_t *)reg(warp, insn->a))[lane];
         uint32_t bits[4];
-        if ((!any || number != known) && !find_texture(warp, insn, lane, &texture))
+        if ((!any || number != known) && !tex_object(warp, insn, lane, false, &texture))
             return;
         any = true;
         known = number;
         sample_lane(warp, insn, &texture, lane, bits);
         write_lane(warp, insn, lane, bits);
     }
+}
+
+void run_tex_resident(struct warp *warp, const struct insn *insn)
+{
+    *pred(warp, insn->p) |= warp->active;
 }

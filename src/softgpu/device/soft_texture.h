@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Texture and surface objects: an array or linear memory, and how it is read. The object's value is
+ * the number that kernels look it up by in their space.
+ */
+#pragma once
+
+#include "soft_array.h"
+
+struct texture {
+    struct sg_texture unit; /* first: what the space gives back */
+    uint64_t number;
+    struct array *array; /* NULL for linear memory */
+    CUDA_RESOURCE_DESC resource;
+    CUDA_TEXTURE_DESC description;
+    CUDA_RESOURCE_VIEW_DESC view;
+    bool has_view;
+    struct list in_context;
+};
+
+/* Fills in what the resource says, for any kind of object. */
+CUresult texture_use_resource_locked(const CUDA_RESOURCE_DESC *resource, struct texture *texture);
+/* Makes kernels find it. On failure it is still the caller's. */
+CUresult texture_enter_locked(struct context *context, struct texture *texture);
+/* The current context's object, or NULL. */
+struct texture *texture_find_locked(uint64_t number, bool is_surface);
+/* CUDA_ERROR_INVALID_VALUE when there is none. */
+CUresult texture_destroy_locked(uint64_t number, bool is_surface);
+void textures_drop_context_locked(struct context *context);
