@@ -48,6 +48,19 @@ class Named(TestCase):
         self.assertEqual([line.split(",")[0] for line in self.words("server list --format=csv,noheader")],
                          ["training", f"uid_{os.getuid()}"])
 
+    def test_every_field(self):
+        """Those that the help of a `get` names can be had, by an answer of one line."""
+        self.words("server create a")
+        self.enter("a")
+        for module, whose in (("server", "a"), ("namespace", "default a"), ("client", str(os.getpid()))):
+            help_text = self.words(f"{module} get help")[1]
+            fields = help_text.replace(" or ", ", ").split(", ")
+            self.assertGreater(len(fields), 5)
+            for field in fields:
+                with self.subTest(f"{module} {field}"):
+                    answer, = self.words(f"{module} get {whose} {field}")
+                    self.assertTrue(answer)
+
     def test_a_server_that_died_is_replaced(self):
         self.words("server create a")
         self.enter("a")

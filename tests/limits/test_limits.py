@@ -2,6 +2,7 @@
 """The limits of MPS in all their scopes, as a program sees them."""
 import os
 import re
+import subprocess
 import socket
 import unittest
 
@@ -305,6 +306,21 @@ class Ending(limits_harness.TestCase):
         done = self.run_program("nvidia-cuda-mps-control", input="quit\n")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIsNone(self.daemon_pid())
+
+    def test_others_may_come_meanwhile(self):
+        """MPS turns newcomers away with 807 while it terminates a client."""
+        self.start()
+        victim = self.play("endless")
+        self.assertIn("launched", victim.process.stdout.readline())
+        server, = self.servers()
+        program = subprocess.Popen([os.path.join(self.root, "bin/nvidia-cuda-mps-control")], text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment)
+        self.processes.append(program)
+        program.stdin.write(f"terminate_client {server} {victim.pid}\n")
+        program.stdin.flush()
+        self.assertEqual(victim.answer(), [810, 810])
+        self.assertIsNone(program.poll())
+        self.assertEqual(self.ask("sms"), [[SMS]])
 
     def test_answered_when_its_kernels_are_done(self):
         self.start()
