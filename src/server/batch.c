@@ -155,15 +155,10 @@ static bool fills_device(const struct stream *stream, const struct launch *launc
 
 static bool launch_fenced(struct stream *stream, const struct launch *launch, uint32_t seq)
 {
-    const struct fence_kernel_params params = {
-        .word = (uintptr_t)window_fence(stream->session->window, stream->word), .seq = seq};
-
     if (stream->ways.way != FENCE_BY_KERNEL || !takes_fence_kernel(stream) ||
         fills_device(stream, launch))
         return false;
-    const struct launch both[] = {*launch, fence_kernel_launch(stream->device, &params)};
-    return stream_begin(stream) == CUDA_SUCCESS &&
-           chains_launch_fenced(&stream->chains, stream->driver, both);
+    return stream_begin(stream) == CUDA_SUCCESS && fence_kernel_behind(stream, launch, seq);
 }
 
 bool batch_fence(struct session *session, struct stream *stream, uint32_t seq)

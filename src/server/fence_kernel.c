@@ -11,25 +11,47 @@
 
 #include "log.h"
 #include "objects.h"
+#include "stream.h"
+#include "tally.h"
 
 #define NAME "funnel_fence"
 
-/* What the GPU reads: the structure without the bytes that C adds behind it. */
-#define PARAMS_SIZE (offsetof(struct fence_kernel_params, seq) + sizeof(uint32_t))
+/* Addresses are the same here and on the GPU. */
+struct params {
+    uint64_t word;  /* gets seq, or, when that is 0, one more than the tally */
+    uint64_t tally; /* remembers what the word got; 0 = there is none */
+    uint32_t seq;
+};
 
-static const char ptx[] = ".version 6.4\n"
-                          ".target sm_70\n"
-                          ".address_size 64\n"
-                          ".visible .entry " NAME "(.param .u64 word, .param .u32 seq)\n"
-                          "{\n"
-                          "    .reg .u64 %address;\n"
-                          "    .reg .u32 %number;\n"
-                          "    ld.param.u64 %address, [word];\n"
-                          "    ld.param.u32 %number, [seq];\n"
-                          "    cvta.to.global.u64 %address, %address;\n"
-                          "    st.release.sys.global.u32 [%address], %number;\n"
-                          "    ret;\n"
-                          "}\n";
+/* What the GPU reads: the structure without the bytes that C adds behind it. */
+#define PARAMS_SIZE (offsetof(struct params, seq) + sizeof(uint32_t))
+
+static const char ptx[] =
+    ".version 6.4\n"
+    ".target sm_70\n"
+    ".address_size 64\n"
+    ".visible .entry " NAME "(.param .u64 word, .param .u64 tally, .param .u32 seq)\n"
+    "{\n"
+    "    .reg .u64 %word, %tally;\n"
+    "    .reg .u32 %value;\n"
+    "    .reg .pred %told, %forgets;\n"
+    "    ld.param.u64 %word, [word];\n"
+    "    ld.param.u64 %tally, [tally];\n"
+    "    ld.param.u32 %value, [seq];\n"
+    "    setp.eq.u64 %forgets, %tally, 0;\n"
+    "    @%forgets bra WRITE;\n"
+    "    cvta.to.global.u64 %tally, %tally;\n"
+    "    setp.ne.u32 %told, %value, 0;\n"
+    "    @%told bra REMEMBER;\n"
+    "    ld.global.u32 %value, [%tally];\n"
+    "    add.u32 %value, %value, 1;\n"
+    "REMEMBER:\n"
+    "    st.global.u32 [%tally], %value;\n"
+    "WRITE:\n"
+    "    cvta.to.global.u64 %word, %word;\n"
+    "    st.release.sys.global.u32 [%word], %value;\n"
+    "    ret;\n"
+    "}\n";
 
 static struct function *function_around(CUfunction made)
 {
@@ -65,12 +87,13 @@ void fence_kernel_load(struct device *device)
 
 void fence_kernel_unload(struct device *device)
 {
+    tallies_destroy(device->tallies);
+    device->tallies = NULL;
     free(device->fence_kernel);
     device->fence_kernel = NULL;
 }
 
-struct launch fence_kernel_launch(const struct device *device,
-                                  const struct fence_kernel_params *params)
+static struct launch launch_with(const struct device *device, const struct params *params)
 {
     return (struct launch){
         .function = device->fence_kernel,
@@ -80,4 +103,30 @@ struct launch fence_kernel_launch(const struct device *device,
         .params = params,
         .urgent = true,
     };
+}
+
+/* In order of the stream, the tally is stream->tallied when it comes to this one. */
+static struct params next_params(struct stream *stream, uint32_t seq)
+{
+    struct tallies *tallies = stream->device->tallies;
+
+    if (!stream->tally)
+        stream->tally = tallies_take(tallies);
+    bool counts = stream->tally && stream->tallied && stream->tallied + 1 == seq;
+    return (struct params){
+        .word = (uintptr_t)window_fence(stream->session->window, stream->word),
+        .tally = stream->tally,
+        .seq = counts ? 0 : seq,
+    };
+}
+
+bool fence_kernel_behind(struct stream *stream, const struct launch *launch, uint32_t seq)
+{
+    const struct params params = next_params(stream, seq);
+    const struct launch both[] = {*launch, launch_with(stream->device, &params)};
+
+    if (!chains_launch_fenced(&stream->chains, stream->driver, both))
+        return false;
+    stream->tallied = seq;
+    return true;
 }

@@ -5,13 +5,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "chain.h"
 #include "device.h"
-
-struct fence_kernel_params {
-    uint64_t word; /* address, the same here and on the GPU */
-    uint32_t seq;
-};
 
 /* Loads it, before there are clients whom that could stall. A device on which it can not be loaded
  * goes without. */
@@ -19,6 +16,6 @@ void fence_kernel_load(struct device *device);
 
 void fence_kernel_unload(struct device *device);
 
-/* The launch that writes params->seq. `params` stays the caller's and is read when it is made. */
-struct launch fence_kernel_launch(const struct device *device,
-                                  const struct fence_kernel_params *params);
+/* Launches a kernel and its fence with one call: false when that has to be done in two steps. The
+ * stream's order is seen to. */
+bool fence_kernel_behind(struct stream *stream, const struct launch *launch, uint32_t seq);

@@ -19,6 +19,7 @@
 #include "fence_kernel.h"
 #include "log.h"
 #include "sock.h"
+#include "tally.h"
 #include "text.h"
 
 static void enlist(struct server *server, struct session *session)
@@ -243,8 +244,15 @@ static bool is_set(const char *variable)
 
 static void load_fence_kernels(struct devices *devices)
 {
-    for (unsigned i = 0; i < devices->count; i++)
-        fence_kernel_load(&devices->device[i]);
+    bool count = !is_set("FUNNEL_NO_FENCE_TALLY");
+
+    for (unsigned i = 0; i < devices->count; i++) {
+        struct device *device = &devices->device[i];
+
+        fence_kernel_load(device);
+        if (device->fence_kernel && count)
+            device->tallies = tallies_create();
+    }
 }
 
 int server_init(struct server *server)

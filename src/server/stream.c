@@ -15,6 +15,7 @@
 #include "fence.h"
 #include "partition.h"
 #include "server_dispatch.h"
+#include "tally.h"
 
 static struct session_device *stream_home(const struct stream *stream)
 {
@@ -239,6 +240,7 @@ void stream_destroy(struct stream *stream)
     if (stream->session->prints.active)
         device_print_forget_stream(stream);
     chains_fini(&stream->chains);
+    tallies_put_back(stream->device->tallies, stream->tally);
     if (stream->order)
         driver.cuEventDestroy_v2(stream->order);
     if (stream->driver)

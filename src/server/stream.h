@@ -41,6 +41,8 @@ struct stream {
     uint64_t lone_work;      /* work, when a launch came without others beside it */
     int fence_trust;         /* above 0: a fence mostly follows such a launch at once */
     struct fence_ways ways;  /* of such a launch and its fence */
+    CUdeviceptr tally;       /* tally.h; 0 = none yet */
+    uint32_t tallied;        /* the number that is in it when all launches made are done */
     uint64_t legacy_seen;    /* blocking: up to here it waits for the legacy stream's work */
     uint64_t seen_by_legacy; /* blocking: up to here the legacy stream waits for its work */
     CUevent order;           /* recorded behind ordered_work; made when first needed */

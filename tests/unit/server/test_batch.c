@@ -10,6 +10,7 @@
 #include "fake_driver.h"
 #include "fence_kernel.h"
 #include "objects.h"
+#include "tally.h"
 
 struct scene {
     struct fixture *fixture;
@@ -322,6 +323,37 @@ static void a_launch_and_its_fence_become_a_graph(void **state)
     lose_fence_kernel(scene);
 }
 
+static CUresult CUDAAPI give_memory(CUdeviceptr *ret_address, size_t size)
+{
+    *ret_address = 4096;
+    return size ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult CUDAAPI take_memory(CUdeviceptr address)
+{
+    return address == 4096 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static void fences_that_follow_each_other_are_not_told(void **state)
+{
+    struct scene *scene = *state;
+
+    have_fence_kernel(scene);
+    driver.cuMemAlloc_v2 = give_memory;
+    driver.cuMemFree_v2 = take_memory;
+    scene->fixture->server.devices.device[0].tallies = tallies_create();
+    for (uint32_t seq = 1; seq < 5; seq++) /* made at 3; at 4 it is told to count */
+        launch_and_fence(scene, 1, seq);
+    assert_string_equal(launch_and_fence(scene, 1, 5), "graph s1 x1; ");
+    assert_string_equal(launch_and_fence(scene, 1, 6), "graph s1 x1; ");
+    assert_non_null(strstr(launch_and_fence(scene, 1, 8), "set x1 f9 "));
+    assert_non_null(strstr(launch_and_fence(scene, 1, 9), "set x1 f9 "));
+    assert_string_equal(launch_and_fence(scene, 1, 10), "graph s1 x1; ");
+    tallies_put_back(scene->fixture->server.devices.device[0].tallies, scene->stream[0]->tally);
+    scene->stream[0]->tally = 0;
+    lose_fence_kernel(scene);
+}
+
 static void a_launch_that_fills_the_device_keeps_its_fence_apart(void **state)
 {
     struct scene *scene = *state;
@@ -403,6 +435,7 @@ int main(void)
         CASE(a_share_of_the_device_has_no_graphs),
         CASE(it_can_be_switched_off),
         CASE(a_launch_and_its_fence_become_a_graph),
+        CASE(fences_that_follow_each_other_are_not_told),
         CASE(a_launch_that_fills_the_device_keeps_its_fence_apart),
         CASE(without_the_kernel_nothing_waits_for_a_fence),
         CASE(a_fence_is_awaited_after_fences_and_not_for_ever),
