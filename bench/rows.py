@@ -134,7 +134,7 @@ MEASUREMENTS = {
     "d2h_pinned": (simply("d2h_pinned"), "pinned copy from the device, 16 MiB"),
     "malloc": (simply("malloc"), "cudaMalloc + cudaFree, 4 MiB"),
     "malloc_async": (simply("malloc_async"), "cudaMallocAsync + cudaFreeAsync, 4 MiB"),
-    "wake": (simply("wake"), "asleep behind a kernel of 5 ms: time beyond the kernel's"),
+    "wake": (simply("wake"), "asleep behind a kernel of 5 ms: how late it goes on"),
     "idle": (idle, "idle clients"),
     "modules": (modules, "200 kernels of one program, loaded and launched"),
     "attach": (attach, "many clients: the last one's start"),

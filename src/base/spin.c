@@ -39,10 +39,15 @@ struct spin spin_begin(void)
     return (struct spin){.budget = spin_budget_ns()};
 }
 
+bool spin_is_cheap(void)
+{
+    return spin_budget_ns() == LONG_SPIN_NS;
+}
+
 struct spin spin_begin_patient(uint64_t patience_ns)
 {
-    uint64_t budget = spin_budget_ns();
-    return (struct spin){.budget = budget, .patience = budget == LONG_SPIN_NS ? patience_ns : 0};
+    return (struct spin){.budget = spin_budget_ns(),
+                         .patience = spin_is_cheap() ? patience_ns : 0};
 }
 
 bool spin_more(struct spin *spin)

@@ -36,6 +36,9 @@ struct spin spin_begin(void);
  * ends once one wanted it for long: then there are more threads than cores. */
 struct spin spin_begin_patient(uint64_t patience_ns);
 
+/* Are there CPUs enough to look more often than is needed? */
+bool spin_is_cheap(void);
+
 /* Pauses the core a moment; false once the budget is used up. */
 bool spin_more(struct spin *spin);
 

@@ -9,17 +9,19 @@
 #include "cleanup.h"
 #include "client.h"
 #include "client_print.h"
+#include "clock.h"
 #include "futex.h"
+#include "nap.h"
 #include "spin.h"
 #include "wire_calls.h"
 
 /* The GPU wakes nobody and the server's wake may come late: look again at least this often. */
 #define RECHECK_NS (4 * UINT64_C(1000000))
 #define POLL_NS 50000
-#define ALIVE_EVERY 16
+#define ALIVE_EVERY_NS (64 * UINT64_C(1000000))
 
-/* Being woken by a GPU costs half a millisecond, so waiting goes on for as long as that is more than
- * a hundredth. CUDA's own waiting never sleeps unless it is asked to. */
+/* Being woken by a GPU costs half a millisecond, so waiting goes on for as long as that is more
+ * than a hundredth. CUDA's own waiting never sleeps unless it is asked to. */
 #define PATIENCE_NS (100 * UINT64_C(1000000))
 
 struct fence_word {
@@ -123,32 +125,45 @@ static void ask_to_be_woken(struct fence fence, uint64_t stream)
     channel_unlock(&client->channel);
 }
 
-static void doze(struct fence fence, uint32_t value, bool woken)
+static void doze(struct fence fence, uint32_t value, bool woken, struct nap *nap)
 {
     struct timespec poll = {0, POLL_NS};
 
     if (woken)
-        futex_wait(&client->fences[fence.word], value, RECHECK_NS);
+        futex_wait(&client->fences[fence.word], value, nap_next(nap, RECHECK_NS));
     else
         nanosleep(&poll, NULL);
 }
 
-static CUresult sleep_until(struct fence fence, uint64_t stream)
+static CUresult doze_until(struct fence fence, bool woken, struct nap *nap)
 {
-    if (stream)
-        ask_to_be_woken(fence, stream);
-    for (unsigned round = 1;; round++) {
+    uint64_t asked = clock_ns();
+
+    for (;;) {
         uint32_t value = read_word(fence.word);
 
         client_print();
         if (fence_reached(value, fence.seq))
             return CUDA_SUCCESS;
-        if (round % ALIVE_EVERY == 0)
+        if (clock_ns() - asked > ALIVE_EVERY_NS) {
             channel_alive(&client->channel);
+            asked = clock_ns();
+        }
         if (client_error() != CUDA_SUCCESS)
             return client_error();
-        doze(fence, value, stream != 0);
+        doze(fence, value, woken, nap);
     }
+}
+
+static CUresult sleep_until(struct fence fence, uint64_t stream)
+{
+    struct nap nap = nap_begin();
+
+    if (stream)
+        ask_to_be_woken(fence, stream);
+    CUresult result = doze_until(fence, stream != 0, &nap);
+    nap_end(&nap);
+    return result;
 }
 
 static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_patience patience)

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Naps grow with the wait, and end where threads have to queue for a CPU. */
+#include "nap.h"
+
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#include "clock.h"
+#include "unit.h"
+
+#define LONGEST (4 * NS_PER_MS)
+
+/* One that began so long ago. */
+static struct nap after(uint64_t ns)
+{
+    return (struct nap){.naps = true, .began = clock_ns() - ns};
+}
+
+static void test_short_at_first(void **state)
+{
+    struct nap nap = after(0);
+
+    assert_int_equal(nap_next(&nap, LONGEST), 30 * NS_PER_US);
+    assert_int_equal(nap_next(&nap, 7), 7);
+}
+
+static void test_a_part_of_the_wait(void **state)
+{
+    struct nap nap = after(128 * NS_PER_MS);
+
+    assert_in_range(nap_next(&nap, LONGEST), NS_PER_MS, 2 * NS_PER_MS);
+    nap = after(10 * NS_PER_SEC);
+    assert_int_equal(nap_next(&nap, LONGEST), LONGEST);
+}
+
+static void test_none_where_it_is_crowded(void **state)
+{
+    struct nap nap = after(NS_PER_MS);
+
+    nap_next(&nap, LONGEST);
+    nap.woken -= 2 * NS_PER_MS;
+    assert_int_equal(nap_next(&nap, LONGEST), LONGEST);
+    assert_int_equal(nap_next(&nap, LONGEST), LONGEST);
+}
+
+static void test_none_when_switched_off(void **state)
+{
+    setenv("FUNNEL_NO_NAPS", "1", 1);
+    struct nap nap = nap_begin();
+
+    assert_int_equal(nap_next(&nap, LONGEST), LONGEST);
+    nap_end(&nap);
+    unsetenv("FUNNEL_NO_NAPS");
+}
+
+static void test_the_thread_stays_as_it_was(void **state)
+{
+    int before = prctl(PR_GET_TIMERSLACK);
+    struct nap nap = nap_begin();
+
+    assert_in_range(nap_next(&nap, LONGEST), 1, LONGEST);
+    nap_end(&nap);
+    assert_int_equal(prctl(PR_GET_TIMERSLACK), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_short_at_first),
+        cmocka_unit_test(test_a_part_of_the_wait),
+        cmocka_unit_test(test_none_where_it_is_crowded),
+        cmocka_unit_test(test_none_when_switched_off),
+        cmocka_unit_test(test_the_thread_stays_as_it_was),
+    };
+
+    return cmocka_run_group_tests_name("nap", tests, NULL, NULL);
+}
