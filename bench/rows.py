@@ -4,6 +4,8 @@
 A measurement runs clients in one mode and gives figures; a row shows one figure of one measurement
 for a number of clients, with the goal that was set for it.
 """
+import json
+import os
 import subprocess
 import sys
 import time
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 
 import clients
 import modes
-from clients import Skipped, run_together
+from clients import BenchError, Skipped, run_together
 
 # ---- measurements: function(bench, mode, clients, seconds) -> {figure: value} ----
 
@@ -98,6 +100,39 @@ def attach(bench, mode, count, seconds):
     return dict(merge(reports), start_ms=reports[-1]["start_ms"])
 
 
+def rate(kernel):
+    """One kernel of rates.cu. CPU time is that of the device only where the program is the device."""
+    def run(bench, mode, count, seconds):
+        report = run_together(mode, [[bench.program("rates"), kernel, seconds]], seconds)[0][0]
+        figures = ("giga", "giga_a_core") if mode.name == "native" else ("giga",)
+        return {figure: report[figure] for figure in figures}
+    return run
+
+
+def host_rate(way, all_cores=False):
+    """The fma loop without CUDA: rates_host.c."""
+    def run(bench, mode, count, seconds):
+        threads = min(64, os.cpu_count()) if all_cores else 1
+        done = subprocess.run([bench.built("bench/rates_host"), way, str(seconds), str(threads)],
+                              capture_output=True, text=True, timeout=60 + 10 * seconds)
+        if done.returncode == 77:
+            raise Skipped("no PoCL, nor any other OpenCL")
+        if done.returncode:
+            raise BenchError(done.stderr.strip() or "computed wrong results")
+        return json.loads(done.stdout)
+    return run
+
+
+def start_up(bench, mode, count, seconds):
+    """A small program from its start to its end, several times."""
+    command, took = mode.prefix + [bench.built("examples/vector_add")], []
+    while len(took) < 5 or sum(took) < seconds:
+        begin = time.monotonic()
+        subprocess.run(command, env=mode.environment(), check=True, timeout=60, stdout=subprocess.DEVNULL)
+        took.append(time.monotonic() - begin)
+    return {"whole_ms": sorted(took)[len(took) // 2] * 1e3}
+
+
 def torch(what):
     def run(bench, mode, count, seconds):
         if bench.device == "soft":
@@ -120,6 +155,24 @@ STALLS = {
     "stream": "cudaStreamCreate + Destroy",
 }
 
+RATES = {
+    "fma": "fma loop",
+    "nbody": "n-body, 4096 bodies: interactions",
+    "collatz": "steps of a loop that lanes leave one by one",
+    "copy": "copy in device memory: bytes",
+    "strided": "copy from every 33rd float: bytes",
+    "transpose": "matrix transposed in shared memory: bytes",
+    "histogram": "atomics in shared memory",
+    "atomics": "atomics in device memory",
+}
+HOST_RATES = {
+    "fma_c": (host_rate("c"), "fma loop compiled by the C compiler (-O2), one core"),
+    "fma_c_all": (host_rate("c", True), "the same, all cores"),
+    "fma_vectors": (host_rate("vectors"), "fma loop written for vector units, one core"),
+    "fma_vectors_all": (host_rate("vectors", True), "the same, all cores"),
+    "fma_opencl": (host_rate("opencl"), "fma loop in OpenCL (PoCL), all cores"),
+}
+
 # Name: what runs, and what it is called in the table.
 MEASUREMENTS = {
     "launch_sync": (simply("launch_sync"), "launch + synchronise an empty kernel"),
@@ -138,6 +191,9 @@ MEASUREMENTS = {
     "idle": (idle, "idle clients"),
     "modules": (modules, "200 kernels of one program, loaded and launched"),
     "attach": (attach, "many clients: the last one's start"),
+    **{f"rate_{kernel}": (rate(kernel), what) for kernel, what in RATES.items()},
+    **HOST_RATES,
+    "start_up": (start_up, "a small program, from start to end"),
     "torch_matmul": (torch("matmul"), "PyTorch, matrix product 2048^2"),
     "torch_train": (torch("train"), "PyTorch, training step of a small network"),
     **{f"stall_{kind}": (stall(kind), f"200 ms kernels here, {what} there: a third's worst launch")
@@ -145,7 +201,11 @@ MEASUREMENTS = {
 }
 # What the software GPU does in reasonable time; others only when they are asked for.
 SOFT = {"launch_sync", "queued", "h2d_pageable", "d2h_pageable", "malloc", "malloc_async", "wake", "idle",
-        "modules", "attach"}
+        "modules", "attach", "start_up", *HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
+# About the CPU as a GPU.
+ONLY_SOFT = {*HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
+# Without CUDA there is nothing to share.
+ONLY_NATIVE = {*HOST_RATES}
 # No driver but ours takes so many.
 ONLY_FUNNEL = {"attach"}
 
@@ -172,6 +232,9 @@ FIGURES = {
     "first_load_ms": Figure("ms, first start"),
     "second_load_ms": Figure("ms, second start"),
     "worst_ms": Figure("ms"),
+    "giga": Figure("thousand millions a second", True),
+    "giga_a_core": Figure("thousand millions a second and core", True),
+    "whole_ms": Figure("ms"),
 }
 
 
@@ -230,6 +293,11 @@ ROWS = [
     Row("modules", "second_load_ms", (1,)),
     *[Row(f"stall_{kind}", "worst_ms", (3,), {3: Goal(1)}) for kind in STALLS],
     Row("attach", "start_ms", (256,), {256: Goal(100)}),
+    Row("start_up", "whole_ms", (1,), {1: Goal(50)}),
+    Row("rate_fma", "giga_a_core", (1,)),
+    *[Row(f"rate_{kernel}", "giga", (1,)) for kernel in RATES],
+    *[Row(way, "giga_a_core", (1,)) for way in HOST_RATES if not way.endswith("_all")],
+    *[Row(way, "giga", (1,)) for way in HOST_RATES],
     Row("torch_matmul", "rate", (1,), {1: beside("native", 0.99)}),
     Row("torch_train", "rate", (1,), {1: beside("native", 0.99)}),
 ]
@@ -238,11 +306,13 @@ ROWS = [
 def fewer(row):
     """The same row for a machine where the GPU is the CPU."""
     counts = tuple(n for n in row.clients if n <= 2) or (min(8, row.clients[0]),)
-    return Row(row.measurement, row.figure, counts)
+    return Row(row.measurement, row.figure, counts, row.goals if row.measurement == "start_up" else None)
 
 
 def select(device, wanted):
     rows = [row for row in ROWS if row.measurement in wanted] if wanted else ROWS
-    if device == "soft":
+    if device != "soft":
+        rows = [row for row in rows if wanted or row.measurement not in ONLY_SOFT]
+    else:
         rows = [fewer(row) for row in rows if wanted or row.measurement in SOFT]
     return rows

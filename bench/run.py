@@ -36,7 +36,8 @@ class Bench:
     def __init__(self, args):
         self.device = args.device
         self.programs = Path(args.programs or Path(args.build) / "bench")
-        self.funnel = Path(args.build) / "bin" / "funnel"
+        self.build = Path(args.build)
+        self.funnel = self.build / "bin" / "funnel"
         self.modes = [mode for mode in modes.available(self.funnel, args.device, not args.no_mps)
                       if not args.mode or mode.name in args.mode]
         self.rows = rows.select(args.device, args.row)
@@ -49,6 +50,10 @@ class Bench:
 
     def program(self, name):
         return clients.build(name, self.programs)
+
+    def built(self, path):
+        """What was built with everything else."""
+        return str(self.build / path)
 
     def warm_up(self, mode):
         """A server's first client is another matter."""
@@ -79,7 +84,8 @@ class Bench:
 
     def measure(self, name, count, mode):
         key = (name, count, mode.name)
-        if not self.time_for(key) or (name in rows.ONLY_FUNNEL and mode.name != "funnel"):
+        only = "funnel" if name in rows.ONLY_FUNNEL else "native" if name in rows.ONLY_NATIVE else mode.name
+        if not self.time_for(key) or mode.name != only:
             return
         began = time.monotonic()
         say(f"\r\033[Kpass {self.passes + 1}  {name} {count} x {mode.name}")
@@ -159,7 +165,7 @@ def main():
     args = parse_arguments()
     bench = Bench(args)
     if args.prepare:
-        for name in ("client", "modules"):
+        for name in ("client", "modules", "rates"):
             print(bench.program(name))
         return
     output = Path(args.output or Path(args.build) / "bench" / "results")
