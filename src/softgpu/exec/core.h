@@ -229,7 +229,7 @@ struct block_memory {
 };
 
 /* What a worker has for its blocks, and keeps for the next ones. */
-#define POOL_BLOCKS 32
+#define POOL_BLOCKS 128
 struct block_pool {
     struct block_memory kept[POOL_BLOCKS];
     unsigned count;
