@@ -76,6 +76,8 @@ static CUresult learn(const struct module *module, const char *name,
 {
     uint32_t pairs[2 * PARAMS_MAX];
     struct known_kernel kernel = {.facts = {.name = name}};
+
+    cached_will_be_used(module->cached);
     CUresult result = find_function(module, name, &kernel.driver);
 
     if (result == CUDA_SUCCESS)

@@ -20,12 +20,11 @@
 /* Larger parts are not expanded just to be looked at. */
 #define EXPANDED_MAX (64u << 20)
 
-typedef bool part_test(enum image_part_kind kind, const void *part, size_t size);
-
 struct entry {
     uint16_t kind;
     uint32_t header_size;
     uint32_t compressed_size;
+    uint32_t sm;
     uint64_t payload_size;
     uint64_t flags;
     uint64_t plain_size;
@@ -37,6 +36,7 @@ static void read_entry(const unsigned char *bytes, struct entry *ret_entry)
     memcpy(&ret_entry->header_size, bytes + 4, 4);
     memcpy(&ret_entry->payload_size, bytes + 8, 8);
     memcpy(&ret_entry->compressed_size, bytes + 16, 4);
+    memcpy(&ret_entry->sm, bytes + 28, 4);
     memcpy(&ret_entry->flags, bytes + 40, 8);
     memcpy(&ret_entry->plain_size, bytes + 56, 8);
 }
@@ -50,27 +50,51 @@ static long expand(const struct entry *entry, const void *payload, char *text, s
     return ZSTD_isError(expanded) ? -1 : (long)expanded;
 }
 
+static struct image_part part_of(const struct entry *entry, const void *bytes, size_t size)
+{
+    return (struct image_part){
+        .kind = (enum image_part_kind)entry->kind, .sm = entry->sm, .bytes = bytes, .size = size};
+}
+
+static bool is_wanted(const struct image_visit *visit, const struct entry *entry)
+{
+    const struct image_part part = part_of(entry, NULL, 0);
+
+    return !visit->wants || visit->wants(visit->context, &part);
+}
+
+static bool test_part(const struct image_visit *visit, const struct entry *entry, const void *bytes,
+                      size_t size)
+{
+    const struct image_part part = part_of(entry, bytes, size);
+
+    return visit->test(visit->context, &part);
+}
+
 static bool test_compressed(const struct entry *entry, const unsigned char *payload,
-                            part_test *test)
+                            const struct image_visit *visit)
 {
     if (entry->compressed_size > entry->payload_size || entry->plain_size > EXPANDED_MAX ||
         entry->compressed_size > EXPANDED_MAX)
         return true;
     _cleanup_free_ char *text = malloc(entry->plain_size + 1);
     long size = text ? expand(entry, payload, text, entry->plain_size) : -1;
-    return size < 0 || test((enum image_part_kind)entry->kind, text, (size_t)size);
+    return size < 0 || test_part(visit, entry, text, (size_t)size);
 }
 
-static bool test_entry(const struct entry *entry, const unsigned char *payload, part_test *test)
+static bool test_entry(const struct entry *entry, const unsigned char *payload,
+                       const struct image_visit *visit)
 {
     if (entry->kind != IMAGE_PTX && entry->kind != IMAGE_ELF)
         return true;
+    if (!is_wanted(visit, entry))
+        return false;
     if (entry->flags & (ENTRY_LZ4 | ENTRY_ZSTD))
-        return test_compressed(entry, payload, test);
-    return test((enum image_part_kind)entry->kind, payload, entry->payload_size);
+        return test_compressed(entry, payload, visit);
+    return test_part(visit, entry, payload, entry->payload_size);
 }
 
-static bool test_container(const unsigned char *bytes, part_test *test)
+static bool test_container(const unsigned char *bytes, const struct image_visit *visit)
 {
     uint16_t header_size;
     uint64_t left;
@@ -80,7 +104,7 @@ static bool test_container(const unsigned char *bytes, part_test *test)
     for (bytes += header_size; left;) {
         struct entry entry;
         read_entry(bytes, &entry);
-        if (test_entry(&entry, bytes + entry.header_size, test))
+        if (test_entry(&entry, bytes + entry.header_size, visit))
             return true;
         bytes += entry.header_size + entry.payload_size;
         left -= entry.header_size + entry.payload_size;
@@ -88,12 +112,15 @@ static bool test_container(const unsigned char *bytes, part_test *test)
     return false;
 }
 
-bool image_any_part(const void *bytes, size_t size, part_test *test)
+bool image_any_part(const void *bytes, size_t size, const struct image_visit *visit)
 {
+    struct entry whole = {.kind = IMAGE_ELF};
     uint32_t magic;
 
     memcpy(&magic, bytes, sizeof(magic));
     if (magic == CONTAINER_MAGIC)
-        return test_container(bytes, test);
-    return test(memcmp(bytes, ELFMAG, SELFMAG) ? IMAGE_PTX : IMAGE_ELF, bytes, size);
+        return test_container(bytes, visit);
+    if (memcmp(bytes, ELFMAG, SELFMAG))
+        whole.kind = IMAGE_PTX;
+    return is_wanted(visit, &whole) && test_part(visit, &whole, bytes, size);
 }

@@ -13,7 +13,21 @@ enum image_part_kind {
     IMAGE_ELF = 2,
 };
 
-/* Whether `test` holds for a part of an image that is sound. A part that does not expand, or is of
- * a kind that is not known here, counts as if it did. */
-bool image_any_part(const void *bytes, size_t size,
-                    bool (*test)(enum image_part_kind kind, const void *part, size_t size));
+struct image_part {
+    enum image_part_kind kind;
+    unsigned sm; /* of the device that it is for, such as 90; 0 = it does not say */
+    const void *bytes;
+    size_t size;
+};
+
+typedef bool image_part_test(void *context, const struct image_part *part);
+
+struct image_visit {
+    image_part_test *wants; /* sees a part without its bytes, to spare expanding it; NULL: all */
+    image_part_test *test;
+    void *context;
+};
+
+/* Whether `test` holds for a wanted part of an image that is sound. A part that does not expand, or
+ * is of a kind that is not known here, counts as if it did. */
+bool image_any_part(const void *bytes, size_t size, const struct image_visit *visit);

@@ -8,13 +8,13 @@
 #include "image.h"
 #include "image_parts.h"
 
-static bool mentions_print(enum image_part_kind kind, const void *bytes, size_t size)
+static bool mentions_print(void *unused, const struct image_part *part)
 {
-    (void)kind;
-    return memmem(bytes, size, "vprintf", strlen("vprintf"));
+    (void)unused;
+    return memmem(part->bytes, part->size, "vprintf", strlen("vprintf"));
 }
 
 bool image_prints(const void *bytes, size_t size)
 {
-    return image_any_part(bytes, size, mentions_print);
+    return image_any_part(bytes, size, &(struct image_visit){.test = mentions_print});
 }

@@ -124,7 +124,8 @@ void module_destroy(struct session *session, struct module *module)
     graph_forget_module(session, module); /* it knows functions, and asks what memory is left */
     list_for_each_safe(struct function, function, &module->functions, link)
         function_destroy(session, function);
-    module_cache_put(&session->server->modules, module->cached);
+    module_cache_park(&session->server->modules, module->cached,
+                      &session->device[module->device->ordinal].parked);
     free(module);
 }
 
@@ -147,9 +148,11 @@ CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuL
     size_t size = 0;
     CUresult result = session_enter(session, library->device);
 
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
+        cached_will_be_used(library->cached);
         result =
             driver.cuLibraryGetGlobal(&address, &size, module_library(library)->driver, in->name);
+    }
     if (result != CUDA_SUCCESS)
         return result;
 

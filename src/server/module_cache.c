@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache. The hash finds an entry under the lock; its bytes are compared when the entry is held
+ * The cache. Libraries with variables are in it only while nobody uses them; the others always are.
+ * The hash finds an entry under the lock; its bytes are compared when the entry is held
  * and the lock is not, for images are large. One of the same hash and other bytes is somebody's
  * trick or very bad luck, and is loaded for its client alone. A library that is being loaded is in
  * the list already, so that clients that start together load it once.
@@ -11,14 +12,24 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "device.h"
 #include "image.h"
 #include "log.h"
+#include "variables.h"
+
+enum sharing {
+    FOR_ONE, /* for the client that has loaded it */
+    IN_TURN, /* for one client at a time: it has variables */
+    FOR_ALL,
+};
 
 struct cached {
-    struct list link; /* in the cache; in no list when it is not shared */
+    struct list link; /* in the cache, or in a client's list of what is parked */
     struct library *library;
     const struct device *device;
-    bool shared, loading;
+    enum sharing sharing;
+    bool loading;
+    struct variables variables; /* IN_TURN */
     unsigned users;
     uint64_t hash;
     uint64_t size;
@@ -40,7 +51,7 @@ struct kernel_book *cached_kernels(struct cached *cached)
 
 bool cached_is_shared(const struct cached *cached)
 {
-    return cached->shared;
+    return cached->sharing != FOR_ONE;
 }
 
 void module_cache_init(struct module_cache *cache, bool enabled)
@@ -56,6 +67,7 @@ static void cached_destroy(struct cached *cached)
     if (!cached)
         return;
     kernel_book_fini(&cached->kernels);
+    variables_fini(&cached->variables);
     library_destroy(cached->library);
     free(cached->image);
     free(cached);
@@ -129,6 +141,11 @@ static struct cached *find_locked(struct module_cache *cache, const struct image
     return NULL;
 }
 
+static uint64_t kept_bytes(const struct cached *cached)
+{
+    return cached->size + cached->variables.bytes;
+}
+
 /* Takes a user for the entry, after its load if it is being loaded. That may fail, and then the
  * entry is gone and the search begins anew. */
 static struct cached *use_locked(struct module_cache *cache, const struct image *image,
@@ -141,9 +158,10 @@ static struct cached *use_locked(struct module_cache *cache, const struct image 
     if (!cached)
         return NULL;
     if (!cached->users++)
-        cache->idle_bytes -= cached->size;
+        cache->idle_bytes -= kept_bytes(cached);
     list_remove(&cached->link);
-    list_append(&cache->entries, &cached->link);
+    if (cached->sharing == FOR_ALL)
+        list_append(&cache->entries, &cached->link);
     return cached;
 }
 
@@ -174,6 +192,16 @@ static CUresult load_own(struct cached *cached, struct image_log *ret_log)
     return result;
 }
 
+/* Its variables are remembered when it is first used: not every library is. */
+static CUresult load_in_turn(struct cached *cached, struct image_log *ret_log)
+{
+    CUresult result = load(cached, ret_log);
+
+    log_debug("Module of %llu bytes is loaded for one client at a time",
+              (unsigned long long)cached->size);
+    return result;
+}
+
 static CUresult load_shared(struct module_cache *cache, struct cached *cached,
                             struct image_log *ret_log)
 {
@@ -188,6 +216,19 @@ static CUresult load_shared(struct module_cache *cache, struct cached *cached,
     return result;
 }
 
+static CUresult load_new(struct module_cache *cache, struct cached *cached,
+                         struct image_log *ret_log)
+{
+    switch (cached->sharing) {
+    case FOR_ALL:
+        return load_shared(cache, cached, ret_log);
+    case IN_TURN:
+        return load_in_turn(cached, ret_log);
+    default:
+        return load_own(cached, ret_log);
+    }
+}
+
 /* The entry that is there, or else a new one that is announced to others if it is shared. */
 static struct cached *find_or_announce(struct module_cache *cache, const struct image *image,
                                        uint64_t hash, bool *ret_found)
@@ -200,7 +241,7 @@ static struct cached *find_or_announce(struct module_cache *cache, const struct 
         return cached;
     cached = cached_create(image, hash);
     if (cached) {
-        cached->shared = true;
+        cached->sharing = FOR_ALL;
         cached->loading = true;
         list_append(&cache->entries, &cached->link);
     }
@@ -219,6 +260,32 @@ static bool confirm(struct module_cache *cache, struct cached *cached, const str
     return same;
 }
 
+static unsigned architecture(const struct device *device)
+{
+    const int32_t *attributes = device->record.attributes;
+
+    return (unsigned)(10 * attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] +
+                      attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR]);
+}
+
+/* For a library with variables: may it be kept for others? What prints has text of its client. */
+static struct cached *create_for_one(const struct module_cache *cache, const struct image *image,
+                                     uint64_t hash)
+{
+    struct image_names names = {0};
+    bool in_turn = cache->enabled && !image_prints(image->bytes, image->size) &&
+                   image_names_read(image->bytes, image->size, architecture(image->device), &names);
+    struct cached *cached = cached_create(image, hash);
+
+    if (!cached) {
+        image_names_fini(&names);
+        return NULL;
+    }
+    cached->sharing = in_turn ? IN_TURN : FOR_ONE;
+    cached->variables.names = names;
+    return cached;
+}
+
 /* Images that are not there yet are looked into, which takes a while. */
 static struct cached *find_or_create(struct module_cache *cache, const struct image *image,
                                      bool *ret_found)
@@ -235,7 +302,7 @@ static struct cached *find_or_create(struct module_cache *cache, const struct im
     if (cached && confirm(cache, cached, image))
         return cached;
     *ret_found = false;
-    return cached_create(image, hash);
+    return create_for_one(cache, image, hash);
 }
 
 CUresult module_cache_get(struct module_cache *cache, const struct image *image,
@@ -251,7 +318,7 @@ CUresult module_cache_get(struct module_cache *cache, const struct image *image,
     if (found)
         log_debug("Module of %llu bytes is there already", (unsigned long long)cached->size);
     else
-        result = cached->shared ? load_shared(cache, cached, ret_log) : load_own(cached, ret_log);
+        result = load_new(cache, cached, ret_log);
     if (result != CUDA_SUCCESS)
         cached_destroy(cached);
     else
@@ -268,7 +335,7 @@ static void evict_locked(struct module_cache *cache, struct list *ret_evicted)
             return;
         if (cached->users)
             continue;
-        cache->idle_bytes -= cached->size;
+        cache->idle_bytes -= kept_bytes(cached);
         list_remove(&cached->link);
         list_append(ret_evicted, &cached->link);
     }
@@ -280,7 +347,9 @@ static void put_shared(struct module_cache *cache, struct cached *cached, struct
 
     if (--cached->users)
         return;
-    cache->idle_bytes += cached->size;
+    if (cached->sharing == IN_TURN)
+        list_append(&cache->entries, &cached->link);
+    cache->idle_bytes += kept_bytes(cached);
     evict_locked(cache, ret_evicted);
 }
 
@@ -290,7 +359,8 @@ void module_cache_put(struct module_cache *cache, struct cached *cached)
 
     if (!cached)
         return;
-    if (!cached->shared) {
+    if (cached->sharing == FOR_ONE ||
+        (cached->sharing == IN_TURN && variables_restore(&cached->variables) != CUDA_SUCCESS)) {
         cached_destroy(cached);
         return;
     }
@@ -303,4 +373,41 @@ void module_cache_put(struct module_cache *cache, struct cached *cached)
         log_debug("Module of %llu bytes goes", (unsigned long long)victim->size);
         cached_destroy(victim);
     }
+}
+
+static bool has_room(const struct list *parked)
+{
+    unsigned count = 0;
+
+    list_for_each(struct cached, cached, parked, link) count++;
+    return count < MODULE_CACHE_PARKED_MAX;
+}
+
+void module_cache_park(struct module_cache *cache, struct cached *cached, struct list *parked)
+{
+    if (!cached || cached->sharing != IN_TURN) {
+        module_cache_put(cache, cached);
+    } else if (has_room(parked)) {
+        list_append(parked, &cached->link);
+    } else {
+        cached_destroy(cached);
+    }
+}
+
+void module_cache_put_parked(struct module_cache *cache, struct list *parked)
+{
+    list_for_each_safe(struct cached, cached, parked, link)
+    {
+        list_remove(&cached->link);
+        module_cache_put(cache, cached);
+    }
+}
+
+/* When its variables can not be remembered, it is this client's alone. */
+void cached_will_be_used(struct cached *cached)
+{
+    if (cached->sharing != IN_TURN || cached->variables.each)
+        return;
+    if (variables_remember(&cached->variables, cached->library->driver) != CUDA_SUCCESS)
+        cached->sharing = FOR_ONE;
 }

@@ -2,7 +2,8 @@
 /*
  * Loaded libraries, kept beyond the clients that loaded them: a program's second start finds its
  * modules there. Clients that run the same program share them, but only libraries without
- * variables: kernels are the same for everybody, variables are each client's own.
+ * variables: kernels are the same for everybody, variables are each client's own. A library with
+ * variables has one client at a time, and the next finds them as they were at first.
  */
 #pragma once
 
@@ -14,6 +15,9 @@
 
 /* Bytes of images of which nobody uses the library. */
 #define MODULE_CACHE_IDLE_BYTES (512ull << 20)
+
+/* Libraries with variables that a client has unloaded and that wait for its end. */
+#define MODULE_CACHE_PARKED_MAX 64u
 
 struct cached;
 
@@ -52,13 +56,23 @@ void module_cache_fini(struct module_cache *cache);
 CUresult module_cache_get(struct module_cache *cache, const struct image *image,
                           struct cached **ret_cached, struct image_log *ret_log);
 
-/* The client is done with it. NULL is allowed. */
+/* The client is done with it, and has no kernel of it running if it has variables: see
+ * module_cache_park(). The device's context is current. NULL is allowed. */
 void module_cache_put(struct module_cache *cache, struct cached *cached);
+
+/* The same at once for a library that others may use meanwhile. One with variables goes into the
+ * list, if that has room: module_cache_put_parked() is called when the client's work is done. */
+void module_cache_park(struct module_cache *cache, struct cached *cached, struct list *parked);
+void module_cache_put_parked(struct module_cache *cache, struct list *parked);
 
 const struct library *cached_library(const struct cached *cached);
 
 /* What has been learnt of its kernels. */
 struct kernel_book *cached_kernels(struct cached *cached);
 
-/* Whether other clients may use it, too. */
+/* Whether other clients may use it, too: now, or afterwards. */
 bool cached_is_shared(const struct cached *cached);
+
+/* To be called before anything is asked of the library that makes the driver load its code; the
+ * device's context is current. */
+void cached_will_be_used(struct cached *cached);

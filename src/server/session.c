@@ -53,8 +53,10 @@ static void init_lists(struct session *session)
     ranges_init(&session->extents);
     ranges_init(&session->reservations);
     ranges_init(&session->mappings);
-    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
         list_init(&session->device[i].streams);
+        list_init(&session->device[i].parked);
+    }
 }
 
 struct session *session_create(struct server *server, const struct server_client *who)

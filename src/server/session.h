@@ -52,6 +52,7 @@ enum session_phase {
 struct session_device {
     struct list streams;
     struct share share; /* the multiprocessors it may use */
+    struct list parked; /* libraries that it has unloaded: see module_cache.h */
     atomic_uint_fast64_t memory_used;
 };
 

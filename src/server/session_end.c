@@ -107,6 +107,17 @@ static void destroy_graphs(struct session *session)
     }
 }
 
+/* Nothing of the client runs any more. */
+static void give_libraries_back(struct session *session)
+{
+    for (unsigned i = 0; i < session->server->devices.count; i++) {
+        if (list_empty(&session->device[i].parked))
+            continue;
+        session_enter(session, &session->server->devices.device[i]);
+        module_cache_put_parked(&session->server->modules, &session->device[i].parked);
+    }
+}
+
 static void destroy_object(void *context, uint64_t handle, void *object)
 {
     struct session *session = context;
@@ -140,6 +151,7 @@ void session_wind_up(struct session *session)
         destroy_graphs(session);
         vmm_release_all(session);
         handles_for_each(&session->objects, destroy_object, session);
+        give_libraries_back(session);
         memory_release_all(session);
         log_line("Client " CLIENT_FORMAT " exit", CLIENT_ARGS(session));
     }

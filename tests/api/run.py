@@ -22,8 +22,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
 
 EXAMPLES = ["vector_add", "matmul", "reduction", "histogram", "n_body", "mandelbrot"]
-DRIVER = ["startup", "contexts", "memory", "registers", "modules", "launches", "batches",
-          "streams", "events", "callbacks", "threads", "pointers", "graphs", "prints", "forks",
+DRIVER = ["startup", "contexts", "memory", "registers", "modules", "starts", "launches",
+          "batches", "streams", "events", "callbacks", "threads", "pointers", "graphs", "prints", "forks",
           "exits", "bad_handles", "vmm", "pools", "graph_nodes", "captures"]
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]

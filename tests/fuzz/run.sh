@@ -49,10 +49,18 @@ build fuzz_fatbin -I"$root/src/softgpu/fatbin" "$root"/src/softgpu/fatbin/*.c -l
 build fuzz_ptx -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas -Wno-missing-field-initializers \
     -I"$root/src/softgpu/ptx" -I"$root/src/softgpu/exec" \
     "$root"/src/softgpu/ptx/*.c "$root"/src/softgpu/exec/*.c -lm
+server=$root/src/server
+build fuzz_image -I"$server" "$server"/image.c "$server"/image_code_names.c "$server"/image_elf.c \
+    "$server"/image_names.c "$server"/image_parts.c "$server"/image_prints.c \
+    "$server"/image_text_names.c "$server"/image_variables.c -lzstd -llz4
 # Text is found sooner from text.
 mkdir -p "$work/corpus-fuzz_ptx"
 sed '1,/^\.address_size/d' "$root/tests/unit/softgpu/data/features.ptx" >"$work/corpus-fuzz_ptx/features"
 run fuzz_ring 1024
 run fuzz_decode 4096
 run fuzz_fatbin 4096
+mkdir -p "$work/corpus-fuzz_image"
+cp "$root"/tests/api/driver/kernels.ptx "$root"/tests/api/driver/kernels.fatbin \
+    "$work/corpus-fuzz_image"
 run fuzz_ptx 32768
+run fuzz_image 32768

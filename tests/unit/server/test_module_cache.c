@@ -117,15 +117,146 @@ static void clients_that_start_together_load_once(void **state)
     module_cache_put(cache_of(*state), second);
 }
 
-static void variables_are_each_clients_own(void **state)
+/* ---- libraries with variables ---- */
+
+/* The one variable of every library, and what the driver was asked to do with it. */
+static uint32_t counter;
+static unsigned writes;
+
+static CUresult get_counter(CUdeviceptr *ret_address, size_t *ret_size, CUlibrary library,
+                            const char *name)
+{
+    *ret_address = (uintptr_t)&counter;
+    *ret_size = sizeof(counter);
+    return strcmp(name, "counter") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+static CUresult copy_now(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
+{
+    writes += dst == (uintptr_t)&counter;
+    memcpy((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, size);
+    return CUDA_SUCCESS;
+}
+
+static CUresult synchronize(CUstream stream)
+{
+    return CUDA_SUCCESS;
+}
+
+static void have_a_counter(void)
+{
+    driver.cuLibraryGetGlobal = get_counter;
+    driver.cuMemcpyAsync = copy_now;
+    driver.cuStreamSynchronize = synchronize;
+    counter = 5;
+    writes = 0;
+}
+
+static void variables_have_one_client_at_a_time(void **state)
 {
     struct cached *first = get(*state, variable), *second = get(*state, variable);
 
     assert_ptr_not_equal(first, second);
-    assert_false(cached_is_shared(first));
+    assert_true(cached_is_shared(first));
+    assert_string_equal(fake_trace(), "load l1; load l2; ");
     module_cache_put(cache_of(*state), second);
     module_cache_put(cache_of(*state), first);
-    assert_string_equal(fake_trace(), "load l1; load l2; unload l2; unload l1; ");
+    assert_ptr_equal(get(*state, variable), second);
+    assert_ptr_equal(get(*state, variable), first);
+    assert_string_equal(fake_trace(), "");
+    module_cache_put(cache_of(*state), second);
+    module_cache_put(cache_of(*state), first);
+}
+
+static void the_next_client_finds_what_the_first_found(void **state)
+{
+    struct cached *cached = get(*state, variable);
+
+    have_a_counter();
+    cached_will_be_used(cached);
+    counter = 7;
+    cached_will_be_used(cached);
+    assert_int_equal(writes, 0);
+    module_cache_put(cache_of(*state), cached);
+    assert_int_equal(counter, 5);
+    counter = 9; /* not by a client */
+    assert_ptr_equal(get(*state, variable), cached);
+    cached_will_be_used(cached);
+    module_cache_put(cache_of(*state), cached);
+    assert_int_equal(counter, 5);
+    assert_int_equal(writes, 2);
+}
+
+static void variables_that_are_not_found_are_not_shared(void **state)
+{
+    const char *text = PTX ".visible .global .align 4 .u32 other;\n" ENTRY;
+    struct cached *cached = get(*state, text);
+
+    have_a_counter();
+    cached_will_be_used(cached);
+    assert_false(cached_is_shared(cached));
+    fake_trace();
+    module_cache_put(cache_of(*state), cached);
+    assert_string_equal(fake_trace(), "unload l1; ");
+}
+
+static CUresult fail_to_copy(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
+{
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+static void variables_that_can_not_be_restored_go(void **state)
+{
+    struct cached *cached = get(*state, variable);
+
+    have_a_counter();
+    cached_will_be_used(cached);
+    driver.cuMemcpyAsync = fail_to_copy;
+    module_cache_put(cache_of(*state), cached);
+    cached = get(*state, variable);
+    assert_non_null(strstr(fake_trace(), "load l2; "));
+    module_cache_put(cache_of(*state), cached);
+}
+
+/* Kernels of a client that unloads a library may still run. */
+static void what_is_unloaded_waits_for_the_clients_end(void **state)
+{
+    struct cached *first = get(*state, variable), *second;
+    struct list parked;
+
+    list_init(&parked);
+    module_cache_park(cache_of(*state), first, &parked);
+    second = get(*state, variable);
+    assert_ptr_not_equal(first, second);
+    module_cache_put_parked(cache_of(*state), &parked);
+    assert_true(list_empty(&parked));
+    assert_ptr_equal(get(*state, variable), first);
+    module_cache_put(cache_of(*state), second);
+    module_cache_put(cache_of(*state), first);
+}
+
+static void not_too_much_waits(void **state)
+{
+    struct list parked;
+
+    list_init(&parked);
+    for (unsigned i = 0; i < MODULE_CACHE_PARKED_MAX; i++)
+        module_cache_park(cache_of(*state), get(*state, variable), &parked);
+    fake_trace();
+    module_cache_park(cache_of(*state), get(*state, variable), &parked);
+    assert_string_equal(fake_trace(), "load l65; unload l65; ");
+    module_cache_put_parked(cache_of(*state), &parked);
+}
+
+static void what_prints_is_each_clients_own(void **state)
+{
+    const char *text = PTX ".extern .func (.param .b32 r) vprintf\n;\n"
+                           ".global .align 1 .b8 $str[3] = {104, 105};\n" ENTRY;
+    struct cached *cached = get(*state, text);
+
+    assert_false(cached_is_shared(cached));
+    module_cache_put(cache_of(*state), cached);
+    assert_string_equal(fake_trace(), "load l1; unload l1; ");
 }
 
 static void other_options_make_another_library(void **state)
@@ -257,7 +388,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(the_same_image_is_loaded_once),
         CASE(clients_that_start_together_load_once),
-        CASE(variables_are_each_clients_own),
+        CASE(variables_have_one_client_at_a_time),
+        CASE(the_next_client_finds_what_the_first_found),
+        CASE(variables_that_are_not_found_are_not_shared),
+        CASE(variables_that_can_not_be_restored_go),
+        CASE(what_is_unloaded_waits_for_the_clients_end),
+        CASE(not_too_much_waits),
+        CASE(what_prints_is_each_clients_own),
         CASE(other_options_make_another_library),
         CASE(what_fails_is_not_kept),
         CASE(the_longest_idle_goes_first),

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Variables of machine code: the objects in its symbol table. That no byte of a section of
+ * variables is without a name is checked by adding up.
+ */
+#include <string.h>
+
+#include "image_elf.h"
+#include "image_names.h"
+
+static const char *const variable_sections[] = {".nv.global", ".nv.global.init", ".nv.constant3"};
+
+/* Addresses of variables for the code to use, and where such are to be written at the load. */
+static const char *const extra_sections[] = {
+    ".nv.constant4",      ".rel.nv.constant4",   ".rela.nv.constant4",   ".rel.nv.constant3",
+    ".rela.nv.constant3", ".rel.nv.global.init", ".rela.nv.global.init",
+};
+
+static bool is_one_of(const char *name, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, list[i]) == 0)
+            return true;
+    return false;
+}
+
+#define IS_ONE_OF(name, list) is_one_of(name, list, sizeof(list) / sizeof(*(list)))
+
+/* As many as one section of each kind, and some. */
+#define VARIABLE_SECTIONS_MAX 8u
+
+static bool holds_variables(const struct image_elf *elf, unsigned index)
+{
+    Elf64_Shdr section;
+    const char *name = image_elf_section(elf, index, &section);
+
+    return name && IS_ONE_OF(name, variable_sections);
+}
+
+static uint64_t round_up(uint64_t size, uint64_t alignment)
+{
+    return alignment > 1 && alignment <= 4096 ? (size + alignment - 1) / alignment * alignment
+                                              : size;
+}
+
+/* ---- the symbol table ---- */
+
+struct symbols {
+    const unsigned char *entries;
+    uint64_t count;
+    const char *text;
+    uint64_t text_size;
+};
+
+static bool find_symbols(const struct image_elf *elf, struct symbols *ret_symbols)
+{
+    Elf64_Shdr section, text;
+
+    for (unsigned i = 0; i < elf->header.e_shnum; i++) {
+        if (!image_elf_section(elf, i, &section))
+            return false;
+        if (section.sh_type != SHT_SYMTAB)
+            continue;
+        if (section.sh_link >= elf->header.e_shnum ||
+            !image_elf_section(elf, section.sh_link, &text) || !image_elf_holds(elf, &section) ||
+            !image_elf_holds(elf, &text))
+            return false;
+        *ret_symbols = (struct symbols){.entries = elf->bytes + section.sh_offset,
+                                        .count = section.sh_size / sizeof(Elf64_Sym),
+                                        .text = (const char *)elf->bytes + text.sh_offset,
+                                        .text_size = text.sh_size};
+        return true;
+    }
+    return false;
+}
+
+static Elf64_Sym symbol_at(const struct symbols *symbols, uint64_t index)
+{
+    Elf64_Sym symbol;
+
+    memcpy(&symbol, symbols->entries + index * sizeof(symbol), sizeof(symbol));
+    return symbol;
+}
+
+static bool is_variable(const struct image_elf *elf, const Elf64_Sym *symbol)
+{
+    return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_shndx != SHN_UNDEF &&
+           (symbol->st_shndx >= elf->header.e_shnum || holds_variables(elf, symbol->st_shndx));
+}
+
+/* Any mark beside it makes a variable another kind of thing: managed memory has one. */
+static bool add_symbol(const struct image_elf *elf, const struct symbols *symbols,
+                       const Elf64_Sym *symbol, struct image_names *names)
+{
+    const char *name = symbols->text + symbol->st_name;
+
+    if (symbol->st_shndx >= elf->header.e_shnum || symbol->st_other || !symbol->st_size ||
+        symbol->st_name >= symbols->text_size)
+        return false;
+    size_t length = strnlen(name, symbols->text_size - symbol->st_name);
+    return length && length < symbols->text_size - symbol->st_name &&
+           image_names_add(names, name, length, symbol->st_size);
+}
+
+/* ---- sections ---- */
+
+static bool is_all_named(const struct image_elf *elf, const struct symbols *symbols, unsigned index)
+{
+    Elf64_Shdr section;
+    uint64_t named = 0;
+
+    image_elf_section(elf, index, &section);
+    for (uint64_t i = 0; i < symbols->count; i++) {
+        Elf64_Sym symbol = symbol_at(symbols, i);
+
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx == index)
+            named += round_up(symbol.st_size, section.sh_addralign);
+    }
+    return named >= section.sh_size;
+}
+
+static bool is_understood(const struct image_elf *elf, const struct symbols *symbols,
+                          unsigned index)
+{
+    Elf64_Shdr section;
+    const char *name = image_elf_section(elf, index, &section);
+
+    if (!name)
+        return false;
+    if (IS_ONE_OF(name, variable_sections))
+        return is_all_named(elf, symbols, index);
+    return image_elf_is_harmless(name) || IS_ONE_OF(name, extra_sections);
+}
+
+bool image_code_names(const struct image_part *part, struct image_names *names)
+{
+    struct image_elf elf;
+    struct symbols symbols;
+
+    if (!image_elf_open(part->bytes, part->size, &elf) || !find_symbols(&elf, &symbols))
+        return false;
+    for (unsigned i = 0, sections = 0; i < elf.header.e_shnum; i++) {
+        sections += holds_variables(&elf, i);
+        if (sections > VARIABLE_SECTIONS_MAX || !is_understood(&elf, &symbols, i))
+            return false;
+    }
+    for (uint64_t i = 0; i < symbols.count; i++) {
+        Elf64_Sym symbol = symbol_at(&symbols, i);
+
+        if (is_variable(&elf, &symbol) && !add_symbol(&elf, &symbols, &symbol, names))
+            return false;
+    }
+    return true;
+}

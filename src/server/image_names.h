@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names of an image's variables. Whoever knows all of them can put a library back into the
+ * state in which it was loaded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image_parts.h"
+
+/* More than these are not looked after. */
+#define IMAGE_NAMES_MAX 4096u
+
+struct image_name {
+    char *name;
+    uint64_t size; /* 0: not known */
+};
+
+struct image_names {
+    struct image_name *names;
+    uint32_t count, capacity;
+};
+
+/* The names of all variables that an image, which is sound, has on a device of this architecture:
+ * false when they can not be known, or a variable is of a kind whose state is not in its bytes. */
+bool image_names_read(const void *bytes, size_t size, unsigned sm, struct image_names *ret_names);
+
+void image_names_fini(struct image_names *names);
+
+/* ---- for those who read parts ---- */
+
+bool image_names_add(struct image_names *names, const char *name, size_t length, uint64_t size);
+
+/* Adds those of machine code, and of PTX text: false as above. */
+bool image_code_names(const struct image_part *part, struct image_names *names);
+bool image_text_names(const struct image_part *part, struct image_names *names);

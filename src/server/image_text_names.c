@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Variables of PTX text: "{.visible} .global {.align N} {.v2} .type name{[size]} {= ...};". What
+ * does not look like that makes all of it unknown.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "image_names.h"
+
+/* The text is followed to its end and no further. */
+struct cursor {
+    const char *next, *end;
+};
+
+static bool is_over(const struct cursor *cursor)
+{
+    return cursor->next == cursor->end;
+}
+
+static void skip_blanks(struct cursor *cursor)
+{
+    while (!is_over(cursor) && isspace((unsigned char)*cursor->next))
+        cursor->next++;
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+}
+
+/* Letters, digits and what else names are made of; 0 when there are none. */
+static size_t take_word(struct cursor *cursor, const char **ret_word)
+{
+    *ret_word = cursor->next;
+    while (!is_over(cursor) && is_word(*cursor->next))
+        cursor->next++;
+    return (size_t)(cursor->next - *ret_word);
+}
+
+static bool is(const char *word, size_t length, const char *what)
+{
+    return length == strlen(what) && memcmp(word, what, length) == 0;
+}
+
+/* One directive between the space and the name; `.attribute` says that it is no plain variable. */
+static bool skip_directive(struct cursor *cursor)
+{
+    const char *word;
+
+    cursor->next++;
+    size_t length = take_word(cursor, &word);
+    if (!length || is(word, length, "attribute") || is(word, length, "texref") ||
+        is(word, length, "samplerref") || is(word, length, "surfref"))
+        return false;
+    if (!is(word, length, "align"))
+        return true;
+    skip_blanks(cursor);
+    return take_word(cursor, &word) > 0;
+}
+
+/* Behind the name comes a size, a value or the end; anything else may be a second name. */
+static bool ends_well(struct cursor *cursor)
+{
+    skip_blanks(cursor);
+    while (!is_over(cursor) && *cursor->next == '[') {
+        const char *close = memchr(cursor->next, ']', (size_t)(cursor->end - cursor->next));
+
+        if (!close)
+            return false;
+        cursor->next = close + 1;
+        skip_blanks(cursor);
+    }
+    return !is_over(cursor) && (*cursor->next == ';' || *cursor->next == '=');
+}
+
+static bool read_declaration(struct cursor *cursor, struct image_names *names)
+{
+    const char *word;
+
+    skip_blanks(cursor);
+    while (!is_over(cursor) && *cursor->next == '.') {
+        if (!skip_directive(cursor))
+            return false;
+        skip_blanks(cursor);
+    }
+    size_t length = take_word(cursor, &word);
+    return length && ends_well(cursor) && image_names_add(names, word, length, 0);
+}
+
+/* A space is named behind a blank where a variable is declared, and behind a name or a dot in an
+ * instruction: "ld.global". */
+static bool read_declarations(const struct image_part *part, const char *space,
+                              struct image_names *names)
+{
+    const char *start = part->bytes;
+    struct cursor cursor = {start, start + part->size};
+    size_t length = strlen(space);
+
+    for (;;) {
+        const char *found = memmem(cursor.next, (size_t)(cursor.end - cursor.next), space, length);
+
+        if (!found)
+            return true;
+        cursor.next = found + length;
+        if (found > start && isalnum((unsigned char)found[-1]))
+            continue;
+        if (!read_declaration(&cursor, names))
+            return false;
+    }
+}
+
+bool image_text_names(const struct image_part *part, struct image_names *names)
+{
+    return !memmem(part->bytes, part->size, ".tex", 4) &&
+           !memmem(part->bytes, part->size, ".surf", 5) &&
+           read_declarations(part, ".global", names) && read_declarations(part, ".const", names);
+}

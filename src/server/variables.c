@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies go through a stream of their own, so that they wait for nobody's work.
+ */
+#include "variables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static CUresult find(const struct image_name *name, CUlibrary library, struct variable *variable)
+{
+    CUresult result =
+        driver.cuLibraryGetGlobal(&variable->address, &variable->size, library, name->name);
+
+    /* Something else of this name would leave the variable as its client left it. */
+    if (result == CUDA_SUCCESS && name->size && name->size != variable->size)
+        return CUDA_ERROR_NOT_FOUND;
+    return result;
+}
+
+static CUresult find_all(struct variables *variables, CUlibrary library)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    variables->bytes = 0;
+    for (uint32_t i = 0; i < variables->names.count && result == CUDA_SUCCESS; i++) {
+        struct variable *variable = &variables->each[i];
+
+        result = find(&variables->names.names[i], library, variable);
+        if (result == CUDA_SUCCESS && variable->size > VARIABLES_BYTES_MAX - variables->bytes)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        variables->bytes += variable->size;
+    }
+    return result;
+}
+
+static CUresult with_stream(CUresult (*copy)(const struct variable *variable, CUstream stream),
+                            const struct variables *variables)
+{
+    CUstream stream = NULL;
+    CUresult result = driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    for (uint32_t i = 0; i < variables->names.count && result == CUDA_SUCCESS; i++)
+        result = copy(&variables->each[i], stream);
+    CUresult last = driver.cuStreamSynchronize(stream);
+    driver.cuStreamDestroy_v2(stream);
+    return result != CUDA_SUCCESS ? result : last;
+}
+
+static CUresult copy_out(const struct variable *variable, CUstream stream)
+{
+    return driver.cuMemcpyAsync((uintptr_t)variable->initial, variable->address, variable->size,
+                                stream);
+}
+
+static CUresult copy_in(const struct variable *variable, CUstream stream)
+{
+    if (!variable->initial)
+        return driver.cuMemsetD8Async(variable->address, 0, variable->size, stream);
+    return driver.cuMemcpyAsync(variable->address, (uintptr_t)variable->initial, variable->size,
+                                stream);
+}
+
+static CUresult make_room(struct variables *variables)
+{
+    for (uint32_t i = 0; i < variables->names.count; i++) {
+        variables->each[i].initial = malloc(variables->each[i].size);
+        if (!variables->each[i].initial)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+static bool is_zero(const struct variable *variable)
+{
+    const char *bytes = variable->initial;
+
+    return variable->size == 0 ||
+           (bytes[0] == 0 && memcmp(bytes, bytes + 1, variable->size - 1) == 0);
+}
+
+static void forget_zeros(struct variables *variables)
+{
+    for (uint32_t i = 0; i < variables->names.count; i++) {
+        struct variable *variable = &variables->each[i];
+
+        if (!is_zero(variable))
+            continue;
+        free(variable->initial);
+        variable->initial = NULL;
+    }
+}
+
+static void forget(struct variables *variables)
+{
+    for (uint32_t i = 0; variables->each && i < variables->names.count; i++)
+        free(variables->each[i].initial);
+    free(variables->each);
+    variables->each = NULL;
+}
+
+CUresult variables_remember(struct variables *variables, CUlibrary library)
+{
+    variables->each = calloc(variables->names.count, sizeof(*variables->each));
+    CUresult result = variables->each ? find_all(variables, library) : CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (result == CUDA_SUCCESS)
+        result = make_room(variables);
+    if (result == CUDA_SUCCESS)
+        result = with_stream(copy_out, variables);
+    if (result == CUDA_SUCCESS)
+        forget_zeros(variables);
+    else
+        forget(variables);
+    return result;
+}
+
+CUresult variables_restore(const struct variables *variables)
+{
+    return variables->each ? with_stream(copy_in, variables) : CUDA_SUCCESS;
+}
+
+void variables_fini(struct variables *variables)
+{
+    forget(variables);
+    image_names_fini(&variables->names);
+}

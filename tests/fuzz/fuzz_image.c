@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes what the server reads in a module's image before it hands it to the driver: the input is
+ * an image, in memory of exactly its size and a NUL. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "image.h"
+#include "image_names.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t left)
+{
+    struct image_names names;
+    uint8_t *bytes = calloc(left + 1, 1);
+
+    if (left > 0)
+        memcpy(bytes, input, left);
+    if (image_is_sound(bytes, left)) {
+        image_prints(bytes, left);
+        if (image_names_read(bytes, left, 90, &names)) {
+            if (!image_has_variables(bytes, left))
+                abort();
+            image_names_fini(&names);
+        }
+    }
+    free(bytes);
+    return 0;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which variables an image has, by name. */
+#include "unit.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "image_names.h"
+
+#define PTX ".version 8.0\n.target sm_90\n.address_size 64\n"
+
+/* "a b c": the names in order, or "-" when they can not be known. */
+static const char *names_in(const void *bytes, size_t size)
+{
+    static char text[512];
+    struct image_names names;
+
+    if (!image_names_read(bytes, size, 90, &names))
+        return "-";
+    text[0] = '\0';
+    for (uint32_t i = 0; i < names.count; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? " " : "",
+                 names.names[i].name);
+    image_names_fini(&names);
+    return text;
+}
+
+static const char *in_text(const char *text)
+{
+    return names_in(text, strlen(text));
+}
+
+static void declarations_in_text(void **state)
+{
+    (void)state;
+    assert_string_equal(in_text(PTX ".visible .global .align 4 .u32 counter = 5;\n"), "counter");
+    assert_string_equal(
+        in_text(PTX ".global .align 4 .b8 z[4000];\n.const .align 4 .b8 t[2] = {1, 2};\n"), "t z");
+    assert_string_equal(in_text(PTX ".global .align 1 .b8 $str$1[6] = {104};\n"), "$str$1");
+    assert_string_equal(in_text(PTX ".global .u64 p = generic(q);\n.global .u32 q;\n"
+                                    ".entry k() {\nld.global.u32 %r1, [q];\n"
+                                    "cvta.to.global.u64 %rd2, %rd1;\n}\n"),
+                        "p q");
+    assert_string_equal(in_text(PTX ".const .v2 .f32 m[2][3];\n"), "m");
+}
+
+/* Rather no names than too few. */
+static void text_that_is_not_understood(void **state)
+{
+    (void)state;
+    assert_string_equal(in_text(PTX ".global .attribute(.managed) .align 4 .u32 m = 9;\n"), "-");
+    assert_string_equal(in_text(PTX ".global .u32 a, b;\n"), "-");
+    assert_string_equal(in_text(PTX ".global .u32 a;\n.global .u32 a;\n"), "-");
+    assert_string_equal(in_text(PTX ".global .texref t;\n"), "-");
+    assert_string_equal(in_text(PTX ".tex .u32 t;\n.global .u32 a;\n"), "-");
+    assert_string_equal(in_text(PTX ".global .u32 a[3"), "-");
+    assert_string_equal(in_text(PTX ".global"), "-");
+    assert_string_equal(in_text(PTX ".global .align"), "-");
+    assert_string_equal(in_text(PTX ".entry k() {}\n"), "-");
+}
+
+/* ---- machine code ---- */
+
+/* Sections by number: nothing, names, strings, symbols, .nv.global.init, .nv.global, one more. */
+#define SECTION_NAMES \
+    "\0.shstrtab\0.strtab\0.symtab\0.nv.global.init\0.nv.global\0.text.k\0.nv.other\0"
+#define STRINGS "\0a\0b\0"
+
+struct code {
+    Elf64_Ehdr header;
+    Elf64_Shdr sections[7];
+    Elf64_Sym symbols[4];
+    char names[sizeof(SECTION_NAMES)];
+    char strings[sizeof(STRINGS)];
+};
+
+static uint32_t name_at(const char *name)
+{
+    const char *names = SECTION_NAMES;
+
+    return (uint32_t)((const char *)memmem(names, sizeof(SECTION_NAMES), name, strlen(name) + 1) -
+                      names);
+}
+
+static Elf64_Shdr section(const char *name, uint32_t type, uint64_t offset, uint64_t size)
+{
+    return (Elf64_Shdr){.sh_name = name_at(name),
+                        .sh_type = type,
+                        .sh_offset = offset,
+                        .sh_size = size,
+                        .sh_addralign = 4};
+}
+
+static Elf64_Sym variable(uint32_t name, uint16_t where, uint64_t size)
+{
+    return (Elf64_Sym){.st_name = name,
+                       .st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT),
+                       .st_shndx = where,
+                       .st_size = size};
+}
+
+static struct code make_code(void)
+{
+    struct code code = {
+        .header = {.e_shoff = offsetof(struct code, sections),
+                   .e_shentsize = sizeof(Elf64_Shdr),
+                   .e_shnum = 7,
+                   .e_shstrndx = 1},
+        .names = SECTION_NAMES,
+        .strings = STRINGS,
+    };
+
+    memcpy(code.header.e_ident, ELFMAG, SELFMAG);
+    code.header.e_ident[EI_CLASS] = ELFCLASS64;
+    code.sections[1] =
+        section(".shstrtab", SHT_STRTAB, offsetof(struct code, names), sizeof(code.names));
+    code.sections[2] =
+        section(".strtab", SHT_STRTAB, offsetof(struct code, strings), sizeof(code.strings));
+    code.sections[3] =
+        section(".symtab", SHT_SYMTAB, offsetof(struct code, symbols), sizeof(code.symbols));
+    code.sections[3].sh_link = 2;
+    code.sections[4] = section(".nv.global.init", SHT_PROGBITS, 0, 8);
+    code.sections[5] = section(".nv.global", SHT_NOBITS, 0, 400);
+    code.sections[6] = section(".text.k", SHT_PROGBITS, 0, 8);
+    code.symbols[1] = variable(1, 4, 7);
+    code.symbols[2] = variable(3, 5, 400);
+    return code;
+}
+
+static const char *in_code(const struct code *code)
+{
+    return names_in(code, sizeof(*code));
+}
+
+static void symbols_of_code(void **state)
+{
+    struct code code = make_code();
+
+    (void)state;
+    assert_string_equal(in_code(&code), "a b");
+    code.symbols[3] = variable(0, SHN_UNDEF, 4); /* of no interest */
+    assert_string_equal(in_code(&code), "a b");
+}
+
+static void code_that_is_not_understood(void **state)
+{
+    struct code good = make_code(), code = good;
+
+    (void)state;
+    code.symbols[1].st_other = 4; /* managed */
+    assert_string_equal(in_code(&code), "-");
+    code = good;
+    code.symbols[1].st_size = 4; /* four bytes without a name */
+    assert_string_equal(in_code(&code), "-");
+    code = good;
+    code.symbols[2].st_name = 1; /* twice the same */
+    assert_string_equal(in_code(&code), "-");
+    code = good;
+    code.symbols[2].st_name = 1000;
+    assert_string_equal(in_code(&code), "-");
+    code = good;
+    code.sections[6].sh_name = name_at(".nv.other");
+    assert_string_equal(in_code(&code), "-");
+    code = good;
+    code.sections[3].sh_link = 77;
+    assert_string_equal(in_code(&code), "-");
+    code = good;
+    code.sections[3].sh_size = 1 << 20;
+    assert_string_equal(in_code(&code), "-");
+    code = good;
+    code.sections[6].sh_name = 5000;
+    assert_string_equal(in_code(&code), "-");
+    code = good;
+    code.header.e_shnum = 60000;
+    assert_string_equal(in_code(&code), "-");
+}
+
+static void code_cut_anywhere(void **state)
+{
+    struct code code = make_code();
+
+    (void)state;
+    for (size_t size = 4; size < sizeof(code) - 1; size++)
+        assert_string_equal(names_in(&code, size), "-");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(declarations_in_text), cmocka_unit_test(text_that_is_not_understood),
+        cmocka_unit_test(symbols_of_code),      cmocka_unit_test(code_that_is_not_understood),
+        cmocka_unit_test(code_cut_anywhere),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
