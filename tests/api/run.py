@@ -60,7 +60,7 @@ def find_nvcc():
 
 
 def variants_of(name):
-    common = [f"-arch={ARCHITECTURES[name]}"] if name in ARCHITECTURES else []
+    common = ["-O2"] + ([f"-arch={ARCHITECTURES[name]}"] if name in ARCHITECTURES else [])
     for cudart in ("static", "shared"):
         yield cudart, common
     for variant, flags in EXTRA_FLAGS.get(name, {}).items():
@@ -82,7 +82,7 @@ def compile_runtime(nvcc, source, variant, flags, folder):
     if not nvcc:
         return None, "no nvcc"
     cudart = "shared" if variant == "shared" else "static"
-    command = [nvcc, "-std=c++17", "-O2", "-cudart", cudart, "-Xlinker", "-rpath=$ORIGIN", *flags,
+    command = [nvcc, "-std=c++17", "-cudart", cudart, "-Xlinker", "-rpath=$ORIGIN", *flags,
                "-o", str(program), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -207,10 +207,10 @@ def difference(direct, through):
     return "\n".join(list(lines)[:20])
 
 
-def report(program, verdict, text):
+def report(name, verdict, text):
     first, *rest = text.splitlines() or [""]
     reason = f"  ({first})" if first else ""
-    print(f"{verdict:8}{program.name}{reason}", flush=True)
+    print(f"{verdict:8}{name}{reason}", flush=True)
     for line in rest:
         print("        " + line, flush=True)
 
@@ -221,11 +221,11 @@ def run_all(runner, programs, jobs):
     alone = [program for program in programs if program.alone]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for program, (verdict, text) in zip(together, pool.map(runner.check, together)):
-            report(program, verdict, text)
+            report(program.name, verdict, text)
             counts[verdict] += 1
     for program in alone:
         verdict, text = runner.check(program)
-        report(program, verdict, text)
+        report(program.name, verdict, text)
         counts[verdict] += 1
     return counts
 

@@ -28,7 +28,13 @@ static size_t align_up(size_t value, size_t align)
 }
 
 /* A function that may be entered again keeps more on the stack than a real compiler would. */
-#define RECURSION_ROOM 8
+#define STACK_FACTOR 8
+
+/* Whether the kernel needs more of the stack than can be known before it runs. */
+static bool has_open_stack(const struct program *program)
+{
+    return program->recursive || program->room;
+}
 
 static struct parts plan(const struct grid *grid, uint32_t warp_count)
 {
@@ -36,7 +42,7 @@ static struct parts plan(const struct grid *grid, uint32_t warp_count)
     uint32_t stack = grid->launch.stack_size ? grid->launch.stack_size : 1024;
     struct parts parts;
     parts.local_stride = align_up(
-        program->local_size + (program->recursive ? (size_t)stack * RECURSION_ROOM : 0), 16);
+        program->local_size + (has_open_stack(program) ? (size_t)stack * STACK_FACTOR : 0), 16);
     parts.warps = align_up(sizeof(struct block), 64);
     parts.files = align_up(parts.warps + warp_count * sizeof(struct warp), 64);
     parts.local = align_up(parts.files + (size_t)warp_count * align_up(program->file_size, 64), 64);

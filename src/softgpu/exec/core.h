@@ -128,6 +128,7 @@ struct program {
     uint32_t entry;
     uint32_t file_size;     /* bytes of a warp's register file */
     uint32_t stack_pointer; /* offset of the lanes that hold it */
+    uint32_t room; /* of those that say where what alloca gave begins; 0: nothing allocates */
     struct special_use *specials;
     uint32_t special_count;
     struct constant *constants;
@@ -343,6 +344,10 @@ bool block_run(struct block *block);
 
 /* ---- barrier.c ---- */
 void barrier_recheck(struct block *block);
+
+/* ---- alloca.c ---- */
+/* How far this lane's frames may grow. */
+uint32_t stack_room(struct warp *warp, unsigned lane);
 
 /* ---- space.c ---- */
 bool space_lookup(struct sg_space *space, uint64_t address, struct range_cache *ret_range);

@@ -227,6 +227,8 @@ static void decode_function(struct builder *builder, const struct ptx_function *
         .frame = layout_of(builder, function)->frame,
         .may_be_called = !function->is_entry,
     };
+    if (layout_of(builder, function)->allocates && !function->is_entry)
+        emit(builder, run_stack_mark)->imm = layout_of(builder, function)->mark;
     for (uint32_t i = 0; i < function->instruction_count && !builder->failed; i++) {
         builder->starts[i] = builder->program->code_count;
         builder->instruction = &function->instructions[i];
@@ -235,7 +237,7 @@ static void decode_function(struct builder *builder, const struct ptx_function *
     builder->instruction = NULL;
     builder->starts[function->instruction_count] = builder->program->code_count;
     /* Running off the end is a return. */
-    emit(builder, function->is_entry ? run_exit : run_ret);
+    emit_return(builder);
     if (!builder->failed)
         join_labels(builder, first_fixup);
     free(builder->starts);
@@ -316,7 +318,7 @@ struct program *program_build(struct sg_instance *instance, const struct ptx_mod
                               CUresult *ret_result)
 {
     struct builder builder = {
-        .instance = instance, .module = module, .kernel = kernel, .log = log, .log_size = log_size};
+        .instance = instance, .module = module, .kernel = kernel, .dynamic_align = 16, .log = log, .log_size = log_size};
     if (builder_init(&builder))
         build(&builder);
     else

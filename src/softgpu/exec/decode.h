@@ -33,6 +33,8 @@ struct layout {
     uint32_t narrow_count;
     uint32_t predicate_count;
     uint32_t save; /* offset in the frame */
+    uint32_t mark; /* offset in the frame: how much room there was, see alloca.c */
+    bool allocates;
     uint32_t frame;
     bool reached;
     bool on_path; /* being walked: meeting it again is recursion */
@@ -72,6 +74,8 @@ struct builder {
     uint32_t predicate_temporary[TEMPORARIES];
     unsigned temporaries_used; /* of each kind, by the instruction decoded now */
     unsigned depth;
+    uint32_t dynamic_align; /* of shared memory whose size the launch says */
+    bool allocates;         /* some function calls alloca */
     bool failed;
     CUresult result;
     char *log;
@@ -135,7 +139,24 @@ void finish_destination(struct builder *builder, const struct ptx_operand *opera
 bool frame_offset(struct builder *builder, const struct ptx_symbol *symbol, uint32_t *ret_offset);
 uint32_t param_offset(struct builder *builder, const struct ptx_symbol *symbol);
 
+/* ---- decode_control.c ---- */
+/* Comes back from the function, or ends the kernel's thread. */
+void emit_return(struct builder *builder);
+
 /* ---- decode_memory.c ---- */
+/* What an access says besides its type. */
+struct access {
+    enum ptx_space space;
+    enum ptx_type type;
+    uint8_t width;
+    bool synchronises; /* others may be waiting for it, or it for others */
+    bool releases;
+    bool has_hint; /* a last operand for the cache, which we do not have */
+};
+
+/* skip: how many words of the opcode are not modifiers. */
+bool parse_access(struct builder *builder, const struct tokens *tokens, unsigned skip,
+                  struct access *ret_access);
 /* Whether the word is a state space. */
 bool token_space(const struct tokens *tokens, unsigned index, enum ptx_space *ret_space);
 /* Fills in a, imm, space and flags. */
@@ -162,6 +183,7 @@ void decode_tex_query(struct builder *builder, const struct tokens *tokens);
 void decode_surface_load(struct builder *builder, const struct tokens *tokens);
 void decode_surface_store(struct builder *builder, const struct tokens *tokens);
 void decode_surface_reduction(struct builder *builder, const struct tokens *tokens);
+void decode_stack(struct builder *builder, const struct tokens *tokens);
 void decode_branch(struct builder *builder, const struct tokens *tokens);
 void decode_branch_indexed(struct builder *builder, const struct tokens *tokens);
 void decode_call(struct builder *builder, const struct tokens *tokens);
@@ -184,6 +206,12 @@ void decode_matrices(struct builder *builder, const struct tokens *tokens);
 void decode_movmatrix(struct builder *builder, const struct tokens *tokens);
 void decode_mbarrier(struct builder *builder, const struct tokens *tokens);
 void decode_copy_arrive(struct builder *builder, const struct tokens *tokens);
+
+/* ---- decode_wide.c: 128 bits ---- */
+void decode_mov_b128(struct builder *builder);
+void decode_load_b128(struct builder *builder, const struct access *access);
+void decode_store_b128(struct builder *builder, const struct access *access);
+void decode_atomic_b128(struct builder *builder, const struct access *access, bool compares);
 
 /* ---- opcodes.c ---- */
 struct opcode {

@@ -488,6 +488,8 @@ void decode_mov(struct builder *builder, const struct tokens *tokens)
     enum ptx_type type = last_type(tokens);
     if (type == PTX_PRED)
         decode_mov_predicate(builder);
+    else if (type == PTX_B128)
+        decode_mov_b128(builder);
     else if (operand(builder, 1)->kind == PTX_OPERAND_LIST)
         decode_pack(builder, type);
     else if (operand(builder, 0)->kind == PTX_OPERAND_LIST)

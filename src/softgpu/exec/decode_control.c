@@ -49,9 +49,46 @@ void decode_branch_indexed(struct builder *builder, const struct tokens *tokens)
     }
 }
 
+void emit_return(struct builder *builder)
+{
+    const struct layout *layout = layout_of(builder, builder->function);
+    bool is_entry = builder->function->is_entry;
+    if (layout->allocates && !is_entry)
+        emit(builder, run_stack_release)->imm = layout->mark;
+    emit(builder, is_entry ? run_exit : run_ret);
+}
+
 void decode_ret(struct builder *builder, const struct tokens *tokens)
 {
-    emit(builder, builder->function->is_entry ? run_exit : run_ret);
+    emit_return(builder);
+}
+
+/* alloca.type d, size{, alignment}; stacksave.type d; stackrestore.type a. Addresses are local. */
+void decode_stack(struct builder *builder, const struct tokens *tokens)
+{
+    enum ptx_type type = last_type(tokens);
+    bool is_alloca = token_is(tokens, 0, "alloca");
+    uint64_t align = is_alloca && operand_count(builder) > 2 ? operand(builder, 2)->bits : 8;
+    if (tokens->count != 2 || !is_wide_type(type)) {
+        decode_unsupported(builder);
+        return;
+    }
+    if (align == 0 || align > 4096 || (align & (align - 1))) {
+        decode_malformed(builder, "an alignment must be a power of two of at most 4096");
+        return;
+    }
+    if (token_is(tokens, 0, "stackrestore")) {
+        uint32_t from = source(builder, operand(builder, 0), PTX_U64);
+        emit(builder, run_stack_restore)->a = from;
+        return;
+    }
+    uint32_t size = is_alloca ? source(builder, operand(builder, 1), PTX_U64) : NO_OPERAND;
+    uint32_t to = destination(builder, operand(builder, 0), PTX_U64);
+    struct insn *insn = emit(builder, is_alloca ? run_alloca : run_stack_save);
+    insn->a = size;
+    insn->d = to;
+    insn->b = layout_of(builder, builder->function)->frame;
+    insn->imm = align;
 }
 
 void decode_exit(struct builder *builder, const struct tokens *tokens)

@@ -6,16 +6,6 @@
 
 #include "decode.h"
 
-/* What an access says besides its type. */
-struct access {
-    enum ptx_space space;
-    enum ptx_type type;
-    uint8_t width;
-    bool synchronises; /* others may be waiting for it, or it for others */
-    bool releases;
-    bool has_hint; /* a last operand for the cache, which we do not have */
-};
-
 static bool is_ignored(const struct tokens *tokens, unsigned i)
 {
     static const char *const words[] = {"nc",  "ca",    "cg",    "cs",     "lu",      "cv",
@@ -67,9 +57,8 @@ static bool take_modifier(const struct tokens *tokens, unsigned i, struct access
     return true;
 }
 
-/* skip: how many words of the opcode are not modifiers. */
-static bool parse_access(struct builder *builder, const struct tokens *tokens, unsigned skip,
-                         struct access *ret_access)
+bool parse_access(struct builder *builder, const struct tokens *tokens, unsigned skip,
+                  struct access *ret_access)
 {
     struct access access = {.width = 1, .type = last_type(tokens)};
     for (unsigned i = skip; i + 1 < tokens->count; i++) {
@@ -78,7 +67,7 @@ static bool parse_access(struct builder *builder, const struct tokens *tokens, u
             return false;
         }
     }
-    if (access.type == PTX_NO_TYPE || access.type == PTX_PRED || ptx_type_size(access.type) > 8 ||
+    if (access.type == PTX_NO_TYPE || access.type == PTX_PRED || access.type == PTX_OPAQUE ||
         access.width * ptx_type_size(access.type) > 16) {
         decode_unsupported(builder);
         return false;
@@ -210,6 +199,10 @@ void decode_load(struct builder *builder, const struct tokens *tokens)
     if (!parse_access(builder, tokens, 1, &access) ||
         !has_width(builder, operand(builder, 0), access.width))
         return;
+    if (access.type == PTX_B128) {
+        decode_load_b128(builder, &access);
+        return;
+    }
     struct insn where = {0};
     uint32_t elements[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
     enum ptx_type type = lane_type(access.type);
@@ -242,6 +235,10 @@ void decode_store(struct builder *builder, const struct tokens *tokens)
     if (!parse_access(builder, tokens, 1, &access) ||
         !has_width(builder, operand(builder, 1), access.width))
         return;
+    if (access.type == PTX_B128) {
+        decode_store_b128(builder, &access);
+        return;
+    }
     struct insn where = {0};
     uint32_t elements[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
     decode_address(builder, operand(builder, 0), access.space, &where);
@@ -335,6 +332,10 @@ void decode_atomic(struct builder *builder, const struct tokens *tokens)
     if (!parse_access(builder, &rest, 1, &access))
         return;
     bool is_red = token_is(tokens, 0, "red");
+    if (access.type == PTX_B128 && !is_red && (op == ATOMIC_EXCH || op == ATOMIC_CAS)) {
+        decode_atomic_b128(builder, &access, op == ATOMIC_CAS);
+        return;
+    }
     if (!atomic_handler((enum atomic_op)op, access.type) ||
         (access.width != 1 && !is_atomic_vector(&access, op))) {
         decode_unsupported(builder);

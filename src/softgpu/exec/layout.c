@@ -57,18 +57,19 @@ static unsigned width_class(enum ptx_type type)
     return type == PTX_PRED ? 2 : ptx_type_size(type) <= 4 ? 1 : 0;
 }
 
+/* A register of 128 bits is two of 64, one behind the other. */
+static uint32_t slots(enum ptx_type type)
+{
+    return type == PTX_B128 ? 2 : 1;
+}
+
 static void layout_registers(struct builder *builder, const struct ptx_function *function,
                              struct layout *layout)
 {
     uint32_t counts[3] = {0};
     for (uint32_t i = 0; i < function->register_count; i++) {
-        if (ptx_type_size(function->registers[i].type) > 8) {
-            decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED,
-                        "PTX line %u: register %s: 128-bit registers are not supported",
-                        function->line, function->registers[i].name);
-            return;
-        }
-        counts[width_class(function->registers[i].type)]++;
+        enum ptx_type type = function->registers[i].type;
+        counts[width_class(type)] += slots(type);
     }
     layout->wide_count = counts[0];
     layout->narrow_count = counts[1];
@@ -78,9 +79,9 @@ static void layout_registers(struct builder *builder, const struct ptx_function 
                       layout->window + counts[0] * LANES * 8 + counts[1] * LANES * 4};
     static const uint32_t steps[3] = {LANES * 8, LANES * 4, 4};
     for (uint32_t i = 0; i < function->register_count; i++) {
-        unsigned class = width_class(function->registers[i].type);
-        layout->registers[i] = at[class];
-        at[class] += steps[class];
+        enum ptx_type type = function->registers[i].type;
+        layout->registers[i] = at[width_class(type)];
+        at[width_class(type)] += slots(type) * steps[width_class(type)];
     }
     builder->program->file_size = (uint32_t)align_up(at[2], REGISTER_ALIGN);
 }
@@ -114,7 +115,8 @@ static void layout_frame(struct builder *builder, const struct ptx_function *fun
             at = bounded(at + variable->size, MAX_FRAME);
         }
     }
-    layout->save = (uint32_t)align_up(at, 8);
+    layout->mark = (uint32_t)align_up(at, 4);
+    layout->save = (uint32_t)align_up(layout->mark + (layout->allocates ? 4 : 0), 8);
     uint32_t saved = layout->wide_count * 8 + layout->narrow_count * 4 + layout->predicate_count;
     layout->frame =
         (uint32_t)align_up(layout->save + (builder->program->recursive ? saved : 0), FRAME_ALIGN);
@@ -133,6 +135,10 @@ static void walk_symbol(struct builder *builder, const struct ptx_symbol *symbol
         walk_function(builder, symbol->function);
     bool is_shared =
         symbol->kind == PTX_VARIABLE && !symbol->home && symbol->variable.space == PTX_SHARED;
+    bool is_dynamic = symbol->kind == PTX_VARIABLE && symbol->variable.space == PTX_SHARED &&
+                      (symbol->variable.is_extern || symbol->variable.size == 0);
+    if (is_dynamic && symbol->variable.align > builder->dynamic_align)
+        builder->dynamic_align = symbol->variable.align;
     if (is_shared && builder->shared[symbol->index] == NO_OPERAND)
         builder->shared[symbol->index] =
             symbol->variable.is_extern ? 0 : add_shared(builder, &symbol->variable);
@@ -170,6 +176,12 @@ static bool calls_pointer(const struct builder *builder, const struct ptx_instru
     return false;
 }
 
+static bool allocates(const struct ptx_instruction *instruction)
+{
+    return strncmp(instruction->opcode, "alloca", 6) == 0 ||
+           strncmp(instruction->opcode, "stack", 5) == 0;
+}
+
 static void walk_function(struct builder *builder, const struct ptx_function *function)
 {
     struct layout *layout = layout_of(builder, function);
@@ -188,6 +200,8 @@ static void walk_function(struct builder *builder, const struct ptx_function *fu
         walk_operands(builder, instruction->operands, instruction->operand_count);
         if (calls_pointer(builder, instruction))
             walk_all_functions(builder);
+        layout->allocates |= allocates(instruction);
+        builder->allocates |= layout->allocates;
     }
     builder->depth--;
     layout->on_path = false;
@@ -240,6 +254,8 @@ bool layout_program(struct builder *builder)
     program->local_size = layout_of(builder, builder->kernel)->deepest;
     if (program->static_shared >= MAX_SHARED)
         decode_fail(builder, CUDA_ERROR_INVALID_PTX, "too much shared memory");
-    program->dynamic_shared_start = (uint32_t)align_up(program->static_shared, 16);
+    program->dynamic_shared_start = (uint32_t)align_up(program->static_shared, builder->dynamic_align);
+    if (builder->allocates)
+        program->room = allocate_lanes(builder, 4);
     return !builder->failed;
 }

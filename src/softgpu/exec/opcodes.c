@@ -45,6 +45,9 @@ static const struct opcode opcodes[] = {
     {"sured", decode_surface_reduction, false,
      "sured.b.{add min max and or}.{1d 2d 3d a1d a2d}.{u32 s32 u64 s64 b32 b64}.{trap clamp zero}, "
      "on objects"},
+    {"alloca", decode_stack, false, "alloca.{u64 s64 b64}"},
+    {"stacksave", decode_stack, false, "stacksave.{u64 s64 b64}"},
+    {"stackrestore", decode_stack, false, "stackrestore.{u64 s64 b64}"},
     {"bra", decode_branch, false, "bra{.uni}"},
     {"brx", decode_branch_indexed, true, "brx.idx{.uni}"},
     {"call", decode_call, true,

@@ -239,6 +239,9 @@ void warp_start(struct warp *warp, uint32_t lanes, bool same_grid)
     uint32_t *stack = reg(warp, program->stack_pointer);
     for (unsigned lane = 0; lane < LANES; lane++)
         stack[lane] = 0;
+    uint32_t *room = program->room ? reg(warp, program->room) : NULL;
+    for (unsigned lane = 0; room && lane < LANES; lane++)
+        room[lane] = (uint32_t)warp->local_stride;
     for (uint32_t i = 0; i < program->special_count; i++) {
         const struct special_use *use = &program->specials[i];
         if (!same_grid || special_is_of_block(use->special))

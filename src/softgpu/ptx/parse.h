@@ -37,6 +37,8 @@ struct parser {
     struct arena *arena;
     struct ptx_function *function;     /* the one whose body is parsed */
     struct ptx_symbol *branch_targets; /* those of the body, linked by next_in_scope */
+    struct ptx_symbol *unsized;        /* parameters of any size, linked by next_in_scope */
+    uint64_t largest_argument;         /* of all .param variables in bodies */
     struct scope *scopes;
     uint32_t scope_count;
     uint32_t scope; /* the innermost; 0 is the module */

@@ -27,6 +27,10 @@ static void parse_parameter(struct parser *parser, struct symbol_list *list)
     list->items = items;
     symbol->index = list->count;
     items[list->count++] = symbol;
+    if (symbol->variable.size == 0) {
+        symbol->next_in_scope = parser->unsized;
+        parser->unsized = symbol;
+    }
     if (list->count > PTX_MAX_OPERANDS * 16)
         lexer_fail(lexer, "too many parameters");
 }
@@ -281,10 +285,18 @@ static void parse_top_level(struct parser *parser)
                    (int)(lexer->token.length < 80 ? lexer->token.length : 80), lexer->token.text);
 }
 
+/* The last parameter of a variadic function takes as much as any call gives. */
+static void size_variadic_parameters(struct parser *parser)
+{
+    for (struct ptx_symbol *one = parser->unsized; one; one = one->next_in_scope)
+        one->variable.size = parser->largest_argument;
+}
+
 static void parse_all(struct parser *parser)
 {
     while (!parser->lexer.failed && parser->lexer.token.kind != TOKEN_END)
         parse_top_level(parser);
+    size_variadic_parameters(parser);
     if (!parser->lexer.failed && parser->module->version == 0)
         lexer_fail(&parser->lexer, "there is no .version: this is not PTX");
 }

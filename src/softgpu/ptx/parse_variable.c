@@ -273,7 +273,7 @@ static void parse_element(struct parser *parser, struct initialiser *init)
         negative = true;
     if (lexer->token.kind == TOKEN_F32 || lexer->token.kind == TOKEN_F64) {
         uint64_t bits = float_to_bits(init->variable->type, &lexer->token);
-        if (negative)
+        if (negative && init->element_size <= 8)
             bits ^= 1ull << (8 * init->element_size - 1);
         lexer_next(lexer);
         put_bits(parser, init, bits);
@@ -338,6 +338,9 @@ static void remember(struct parser *parser, struct ptx_symbol *symbol)
         if ((*list)[i] == symbol)
             return;
     }
+    if (function && symbol->variable.space == PTX_PARAM &&
+        symbol->variable.size > parser->largest_argument)
+        parser->largest_argument = symbol->variable.size;
     struct ptx_symbol **grown = parser_grow(parser, *list, *count, sizeof(*grown));
     if (!grown)
         return;
