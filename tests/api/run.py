@@ -32,7 +32,7 @@ RUNTIME_FAULTS = ["fault"]
 NOT_DIRECT_ON_CUDA = {"bad_handles"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 # What a program needs of the GPU, where that is more than nvcc's default.
-ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80"}
+ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90"}
 
 
 class Program:

@@ -35,6 +35,7 @@ struct launch {
 struct launch_request {
     const void *function;
     unsigned grid[3], block[3];
+    unsigned cluster[3]; /* zeros: as the kernel says */
     unsigned shared;
     CUstream stream;
     void **params;
@@ -99,6 +100,26 @@ static bool shape_is_possible(const struct launch_request *request)
     return request->block[0] * request->block[1] * request->block[2] <= SOFT_THREADS_PER_BLOCK;
 }
 
+/* Clusters of up to eight blocks can be launched anywhere; larger ones must be asked for. */
+static CUresult check_cluster(const struct launch_request *request, const struct kernel *kernel)
+{
+    const unsigned *fixed = kernel->info->cluster;
+    const unsigned *cluster = request->cluster[0] ? request->cluster : fixed;
+    unsigned limit = kernel->non_portable_cluster ? SG_MAX_CLUSTER : SOFT_CLUSTER_PORTABLE;
+    uint64_t size = 1;
+
+    if (!cluster[0])
+        return CUDA_SUCCESS;
+    if (fixed[0] && memcmp(fixed, cluster, sizeof(request->cluster)) != 0)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    for (int i = 0; i < 3; i++) {
+        size *= cluster[i];
+        if (size == 0 || size > limit || request->grid[i] % cluster[i])
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    }
+    return CUDA_SUCCESS;
+}
+
 static CUresult check_shape(const struct launch_request *request, const struct kernel *kernel)
 {
     const struct sg_kernel_info *info = kernel->info;
@@ -114,7 +135,7 @@ static CUresult check_shape(const struct launch_request *request, const struct k
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     if (request->shared > (unsigned)kernel->max_dynamic_shared)
         return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
+    return check_cluster(request, kernel);
 }
 
 static unsigned sms_of(const struct stream *stream)
@@ -126,13 +147,21 @@ static unsigned sms_of(const struct stream *stream)
     return count ? count : stream->context->device->sm_count;
 }
 
+static unsigned cluster_blocks(const struct launch_request *request, const struct kernel *kernel)
+{
+    const unsigned *cluster = request->cluster[0] ? request->cluster : kernel->info->cluster;
+
+    return cluster[0] ? cluster[0] * cluster[1] * cluster[2] : 1;
+}
+
 /* A block must fit on an SM; a cooperative grid must fit on all of them at once. */
 static CUresult check_room(const struct launch_request *request, const struct kernel *kernel,
                            const struct stream *stream)
 {
     unsigned threads = request->block[0] * request->block[1] * request->block[2];
-    uint64_t fit =
-        sg_occupancy(stream->context->device->engine, kernel->info, threads, request->shared);
+    unsigned cluster = cluster_blocks(request, kernel);
+    uint64_t fit = cluster * sg_cluster_occupancy(stream->context->device->engine, kernel->info,
+                                                  threads, request->shared, cluster);
     uint64_t blocks;
 
     if (fit == 0)
@@ -174,6 +203,7 @@ static void fill_grid(struct launch *launch, const struct launch_request *reques
     memcpy(launch->grid.sm_mask, stream->sms, sizeof(stream->sms));
     memcpy(launch->grid.grid, request->grid, sizeof(launch->grid.grid));
     memcpy(launch->grid.block, request->block, sizeof(launch->grid.block));
+    memcpy(launch->grid.cluster, request->cluster, sizeof(launch->grid.cluster));
 }
 
 struct graph_kernel_info launch_params_of(const struct sg_kernel_info *info)
@@ -225,6 +255,13 @@ static CUresult submit_locked(const struct launch_request *request, struct strea
     return CUDA_SUCCESS;
 }
 
+static CUlaunchAttribute cluster_attribute(const struct launch_request *request)
+{
+    return (CUlaunchAttribute){
+        .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+        .value.clusterDim = {request->cluster[0], request->cluster[1], request->cluster[2]}};
+}
+
 /* Of the attributes those that mean something here. */
 static CUresult capture_locked(const struct launch_request *request, struct stream *stream)
 {
@@ -244,9 +281,11 @@ static CUresult capture_locked(const struct launch_request *request, struct stre
         {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
          .value.priority = request->has_priority ? request->priority : stream->priority},
         {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = request->cooperative},
+        cluster_attribute(request),
     };
 
-    return capture_kernel_locked(&stream->capture, &params, attributes, 2);
+    return capture_kernel_locked(&stream->capture, &params, attributes,
+                                 request->cluster[0] ? 3 : 2);
 }
 
 /* As on hardware a full queue makes the launcher wait, so nobody is far ahead of the device. */
@@ -275,9 +314,11 @@ static CUresult submit(const struct launch_request *request)
     return result ? result : submit_locked(request, stream);
 }
 
-static CUresult read_cluster(unsigned x, unsigned y, unsigned z)
+static void read_cluster(const CUlaunchAttributeValue *value, unsigned ret_cluster[3])
 {
-    return x <= 1 && y <= 1 && z <= 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    ret_cluster[0] = value->clusterDim.x;
+    ret_cluster[1] = value->clusterDim.y;
+    ret_cluster[2] = value->clusterDim.z;
 }
 
 CUresult launch_prepare_locked(const struct graph_kernel *kernel, struct context *context,
@@ -301,10 +342,9 @@ CUresult launch_prepare_locked(const struct graph_kernel *kernel, struct context
 
     memcpy(request.grid, kernel->grid, sizeof(request.grid));
     memcpy(request.block, kernel->block, sizeof(request.block));
-    CUresult result =
-        cluster ? read_cluster(cluster->clusterDim.x, cluster->clusterDim.y, cluster->clusterDim.z)
-                : CUDA_SUCCESS;
-    return result ? result : create_locked(&request, context, stream, ret_operation);
+    if (cluster)
+        read_cluster(cluster, request.cluster);
+    return create_locked(&request, context, stream, ret_operation);
 }
 
 CUresult soft_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
@@ -358,7 +398,8 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, struct launch
         request->priority = value->priority;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        return read_cluster(value->clusterDim.x, value->clusterDim.y, value->clusterDim.z);
+        read_cluster(value, request->cluster);
+        return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
         request->event = value->programmaticEvent.event;
         return CUDA_SUCCESS;

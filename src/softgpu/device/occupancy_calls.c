@@ -108,7 +108,7 @@ CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, C
     return CUDA_SUCCESS;
 }
 
-static unsigned cluster_size(const CUlaunchConfig *config)
+static unsigned cluster_size(const CUlaunchConfig *config, unsigned otherwise)
 {
     for (unsigned i = 0; i < config->numAttrs; i++) {
         const CUlaunchAttribute *attribute = &config->attrs[i];
@@ -117,50 +117,45 @@ static unsigned cluster_size(const CUlaunchConfig *config)
             return attribute->value.clusterDim.x * attribute->value.clusterDim.y *
                    attribute->value.clusterDim.z;
     }
-    return 1;
+    return otherwise;
 }
 
-static CUresult blocks_on_device(const CUlaunchConfig *config, CUfunction func,
-                                 unsigned *ret_blocks)
+CUresult soft_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
+                                                 const CUlaunchConfig *config)
 {
     struct context *context;
     struct kernel *kernel;
+
+    if (!clusterSize || !config)
+        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = find(func, &context, &kernel);
 
     if (!result)
-        *ret_blocks = context->device->sm_count *
-                      sg_occupancy(context->device->engine, kernel->info,
-                                   config->blockDimX * config->blockDimY * config->blockDimZ,
-                                   config->sharedMemBytes);
-    return result;
-}
-
-/* Clusters of one block are the only ones that can be launched. */
-CUresult soft_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
-                                                 const CUlaunchConfig *config)
-{
-    unsigned blocks;
-
-    if (!clusterSize || !config)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = blocks_on_device(config, func, &blocks);
-
-    if (!result)
-        *clusterSize = 1;
+        *clusterSize = kernel->non_portable_cluster ? SG_MAX_CLUSTER : SOFT_CLUSTER_PORTABLE;
     return result;
 }
 
 CUresult soft_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
                                            const CUlaunchConfig *config)
 {
-    unsigned blocks;
+    struct context *context;
+    struct kernel *kernel;
 
     if (!numClusters || !config || (config->numAttrs && !config->attrs))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = blocks_on_device(config, func, &blocks);
+    SOFT_LOCKED;
+    CUresult result = find(func, &context, &kernel);
 
-    if (!result)
-        *numClusters = cluster_size(config) == 1 ? (int)blocks : 0;
-    return result;
+    if (result)
+        return result;
+    const unsigned *fixed = kernel->info->cluster;
+    unsigned size = cluster_size(config, fixed[0] ? fixed[0] * fixed[1] * fixed[2] : 1);
+    unsigned threads = config->blockDimX * config->blockDimY * config->blockDimZ;
+    if (size == 0 || size > SG_MAX_CLUSTER)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    *numClusters = (int)(context->device->sm_count *
+                         sg_cluster_occupancy(context->device->engine, kernel->info, threads,
+                                              config->sharedMemBytes, size));
+    return CUDA_SUCCESS;
 }

@@ -22,6 +22,7 @@
 #define SOFT_SHARED_RESERVED (1 << 10)
 #define SOFT_REGISTERS_PER_SM 65536
 #define SOFT_THREADS_PER_BLOCK 1024
+#define SOFT_CLUSTER_PORTABLE 8
 
 struct context;
 

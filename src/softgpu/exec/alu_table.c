@@ -161,16 +161,29 @@ const struct access_handlers *access_handlers(enum access_kind kind)
 #endif
 }
 
-handler_fn atomic_handler(enum atomic_op op, enum ptx_type type)
+static const struct atomic_row *atomic_row(enum ptx_type type)
 {
 #ifdef LANE_MANY
     static const struct atomic_row *const tables[] = {atomic_rows_base, atomic_rows_v3,
                                                       atomic_rows_v4};
-    const struct atomic_row *row = &tables[best_generation()][type];
+    return &tables[best_generation()][type];
 #else
-    const struct atomic_row *row = &atomic_rows_base[type];
+    return &atomic_rows_base[type];
 #endif
+}
+
+handler_fn atomic_handler(enum atomic_op op, enum ptx_type type)
+{
+    const struct atomic_row *row = atomic_row(type);
     return row->allowed >> op & 1 ? row->run : NULL;
+}
+
+void atomic_reduce(enum atomic_op op, enum ptx_type type, void *to, const void *from, uint32_t size)
+{
+    const struct atomic_row *row = atomic_row(type);
+    unsigned step = ptx_type_size(type);
+    for (uint32_t at = 0; at < size; at += step)
+        row->reduce((unsigned char *)to + at, op, (const unsigned char *)from + at);
 }
 
 const struct tile_handlers *tile_handlers(void)

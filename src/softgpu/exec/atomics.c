@@ -3,6 +3,8 @@
  * Atomic operations. Lanes go one after the other; other host threads are kept out by the CPU's own
  * atomics, which shared memory does not need, as one host thread runs all of a block.
  */
+#include <string.h>
+
 #include "exec_control.h"
 #include "exec_memory.h"
 #include "lane_any.h"
@@ -104,6 +106,12 @@ static inline bool is_one_place(const struct warp *warp)
             ;                                                                             \
         return old;                                                                       \
     }                                                                                     \
+    static void reduce_##name(void *to, unsigned op, const void *from)                    \
+    {                                                                                     \
+        type value;                                                                       \
+        memcpy(&value, from, sizeof(value));                                              \
+        exchange_##name(to, op, value, 0);                                                \
+    }                                                                                     \
     static void add_together_##name(struct warp *warp, const struct insn *insn)           \
     {                                                                                     \
         const register_type *b = reg(warp, insn->b);                                      \
@@ -175,17 +183,17 @@ ATOMIC(bf16x2, uint32_t, uint32_t, apply_bf16x2, false)
 #define MIN_MAX (BIT(MIN) | BIT(MAX))
 
 const struct atomic_row LANE_NAME(atomic_rows)[PTX_TYPE_COUNT] = {
-    [PTX_B16] = {run_atomic_u16, BIT(CAS) | BIT(EXCH)},
-    [PTX_B32] = {run_atomic_u32, BITWISE},
-    [PTX_B64] = {run_atomic_u64, BITWISE},
-    [PTX_U32] = {run_atomic_u32, BIT(ADD) | BIT(INC) | BIT(DEC) | MIN_MAX | BITWISE},
-    [PTX_S32] = {run_atomic_s32, BIT(ADD) | MIN_MAX | BITWISE},
-    [PTX_U64] = {run_atomic_u64, BIT(ADD) | MIN_MAX | BITWISE},
-    [PTX_S64] = {run_atomic_s64, BIT(ADD) | MIN_MAX | BITWISE},
-    [PTX_F32] = {run_atomic_f32, BIT(ADD) | MIN_MAX},
-    [PTX_F64] = {run_atomic_f64, BIT(ADD) | MIN_MAX},
-    [PTX_F16] = {run_atomic_f16, BIT(ADD) | MIN_MAX},
-    [PTX_BF16] = {run_atomic_bf16, BIT(ADD) | MIN_MAX},
-    [PTX_F16X2] = {run_atomic_f16x2, BIT(ADD) | MIN_MAX},
-    [PTX_BF16X2] = {run_atomic_bf16x2, BIT(ADD) | MIN_MAX},
+    [PTX_B16] = {run_atomic_u16, reduce_u16, BIT(CAS) | BIT(EXCH)},
+    [PTX_B32] = {run_atomic_u32, reduce_u32, BITWISE},
+    [PTX_B64] = {run_atomic_u64, reduce_u64, BITWISE},
+    [PTX_U32] = {run_atomic_u32, reduce_u32, BIT(ADD) | BIT(INC) | BIT(DEC) | MIN_MAX | BITWISE},
+    [PTX_S32] = {run_atomic_s32, reduce_s32, BIT(ADD) | MIN_MAX | BITWISE},
+    [PTX_U64] = {run_atomic_u64, reduce_u64, BIT(ADD) | MIN_MAX | BITWISE},
+    [PTX_S64] = {run_atomic_s64, reduce_s64, BIT(ADD) | MIN_MAX | BITWISE},
+    [PTX_F32] = {run_atomic_f32, reduce_f32, BIT(ADD) | MIN_MAX},
+    [PTX_F64] = {run_atomic_f64, reduce_f64, BIT(ADD) | MIN_MAX},
+    [PTX_F16] = {run_atomic_f16, reduce_f16, BIT(ADD) | MIN_MAX},
+    [PTX_BF16] = {run_atomic_bf16, reduce_bf16, BIT(ADD) | MIN_MAX},
+    [PTX_F16X2] = {run_atomic_f16x2, reduce_f16x2, BIT(ADD) | MIN_MAX},
+    [PTX_BF16X2] = {run_atomic_bf16x2, reduce_bf16x2, BIT(ADD) | MIN_MAX},
 };

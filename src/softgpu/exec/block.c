@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A block: its warps, and the memory they share. One host thread runs all of it at a time.
+ * A block: its warps, and the memory they share. One host thread runs all of it at a time, and the
+ * other blocks of its cluster as well.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -36,6 +37,14 @@ static bool has_open_stack(const struct program *program)
     return program->recursive || program->room;
 }
 
+/* The system's part is behind the program's, and only there where the program asks for it. */
+static uint32_t shared_size(const struct grid *grid)
+{
+    return grid->program->uses_reserved
+               ? (uint32_t)align_up(grid->shared_size, 16) + RESERVED_SHARED
+               : grid->shared_size;
+}
+
 static struct parts plan(const struct grid *grid, uint32_t warp_count)
 {
     const struct program *program = grid->program;
@@ -47,7 +56,7 @@ static struct parts plan(const struct grid *grid, uint32_t warp_count)
     parts.files = align_up(parts.warps + warp_count * sizeof(struct warp), 64);
     parts.local = align_up(parts.files + (size_t)warp_count * align_up(program->file_size, 64), 64);
     parts.shared = align_up(parts.local + (size_t)warp_count * LANES * parts.local_stride, 1024);
-    parts.end = parts.shared + grid->shared_size;
+    parts.end = parts.shared + shared_size(grid);
     return parts;
 }
 
@@ -113,9 +122,10 @@ static bool provide(struct block_pool *pool, size_t size, const struct sg_space 
     return true;
 }
 
-static void start_warps(struct block *block, const struct parts *parts, struct block_pool *pool)
+static void start_warps(struct block *block, struct block_pool *pool)
 {
     const struct grid *grid = block->grid;
+    const struct parts parts = plan(grid, block->warp_count);
     const uint64_t *generation = space_generation(grid->launch.space);
     size_t file = align_up(grid->program->file_size, 64);
     bool same_grid = block->memory.grid == grid->number;
@@ -127,19 +137,31 @@ static void start_warps(struct block *block, const struct parts *parts, struct b
         warp->ranges = pool->ranges;
         warp->generation = generation;
         warp->index = i;
-        warp->regs = block->memory.bytes + parts->files + i * file;
+        warp->regs = block->memory.bytes + parts.files + i * file;
         warp->local =
-            (uintptr_t)(block->memory.bytes + parts->local + i * LANES * parts->local_stride);
-        warp->local_stride = parts->local_stride;
+            (uintptr_t)(block->memory.bytes + parts.local + i * LANES * parts.local_stride);
+        warp->local_stride = parts.local_stride;
         warp_start(warp, grid->threads_per_block - first, same_grid);
     }
     block->memory.grid = grid->number;
 }
 
-struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm, struct block_pool *pool)
+/* Where in the grid the block of this rank of a cluster is. */
+static void find_index(const struct grid *grid, uint64_t cluster, uint32_t rank,
+                       uint32_t ret_index[3])
+{
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t clusters = grid->launch.grid[i] / grid->cluster[i];
+        ret_index[i] = (uint32_t)(cluster % clusters) * grid->cluster[i] + rank % grid->cluster[i];
+        cluster /= clusters;
+        rank /= grid->cluster[i];
+    }
+}
+
+static struct block *block_create(struct grid *grid, uint64_t cluster, uint32_t rank, uint32_t sm,
+                                  struct block_pool *pool)
 {
     struct block_memory memory;
-    const uint32_t *size = grid->launch.grid;
     uint32_t warp_count = (grid->threads_per_block + LANES - 1) / LANES;
     struct parts parts = plan(grid, warp_count);
     if (!provide(pool, parts.end, grid->launch.space, &memory))
@@ -147,24 +169,50 @@ struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm, stru
     struct block *block = (struct block *)memory.bytes;
     *block = (struct block){
         .grid = grid,
-        .index = {(uint32_t)(number % size[0]), (uint32_t)(number / size[0] % size[1]),
-                  (uint32_t)(number / size[0] / size[1])},
+        .rank = rank,
         .warp_count = warp_count,
         .warps = (struct warp *)(memory.bytes + parts.warps),
         .shared = memory.bytes + parts.shared,
-        .shared_size = grid->shared_size,
+        .shared_size = shared_size(grid),
         .memory = memory,
         .sm = sm,
     };
-    start_warps(block, &parts, pool);
+    find_index(grid, cluster, rank, block->index);
     return block;
 }
 
-void block_destroy(struct block *block, struct block_pool *pool)
+static void block_destroy(struct block *block, struct block_pool *pool)
 {
     for (uint32_t i = 0; i < block->warp_count; i++)
         warp_end(&block->warps[i]);
     keep(pool, block->memory);
+}
+
+void cluster_destroy(struct block *lead, struct block_pool *pool)
+{
+    while (lead) {
+        struct block *next = lead->next;
+        block_destroy(lead, pool);
+        lead = next;
+    }
+}
+
+struct block *cluster_create(struct grid *grid, uint64_t number, uint32_t sm,
+                             struct block_pool *pool)
+{
+    struct block *lead = NULL, **at = &lead;
+    for (uint32_t rank = 0; rank < grid->cluster_size; rank++) {
+        struct block *block = block_create(grid, number / grid->cluster_size, rank, sm, pool);
+        if (!block) {
+            cluster_destroy(lead, pool);
+            return NULL;
+        }
+        *at = block;
+        at = &block->next;
+        block->lead = lead;
+        start_warps(block, pool);
+    }
+    return lead;
 }
 
 static bool has_ended(const struct block *block)
@@ -186,16 +234,24 @@ static void report_deadlock(struct block *block)
 {
     for (uint32_t i = 0; i < block->warp_count; i++) {
         struct warp *warp = &block->warps[i];
-        if (!warp->at_barrier)
+        uint32_t waiting = warp->at_barrier | warp->at_cluster;
+        if (!waiting)
             continue;
-        unsigned lane = (unsigned)__builtin_ctz(warp->at_barrier);
+        unsigned lane = (unsigned)__builtin_ctz(waiting);
         warp_fault(warp, warp->blocked_pc[lane] - 1, lane, CUDA_ERROR_LAUNCH_FAILED,
-                   "a barrier that the block's other threads never reach");
+                   "a barrier that the %s other threads never reach",
+                   warp->at_barrier ? "block's" : "cluster's");
         return;
     }
 }
 
-bool block_run(struct block *block)
+enum block_state {
+    BLOCK_RUNS,
+    BLOCK_WAITS, /* nothing in it can run */
+    BLOCK_ENDED,
+};
+
+static enum block_state block_run(struct block *block)
 {
     for (unsigned turn = 0; turn < BLOCK_TURNS; turn++) {
         bool ran = false, used_up = false;
@@ -204,19 +260,52 @@ bool block_run(struct block *block)
             if (!warp_can_run(warp))
                 continue;
             if (is_stopped(block))
-                return false;
+                return BLOCK_ENDED;
             ran = true;
             warp_run(warp, WARP_BUDGET);
             used_up |= warp->budget <= 0;
         }
-        if (!ran && has_ended(block))
-            return false;
-        if (!ran) {
-            report_deadlock(block);
-            return false;
-        }
+        if (!ran)
+            return has_ended(block) ? BLOCK_ENDED : BLOCK_WAITS;
         if (used_up)
+            return BLOCK_RUNS;
+    }
+    return BLOCK_RUNS;
+}
+
+static bool can_run(const struct block *block)
+{
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        if (warp_can_run(&block->warps[i]))
             return true;
     }
+    return false;
+}
+
+/* Nobody ran: a block that waits must have been let go by one that came after it. */
+static bool is_stuck(struct block *lead)
+{
+    struct block *waits = NULL;
+    for (struct block *block = lead; block; block = block->next) {
+        if (can_run(block))
+            return false;
+        if (!has_ended(block))
+            waits = block;
+    }
+    if (waits)
+        report_deadlock(waits);
     return true;
+}
+
+bool cluster_run(struct block *lead)
+{
+    bool runs = false, waits = false;
+    for (struct block *block = lead; block; block = block->next) {
+        enum block_state state = block_run(block);
+        runs |= state == BLOCK_RUNS;
+        waits |= state == BLOCK_WAITS;
+    }
+    if (is_stopped(lead))
+        return false;
+    return runs || (waits && !is_stuck(lead));
 }

@@ -140,7 +140,8 @@ struct program {
     uint32_t local_size; /* bytes a thread when nothing recurses */
     uint32_t static_shared;
     uint32_t dynamic_shared_start;
-    bool recursive; /* or calls through pointers */
+    bool recursive;     /* or calls through pointers */
+    bool uses_reserved; /* the shared memory that is the system's, where cooperative groups meet */
     const char *name;
 };
 
@@ -196,6 +197,8 @@ struct warp {
     struct group groups[LANES]; /* lowest program counter last */
     uint32_t at_barrier;        /* lanes that wait at a barrier */
     uint32_t at_sync;           /* lanes that wait for others at a warp-wide instruction */
+    uint32_t at_cluster;        /* lanes that wait at the cluster's barrier */
+    uint32_t cluster_arrived;   /* lanes that have come to it in this phase */
     const struct insn *last;    /* the group that used up its budget: others first */
     bool forced;                /* a warp-wide instruction must not wait again */
     bool out_of_order;          /* the running group is not the lowest */
@@ -239,6 +242,10 @@ struct block_pool {
 
 struct block {
     struct grid *grid;
+    struct block *lead; /* the cluster's first, from which the others are linked */
+    struct block *next;
+    uint32_t rank;       /* in the cluster */
+    bool cluster_in_use; /* of the lead: somebody has come to the cluster's barrier */
     uint32_t index[3];
     uint32_t warp_count;
     struct warp *warps;
@@ -249,6 +256,8 @@ struct block {
     uint32_t sm;
 };
 
+#define RESERVED_SHARED 1024
+
 /* A launch in flight. */
 struct grid {
     struct sg_engine *engine;
@@ -257,10 +266,12 @@ struct grid {
     const struct sg_kernel_info *info;
     struct sg_launch launch;
     unsigned char *params; /* 16 bytes aligned */
+    uint32_t cluster[3];
+    uint32_t cluster_size; /* blocks that start together */
     uint64_t block_count;
     uint64_t next_block;
     uint64_t started; /* milliseconds, when its first block went to an SM */
-    uint32_t running; /* blocks on SMs */
+    uint32_t running; /* clusters on SMs */
     uint32_t shared_size;
     uint32_t threads_per_block;
     bool stopped; /* a fault or an abort: no more blocks; read without the lock */
@@ -333,14 +344,28 @@ void warp_fault(struct warp *warp, const struct insn *insn, unsigned lane, CUres
                 const char *what, ...) __attribute__((format(printf, 5, 6)));
 
 /* ---- block.c ---- */
-/* NULL when there is no memory. */
-struct block *block_create(struct grid *grid, uint64_t number, uint32_t sm,
-                           struct block_pool *pool);
+/* The blocks of a cluster, most often of one, from number on; NULL when there is no memory.
+ */
+struct block *cluster_create(struct grid *grid, uint64_t number, uint32_t sm,
+                             struct block_pool *pool);
 /* Gives the memory back to the pool. */
-void block_destroy(struct block *block, struct block_pool *pool);
+void cluster_destroy(struct block *lead, struct block_pool *pool);
 void block_pool_fini(struct block_pool *pool);
-/* Runs every warp that can run for a while. False when the block has ended. */
-bool block_run(struct block *block);
+/* Runs every warp that can run for a while. False when all blocks have ended. */
+bool cluster_run(struct block *lead);
+
+/* ---- cluster.c ---- */
+#define CLUSTER_OFFSET_BITS 24
+#define CLUSTER_OFFSET_MASK ((1u << CLUSTER_OFFSET_BITS) - 1)
+/* NULL when there are fewer. */
+struct block *cluster_block(const struct block *block, uint32_t rank);
+/* Whether a generic address is in the shared memory of some block. */
+bool cluster_holds(const struct block *block, uint64_t address, uint64_t size);
+/* From the shared state space to the generic one, and back. */
+uint64_t cluster_generic(const struct block *block, uint64_t address);
+uint64_t cluster_shared(const struct block *block, uint64_t address);
+/* Opens the cluster's barrier if nobody is missing any more. */
+void cluster_recheck(struct block *block);
 
 /* ---- barrier.c ---- */
 void barrier_recheck(struct block *block);
@@ -365,6 +390,8 @@ bool special_is_wide(unsigned special);
 bool special_is_volatile(unsigned special);
 /* Those that differ between the blocks of a grid. */
 bool special_is_of_block(unsigned special);
+/* Those that say where the reserved part of shared memory is. */
+bool special_needs_reserved(unsigned special);
 void special_fill(struct warp *warp, unsigned special, uint32_t offset);
 
 /* ---- decode.c ---- */

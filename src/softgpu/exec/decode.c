@@ -317,8 +317,12 @@ struct program *program_build(struct sg_instance *instance, const struct ptx_mod
                               const struct ptx_function *kernel, char *log, size_t log_size,
                               CUresult *ret_result)
 {
-    struct builder builder = {
-        .instance = instance, .module = module, .kernel = kernel, .dynamic_align = 16, .log = log, .log_size = log_size};
+    struct builder builder = {.instance = instance,
+                              .module = module,
+                              .kernel = kernel,
+                              .dynamic_align = 16,
+                              .log = log,
+                              .log_size = log_size};
     if (builder_init(&builder))
         build(&builder);
     else

@@ -207,6 +207,16 @@ void decode_movmatrix(struct builder *builder, const struct tokens *tokens);
 void decode_mbarrier(struct builder *builder, const struct tokens *tokens);
 void decode_copy_arrive(struct builder *builder, const struct tokens *tokens);
 
+/* ---- decode_bulk.c ---- */
+void decode_mapa(struct builder *builder, const struct tokens *tokens);
+void decode_cluster_barrier(struct builder *builder, const struct tokens *tokens);
+void decode_bulk(struct builder *builder, const struct tokens *tokens);
+
+/* ---- decode_mbarrier.c ---- */
+/* Bytes have come, for the barrier at this operand. */
+void emit_completion(struct builder *builder, unsigned address, enum ptx_space space,
+                     unsigned bytes);
+
 /* ---- decode_wide.c: 128 bits ---- */
 void decode_mov_b128(struct builder *builder);
 void decode_load_b128(struct builder *builder, const struct access *access);

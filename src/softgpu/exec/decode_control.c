@@ -362,7 +362,7 @@ void decode_barrier(struct builder *builder, const struct tokens *tokens)
     if (token_is(tokens, 1, "warp"))
         emit_warp_barrier(builder, operand(builder, 0));
     else if (token_is(tokens, 1, "cluster"))
-        decode_unsupported(builder);
+        decode_cluster_barrier(builder, tokens);
     else if (mode < 0)
         decode_unsupported(builder);
     else

@@ -92,6 +92,13 @@ static void decode_wait(struct builder *builder, const struct tokens *tokens)
     emit_at(builder, run_mbarrier_test, 1, space, p, wanted)->mode = by_parity;
 }
 
+void emit_completion(struct builder *builder, unsigned address, enum ptx_space space,
+                     unsigned bytes)
+{
+    uint32_t count = constant(builder, bytes, false);
+    emit_at(builder, run_mbarrier, address, space, NO_OPERAND, count)->mode = MBARRIER_COMPLETE;
+}
+
 static void decode_pending(struct builder *builder)
 {
     uint32_t state = source(builder, operand(builder, 1), PTX_B64);

@@ -6,11 +6,14 @@
 
 #include "decode.h"
 
+/* Of st.async and red.async: the last operand is a barrier that hears of the bytes. */
+#define COMPLETES "mbarrier::complete_tx::bytes"
+
 static bool is_ignored(const struct tokens *tokens, unsigned i)
 {
-    static const char *const words[] = {"nc",  "ca",    "cg",    "cs",     "lu",      "cv",
-                                        "wb",  "wt",    "weak",  "cta",    "cluster", "gpu",
-                                        "sys", "noftz", "async", "unified"};
+    static const char *const words[] = {"nc",  "ca",    "cg",    "cs",      "lu",      "cv",
+                                        "wb",  "wt",    "weak",  "cta",     "cluster", "gpu",
+                                        "sys", "noftz", "async", "unified", COMPLETES};
     for (unsigned j = 0; j < sizeof(words) / sizeof(words[0]); j++) {
         if (token_is(tokens, i, words[j]))
             return true;
@@ -254,6 +257,8 @@ void decode_store(struct builder *builder, const struct tokens *tokens)
     insn->flags |= access.releases ? INSN_FENCE_BEFORE : 0;
     insn->width = access.width;
     set_elements(insn, elements);
+    if (token_find(tokens, COMPLETES) >= 0)
+        emit_completion(builder, 2, access.space, access.width * ptx_type_size(access.type));
 }
 
 /* ---- Atomics ---- */
@@ -346,6 +351,8 @@ void decode_atomic(struct builder *builder, const struct tokens *tokens)
         return;
     for (unsigned i = 0; i < access.width; i++)
         emit_atomic(builder, &access, op, is_red, i);
+    if (token_find(tokens, COMPLETES) >= 0)
+        emit_completion(builder, 2, access.space, ptx_type_size(access.type));
 }
 
 /* ---- Address conversion ---- */
@@ -397,6 +404,7 @@ void decode_isspacep(struct builder *builder, const struct tokens *tokens)
     insn->a = from;
     insn->d = to;
     insn->space = (uint8_t)space;
+    insn->mode = token_is(tokens, 1, "shared::cluster");
 }
 
 /* cp.async copies at once; so whoever waits for it need not. */
@@ -431,7 +439,9 @@ static void decode_copy(struct builder *builder, const struct tokens *tokens)
 
 void decode_cp(struct builder *builder, const struct tokens *tokens)
 {
-    if (!token_is(tokens, 1, "async") || token_is(tokens, 2, "bulk"))
+    if (token_find(tokens, "bulk") >= 0 && token_find(tokens, "async") >= 0)
+        decode_bulk(builder, tokens);
+    else if (!token_is(tokens, 1, "async"))
         decode_unsupported(builder);
     else if (token_is(tokens, 2, "mbarrier"))
         decode_copy_arrive(builder, tokens);

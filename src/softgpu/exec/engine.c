@@ -22,9 +22,10 @@
 
 struct sm {
     uint32_t index;
-    struct block *blocks[MAX_RESIDENT];
+    struct block *blocks[MAX_RESIDENT]; /* the first of each cluster */
     unsigned count;
     unsigned next; /* whose turn it is */
+    unsigned blocks_in_all;
     unsigned threads;
     unsigned shared;
     unsigned registers;
@@ -189,14 +190,27 @@ unsigned sg_occupancy(const struct sg_engine *engine, const struct sg_kernel_inf
     return by_shared < count ? (unsigned)by_shared : count;
 }
 
+/* All blocks of a cluster go to one SM. One that is larger than an SM has an empty one for itself.
+ */
 static bool fits(const struct sg_engine *engine, const struct sm *sm, const struct grid *grid)
 {
     const struct sg_engine_config *config = &engine->config;
-    return sm->count < config->blocks_per_sm && sm->count < MAX_RESIDENT &&
-           sm->threads + grid->threads_per_block <= config->threads_per_sm &&
-           sm->shared + grid->shared_size + 1024 <= config->shared_per_sm &&
-           sm->registers + block_registers(grid->info, grid->threads_per_block) <=
+    unsigned count = grid->cluster_size;
+    if (sm->count == 0)
+        return true;
+    return sm->blocks_in_all + count <= config->blocks_per_sm && sm->count < MAX_RESIDENT &&
+           sm->threads + count * grid->threads_per_block <= config->threads_per_sm &&
+           sm->shared + count * (grid->shared_size + 1024) <= config->shared_per_sm &&
+           sm->registers + count * block_registers(grid->info, grid->threads_per_block) <=
                config->registers_per_sm;
+}
+
+unsigned sg_cluster_occupancy(const struct sg_engine *engine, const struct sg_kernel_info *kernel,
+                              unsigned block_threads, size_t dynamic_shared, unsigned cluster_size)
+{
+    unsigned blocks = sg_occupancy(engine, kernel, block_threads, dynamic_shared);
+    unsigned clusters = blocks / cluster_size;
+    return blocks && !clusters ? 1 : clusters;
 }
 
 static bool allows_sm(const struct grid *grid, uint32_t sm)
@@ -229,19 +243,22 @@ static struct grid *choose_grid_locked(struct sg_engine *engine, const struct sm
 
 static void account(struct sm *sm, const struct grid *grid, int sign)
 {
-    sm->threads += (unsigned)sign * grid->threads_per_block;
-    sm->shared += (unsigned)sign * (grid->shared_size + 1024);
-    sm->registers += (unsigned)sign * block_registers(grid->info, grid->threads_per_block);
+    unsigned count = (unsigned)sign * grid->cluster_size;
+    sm->blocks_in_all += count;
+    sm->threads += count * grid->threads_per_block;
+    sm->shared += count * (grid->shared_size + 1024);
+    sm->registers += count * block_registers(grid->info, grid->threads_per_block);
 }
 
-/* Brings one more block onto the SM; NULL when there is none for it. */
+/* Brings one more cluster onto the SM; NULL when there is none for it. */
 static struct block *admit_locked(struct worker *worker, struct sm *sm)
 {
     struct sg_engine *engine = worker->engine;
     struct grid *grid = choose_grid_locked(engine, sm);
     if (!grid)
         return NULL;
-    uint64_t number = grid->next_block++;
+    uint64_t number = grid->next_block;
+    grid->next_block += grid->cluster_size;
     if (number == 0)
         grid->started = milliseconds();
     grid->running++;
@@ -250,7 +267,7 @@ static struct block *admit_locked(struct worker *worker, struct sm *sm)
         append_grid_locked(engine, grid);
     }
     pthread_mutex_unlock(&engine->lock);
-    struct block *block = block_create(grid, number, sm->index, &worker->pool);
+    struct block *block = cluster_create(grid, number, sm->index, &worker->pool);
     if (!block)
         grid_stop(grid, CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block");
     pthread_mutex_lock(&engine->lock);
@@ -272,7 +289,7 @@ static void retire_locked(struct worker *worker, struct sm *sm, unsigned at)
     account(sm, grid, -1);
     sm->blocks[at] = sm->blocks[--sm->count];
     sm->next = 0;
-    block_destroy(block, &worker->pool);
+    cluster_destroy(block, &worker->pool);
     bool stopped = grid->stopped;
     grid->running--;
     if (has_ended(grid))
@@ -296,7 +313,7 @@ static bool sm_turn_locked(struct worker *worker, struct sm *sm)
         block = sm->blocks[at];
     }
     pthread_mutex_unlock(&engine->lock);
-    bool goes_on = block_run(block);
+    bool goes_on = cluster_run(block);
     if (goes_on)
         stop_if_late(block->grid);
     pthread_mutex_lock(&engine->lock);
@@ -444,6 +461,28 @@ void sg_engine_destroy(struct sg_engine *engine)
 
 /* ---- Launching ---- */
 
+/* Those that the launch asks for, or else the kernel. */
+static void find_cluster(const struct sg_launch *launch, const struct sg_kernel_info *info,
+                         uint32_t ret_cluster[3])
+{
+    const uint32_t *asked = launch->cluster[0] ? launch->cluster : info->cluster;
+    for (unsigned i = 0; i < 3; i++)
+        ret_cluster[i] = asked[0] && asked[i] ? asked[i] : 1;
+}
+
+static bool clusters_fit(const struct sg_launch *launch, const struct sg_kernel_info *info)
+{
+    uint32_t cluster[3];
+    uint64_t size = 1;
+    find_cluster(launch, info, cluster);
+    for (unsigned i = 0; i < 3; i++) {
+        size *= cluster[i];
+        if (size > SG_MAX_CLUSTER || launch->grid[i] % cluster[i])
+            return false;
+    }
+    return true;
+}
+
 static bool shape_is_valid(const struct sg_launch *launch, const struct sg_kernel_info *info)
 {
     static const uint32_t most_grid[3] = {0x7fffffff, 65535, 65535};
@@ -456,7 +495,8 @@ static bool shape_is_valid(const struct sg_launch *launch, const struct sg_kerne
             return false;
     }
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
-    return threads <= info->max_threads_per_block && threads <= MAX_BLOCK_THREADS;
+    return clusters_fit(launch, info) && threads <= info->max_threads_per_block &&
+           threads <= MAX_BLOCK_THREADS;
 }
 
 static unsigned allowed_sms(const struct sg_engine *engine, const struct grid *grid)
@@ -469,14 +509,15 @@ static unsigned allowed_sms(const struct sg_engine *engine, const struct grid *g
 
 static CUresult check_resources(const struct sg_engine *engine, const struct grid *grid)
 {
-    unsigned per_sm = sg_occupancy(engine, grid->info, grid->threads_per_block,
-                                   grid->shared_size - grid->info->static_shared);
+    unsigned per_sm =
+        sg_cluster_occupancy(engine, grid->info, grid->threads_per_block,
+                             grid->shared_size - grid->info->static_shared, grid->cluster_size);
     unsigned sms = allowed_sms(engine, grid);
     if (sms == 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (per_sm == 0)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    if (grid->launch.cooperative && grid->block_count > (uint64_t)per_sm * sms)
+    if (grid->launch.cooperative && grid->block_count > (uint64_t)per_sm * sms * grid->cluster_size)
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     return CUDA_SUCCESS;
 }
@@ -502,6 +543,8 @@ static CUresult fill_grid(struct sg_engine *engine, struct grid *grid)
     if (!grid->program)
         return result;
     grid->block_count = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    find_cluster(launch, grid->info, grid->cluster);
+    grid->cluster_size = grid->cluster[0] * grid->cluster[1] * grid->cluster[2];
     grid->threads_per_block = launch->block[0] * launch->block[1] * launch->block[2];
     grid->shared_size = grid->program->dynamic_shared_start + launch->dynamic_shared;
     grid->params = aligned_alloc(64, (grid->info->params_size + 64) / 64 * 64);

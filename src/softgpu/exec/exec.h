@@ -133,6 +133,7 @@ struct sg_engine_config {
 };
 
 #define SG_MAX_SMS 256
+#define SG_MAX_CLUSTER 16 /* blocks */
 
 enum sg_print_kind {
     SG_PRINT_OUTPUT, /* device printf */
@@ -149,6 +150,7 @@ struct sg_launch {
     unsigned kernel;
     uint32_t grid[3];
     uint32_t block[3];
+    uint32_t cluster[3]; /* zeros: as the kernel says, or else of one block */
     uint32_t dynamic_shared;
     const void *params; /* packed as sg_kernel_info says; copied by submit */
     size_t params_size;
@@ -178,3 +180,6 @@ void sg_engine_abort(struct sg_engine *engine, struct sg_space *space, CUresult 
 /* Blocks of this shape that fit on one SM at once. */
 unsigned sg_occupancy(const struct sg_engine *engine, const struct sg_kernel_info *kernel,
                       unsigned block_threads, size_t dynamic_shared);
+/* Clusters of so many blocks; a large one has an SM for itself. */
+unsigned sg_cluster_occupancy(const struct sg_engine *engine, const struct sg_kernel_info *kernel,
+                              unsigned block_threads, size_t dynamic_shared, unsigned cluster_size);

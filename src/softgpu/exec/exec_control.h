@@ -54,6 +54,7 @@ enum atomic_op {
 
 struct atomic_row {
     handler_fn run;
+    void (*reduce)(void *to, unsigned op, const void *from);
     uint32_t allowed; /* a bit an operation */
 };
 
@@ -62,6 +63,10 @@ extern const struct atomic_row atomic_rows_v3[PTX_TYPE_COUNT];
 extern const struct atomic_row atomic_rows_v4[PTX_TYPE_COUNT];
 /* The atomic handler for this operation and type, or NULL. */
 handler_fn atomic_handler(enum atomic_op op, enum ptx_type type);
+
+/* Reduces `size` bytes of values of this type into others. */
+void atomic_reduce(enum atomic_op op, enum ptx_type type, void *to, const void *from,
+                   uint32_t size);
 
 #define DECLARE(name) void run_##name(struct warp *warp, const struct insn *insn);
 DECLARE(guarded)
@@ -83,6 +88,10 @@ DECLARE(nop)
 DECLARE(fence)
 DECLARE(nanosleep)
 DECLARE(barrier)
+DECLARE(cluster_arrive)
+DECLARE(cluster_wait)
+DECLARE(map_address)
+DECLARE(rank_of_address)
 DECLARE(warp_barrier)
 DECLARE(barrier_result)
 DECLARE(shuffle)

@@ -254,7 +254,8 @@ bool layout_program(struct builder *builder)
     program->local_size = layout_of(builder, builder->kernel)->deepest;
     if (program->static_shared >= MAX_SHARED)
         decode_fail(builder, CUDA_ERROR_INVALID_PTX, "too much shared memory");
-    program->dynamic_shared_start = (uint32_t)align_up(program->static_shared, builder->dynamic_align);
+    program->dynamic_shared_start =
+        (uint32_t)align_up(program->static_shared, builder->dynamic_align);
     if (builder->allocates)
         program->room = allocate_lanes(builder, 4);
     return !builder->failed;

@@ -98,6 +98,27 @@ static bool check_alignment(struct warp *warp, const struct insn *insn, const st
     return false;
 }
 
+/* Shared memory of any block of the cluster. Lanes that are not active get some active one's. */
+static bool locate_cluster(struct warp *warp, const struct insn *insn, unsigned size)
+{
+    const struct block *block = warp->block;
+    uint64_t some = 0;
+    EACH_ACTIVE_LANE
+    {
+        some = cluster_generic(block, warp->address[lane]);
+        if (!cluster_holds(block, some, size)) {
+            warp_fault(warp, insn, lane, CUDA_ERROR_ILLEGAL_ADDRESS,
+                       "an access of %u bytes at 0x%llx, beyond the cluster's shared memory", size,
+                       (unsigned long long)warp->address[lane]);
+            return false;
+        }
+        warp->address[lane] = some;
+    }
+    for (unsigned lane = 0; lane < LANES; lane++)
+        warp->address[lane] = warp->active >> lane & 1 ? warp->address[lane] : some;
+    return true;
+}
+
 /* Offsets into a window of `limit` bytes that starts at base, for each lane `stride` further. */
 static inline bool locate_window(struct warp *warp, const struct insn *insn, unsigned size,
                                  unsigned align, uint64_t base, uint64_t stride, uint64_t limit,
@@ -107,6 +128,8 @@ static inline bool locate_window(struct warp *warp, const struct insn *insn, uns
     if (!check_alignment(warp, insn, &extent, align))
         return false;
     if (extent.high > limit || limit - extent.high < size) {
+        if (insn->space == PTX_SHARED && extent.high > CLUSTER_OFFSET_MASK)
+            return locate_cluster(warp, insn, size);
         unsigned lane = first_lane(warp, is_beyond, limit < size ? 0 : limit - size);
         warp_fault(warp, insn, lane, CUDA_ERROR_ILLEGAL_ADDRESS,
                    "an access of %u bytes at 0x%llx, beyond the %llu bytes of %s memory", size,
@@ -137,7 +160,8 @@ static enum locate_result in_window(const struct warp *warp, uint64_t address, u
 {
     const struct block *block = warp->block;
     if (inside(address, size, (uintptr_t)block->shared, block->shared_size) ||
-        inside(address, size, warp->local, LANES * warp->local_stride))
+        inside(address, size, warp->local, LANES * warp->local_stride) ||
+        (block->grid->cluster_size > 1 && cluster_holds(block, address, size)))
         return LOCATE_OWN;
     if (!(access & SG_WRITE) &&
         inside(address, size, (uintptr_t)block->grid->params, block->grid->info->params_size))

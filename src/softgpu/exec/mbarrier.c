@@ -80,6 +80,14 @@ static bool apply(struct mbarrier *barrier, const struct insn *insn, uint32_t co
     }
 }
 
+void mbarrier_complete(uint64_t *memory, uint32_t bytes)
+{
+    struct mbarrier barrier = unpack(*memory);
+    barrier.bytes -= (int32_t)bytes;
+    end_phase_if_complete(&barrier);
+    *memory = pack(&barrier);
+}
+
 /* Leaves in warp->address where each lane's barrier is; false behind a fault. */
 static bool locate_barriers(struct warp *warp, const struct insn *insn)
 {

@@ -24,6 +24,8 @@ enum {
     MBARRIER_DROPS = 1, /* later phases expect that many less */
 };
 
+/* So many bytes have come for the barrier in this memory. */
+void mbarrier_complete(uint64_t *memory, uint32_t bytes);
 /* d: the state, or none; b: the count. */
 void run_mbarrier(struct warp *warp, const struct insn *insn);
 /* d: a predicate; b: a state of 64 bits, or (mode) a parity. */

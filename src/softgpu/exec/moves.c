@@ -74,18 +74,18 @@ void run_generic_to_param(struct warp *warp, const struct insn *insn)
 
 void run_shared_to_generic(struct warp *warp, const struct insn *insn)
 {
-    uint64_t base = (uintptr_t)warp->block->shared;
+    const struct block *block = warp->block;
     const uint64_t *from = reg(warp, insn->a);
     uint64_t *to = reg(warp, insn->d);
-    EACH_LANE_WRITES(from[lane] + base)
+    EACH_LANE_WRITES(cluster_generic(block, from[lane]))
 }
 
 void run_generic_to_shared(struct warp *warp, const struct insn *insn)
 {
-    uint64_t base = (uintptr_t)warp->block->shared;
+    const struct block *block = warp->block;
     const uint64_t *from = reg(warp, insn->a);
     uint64_t *to = reg(warp, insn->d);
-    EACH_LANE_WRITES(from[lane] - base)
+    EACH_LANE_WRITES(cluster_shared(block, from[lane]))
 }
 
 void run_local_to_generic(struct warp *warp, const struct insn *insn)
@@ -102,15 +102,16 @@ void run_generic_to_local(struct warp *warp, const struct insn *insn)
     EACH_LANE_WRITES(from[lane] - warp->local - lane * warp->local_stride)
 }
 
-static bool is_in_space(const struct warp *warp, unsigned space, uint64_t address)
+static bool is_in_space(const struct warp *warp, unsigned space, bool of_cluster, uint64_t address)
 {
     const struct block *block = warp->block;
-    bool shared = address - (uintptr_t)block->shared < block->shared_size;
+    bool own = address - (uintptr_t)block->shared < block->shared_size;
+    bool shared = own || cluster_holds(block, address, 1);
     bool local = address - warp->local < LANES * warp->local_stride;
     bool param = address - (uintptr_t)block->grid->params < block->grid->info->params_size;
     switch (space) {
     case PTX_SHARED:
-        return shared;
+        return of_cluster ? shared : own;
     case PTX_LOCAL:
         return local;
     case PTX_PARAM:
@@ -128,7 +129,7 @@ void run_is_space(struct warp *warp, const struct insn *insn)
     const uint64_t *from = reg(warp, insn->a);
     uint32_t result = 0;
     EACH_ACTIVE_LANE
-    result |= (uint32_t)is_in_space(warp, insn->space, from[lane]) << lane;
+    result |= (uint32_t)is_in_space(warp, insn->space, insn->mode, from[lane]) << lane;
     uint32_t *p = pred(warp, insn->d);
     *p = (*p & ~warp->active) | result;
 }

@@ -236,6 +236,7 @@ static uint32_t special_source(struct builder *builder, const struct ptx_operand
                     "register %s is not declared or not supported", from->name);
         return 0;
     }
+    builder->program->uses_reserved |= special_needs_reserved((unsigned)special);
     uint32_t offset = special_is_volatile((unsigned)special)
                           ? fetch_volatile_special(builder, (unsigned)special)
                           : special_register(builder, (unsigned)special);

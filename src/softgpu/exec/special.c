@@ -37,7 +37,6 @@ static void fill_tid(struct warp *warp, unsigned axis, uint32_t *to)
         return (value);                                          \
     }
 UNIFORM(zero, 0)
-UNIFORM(one, 1)
 UNIFORM(ntid_x, warp->block->grid->launch.block[0])
 UNIFORM(ntid_y, warp->block->grid->launch.block[1])
 UNIFORM(ntid_z, warp->block->grid->launch.block[2])
@@ -63,6 +62,26 @@ UNIFORM(lanemask_ge, FULL_MASK & ~((1u << lane) - 1))
 UNIFORM(dynamic_smem_size, warp->block->grid->launch.dynamic_shared)
 UNIFORM(total_smem_size, warp->block->grid->shared_size)
 UNIFORM(current_graph_exec, 0)
+UNIFORM(reserved_begin, warp->block->shared_size - RESERVED_SHARED)
+UNIFORM(reserved_second, warp->block->shared_size - RESERVED_SHARED / 2)
+UNIFORM(reserved_end, warp->block->shared_size)
+UNIFORM(reserved_size, RESERVED_SHARED)
+UNIFORM(clusterid_x, warp->block->index[0] / warp->block->grid->cluster[0])
+UNIFORM(clusterid_y, warp->block->index[1] / warp->block->grid->cluster[1])
+UNIFORM(clusterid_z, warp->block->index[2] / warp->block->grid->cluster[2])
+UNIFORM(nclusterid_x, warp->block->grid->launch.grid[0] / warp->block->grid->cluster[0])
+UNIFORM(nclusterid_y, warp->block->grid->launch.grid[1] / warp->block->grid->cluster[1])
+UNIFORM(nclusterid_z, warp->block->grid->launch.grid[2] / warp->block->grid->cluster[2])
+UNIFORM(cluster_ctaid_x, warp->block->index[0] % warp->block->grid->cluster[0])
+UNIFORM(cluster_ctaid_y, warp->block->index[1] % warp->block->grid->cluster[1])
+UNIFORM(cluster_ctaid_z, warp->block->index[2] % warp->block->grid->cluster[2])
+UNIFORM(cluster_nctaid_x, warp->block->grid->cluster[0])
+UNIFORM(cluster_nctaid_y, warp->block->grid->cluster[1])
+UNIFORM(cluster_nctaid_z, warp->block->grid->cluster[2])
+UNIFORM(cluster_ctarank, warp->block->rank)
+UNIFORM(cluster_nctarank, warp->block->grid->cluster_size)
+UNIFORM(is_explicit_cluster,
+        warp->block->grid->launch.cluster[0] || warp->block->grid->info->cluster[0])
 #undef UNIFORM
 
 static uint64_t nanoseconds(clockid_t clock)
@@ -99,6 +118,7 @@ static const struct {
     bool is_volatile;
     bool by_lane;
     bool of_block;
+    bool needs_reserved;
 } specials[] = {
     {"%tid.x", zero},
     {"%tid.y", zero},
@@ -128,25 +148,27 @@ static const struct {
     {"%dynamic_smem_size", dynamic_smem_size},
     {"%total_smem_size", total_smem_size},
     {"%aggr_smem_size", total_smem_size},
-    {"%reserved_smem_offset_begin", zero},
-    {"%reserved_smem_offset_end", zero},
-    {"%reserved_smem_offset_cap", zero},
+    {"%reserved_smem_offset_begin", reserved_begin, .needs_reserved = true},
+    {"%reserved_smem_offset_end", reserved_end, .needs_reserved = true},
+    {"%reserved_smem_offset_cap", reserved_size, .needs_reserved = true},
+    {"%reserved_smem_offset_0", reserved_begin, .needs_reserved = true},
+    {"%reserved_smem_offset_1", reserved_second, .needs_reserved = true},
     {"%current_graph_exec", current_graph_exec, .is_wide = true},
-    {"%is_explicit_cluster", zero},
-    {"%clusterid.x", ctaid_x, .of_block = true},
-    {"%clusterid.y", ctaid_y, .of_block = true},
-    {"%clusterid.z", ctaid_z, .of_block = true},
-    {"%nclusterid.x", nctaid_x},
-    {"%nclusterid.y", nctaid_y},
-    {"%nclusterid.z", nctaid_z},
-    {"%cluster_ctaid.x", zero},
-    {"%cluster_ctaid.y", zero},
-    {"%cluster_ctaid.z", zero},
-    {"%cluster_nctaid.x", one},
-    {"%cluster_nctaid.y", one},
-    {"%cluster_nctaid.z", one},
-    {"%cluster_ctarank", zero},
-    {"%cluster_nctarank", one},
+    {"%is_explicit_cluster", is_explicit_cluster},
+    {"%clusterid.x", clusterid_x, .of_block = true},
+    {"%clusterid.y", clusterid_y, .of_block = true},
+    {"%clusterid.z", clusterid_z, .of_block = true},
+    {"%nclusterid.x", nclusterid_x},
+    {"%nclusterid.y", nclusterid_y},
+    {"%nclusterid.z", nclusterid_z},
+    {"%cluster_ctaid.x", cluster_ctaid_x, .of_block = true},
+    {"%cluster_ctaid.y", cluster_ctaid_y, .of_block = true},
+    {"%cluster_ctaid.z", cluster_ctaid_z, .of_block = true},
+    {"%cluster_nctaid.x", cluster_nctaid_x},
+    {"%cluster_nctaid.y", cluster_nctaid_y},
+    {"%cluster_nctaid.z", cluster_nctaid_z},
+    {"%cluster_ctarank", cluster_ctarank, .of_block = true},
+    {"%cluster_nctarank", cluster_nctarank},
     {"%clock", clock_now, .is_volatile = true},
     {"%clock_hi", clock_high, .is_volatile = true},
     {"%clock64", clock_now, .is_wide = true, .is_volatile = true},
@@ -177,6 +199,11 @@ bool special_is_volatile(unsigned special)
 bool special_is_of_block(unsigned special)
 {
     return specials[special].of_block;
+}
+
+bool special_needs_reserved(unsigned special)
+{
+    return specials[special].needs_reserved;
 }
 
 static void fill_volatile(struct warp *warp, unsigned special, uint32_t offset)

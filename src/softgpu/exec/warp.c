@@ -115,6 +115,7 @@ void warp_exit_lanes(struct warp *warp, uint32_t mask)
         warp_add_group(warp, warp->pc, rest);
     warp_leave(warp, WARP_REGROUP);
     barrier_recheck(warp->block);
+    cluster_recheck(warp->block);
 }
 
 /* Nobody else can run any more: those that wait for lanes which went elsewhere go on without them.

@@ -7,7 +7,8 @@
 typedef unsigned __int128 wide;
 
 #ifdef __x86_64__
-__attribute__((target("cx16"))) static wide compare_and_swap(wide *memory, wide expected, wide value)
+__attribute__((target("cx16"))) static wide compare_and_swap(wide *memory, wide expected,
+                                                             wide value)
 {
     return __sync_val_compare_and_swap(memory, expected, value);
 }
