@@ -27,7 +27,7 @@ TARGETS = [75, 80, 90]
 NEEDS = {"tensor": 80, "barriers": 80, "clusters": 90}
 # What the chosen few show: frames and calls, groups of threads, barriers, clusters, matrices.
 CHOSEN = [("language", "debug", 75), ("language", "plain", 90), ("barriers", "plain", 80),
-          ("barriers", "debug", 90), ("clusters", "debug", 90), ("tensor", "plain", 90)]
+          ("barriers", "debug", 90), ("intrinsics", "debug", 90), ("clusters", "debug", 90), ("tensor", "plain", 90)]
 
 
 def combinations(everything):

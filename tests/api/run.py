@@ -82,7 +82,7 @@ def compile_runtime(nvcc, source, variant, flags, folder):
     if not nvcc:
         return None, "no nvcc"
     cudart = "shared" if variant == "shared" else "static"
-    command = [nvcc, "-std=c++17", "-cudart", cudart, "-Xlinker", "-rpath=$ORIGIN", *flags,
+    command = [nvcc, "-std=c++17", "--extended-lambda", "-cudart", cudart, "-Xlinker", "-rpath=$ORIGIN", *flags,
                "-o", str(program), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

@@ -155,8 +155,8 @@ struct access {
 };
 
 /* skip: how many words of the opcode are not modifiers. */
-bool parse_access(struct builder *builder, const struct tokens *tokens, unsigned skip,
-                  struct access *ret_access);
+bool decode_access(struct builder *builder, const struct tokens *tokens, unsigned skip,
+                   struct access *ret_access);
 /* Whether the word is a state space. */
 bool token_space(const struct tokens *tokens, unsigned index, enum ptx_space *ret_space);
 /* Fills in a, imm, space and flags. */
@@ -172,6 +172,7 @@ void decode_setp(struct builder *builder, const struct tokens *tokens);
 void decode_set(struct builder *builder, const struct tokens *tokens);
 void decode_mov(struct builder *builder, const struct tokens *tokens);
 void decode_logic(struct builder *builder, const struct tokens *tokens);
+void decode_video(struct builder *builder, const struct tokens *tokens);
 void decode_load(struct builder *builder, const struct tokens *tokens);
 void decode_store(struct builder *builder, const struct tokens *tokens);
 void decode_atomic(struct builder *builder, const struct tokens *tokens);

@@ -60,8 +60,8 @@ static bool take_modifier(const struct tokens *tokens, unsigned i, struct access
     return true;
 }
 
-bool parse_access(struct builder *builder, const struct tokens *tokens, unsigned skip,
-                  struct access *ret_access)
+bool decode_access(struct builder *builder, const struct tokens *tokens, unsigned skip,
+                   struct access *ret_access)
 {
     struct access access = {.width = 1, .type = last_type(tokens)};
     for (unsigned i = skip; i + 1 < tokens->count; i++) {
@@ -199,7 +199,7 @@ static bool is_fixed_param(struct builder *builder, const struct insn *insn, uns
 void decode_load(struct builder *builder, const struct tokens *tokens)
 {
     struct access access;
-    if (!parse_access(builder, tokens, 1, &access) ||
+    if (!decode_access(builder, tokens, 1, &access) ||
         !has_width(builder, operand(builder, 0), access.width))
         return;
     if (access.type == PTX_B128) {
@@ -235,7 +235,7 @@ void decode_load(struct builder *builder, const struct tokens *tokens)
 void decode_store(struct builder *builder, const struct tokens *tokens)
 {
     struct access access;
-    if (!parse_access(builder, tokens, 1, &access) ||
+    if (!decode_access(builder, tokens, 1, &access) ||
         !has_width(builder, operand(builder, 1), access.width))
         return;
     if (access.type == PTX_B128) {
@@ -334,7 +334,7 @@ void decode_atomic(struct builder *builder, const struct tokens *tokens)
         return;
     }
     struct tokens rest = without(tokens, at);
-    if (!parse_access(builder, &rest, 1, &access))
+    if (!decode_access(builder, &rest, 1, &access))
         return;
     bool is_red = token_is(tokens, 0, "red");
     if (access.type == PTX_B128 && !is_red && (op == ATOMIC_EXCH || op == ATOMIC_CAS)) {

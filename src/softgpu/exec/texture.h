@@ -58,7 +58,7 @@ struct sg_texture {
     bool srgb;
     bool filter_linear;
     bool mip_linear;
-    bool seamless; /* a cube is filtered across the edges of its faces */
+    bool seamless;      /* a cube is filtered across the edges of its faces */
     uint8_t address[3]; /* enum sg_address_mode */
     float bias, least_level, greatest_level;
     float border[4];

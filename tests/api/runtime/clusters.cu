@@ -99,6 +99,7 @@ static void distributed_histogram()
     unsigned char *in = make(data);
     int *out = make(std::vector<int>(expected.size()));
     count<<<2 * BLOCKS, 96>>>(in, (int)data.size(), out);
+    MUST(cudaGetLastError());
     MUST(cudaDeviceSynchronize());
     IS_TRUE(take(out, expected.size()) == expected);
     MUST(cudaFree(in));
@@ -192,6 +193,7 @@ static void bulk_copies()
     }
     int *in = make(data), *out = make(std::vector<int>(expected.size()));
     copy_in_bulk<<<blocks, 64>>>(in, out);
+    MUST(cudaGetLastError());
     MUST(cudaDeviceSynchronize());
     IS_TRUE(take(out, expected.size()) == expected);
     MUST(cudaFree(in));
@@ -252,6 +254,7 @@ static void multicast()
         expected[i / WORDS] += data[i % WORDS] * (i / WORDS + 1);
     int *in = make(data), *out = make(std::vector<int>(4));
     spread<<<4, WORDS>>>(in, out);
+    MUST(cudaGetLastError());
     MUST(cudaDeviceSynchronize());
     IS_TRUE(take(out, 4) == expected);
     MUST(cudaFree(in));

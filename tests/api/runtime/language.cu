@@ -9,11 +9,13 @@
 #define THREADS 64
 
 // Runs a kernel of (results, one number a thread) and gives the results.
-template <typename T> static std::vector<T> results_of(void (*kernel)(T *, int), int count = THREADS)
+template <typename T>
+static std::vector<T> results_of(void (*kernel)(T *, int), int count = THREADS)
 {
     T *out = make(std::vector<T>(count));
 
     kernel<<<1, count>>>(out, 7);
+    MUST(cudaGetLastError());
     MUST(cudaDeviceSynchronize());
     std::vector<T> results = take(out, count);
     MUST(cudaFree(out));
@@ -54,24 +56,37 @@ static void recursion()
 
 struct shape {
     int size;
-    __host__ __device__ explicit shape(int size) : size(size) {}
+    __host__ __device__ explicit shape(int size) : size(size)
+    {
+    }
     __host__ __device__ virtual int area() const = 0;
-    __host__ __device__ virtual ~shape() {}
+    __host__ __device__ virtual ~shape()
+    {
+    }
 };
 
 struct square : shape {
     using shape::shape;
-    __host__ __device__ int area() const override { return size * size; }
+    __host__ __device__ int area() const override
+    {
+        return size * size;
+    }
 };
 
 struct triangle : square {
     using square::square;
-    __host__ __device__ int area() const override { return square::area() / 2; }
+    __host__ __device__ int area() const override
+    {
+        return square::area() / 2;
+    }
 };
 
 struct round_one : shape {
     using shape::shape;
-    __host__ __device__ int area() const override { return 355 * size * size / 113; }
+    __host__ __device__ int area() const override
+    {
+        return 355 * size * size / 113;
+    }
 };
 
 __host__ __device__ int area_of(int i, int n)
@@ -96,9 +111,18 @@ static void virtual_functions()
 }
 
 typedef int (*operation)(int, int);
-__host__ __device__ __noinline__ int plus(int a, int b) { return a + b; }
-__host__ __device__ __noinline__ int minus(int a, int b) { return a - b; }
-__host__ __device__ __noinline__ int times(int a, int b) { return a * b; }
+__host__ __device__ __noinline__ int plus(int a, int b)
+{
+    return a + b;
+}
+__host__ __device__ __noinline__ int minus(int a, int b)
+{
+    return a - b;
+}
+__host__ __device__ __noinline__ int times(int a, int b)
+{
+    return a * b;
+}
 __device__ operation table[3] = {plus, minus, times};
 
 __host__ __device__ int by_table(int i, int n)
@@ -407,7 +431,8 @@ static void heap()
 
 __host__ __device__ unsigned long long wide(int i, int n)
 {
-    unsigned __int128 x = ((unsigned __int128)0x123456789abcdef0ull << 64) | (i * 0x9e3779b97f4a7c15ull);
+    unsigned __int128 x =
+        ((unsigned __int128)0x123456789abcdef0ull << 64) | (i * 0x9e3779b97f4a7c15ull);
     __int128 y = -(__int128)(i + n) << 70;
 
     x = x * (i + 3) + (x >> (i % 100)) - (x << (i % 50));
@@ -469,6 +494,7 @@ __global__ void says(int n)
 static void words_of_a_kernel()
 {
     says<<<1, 1>>>(7);
+    MUST(cudaGetLastError());
     MUST(cudaDeviceSynchronize());
 }
 
