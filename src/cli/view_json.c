@@ -76,10 +76,12 @@ static json_t *client_devices_json(const struct snapshot *snapshot,
         if (!(row->device_mask & (1ull << d)))
             continue;
         snapshot_uuid_text(&server->devices[d], uuid);
-        json_array_append_new(list, json_pack("{s:i, s:s, s:i, s:I, s:I}", "ordinal", d, "uuid",
-                                              uuid, "sm_granted", row->sm_granted[d], "memory_used",
-                                              (json_int_t)row->memory_used[d], "memory_limit",
-                                              (json_int_t)row->limits.memory_limit[d]));
+        json_array_append_new(list,
+                              json_pack("{s:i, s:s, s:i, s:I, s:I, s:I}", "ordinal", d, "uuid",
+                                        uuid, "sm_granted", row->sm_granted[d], "memory_used",
+                                        (json_int_t)row->memory_used[d], "memory_peak",
+                                        (json_int_t)row->memory_peak[d], "memory_limit",
+                                        (json_int_t)row->limits.memory_limit[d]));
     }
     return list;
 }
@@ -89,7 +91,8 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
     const struct server_status_row *row = &client->row;
 
     return json_pack(
-        "{s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:o}",
+        "{s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
+        "s:o}",
         "pid", row->identity.pid, "id", row->id, "uid", row->identity.uid, "server",
         client->server_pid, "server_name", snapshot_server_of(snapshot, client)->name, "namespace",
         row->identity.space, "command",
@@ -98,9 +101,9 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
         (json_int_t)row->identity.since, "state",
         row->state == SERVER_CLIENT_ACTIVE ? "active" : "inactive", "sm_centipercent",
         row->limits.sm_centipercent, "priority", row->limits.priority, "memory_used",
-        (json_int_t)snapshot_memory_of(client), "launches", (json_int_t)row->launches, "copies",
-        (json_int_t)row->copies, "copied_bytes", (json_int_t)row->copied_bytes, "devices",
-        client_devices_json(snapshot, client));
+        (json_int_t)snapshot_memory_of(client), "memory_refused", (json_int_t)row->memory_refused,
+        "launches", (json_int_t)row->launches, "copies", (json_int_t)row->copies, "copied_bytes",
+        (json_int_t)row->copied_bytes, "devices", client_devices_json(snapshot, client));
 }
 
 static json_t *clients_json(const struct snapshot *snapshot)

@@ -181,6 +181,8 @@ struct server_client_gone {
     uint32_t id;    /* 0 = it was refused and never attached */
     int32_t status; /* 0 = left by itself, else why the server ended it (CUresult) */
     char text[212]; /* "" or a sentence */
+    uint64_t memory_peak[SERVER_MAX_DEVICES]; /* the most that it held at a time */
+    uint64_t memory_refused;                  /* how often its limit was in the way */
 };
 
 enum server_client_state {
@@ -196,6 +198,8 @@ struct server_status_row {
     uint32_t state;       /* enum server_client_state */
     uint64_t device_mask; /* devices on which it has a context, bit = ordinal */
     uint64_t memory_used[SERVER_MAX_DEVICES];
+    uint64_t memory_peak[SERVER_MAX_DEVICES];
+    uint64_t memory_refused;
     uint32_t sm_granted[SERVER_MAX_DEVICES]; /* multiprocessors that it gets of each device */
     uint64_t launches;
     uint64_t copies;

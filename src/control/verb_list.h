@@ -55,10 +55,11 @@ VERB(feature_describe, "feature describe", ANYBODY, "[FEATURE] [--format=FORMAT]
 VERB(feature_enable, "feature enable", OPERATORS, "FEATURE", "switch a feature on")
 VERB(feature_disable, "feature disable", OPERATORS, "FEATURE", "switch a feature off")
 VERB(memacct_list, "memacct list", ANYBODY, "[--server=NAME] [--format=FORMAT]",
-     "device memory that clients hold, and that of each device as a whole; bytes in csv")
+     "device memory that clients hold, have held at most, and may hold; bytes in csv")
 VERB(memacct_describe, "memacct describe", ANYBODY, "[--format=FORMAT]",
      "settings of the memory accounting")
-VERB(memacct_set, "memacct set", OPERATORS, "--audit_log=BOOLEAN", "change one")
+VERB(memacct_set, "memacct set", OPERATORS, "--audit_log=BOOLEAN",
+     "audit_log: whether control.log says of each client that leaves how much memory it held")
 VERB(context_share_describe, "context-share describe", ANYBODY, "", "says that it is not there")
 VERB(context_share_set, "context-share set", OPERATORS, "--default_socket=OBJECT",
      "says that it is not there")

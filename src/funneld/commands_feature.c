@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * feature, memacct and context-share of MPS v3. Servers always account for the memory of their
- * clients, so that feature is there and stays on; an audit log is not there, nor is context-share.
+ * clients, so that feature is there and stays on; context-share is not there.
  */
 #include <string.h>
 
@@ -66,8 +66,9 @@ void run_feature_disable(struct console *console, const struct grammar_values *v
 
 /* ---- memacct ---- */
 
-static const char *const memory_titles[] = {"server",      "device",       "pid", "namespace",
-                                            "memory-used", "memory-limit", "cmd", NULL};
+static const char *const memory_titles[] = {"server",       "device",      "pid",
+                                            "namespace",    "memory-used", "memory-peak",
+                                            "memory-limit", "cmd",         NULL};
 
 /* For people in binary units, for programs in bytes. */
 static void format_memory(const struct look *look, uint64_t bytes, char cell[32])
@@ -84,15 +85,16 @@ static void add_memory(struct look *look, const struct survey_part *part, unsign
                        const struct server_status_row *row)
 {
     uint64_t limit = row->limits.memory_limit[device];
-    char ordinal[16], pid[16], used[32], most[32] = "-";
+    char ordinal[16], pid[16], used[32], peak[32], most[32] = "-";
 
     text_format(ordinal, sizeof(ordinal), "%u", device);
     text_format(pid, sizeof(pid), "%d", row->identity.pid);
     format_memory(look, row->memory_used[device], used);
+    format_memory(look, row->memory_peak[device], peak);
     if (limit)
         format_memory(look, limit, most);
     table_add(&look->table, (const char *[]){part->server.name, ordinal, pid, row->identity.space,
-                                             used, most, row->identity.command});
+                                             used, peak, most, row->identity.command});
 }
 
 /* Beyond what clients hold this counts contexts, pools, and who uses the device besides us. */
@@ -105,7 +107,7 @@ static void add_device(struct look *look, const struct survey_part *part, unsign
     text_format(ordinal, sizeof(ordinal), "%u", device);
     format_memory(look, unused < total ? total - unused : 0, used);
     format_memory(look, total, most);
-    table_add(&look->table, (const char *[]){part->server.name, ordinal, "-", "-", used, most,
+    table_add(&look->table, (const char *[]){part->server.name, ordinal, "-", "-", used, "-", most,
                                              "(the whole device)"});
 }
 
@@ -122,7 +124,7 @@ static void fill_memory(struct look *look, const struct survey_part *part)
 
 void run_memacct_list(struct console *console, const struct grammar_values *values)
 {
-    static const struct look_subject subject = {memory_titles, 7, fill_memory, NULL};
+    static const struct look_subject subject = {memory_titles, 8, fill_memory, NULL};
 
     look_show(console, values, &subject);
 }
@@ -131,7 +133,12 @@ static const char *const setting_titles[] = {"key", "value", NULL};
 
 static void add_settings(struct look *look)
 {
-    table_add(&look->table, (const char *[]){"audit_log", "false (default)"});
+    const struct daemon *daemon = look->console->daemon;
+    char value[32];
+
+    text_format(value, sizeof(value), "%s%s", daemon->audits ? "true" : "false",
+                daemon->audits_by_order ? "" : " (default)");
+    table_add(&look->table, (const char *[]){"audit_log", value});
 }
 
 void run_memacct_describe(struct console *console, const struct grammar_values *values)
@@ -143,10 +150,9 @@ void run_memacct_describe(struct console *console, const struct grammar_values *
 
 void run_memacct_set(struct console *console, const struct grammar_values *values)
 {
-    if (values->yes)
-        answer(console, COMMAND_FAILED, "An audit log of memory is not supported");
-    else
-        answer(console, COMMAND_OK, "");
+    console->daemon->audits = values->yes;
+    console->daemon->audits_by_order = true;
+    answer(console, COMMAND_OK, "");
 }
 
 /* ---- context-share ---- */

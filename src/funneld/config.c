@@ -176,7 +176,9 @@ static int apply_memacct(struct config *config, const char *key,
 {
     if (!strcmp(key, "enabled"))
         return values->yes ? 0 : refuse(reason, "memory accounting can not be switched off");
-    return values->yes ? refuse(reason, "an audit log of memory is not supported") : 0;
+    config->daemon->audits = values->yes;
+    config->daemon->audits_by_order = true;
+    return 0;
 }
 
 static int apply_context_share(struct config *config, const char *key,

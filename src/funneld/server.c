@@ -383,10 +383,24 @@ static void on_fault(struct server *server, const struct server_fault *fault)
     set_deadline(server, STOP_TIMEOUT_S);
 }
 
+/* memacct set audit_log=true */
+static void audit(const struct server *server, const struct server_client_gone *gone)
+{
+    for (unsigned i = 0; i < server->ready.device_count; i++)
+        if (gone->memory_peak[i])
+            journal("Audit: client %d (id %u) of server %s held at most %llu bytes of device %u",
+                    gone->pid, gone->id, server->name, (unsigned long long)gone->memory_peak[i], i);
+    if (gone->memory_refused)
+        journal("Audit: client %d (id %u) of server %s met its memory limit %llu times", gone->pid,
+                gone->id, server->name, (unsigned long long)gone->memory_refused);
+}
+
 static void on_gone(struct server *server, const struct server_client_gone *gone)
 {
     if (gone->id)
         aftermath_detached(server, gone->pid);
+    if (server->daemon->audits)
+        audit(server, gone);
     server->introduced -= server->introduced > 0;
     if (server->stopping)
         server_kill_abandoned(server);

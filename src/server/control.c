@@ -77,14 +77,26 @@ void control_client_attached(struct server *server, const struct session *sessio
     send_message(server, &attached);
 }
 
-void control_client_gone(struct server *server, int pid, uint32_t id, CUresult status,
-                         const char *text)
+void control_client_gone(struct server *server, const struct session *session)
+{
+    struct server_client_gone gone;
+
+    server_message_init(&gone, SERVER_CLIENT_GONE, 0);
+    gone.pid = session->who.identity.pid;
+    gone.id = session->announced ? session->id : 0;
+    gone.status = session->end_status;
+    gone.memory_refused = session->memory_refused;
+    for (unsigned i = 0; i < server->devices.count; i++)
+        gone.memory_peak[i] = session->device[i].memory_peak;
+    send_message(server, &gone);
+}
+
+void control_client_refused(struct server *server, int pid, CUresult status, const char *text)
 {
     struct server_client_gone gone;
 
     server_message_init(&gone, SERVER_CLIENT_GONE, 0);
     gone.pid = pid;
-    gone.id = id;
     gone.status = (int32_t)status;
     text_copy(gone.text, sizeof(gone.text), text);
     send_message(server, &gone);
@@ -121,8 +133,10 @@ static void send_row(struct server *server, const struct session *session, uint3
     row.device_mask = session->device_mask;
     for (unsigned i = 0; i < server->devices.count; i++) {
         row.memory_used[i] = session->device[i].memory_used;
+        row.memory_peak[i] = session->device[i].memory_peak;
         row.sm_granted[i] = sms_granted(server, session, i);
     }
+    row.memory_refused = session->memory_refused;
     row.launches = session->launches;
     row.copies = session->copies;
     row.copied_bytes = session->copied_bytes;

@@ -63,9 +63,13 @@ bool memory_charge(struct session *session, unsigned device, uint64_t size)
     uint64_t limit = session->memory_limit[device];
     uint64_t used = session->device[device].memory_used;
 
-    if (limit && (size > limit || used > limit - size))
+    if (limit && (size > limit || used > limit - size)) {
+        session->memory_refused++;
         return false;
+    }
     session->device[device].memory_used = used + size;
+    if (used + size > session->device[device].memory_peak)
+        session->device[device].memory_peak = used + size;
     return true;
 }
 

@@ -59,8 +59,7 @@ static void bury(struct server *server, struct session *session)
     log_debug("Session %u is over", session->id);
     pthread_join(session->thread, NULL);
     delist(server, session);
-    control_client_gone(server, session->who.identity.pid, session->announced ? session->id : 0,
-                        (CUresult)session->end_status, "");
+    control_client_gone(server, session);
     session_destroy(session);
 }
 
@@ -155,7 +154,7 @@ static void turn_away(struct server *server, const struct server_client *who, in
 {
     log_line("Client {PID: %d} is refused: %s", who->identity.pid, why);
     attach_refuse(socket, status, "%s", why);
-    control_client_gone(server, who->identity.pid, 0, status, why);
+    control_client_refused(server, who->identity.pid, status, why);
     fd_close(&socket);
 }
 

@@ -53,7 +53,7 @@ struct session_device {
     struct list streams;
     struct share share; /* the multiprocessors it may use */
     struct list parked; /* libraries that it has unloaded: see module_cache.h */
-    atomic_uint_fast64_t memory_used;
+    atomic_uint_fast64_t memory_used, memory_peak;
 };
 
 /* What is known from outside about the stream of a fence word. */
@@ -92,6 +92,7 @@ struct session {
     atomic_uint sm_centipercent, priority;                 /* as in server_limits */
     atomic_bool limits_changed; /* the session's thread has to look at those two again */
     atomic_uint_fast64_t launches, copies, copied_bytes;
+    atomic_uint_fast64_t memory_refused; /* how often its limit was in the way */
     atomic_uint_fast64_t device_mask;              /* devices that it has used */
     struct in_flight in_flight[GPU_REGION_FENCES]; /* by fence word: see fence.c */
     struct prints prints;

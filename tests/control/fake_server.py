@@ -75,8 +75,8 @@ def on_status(request):
     if how == "silent":
         return
     for pid, number, identity, limits in clients.values():
-        tail = struct.pack("<IIQ", number, 1, 1) + struct.pack(f"<{wire.DEVICES}Q{wire.DEVICES}I", 1 << 20, *[0] * 31,
-                                                          33, *[0] * 31)
+        tail = struct.pack("<IIQ", number, 1, 1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", 1 << 20,
+                                                          *[0] * 31, 2 << 20, *[0] * 31, 5, 33, *[0] * 31)
         send(wire.STATUS_ROW, identity + limits + tail + struct.pack("<QQQ", 7, 3, 4096), request)
     send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) + bytes(8 * wire.DEVICES), request)
 
@@ -85,7 +85,8 @@ def drop(connection, status=0):
     pid, number, _, _ = clients.pop(connection)
     selector.unregister(connection)
     connection.close()
-    send(wire.CLIENT_GONE, struct.pack("<iIi212s", pid, number, status, b""))
+    send(wire.CLIENT_GONE, struct.pack(f"<iIi212s{wire.DEVICES + 1}Q", pid, number, status, b"",
+                                        3 << 20, *[0] * (wire.DEVICES - 1), 5))
     leave_if_done()
 
 

@@ -84,6 +84,7 @@ class Config(harness.TestCase):
     def test_partitions(self):
         done = self.run_program("nvidia-cuda-mps-control", "-d", "-a", self.write(WHOLE))
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.words("memacct describe --format=csv,noheader"), ["audit_log,false"])
         rows = [row.split(",") for row in self.words("sm-partition list --format=csv,noheader")]
         self.assertEqual([row[:7] for row in rows],
                          [["inference", "GPU-00010203", "small", "2", "-", "false", "configured"],
@@ -114,7 +115,7 @@ class Config(harness.TestCase):
                 (3, "[servers.a]\n\n[servers.a]"), (3, "[servers.a]\nclient_priority = 1\nclient_priority = 1"),
                 (2, "[servers.a.namespaces.b]\nuid = 0"), (1, "[servers.Big]"), (1, "[servers.a"),
                 (1, "[servers.uid_7777]\nuid = 1"), (1, "[features.x]"), (1, "[servers.a.devices]"),
-                (2, "[features.memacct]\nenabled = false"), (2, "[features.memacct]\naudit_log = true"),
+                (2, "[features.memacct]\nenabled = false"),
                 (2, "[features.context-share]\nenabled = true"),
                 (2, '[features.context-share]\ndefault_socket = "/tmp/x"'),
                 (1, "[[servers.a.devices.sm_partitions]]"), (2, "[[servers.a.devices]]\nordinal = 1"),

@@ -67,17 +67,32 @@ class Verbs(harness.TestCase):
 
     def test_memory_accounting(self):
         rows = list(csv.reader(self.words("memacct", "list", "--format=csv")))
-        self.assertEqual(rows[0], ["server", "device", "pid", "namespace", "memory-used", "memory-limit",
-                                   "cmd"])
-        self.assertEqual(rows[1][:6], [self.name, "0", str(os.getpid()), "default", "1048576", "-"])
-        self.assertEqual(rows[2], [self.name, "0", "-", "-", str(1 << 34), str(1 << 34),
+        self.assertEqual(rows[0], ["server", "device", "pid", "namespace", "memory-used", "memory-peak",
+                                   "memory-limit", "cmd"])
+        self.assertEqual(rows[1][:7],
+                         [self.name, "0", str(os.getpid()), "default", "1048576", "2097152", "-"])
+        self.assertEqual(rows[2], [self.name, "0", "-", "-", str(1 << 34), "-", str(1 << 34),
                                    "(the whole device)"])
         self.assertIn("16.0G", self.words("memacct", "list", "--server=" + self.name)[2])
         self.assertEqual(self.words("memacct", "list", "--server=x", status=1), ["Server 'x' not found"])
-        self.assertEqual(self.words("memacct", "set", "audit_log=false"), [])
-        self.assertTrue(self.words("memacct", "set", "audit_log=true", status=1))
-        self.assertEqual(self.words("memacct", "describe", "--format=csv,noheader"),
-                         ["audit_log,false (default)"])
+
+    def test_audit_log(self):
+        def described():
+            return self.words("memacct", "describe", "--format=csv,noheader")
+        self.assertEqual(described(), ["audit_log,false (default)"])
+        second = self.client()
+        self.assertEqual(second.welcome(), (0, ""))
+        second.close()
+        harness.wait_until(lambda: len(self.words("client", "list")) == 2)
+        self.assertNotIn("Audit:", self.control_log())
+        self.assertEqual(self.words("memacct", "set", "audit_log=true"), [])
+        self.assertEqual(described(), ["audit_log,true"])
+        self.words("client", "terminate", str(os.getpid()))
+        self.assertIn(f"Audit: client {os.getpid()} (id 1) of server {self.name} held at most 3145728 bytes "
+                      "of device 0", self.control_log())
+        self.assertIn("met its memory limit 5 times", self.control_log())
+        self.assertEqual(self.words("memacct", "set", "--audit_log=false"), [])
+        self.assertEqual(described(), ["audit_log,false"])
 
     def test_context_share(self):
         for words in (["describe"], ["set", "default_socket=x"]):

@@ -170,6 +170,20 @@ class Memory(limits_harness.TestCase):
         self.mps(f"set_device_pinned_mem_limit {server} {uuid[:12]} 32M\n")
         self.assertEqual(self.ask("info")[0][0], 32 * MIB)
 
+    def test_most_that_was_held(self):
+        self.start()
+        self.mps("memacct set audit_log=true\n")
+        program = self.begin("fill=16", "drop", "wait", environment={MEMORY: "0=64M"})
+        self.assertEqual(program.answer(), [4, 2])
+        program.answer()
+        client, = self.funnel_json("ps")
+        self.assertEqual(client["devices"][0]["memory_peak"], 64 * MIB)
+        self.assertGreater(client["memory_refused"], 0)
+        program.process.kill()
+        program.process.wait()
+        wait_until(lambda: f"held at most {64 * MIB} bytes" in self.control_log())
+        self.assertIn("met its memory limit", self.control_log())
+
     def test_one_client_leaves_another_its_memory(self):
         self.start()
         greedy = self.begin("fill=16", "wait", environment={MEMORY: "0=512M"})
