@@ -18,6 +18,7 @@
 #include "client_context.h"
 #include "client_entry.h"
 #include "client_export.h"
+#include "client_ipc.h"
 #include "client_note.h"
 #include "client_pool.h"
 #include "client_print.h"
@@ -107,6 +108,7 @@ static CUresult furnish(void)
     capture_init();
     vmm_init();
     host_register_init();
+    ipc_init();
     if (fence_init() < 0 || pool_init() < 0 || context_init_primaries() < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     export_init();

@@ -11,6 +11,11 @@ bool event_exists(CUevent handle);
 
 /* Behind the last record; one that has passed if there is none. */
 struct fence event_fence(CUevent handle);
+/* Whether other processes may have it: made with CU_EVENT_INTERPROCESS, or opened. */
+bool event_is_shared(CUevent handle);
+
+/* A new handle for another process's event, by the name that it has with the server. */
+CUresult event_open(struct context *context, uint64_t key0, uint64_t key1, CUevent *ret_event);
 
 /* The calls of these names, for work that no longer has to ask whether it is captured. */
 CUresult event_record_on(CUevent handle, struct stream *stream);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An event is the fence of its last record. The server keeps a real event beside it, for streams
- * that wait for it on the device and for the time between two of them.
+ * that wait for it on the device and for the time between two of them. Of an event that other
+ * processes may record as well, the server's is the only one that counts.
  */
 #include "client_event.h"
 
@@ -9,6 +10,7 @@
 
 #include "cleanup.h"
 #include "client_capture.h"
+#include "client_ipc.h"
 #include "client_print.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -38,6 +40,13 @@ bool event_exists(CUevent handle)
     return event_lookup(handle) != NULL;
 }
 
+bool event_is_shared(CUevent handle)
+{
+    const struct event *event = event_lookup(handle);
+
+    return event && event->flags & CU_EVENT_INTERPROCESS;
+}
+
 static void send_create(const struct event *event)
 {
     struct wire_cuEventCreate in = {
@@ -51,7 +60,8 @@ static void send_create(const struct event *event)
     channel_unlock(&client->channel);
 }
 
-static struct event *event_create(struct context *context, unsigned flags)
+/* An event that the server does not know of yet. */
+static struct event *event_mint(struct context *context, unsigned flags)
 {
     struct event *event = calloc(1, sizeof(*event));
 
@@ -65,11 +75,47 @@ static struct event *event_create(struct context *context, unsigned flags)
         free(event);
         return NULL;
     }
-    send_create(event);
-    pthread_mutex_lock(&client->lock);
-    list_append(&context->events, &event->link);
-    pthread_mutex_unlock(&client->lock);
     return event;
+}
+
+static void remember(struct event *event)
+{
+    pthread_mutex_lock(&client->lock);
+    list_append(&event->context->events, &event->link);
+    pthread_mutex_unlock(&client->lock);
+}
+
+static struct event *event_create(struct context *context, unsigned flags)
+{
+    struct event *event = event_mint(context, flags);
+
+    if (!event)
+        return NULL;
+    send_create(event);
+    remember(event);
+    return event;
+}
+
+CUresult event_open(struct context *context, uint64_t key0, uint64_t key1, CUevent *ret_event)
+{
+    struct event *event = event_mint(context, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
+    struct wire_cuIpcOpenEventHandle in = {.key0 = key0, .key1 = key1};
+    struct wire_cuIpcOpenEventHandle_reply out;
+    CUresult result;
+
+    if (!event)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    in.hEvent = event->handle;
+    result = wire_cuIpcOpenEventHandle(&client->channel, &in, &out);
+    if (result != CUDA_SUCCESS) {
+        handles_remove(&client->handles, WIRE_EVENT, event->handle);
+        free(event);
+        return result;
+    }
+    event->recorded = true;
+    remember(event);
+    *ret_event = (CUevent)event->handle;
+    return CUDA_SUCCESS;
 }
 
 CUresult client_cuEventCreate(CUevent *phEvent, unsigned Flags)
@@ -80,9 +126,8 @@ CUresult client_cuEventCreate(CUevent *phEvent, unsigned Flags)
 
     if (!phEvent || Flags & ~(unsigned)EVENT_FLAGS)
         return CUDA_ERROR_INVALID_VALUE;
-    if (Flags & CU_EVENT_INTERPROCESS)
-        return Flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED
-                                               : CUDA_ERROR_INVALID_VALUE;
+    if (Flags & CU_EVENT_INTERPROCESS && !(Flags & CU_EVENT_DISABLE_TIMING))
+        return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
     event = event_create(context, Flags);
@@ -133,6 +178,16 @@ void event_destroy_all(struct context *context)
         event_destroy(handle);
 }
 
+/* Whoever hears of the record from us finds it done. */
+static CUresult settle(const struct event *event, CUresult result)
+{
+    bool done;
+
+    if (result != CUDA_SUCCESS || !(event->flags & CU_EVENT_INTERPROCESS))
+        return result;
+    return ipc_event_query(event->handle, &done);
+}
+
 static CUresult record(struct event *event, struct stream *stream)
 {
     struct wire_cuEventRecordWithFlags in = {.hEvent = event->handle, .hStream = stream->handle};
@@ -144,7 +199,7 @@ static CUresult record(struct event *event, struct stream *stream)
     event->recorded = true;
     result = wire_cuEventRecordWithFlags(&client->channel, &in);
     stream_end();
-    return result;
+    return settle(event, result);
 }
 
 CUresult event_record_on(CUevent handle, struct stream *stream)
@@ -229,11 +284,21 @@ static CUresult ask_record(CUevent handle, struct last_record *ret_record)
     return result != CUDA_SUCCESS ? result : find_record(handle, ret_record);
 }
 
+static bool is_shared(const struct last_record *record)
+{
+    return record->flags & CU_EVENT_INTERPROCESS;
+}
+
 CUresult client_cuEventQuery(CUevent hEvent)
 {
     struct last_record record;
+    bool done = true;
     CUresult result = ask_record(hEvent, &record);
 
+    if (result == CUDA_SUCCESS && is_shared(&record)) {
+        result = ipc_event_query((uint64_t)hEvent, &done);
+        record.pending = !done;
+    }
     if (result != CUDA_SUCCESS)
         return result;
     return record.pending ? CUDA_ERROR_NOT_READY : client_sync_error();
@@ -248,6 +313,10 @@ CUresult client_cuEventSynchronize(CUevent hEvent)
 
     if (result != CUDA_SUCCESS)
         return result;
+    if (is_shared(&record)) {
+        result = ipc_event_wait((uint64_t)hEvent);
+        return result != CUDA_SUCCESS ? result : client_sync_error();
+    }
     sleep =
         record.flags & CU_EVENT_BLOCKING_SYNC || record.context_flags & CU_CTX_SCHED_BLOCKING_SYNC;
     if (record.pending) {
@@ -265,7 +334,7 @@ CUresult event_wait_on(CUevent handle, struct stream *stream)
     struct last_record record;
     CUresult result = find_record(handle, &record);
 
-    if (result != CUDA_SUCCESS || !record.pending)
+    if (result != CUDA_SUCCESS || (!record.pending && !is_shared(&record)))
         return result;
     stream_begin(stream);
     result = wire_cuStreamWaitEvent(&client->channel, &in);

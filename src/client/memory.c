@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "client_capture.h"
+#include "client_ipc.h"
 #include "client_memory.h"
 #include "client_pool.h"
 #include "client_prototypes.h"
@@ -38,7 +39,8 @@ bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place
     }
     *ret_place = PLACE_DEVICE;
     device = memory_device_of(address);
-    return device && heap_find(&device->heap, address, ret_allocation);
+    return device && (heap_find(&device->heap, address, ret_allocation) ||
+                      ipc_find(address, ret_allocation));
 }
 
 static bool in_global(uint64_t address, uint64_t size, bool *ret_whole)
@@ -172,7 +174,9 @@ static struct heap *heap_of_device_pointer(uint64_t address)
         return NULL;
     if (place == PLACE_PINNED)
         return allocation.managed ? &client->host_heap : NULL;
-    return vmm_is_reserved(address) ? NULL : &memory_device_of(address)->heap;
+    if (vmm_is_reserved(address) || ipc_find(address, &allocation))
+        return NULL;
+    return &memory_device_of(address)->heap;
 }
 
 /* Waits for this client's work alone, and only where there is any. */
@@ -193,6 +197,7 @@ CUresult client_cuMemFree_v2(CUdeviceptr dptr)
         stream_drain_device(heap == &client->host_heap ? context->device : memory_device_of(dptr));
     if (result != CUDA_SUCCESS)
         return result;
+    ipc_withdraw(dptr);
     pool_end(heap_give(heap, dptr));
     return client_sync_error();
 }
@@ -239,8 +244,10 @@ static void free_all_in(struct heap *heap, struct context *context)
 {
     struct allocation allocation;
 
-    while (heap_next(heap, context, 0, &allocation))
+    while (heap_next(heap, context, 0, &allocation)) {
+        ipc_withdraw(allocation.address);
         pool_end(heap_give(heap, allocation.address));
+    }
 }
 
 void memory_free_all(struct context *context)
@@ -249,4 +256,5 @@ void memory_free_all(struct context *context)
     free_all_in(&context->device->heap, context);
     free_all_in(&client->host_heap, context);
     host_register_end_all(context);
+    ipc_close_all(context);
 }

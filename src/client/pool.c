@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "client_capture.h"
+#include "client_ipc.h"
 #include "client_memory.h"
 #include "client_pool.h"
 #include "client_prototypes.h"
@@ -146,6 +147,7 @@ void memory_reclaim(struct device *device, bool wait)
 
     do {
         while ((pending = pop_ready(device)) != NULL) {
+            ipc_withdraw(pending->address);
             pool_end(heap_give(&device->heap, pending->address));
             free(pending);
         }

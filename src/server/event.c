@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "ipc_share.h"
 #include "objects.h"
 #include "server_dispatch.h"
 #include "stream.h"
@@ -49,12 +50,16 @@ CUresult serve_cuEventCreate(struct session *session, const struct wire_cuEventC
     return result;
 }
 
-void event_destroy(struct event *event)
+void event_destroy(struct session *session, struct event *event)
 {
     if (!event)
         return;
-    if (event->driver)
+    if (event->share) {
+        ipc_withdraw(session, event->share);
+        ipc_share_unref(session->server, event->share);
+    } else if (event->driver) {
         driver.cuEventDestroy_v2(event->driver);
+    }
     free(event);
 }
 
@@ -65,7 +70,7 @@ CUresult serve_cuEventDestroy_v2(struct session *session, const struct wire_cuEv
 
     session_remove(session, WIRE_EVENT, in->hEvent);
     session->events--;
-    event_destroy(hEvent);
+    event_destroy(session, hEvent);
     return result;
 }
 

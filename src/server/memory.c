@@ -13,6 +13,7 @@
 #include "attach.h"
 #include "fd.h"
 #include "host_memory.h"
+#include "ipc_share.h"
 #include "server_dispatch.h"
 #include "sock.h"
 
@@ -190,10 +191,21 @@ CUresult serve_fnGranuleCreate(struct session *session, const struct wire_fnGran
     return hand_over(session, &granule);
 }
 
+/* Those who have opened it keep the memory. */
+static void granule_unshare(struct session *session, const struct granule *granule)
+{
+    if (!granule->share)
+        return;
+    ipc_withdraw(session, granule->share);
+    ipc_share_unref(session->server, granule->share);
+}
+
 static void release(struct session *session, struct granule *granule)
 {
-    if (granule->kind == GRANULE_DEVICE)
+    if (granule->kind == GRANULE_DEVICE) {
+        granule_unshare(session, granule);
         unmap_granule(session, granule);
+    }
     if (granule->kind == GRANULE_HOST)
         host_memory_retire(session, granule);
     else

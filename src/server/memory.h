@@ -12,9 +12,11 @@ enum granule_kind {
     GRANULE_DEVICE,
     GRANULE_HOST,
     GRANULE_MAPPED, /* a mapping of the client's own: see vmm.c */
+    GRANULE_IMPORTED, /* another client's: see ipc_memory.c */
     GRANULE_GLOBAL, /* a variable of a module: belongs to the module */
 };
 
+struct ipc_share;
 struct module;
 
 struct granule {
@@ -23,6 +25,7 @@ struct granule {
     unsigned part; /* of the window: device ordinal, or device count for host memory */
     uint64_t address, size;
     CUmemGenericAllocationHandle handle; /* DEVICE */
+    struct ipc_share *share;             /* DEVICE: once a piece of it has a name */
     int fd;                              /* HOST: memfd, -1 otherwise */
     struct module *module;               /* GLOBAL */
 };

@@ -7,8 +7,11 @@
 #include "module_cache.h"
 #include "session.h"
 
+struct ipc_share;
+
 struct event {
     CUevent driver; /* NULL when the driver refused to make it */
+    struct ipc_share *share; /* what `driver` belongs to, once other clients may have it */
     const struct device *device;
 };
 
@@ -40,6 +43,6 @@ struct function {
 
 /* Give back what the driver holds for them. Nothing that uses them may still be running; they are
  * not in the handle table any more. NULL is allowed. */
-void event_destroy(struct event *event);
+void event_destroy(struct session *session, struct event *event);
 void module_destroy(struct session *session, struct module *module);
 void function_destroy(struct session *session, struct function *function);

@@ -257,6 +257,8 @@ static void load_fence_kernels(struct devices *devices)
 int server_init(struct server *server)
 {
     pthread_mutex_init(&server->lock, NULL);
+    pthread_mutex_init(&server->ipc_lock, NULL);
+    map_init(&server->ipc_names);
     list_init(&server->sessions);
     module_cache_init(&server->modules, !is_set("FUNNEL_NO_MODULE_CACHE"));
     server->no_spares = is_set("FUNNEL_NO_SPARE_SHARES");

@@ -13,6 +13,7 @@
 #include "list.h"
 #include "loader.h"
 #include "loop.h"
+#include "map.h"
 #include "module_cache.h"
 #include "partition.h"
 #include "session.h"
@@ -40,6 +41,9 @@ struct server {
     uint32_t next_id;
     unsigned session_count;
     unsigned abandoned; /* as the daemon was told last */
+
+    pthread_mutex_t ipc_lock;
+    struct map ipc_names; /* what clients have named for each other: ipc_share.c */
 
     pthread_mutex_t lock;
     struct list sessions; /* only the main thread adds and removes, under the lock */

@@ -48,6 +48,8 @@ static void init_lists(struct session *session)
     list_init(&session->link);
     list_init(&session->blobs);
     list_init(&session->graphs);
+    list_init(&session->ipc_names);
+    list_init(&session->ipc_imports);
     list_init(&session->waits);
     list_init(&session->shares);
     ranges_init(&session->extents);

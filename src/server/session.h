@@ -115,6 +115,9 @@ struct session {
     unsigned blob_count;
     struct list graphs; /* struct graph */
     uint64_t graph_bytes;
+    struct list ipc_names;   /* given to others: ipc_share.c */
+    unsigned ipc_name_count;
+    struct list ipc_imports; /* struct ipc_import: granules of others */
     uint32_t gate_seq[GPU_REGION_GATES]; /* what streams wait for in each gate word */
     struct list waits;                   /* struct wait: what streams wait for elsewhere */
     unsigned wait_count;

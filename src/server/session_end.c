@@ -15,6 +15,7 @@
 #include "fault.h"
 #include "graph.h"
 #include "hold.h"
+#include "ipc_share.h"
 #include "log.h"
 #include "memory.h"
 #include "objects.h"
@@ -124,7 +125,8 @@ static void destroy_object(void *context, uint64_t handle, void *object)
 
     switch (handle_type(handle)) {
     case WIRE_EVENT:
-        event_destroy(object);
+        session_enter(session, ((struct event *)object)->device);
+        event_destroy(session, object);
         break;
     case WIRE_MODULE:
         session_remove(session, WIRE_MODULE, handle);
@@ -152,7 +154,9 @@ void session_wind_up(struct session *session)
         vmm_release_all(session);
         handles_for_each(&session->objects, destroy_object, session);
         give_libraries_back(session);
+        ipc_close_all(session);
         memory_release_all(session);
+        ipc_withdraw_all(session);
         log_line("Client " CLIENT_FORMAT " exit", CLIENT_ARGS(session));
     }
     hold_forget_all(session);

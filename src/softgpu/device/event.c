@@ -7,27 +7,17 @@
 
 #include "soft_context.h"
 #include "soft_graph.h"
+#include "soft_ipc.h"
 #include "soft_stream.h"
 
 /* Of a record, and of a wait. */
 static const struct operation_type mark_type = {0};
 
-CUresult soft_cuEventCreate(CUevent *phEvent, unsigned int Flags)
+CUresult event_create_locked(struct context *context, unsigned flags, struct shared_event *shared,
+                             CUevent *ret_event)
 {
-    struct context *context;
-    struct event *event;
-    const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    struct event *event = calloc(1, sizeof(*event));
 
-    if (!phEvent || (Flags & ~known))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (Flags & CU_EVENT_INTERPROCESS)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    SOFT_LOCKED;
-    CUresult result = context_use_locked(&context);
-
-    if (result)
-        return result;
-    event = calloc(1, sizeof(*event));
     if (!event)
         return CUDA_ERROR_OUT_OF_MEMORY;
     event->handle = soft_add(SOFT_EVENT, event);
@@ -36,10 +26,33 @@ CUresult soft_cuEventCreate(CUevent *phEvent, unsigned int Flags)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     event->context = context;
-    event->flags = Flags;
+    event->flags = flags;
+    event->shared = shared;
     list_append(&context->events, &event->in_context);
-    *phEvent = (CUevent)event->handle;
+    *ret_event = (CUevent)event->handle;
     return CUDA_SUCCESS;
+}
+
+CUresult soft_cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+    struct context *context;
+    struct shared_event *shared = NULL;
+    const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+
+    if (!phEvent || (Flags & ~known))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (Flags & CU_EVENT_INTERPROCESS && !(Flags & CU_EVENT_DISABLE_TIMING))
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = context_use_locked(&context);
+
+    if (!result && Flags & CU_EVENT_INTERPROCESS)
+        result = shared_event_create_locked(&shared);
+    if (!result)
+        result = event_create_locked(context, Flags, shared, phEvent);
+    if (result)
+        shared_event_unref_locked(shared);
+    return result;
 }
 
 void event_destroy_locked(struct event *event)
@@ -48,6 +61,7 @@ void event_destroy_locked(struct event *event)
     list_remove(&event->in_context);
     capture_event_forget_locked(&event->capture);
     operation_unref_locked(event->record);
+    shared_event_unref_locked(event->shared);
     free(event);
 }
 
@@ -65,10 +79,13 @@ CUresult soft_cuEventDestroy_v2(CUevent hEvent)
 
 CUresult event_prepare_locked(CUevent handle, struct operation **ret_operation)
 {
+    const struct event *event = soft_get(SOFT_EVENT, handle);
     struct operation *operation;
 
-    if (!soft_get(SOFT_EVENT, handle))
+    if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
+    if (event->shared)
+        return CUDA_ERROR_NOT_SUPPORTED;
     operation = operation_create(sizeof(*operation), &mark_type);
     if (!operation)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -111,6 +128,8 @@ CUresult soft_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
     if (capture_is_on(&stream->capture))
         return capture_record_locked(&stream->capture, &event->capture, hEvent, flags);
     capture_event_forget_locked(&event->capture);
+    if (event->shared)
+        return shared_event_record_locked(event->shared, stream);
     result = event_prepare_locked(hEvent, &record);
     if (result)
         return result;
@@ -147,7 +166,8 @@ CUresult soft_cuEventQuery(CUevent hEvent)
 
     if (result)
         return result;
-    if (event->record && event->record->state != OPERATION_FINISHED)
+    if (event->shared ? !shared_event_is_done(event->shared)
+                      : event->record && event->record->state != OPERATION_FINISHED)
         return CUDA_ERROR_NOT_READY;
     return CUDA_SUCCESS;
 }
@@ -158,12 +178,15 @@ CUresult soft_cuEventSynchronize(CUevent hEvent)
     SOFT_LOCKED;
     CUresult result = event_find_locked(hEvent, &event);
 
-    if (result || !event->record)
+    if (result || (!event->record && !event->shared))
         return result;
 
     struct context *context = event->context;
 
-    operation_wait_finished_locked(event->record);
+    if (event->shared)
+        shared_event_wait_locked(event->shared);
+    else
+        operation_wait_finished_locked(event->record);
     return context->error;
 }
 
@@ -213,6 +236,8 @@ CUresult soft_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int F
     if (capture_is_on(&stream->capture) || capture_has_event(&event->capture))
         return capture_wait_locked(&stream->capture, &event->capture, hEvent, Flags,
                                    event->record != NULL);
+    if (event->shared)
+        return shared_event_await_locked(event->shared, stream);
     if (!event->record || event->record->state == OPERATION_FINISHED)
         return CUDA_SUCCESS;
     result = event_prepare_locked(hEvent, &wait);

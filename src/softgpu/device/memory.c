@@ -9,10 +9,14 @@
 #include <unistd.h>
 
 #include "ranges.h"
+#include "soft_arena.h"
 #include "soft_context.h"
+#include "soft_ipc.h"
 
 /* The hardware rounds allocations up, and programs read a little past the end of their own. */
 #define ALLOCATION_UNIT 512ull
+
+#define NOT_IN_ARENA UINT64_MAX
 
 static struct ranges all_memory;
 static unsigned long long last_id;
@@ -30,7 +34,8 @@ bool memory_is_host(const struct memory *memory)
 static bool owns_pages(const struct memory *memory)
 {
     return memory->kind == MEMORY_DEVICE || memory->kind == MEMORY_MANAGED ||
-           memory->kind == MEMORY_HOST || memory->kind == MEMORY_VARIABLE;
+           memory->kind == MEMORY_HOST || memory->kind == MEMORY_VARIABLE ||
+           memory->kind == MEMORY_IMPORTED;
 }
 
 static bool is_charged(enum memory_kind kind)
@@ -71,7 +76,14 @@ CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uin
     if (!memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *memory = (struct memory){
-        .kind = kind, .address = address, .size = size, .id = ++last_id, .context = context};
+        .kind = kind,
+        .address = address,
+        .size = size,
+        .id = ++last_id,
+        .context = context,
+        .arena_offset = NOT_IN_ARENA,
+        .ipc_slot = -1,
+    };
     list_init(&memory->in_context);
     if (context)
         memory->device = context->device;
@@ -86,23 +98,43 @@ CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uin
     return CUDA_SUCCESS;
 }
 
-static void *map_pages(uint64_t size)
+/* Device memory comes from the arena, so that it can be shown to other processes. */
+static void *map_pages_locked(enum memory_kind kind, uint64_t size, uint64_t *ret_offset)
 {
-    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
+    void *pages = kind == MEMORY_DEVICE ? arena_map_locked(size, ret_offset) : NULL;
+
+    if (pages)
+        return pages;
+    *ret_offset = NOT_IN_ARENA;
+    pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     return pages == MAP_FAILED ? NULL : pages;
 }
 
-static uint64_t mapped_size(uint64_t size)
+static void unmap_pages_locked(void *pages, uint64_t size, uint64_t offset)
+{
+    if (offset == NOT_IN_ARENA)
+        munmap(pages, size);
+    else
+        arena_unmap_locked(pages, size, offset);
+}
+
+uint64_t memory_mapped_size(uint64_t size)
 {
     return round_up(size, sysconf(_SC_PAGESIZE));
+}
+
+bool memory_is_in_arena(const struct memory *memory)
+{
+    return memory->arena_offset != NOT_IN_ARENA;
 }
 
 CUresult memory_allocate_locked(struct context *context, enum memory_kind kind, uint64_t size,
                                 struct memory **ret_memory)
 {
     uint64_t charge = is_charged(kind) ? round_up(size, ALLOCATION_UNIT) : 0;
+    uint64_t mapped = memory_mapped_size(size), offset;
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     void *pages;
 
@@ -110,23 +142,25 @@ CUresult memory_allocate_locked(struct context *context, enum memory_kind kind, 
         return size ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
     if (!device_charge_locked(context->device, charge))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    pages = map_pages(mapped_size(size));
+    pages = map_pages_locked(kind, mapped, &offset);
     if (pages)
         result = memory_enter_locked(context, kind, (uintptr_t)pages, size, SG_READ | SG_WRITE,
                                      ret_memory);
     if (result) {
         if (pages)
-            munmap(pages, mapped_size(size));
+            unmap_pages_locked(pages, mapped, offset);
         device_refund_locked(context->device, charge);
         return result;
     }
     (*ret_memory)->charged = charge;
+    (*ret_memory)->arena_offset = offset;
     return CUDA_SUCCESS;
 }
 
 void memory_free_locked(struct memory *memory)
 {
     memory_set_access_locked(memory, 0);
+    ipc_forget_memory_locked(memory);
     ranges_remove(&all_memory, memory->address, NULL);
     list_remove(&memory->in_context);
     if (memory->pool)
@@ -134,7 +168,8 @@ void memory_free_locked(struct memory *memory)
     if (memory->charged)
         device_refund_locked(memory->device, memory->charged);
     if (owns_pages(memory))
-        munmap((void *)memory->address, mapped_size(memory->size));
+        unmap_pages_locked((void *)memory->address, memory_mapped_size(memory->size),
+                           memory->arena_offset);
     free(memory);
 }
 

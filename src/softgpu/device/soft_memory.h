@@ -16,6 +16,7 @@ enum memory_kind {
     MEMORY_HOST,       /* cuMemHostAlloc: ours to unmap */
     MEMORY_REGISTERED, /* cuMemHostRegister: the program's own pages */
     MEMORY_MAPPED,     /* cuMemMap: lies in a reservation */
+    MEMORY_IMPORTED,   /* cuIpcOpenMemHandle: another process's */
     MEMORY_VARIABLE,   /* a module's variable */
 };
 
@@ -30,7 +31,10 @@ struct memory {
     struct context *context; /* NULL for MEMORY_MAPPED, which belongs to none */
     struct device *device;
     struct allocation *allocation; /* of MEMORY_MAPPED */
-    uint64_t pool;           /* handle of the pool it is from, or 0 */
+    uint64_t pool;                 /* handle of the pool it is from, or 0 */
+    uint64_t arena_offset;         /* see memory_is_in_arena() */
+    int ipc_slot;                  /* under which other processes may open it, or -1 */
+    struct ipc_import *import;     /* of MEMORY_IMPORTED */
     struct list in_context;
 };
 
@@ -51,6 +55,10 @@ struct memory *memory_next_locked(uint64_t address);
 /* What contains all of [address, address + size), which may be several mapped ranges in a row. */
 bool memory_covers_locked(uint64_t address, uint64_t size);
 bool memory_overlaps_locked(uint64_t address, uint64_t size);
+/* Whether other processes can be given it. */
+bool memory_is_in_arena(const struct memory *memory);
+/* In whole pages. */
+uint64_t memory_mapped_size(uint64_t size);
 bool memory_is_host(const struct memory *memory);
 
 void memory_set_access_locked(struct memory *memory, unsigned access);

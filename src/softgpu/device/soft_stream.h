@@ -32,6 +32,7 @@ struct event {
     struct context *context;
     unsigned flags;
     struct operation *record; /* the last one, or NULL */
+    struct shared_event *shared; /* instead of that: other processes have it, too */
     struct capture_event capture;
     struct list in_context;
 };
@@ -40,6 +41,9 @@ struct stream *stream_create_locked(struct context *context, unsigned flags, int
 /* Frees a destroyed stream that has nothing left to do. */
 void stream_reap_locked(struct stream *stream);
 void stream_destroy_locked(struct stream *stream);
+/* Takes `shared` over when it succeeds. */
+CUresult event_create_locked(struct context *context, unsigned flags, struct shared_event *shared,
+                             CUevent *ret_event);
 void event_destroy_locked(struct event *event);
 
 /* The stream meant by a handle in the current context, which must be fit for work. For work that

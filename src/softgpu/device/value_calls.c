@@ -1,31 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words in memory that a stream writes or waits for. A wait that does not hold yet is looked at
- * again by one thread for all of them, which slows down while nothing happens.
+ * Words in memory that a stream writes or waits for.
  */
-#include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #include "soft_context.h"
 #include "soft_graph.h"
 #include "soft_memory.h"
 #include "soft_stream.h"
-
-#define EAGER_LOOKS 200
-#define LONGEST_PAUSE_NS 500000
+#include "soft_value.h"
 
 /* Written or waited for one after the other. */
 struct batch {
     struct operation operation;
-    struct list waiting;
     unsigned count, next;
     CUstreamBatchMemOpParams ops[];
 };
-
-static struct list waits = {&waits, &waits};
-static pthread_cond_t waits_appeared = PTHREAD_COND_INITIALIZER;
-static bool watching;
 
 static bool compare(uint64_t now, uint64_t wanted, unsigned flags, bool is_wide)
 {
@@ -81,72 +71,16 @@ static bool advance(struct batch *batch)
     return batch->next == batch->count;
 }
 
-/* Ends the waits that hold, or whose context has failed: whether there were any. */
-static bool look_locked(void)
+/* Nothing here costs more than a look. */
+static bool batch_holds(struct operation *operation, bool thoroughly)
 {
-    struct list done;
-    bool any;
-
-    list_init(&done);
-    list_for_each_safe(struct batch, batch, &waits, waiting)
-    {
-        if (batch->operation.context->error || advance(batch)) {
-            list_remove(&batch->waiting);
-            list_append(&done, &batch->waiting);
-        }
-    }
-    any = !list_empty(&done);
-    while (!list_empty(&done)) {
-        struct batch *batch = list_first(&done, struct batch, waiting);
-
-        list_remove(&batch->waiting);
-        operation_finish_locked(&batch->operation);
-    }
-    return any;
-}
-
-static void pause_between_looks(unsigned looks)
-{
-    struct timespec pause = {.tv_nsec = 20000ll * (looks - EAGER_LOOKS + 1)};
-
-    if (looks < EAGER_LOOKS) {
-        sched_yield();
-        return;
-    }
-    if (pause.tv_nsec > LONGEST_PAUSE_NS)
-        pause.tv_nsec = LONGEST_PAUSE_NS;
-    nanosleep(&pause, NULL);
-}
-
-static void *watch(void *unused)
-{
-    unsigned looks = 0;
-
-    for (;;) {
-        pthread_mutex_lock(&soft_lock);
-        while (list_empty(&waits)) {
-            pthread_cond_wait(&waits_appeared, &soft_lock);
-            looks = 0;
-        }
-        if (look_locked())
-            looks = 0;
-        pthread_mutex_unlock(&soft_lock);
-        pause_between_looks(looks++);
-    }
-    return unused;
+    (void)thoroughly;
+    return advance((struct batch *)operation);
 }
 
 static bool batch_start_locked(struct operation *operation)
 {
-    struct batch *batch = (struct batch *)operation;
-
-    if (advance(batch))
-        return true;
-    list_append(&waits, &batch->waiting);
-    if (!watching)
-        watching = soft_thread_start(watch, NULL);
-    pthread_cond_signal(&waits_appeared);
-    return false;
+    return watch_until_locked(operation, batch_holds);
 }
 
 static const struct operation_type batch_type = {.start_locked = batch_start_locked};

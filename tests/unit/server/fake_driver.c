@@ -456,6 +456,7 @@ int fixture_setup(void **state)
     fill_table();
     make_device(&fixture->server.devices);
     pthread_mutex_init(&fixture->server.lock, NULL);
+    pthread_mutex_init(&fixture->server.ipc_lock, NULL);
     list_init(&fixture->server.sessions);
     fixture->session = session_create(&fixture->server, &who);
 
@@ -487,6 +488,7 @@ int fixture_teardown(void **state)
     session_destroy(fixture->session);
     free((void *)(uintptr_t)fixture->window.host_base);
     ranges_fini(&fixture->window.used);
+    map_fini(&fixture->server.ipc_names);
     free(fixture);
     return 0;
 }

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names of shares. Only clients of one user find each other's, and a client that is gone has
+ * none.
+ */
+#include "ipc_share.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "cleanup.h"
+#include "server.h"
+
+struct ipc_entry {
+    struct list link; /* in the session that gave the name out */
+    struct session *owner;
+    struct ipc_key key;
+    struct ipc_item item;
+};
+
+/* The table by a key's first word, and every reference count. */
+#define IPC_LOCKED(server) \
+    _cleanup_mutex_ pthread_mutex_t *ipc_held = mutex_hold(&(server)->ipc_lock)
+
+struct ipc_share *ipc_share_create(const struct ipc_share *like)
+{
+    struct ipc_share *share = malloc(sizeof(*share));
+
+    if (!share)
+        return NULL;
+    *share = *like;
+    share->references = 1;
+    return share;
+}
+
+static bool drop_reference(struct server *server, struct ipc_share *share)
+{
+    IPC_LOCKED(server);
+
+    return --share->references == 0;
+}
+
+void ipc_share_unref(struct server *server, struct ipc_share *share)
+{
+    if (!share || !drop_reference(server, share))
+        return;
+    if (share->kind == IPC_MEMORY)
+        driver.cuMemRelease(share->memory);
+    else
+        driver.cuEventDestroy_v2(share->event);
+    free(share);
+}
+
+static struct ipc_entry *find_own(struct session *session, const struct ipc_item *item)
+{
+    list_for_each(struct ipc_entry, entry, &session->ipc_names, link)
+    {
+        if (entry->item.share == item->share && entry->item.offset == item->offset)
+            return entry;
+    }
+    return NULL;
+}
+
+/* Two clients with one first word are as likely as guessing it; then the dice are thrown again. */
+static CUresult enter_locked(struct server *server, struct ipc_entry *entry)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        if (getrandom(&entry->key, sizeof(entry->key), 0) != sizeof(entry->key))
+            return CUDA_ERROR_OPERATING_SYSTEM;
+        if (!map_put(&server->ipc_names, entry->key.words[0], entry))
+            return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult name_anew(struct session *session, const struct ipc_item *item,
+                          struct ipc_key *ret_key)
+{
+    struct ipc_entry *entry = NULL;
+
+    if (session->ipc_name_count < SESSION_IPC_MAX)
+        entry = calloc(1, sizeof(*entry));
+    if (!entry)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    entry->owner = session;
+    entry->item = *item;
+    IPC_LOCKED(session->server);
+    CUresult result = enter_locked(session->server, entry);
+    if (result != CUDA_SUCCESS) {
+        free(entry);
+        return result;
+    }
+    item->share->references++;
+    list_append(&session->ipc_names, &entry->link);
+    session->ipc_name_count++;
+    *ret_key = entry->key;
+    return CUDA_SUCCESS;
+}
+
+CUresult ipc_name(struct session *session, const struct ipc_item *item, struct ipc_key *ret_key)
+{
+    const struct ipc_entry *known = find_own(session, item);
+
+    if (!known)
+        return name_anew(session, item, ret_key);
+    *ret_key = known->key;
+    return CUDA_SUCCESS;
+}
+
+/* A stranger learns no more than that there is no such name. */
+static bool may_open(const struct session *session, const struct session *owner)
+{
+    return session->who.identity.uid == owner->who.identity.uid;
+}
+
+CUresult ipc_resolve(struct session *session, enum ipc_kind kind, struct ipc_key key,
+                     struct ipc_item *ret_item)
+{
+    IPC_LOCKED(session->server);
+    const struct ipc_entry *entry = map_get(&session->server->ipc_names, key.words[0]);
+
+    if (!entry || entry->key.words[1] != key.words[1] || entry->item.share->kind != kind ||
+        !may_open(session, entry->owner))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (entry->owner == session)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    entry->item.share->references++;
+    *ret_item = entry->item;
+    return CUDA_SUCCESS;
+}
+
+static void forget(struct session *session, struct ipc_entry *entry)
+{
+    struct server *server = session->server;
+
+    pthread_mutex_lock(&server->ipc_lock);
+    map_remove(&server->ipc_names, entry->key.words[0]);
+    pthread_mutex_unlock(&server->ipc_lock);
+    list_remove(&entry->link);
+    session->ipc_name_count--;
+    session_enter(session, entry->item.share->device);
+    ipc_share_unref(server, entry->item.share);
+    free(entry);
+}
+
+void ipc_withdraw(struct session *session, const struct ipc_share *share)
+{
+    list_for_each_safe(struct ipc_entry, entry, &session->ipc_names, link)
+    {
+        if (entry->item.share == share)
+            forget(session, entry);
+    }
+}
+
+void ipc_withdraw_piece(struct session *session, const struct ipc_share *share, uint64_t offset)
+{
+    struct ipc_entry *entry =
+        find_own(session, &(struct ipc_item){.share = (struct ipc_share *)share, .offset = offset});
+
+    if (entry)
+        forget(session, entry);
+}
+
+void ipc_withdraw_all(struct session *session)
+{
+    list_for_each_safe(struct ipc_entry, entry, &session->ipc_names, link) forget(session, entry);
+}
