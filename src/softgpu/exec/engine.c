@@ -20,15 +20,20 @@
 #define MAX_BLOCK_THREADS 1024
 #define MAX_SHARED_PER_BLOCK (227u << 10)
 
+/* Of an SM's resources. */
+struct share {
+    unsigned blocks;
+    unsigned threads;
+    unsigned shared;
+    unsigned registers;
+};
+
 struct sm {
     uint32_t index;
     struct block *blocks[MAX_RESIDENT]; /* the first of each cluster */
     unsigned count;
     unsigned next; /* whose turn it is */
-    unsigned blocks_in_all;
-    unsigned threads;
-    unsigned shared;
-    unsigned registers;
+    struct share used;
 };
 
 struct worker {
@@ -106,7 +111,7 @@ static void stop_if_late(struct grid *grid)
     uint64_t limit = grid->engine->config.timeout_ms;
     if (!limit || milliseconds() - grid->started <= limit)
         return;
-    snprintf(sentence, sizeof(sentence), "kernel %s has run for more than %llu ms",
+    snprintf(sentence, sizeof(sentence), "kernel %.140s has run for more than %llu ms",
              grid->info->name, (unsigned long long)limit);
     grid_stop(grid, CUDA_ERROR_LAUNCH_TIMEOUT, sentence);
 }
@@ -166,28 +171,50 @@ static bool finish_idle_locked(struct sg_engine *engine)
 
 /* ---- Residency ---- */
 
-static unsigned block_registers(const struct sg_kernel_info *info, unsigned threads)
+/* What a block takes of an SM: registers and threads come by the warp, and one KiB of shared memory
+ * is the system's, as on the hardware. */
+static struct share share_of(const struct sg_kernel_info *info, unsigned threads, size_t shared)
 {
-    return info->registers * ((threads + LANES - 1) / LANES * LANES);
+    unsigned whole = (threads + LANES - 1) / LANES * LANES;
+    return (struct share){
+        .blocks = 1,
+        .threads = whole,
+        .shared = (unsigned)shared + 1024,
+        .registers = info->registers * whole,
+    };
+}
+
+/* Of a cluster, that is. */
+static struct share share_of_grid(const struct grid *grid)
+{
+    struct share one = share_of(grid->info, grid->threads_per_block, grid->shared_size);
+    unsigned count = grid->cluster_size;
+    return (struct share){
+        .blocks = count,
+        .threads = count * one.threads,
+        .shared = count * one.shared,
+        .registers = count * one.registers,
+    };
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
 }
 
 unsigned sg_occupancy(const struct sg_engine *engine, const struct sg_kernel_info *kernel,
                       unsigned block_threads, size_t dynamic_shared)
 {
     const struct sg_engine_config *config = &engine->config;
-    unsigned threads = (block_threads + LANES - 1) / LANES * LANES;
     size_t shared = kernel->static_shared + dynamic_shared;
-    if (threads == 0 || threads > kernel->max_threads_per_block + LANES - 1 ||
+    if (block_threads == 0 || block_threads > kernel->max_threads_per_block + LANES - 1 ||
         shared > MAX_SHARED_PER_BLOCK)
         return 0;
-    unsigned count = config->blocks_per_sm;
-    unsigned by_threads = config->threads_per_sm / threads;
-    unsigned by_registers = config->registers_per_sm / block_registers(kernel, threads);
-    /* One KiB a block is the system's, as on the hardware. */
-    size_t by_shared = config->shared_per_sm / (shared + 1024);
-    count = by_threads < count ? by_threads : count;
-    count = by_registers < count ? by_registers : count;
-    return by_shared < count ? (unsigned)by_shared : count;
+    struct share share = share_of(kernel, block_threads, shared);
+    unsigned count = least(config->blocks_per_sm, MAX_RESIDENT);
+    count = least(count, config->threads_per_sm / share.threads);
+    count = least(count, config->shared_per_sm / share.shared);
+    return share.registers ? least(count, config->registers_per_sm / share.registers) : count;
 }
 
 /* All blocks of a cluster go to one SM. One that is larger than an SM has an empty one for itself.
@@ -195,14 +222,13 @@ unsigned sg_occupancy(const struct sg_engine *engine, const struct sg_kernel_inf
 static bool fits(const struct sg_engine *engine, const struct sm *sm, const struct grid *grid)
 {
     const struct sg_engine_config *config = &engine->config;
-    unsigned count = grid->cluster_size;
+    struct share share = share_of_grid(grid);
     if (sm->count == 0)
         return true;
-    return sm->blocks_in_all + count <= config->blocks_per_sm && sm->count < MAX_RESIDENT &&
-           sm->threads + count * grid->threads_per_block <= config->threads_per_sm &&
-           sm->shared + count * (grid->shared_size + 1024) <= config->shared_per_sm &&
-           sm->registers + count * block_registers(grid->info, grid->threads_per_block) <=
-               config->registers_per_sm;
+    return sm->used.blocks + share.blocks <= config->blocks_per_sm && sm->count < MAX_RESIDENT &&
+           sm->used.threads + share.threads <= config->threads_per_sm &&
+           sm->used.shared + share.shared <= config->shared_per_sm &&
+           sm->used.registers + share.registers <= config->registers_per_sm;
 }
 
 unsigned sg_cluster_occupancy(const struct sg_engine *engine, const struct sg_kernel_info *kernel,
@@ -243,11 +269,11 @@ static struct grid *choose_grid_locked(struct sg_engine *engine, const struct sm
 
 static void account(struct sm *sm, const struct grid *grid, int sign)
 {
-    unsigned count = (unsigned)sign * grid->cluster_size;
-    sm->blocks_in_all += count;
-    sm->threads += count * grid->threads_per_block;
-    sm->shared += count * (grid->shared_size + 1024);
-    sm->registers += count * block_registers(grid->info, grid->threads_per_block);
+    struct share share = share_of_grid(grid);
+    sm->used.blocks += (unsigned)sign * share.blocks;
+    sm->used.threads += (unsigned)sign * share.threads;
+    sm->used.shared += (unsigned)sign * share.shared;
+    sm->used.registers += (unsigned)sign * share.registers;
 }
 
 /* Brings one more cluster onto the SM; NULL when there is none for it. */
@@ -429,7 +455,7 @@ void sg_engine_abort(struct sg_engine *engine, struct sg_space *space, CUresult 
     pthread_mutex_lock(&engine->lock);
     for (struct grid *grid = engine->grids; grid; grid = grid->next) {
         char sentence[256];
-        snprintf(sentence, sizeof(sentence), "kernel %s was ended", grid->info->name);
+        snprintf(sentence, sizeof(sentence), "kernel %.140s was ended", grid->info->name);
         if (concerns(grid, space))
             stop_locked(grid, result, sentence);
     }

@@ -12,6 +12,7 @@ static const char text[] =
     ".version 8.6\n.target sm_90\n.address_size 64\n"
     ".extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n,"
     " .param .b64 s);\n"
+    ".extern .func free(.param .b64 at);\n"
     ".global .align 1 .b8 message[6] = {120, 32, 62, 32, 49, 0};\n"
     ".global .align 1 .b8 file[5] = {97, 46, 99, 117, 0};\n"
     ".func deep()\n{\n.reg .b32 %r<2>; .local .b8 room[64];\n"
@@ -33,6 +34,19 @@ static const char text[] =
     "st.param.b64 [m], %rd1;\nst.param.b64 [f], %rd2;\nst.param.b32 [l], 12;\n"
     "st.param.b64 [n], %rd2;\nst.param.b64 [s], 1;\n"
     "call.uni __assertfail, (m, f, l, n, s);\n}\nret;\n}\n"
+    ".visible .entry local(.param .u64 at)\n{\n.reg .b64 %rd<2>; .reg .b32 %r<2>;\n"
+    ".local .align 4 .b8 depot[64];\n"
+    "ld.param.u64 %rd1, [at];\nld.local.u32 %r1, [%rd1];\nst.local.u32 [depot], %r1;\nret;\n}\n"
+    ".visible .entry branch(.param .u32 index)\n{\n.reg .b32 %r<2>;\n"
+    "ld.param.u32 %r1, [index];\nT: .branchtargets A, B;\nbrx.idx %r1, T;\nA: ret;\nB: ret;\n}\n"
+    ".visible .entry release(.param .u64 at)\n{\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [at];\n"
+    "{\n.param .b64 m;\nst.param.b64 [m], %rd1;\ncall.uni free, (m);\n}\nret;\n}\n"
+    /* Only one thread of one block writes. */
+    ".visible .entry one(.param .u64 to)\n{\n.reg .b64 %rd<2>; .reg .b32 %r<9>; .reg .pred %p<2>;\n"
+    "ld.param.u64 %rd1, [to];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %tid.y;\nmov.u32 %r3, %ctaid.y;\n"
+    "mov.u32 %r4, %ctaid.z;\nshl.b32 %r1, %r1, 24;\nmad.lo.u32 %r1, %r2, 0x10000, %r1;\n"
+    "mad.lo.u32 %r1, %r3, 0x100, %r1;\nadd.u32 %r1, %r1, %r4;\nsetp.ne.u32 %p1, %r1, 0x21050301;\n"
+    "@%p1 ret;\nst.global.u32 [%rd1], 7;\nret;\n}\n"
     ".visible .entry trapped()\n{\ntrap;\nret;\n}\n"
     ".visible .entry spin(.param .u64 flag)\n{\n.reg .b64 %rd<2>; .reg .b32 %r<2>;"
     " .reg .pred %p<2>;\nld.param.u64 %rd1, [flag];\nmov.u32 %r1, 1;\n"
@@ -44,7 +58,9 @@ static void expect(const char *kernel, uint64_t argument, CUresult expected, con
     struct machine *machine = machine_create_from(text);
     CUresult result = machine_launch(machine, kernel, 1, 1, 0, (void *[]){&argument});
     if (result != expected || !strstr(machine->sentence, words) ||
-        !strstr(machine->sentence, kernel) || !strstr(machine->sentence, "thread (0,0,0)"))
+        strncmp(machine->sentence, "kernel ", 7) != 0 || !strstr(machine->sentence + 7, kernel) ||
+        !strstr(machine->sentence, ", block (0,0,0), thread (0,0,0): ") ||
+        !strstr(machine->sentence, ", PTX line "))
         fail_msg("%s: %d: %s", kernel, result, machine->sentence);
     machine_destroy(machine);
 }
@@ -56,10 +72,52 @@ static void test_each_fault(void **state)
     expect("store", 0x11, CUDA_ERROR_MISALIGNED_ADDRESS, "a misaligned access of 4 bytes at 0x11");
     expect("shared", 64, CUDA_ERROR_ILLEGAL_ADDRESS, "beyond the 64 bytes of shared memory");
     expect("shared", 2, CUDA_ERROR_MISALIGNED_ADDRESS, "a misaligned access");
+    expect("shared", 0xfffffffffffffffc, CUDA_ERROR_ILLEGAL_ADDRESS, "at 0xfffffffffffffffc");
+    expect("local", 1 << 20, CUDA_ERROR_ILLEGAL_ADDRESS, "at 0x100000, beyond the ");
+    expect("branch", 2, CUDA_ERROR_ILLEGAL_INSTRUCTION, "a branch index of 2, beyond 2 targets");
+    expect("release", 0x40, CUDA_ERROR_LAUNCH_FAILED, "free of 0x40");
     expect("barrier", 16, CUDA_ERROR_ILLEGAL_INSTRUCTION, "barrier 16, of 16");
     expect("jump", 0x1234, CUDA_ERROR_INVALID_PC, "a call to 0x1234");
     expect("assertion", 0, CUDA_ERROR_ASSERT, "assertion `x > 1` failed at a.cu:12");
     expect("trapped", 0, CUDA_ERROR_LAUNCH_FAILED, "trap");
+}
+
+/* Which thread, which block and which line. */
+static void test_place(void **state)
+{
+    struct machine *machine = machine_create_from(text);
+    uint64_t address = 0x18;
+    unsigned line = 1;
+    assert_int_equal(machine_launch_3d(machine, "one", (uint32_t[]){2, 4, 3},
+                                       (uint32_t[]){64, 8, 1}, 0, (void *[]){&address}),
+                     CUDA_ERROR_ILLEGAL_ADDRESS);
+    for (const char *at = text; at < strstr(text, "@%p1 ret;\nst.global"); at++)
+        line += *at == '\n';
+    char expected[256], other[256];
+    const char format[] =
+        "kernel one, block (%u,3,1), thread (33,5,0): an illegal write of 4 bytes "
+        "at 0x18, PTX line %u";
+    snprintf(expected, sizeof(expected), format, 0, line + 1);
+    snprintf(other, sizeof(other), format, 1, line + 1);
+    if (strcmp(machine->sentence, expected) != 0 && strcmp(machine->sentence, other) != 0)
+        fail_msg("%s, not %s", machine->sentence, expected);
+    machine_destroy(machine);
+}
+
+/* A name that is longer than a sentence leaves the rest of it room. */
+static void test_endless_name(void **state)
+{
+    char name[1001] = "", kernel[1200];
+    memset(name, 'n', sizeof(name) - 1);
+    snprintf(kernel, sizeof(kernel),
+             ".version 8.0\n.target sm_80\n.address_size 64\n"
+             ".entry %s()\n{\ntrap;\n}\n",
+             name);
+    struct machine *machine = machine_create_from(kernel);
+    assert_int_equal(machine_launch(machine, name, 1, 1, 0, NULL), CUDA_ERROR_LAUNCH_FAILED);
+    assert_non_null(
+        strstr(machine->sentence, "n, block (0,0,0), thread (0,0,0): trap, PTX line 6"));
+    machine_destroy(machine);
 }
 
 /* ---- What else runs ---- */
@@ -157,8 +215,8 @@ static void test_timeout(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_fault),
-        cmocka_unit_test(test_a_fault_ends_others),
+        cmocka_unit_test(test_each_fault),   cmocka_unit_test(test_place),
+        cmocka_unit_test(test_endless_name), cmocka_unit_test(test_a_fault_ends_others),
         cmocka_unit_test(test_timeout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
