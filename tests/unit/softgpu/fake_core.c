@@ -76,6 +76,12 @@ unsigned sg_occupancy(const struct sg_engine *engine, const struct sg_kernel_inf
     return engine->config.threads_per_sm / block_threads;
 }
 
+unsigned sg_cluster_occupancy(const struct sg_engine *engine, const struct sg_kernel_info *kernel,
+                              unsigned block_threads, size_t dynamic_shared, unsigned cluster_size)
+{
+    return sg_occupancy(engine, kernel, block_threads, dynamic_shared) / cluster_size;
+}
+
 struct sg_space *sg_space_create(void)
 {
     newest_space = calloc(1, sizeof(*newest_space));
