@@ -56,7 +56,9 @@ CUresult serve_fnReserve(struct session *session, const struct wire_fnReserve *i
                          (unsigned long long)in->size, (unsigned long long)in->alignment);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = area_take(area, in->from, in->size, in->alignment, &ret->address);
+    CUresult result = session_enter(session, &session->server->devices.device[0]);
+    if (result == CUDA_SUCCESS)
+        result = area_take(area, in->from, in->size, in->alignment, &ret->address);
     if (result != CUDA_SUCCESS)
         return result;
     if (ranges_add(&session->reservations, ret->address, in->size, session)) {
