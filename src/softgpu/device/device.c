@@ -186,7 +186,7 @@ static uint64_t timeout_ms(void)
     const char *text = getenv("FUNNEL_SOFT_TIMEOUT");
     double seconds = text ? strtod(text, NULL) : 0;
 
-    return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1000) + 1 : 0;
+    return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1000 + 0.999) : 0;
 }
 
 struct sg_engine *device_engine_locked(struct device *device)

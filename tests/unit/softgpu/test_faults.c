@@ -12,6 +12,7 @@ static const char text[] =
     ".version 8.6\n.target sm_90\n.address_size 64\n"
     ".extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n,"
     " .param .b64 s);\n"
+    ".extern .func (.param .b64 r) malloc(.param .b64 s);\n"
     ".extern .func free(.param .b64 at);\n"
     ".global .align 1 .b8 message[6] = {120, 32, 62, 32, 49, 0};\n"
     ".global .align 1 .b8 file[5] = {97, 46, 99, 117, 0};\n"
@@ -47,6 +48,15 @@ static const char text[] =
     "mov.u32 %r4, %ctaid.z;\nshl.b32 %r1, %r1, 24;\nmad.lo.u32 %r1, %r2, 0x10000, %r1;\n"
     "mad.lo.u32 %r1, %r3, 0x100, %r1;\nadd.u32 %r1, %r1, %r4;\nsetp.ne.u32 %p1, %r1, 0x21050301;\n"
     "@%p1 ret;\nst.global.u32 [%rd1], 7;\nret;\n}\n"
+    /* Takes 1 MiB until there is no more, gives one back, and takes it again. */
+    ".visible .entry exhaust(.param .u64 out)\n{\n.reg .b64 %rd<5>; .reg .b32 %r<3>;"
+    " .reg .pred %p<2>;\nld.param.u64 %rd1, [out];\nmov.u32 %r1, 0;\nmov.u64 %rd3, 0;\nmore:\n"
+    "{\n.param .b64 s; .param .b64 r;\nst.param.b64 [s], 1048576;\ncall.uni (r), malloc, (s);\n"
+    "ld.param.b64 %rd2, [r];\n}\nsetp.eq.u64 %p1, %rd2, 0;\n@%p1 bra none;\nmov.u64 %rd3, %rd2;\n"
+    "add.u32 %r1, %r1, 1;\nbra more;\nnone:\nst.global.u32 [%rd1], %r1;\n"
+    "{\n.param .b64 s;\nst.param.b64 [s], %rd3;\ncall.uni free, (s);\n}\n"
+    "{\n.param .b64 s; .param .b64 r;\nst.param.b64 [s], 1048576;\ncall.uni (r), malloc, (s);\n"
+    "ld.param.b64 %rd2, [r];\n}\nst.global.u64 [%rd1+8], %rd2;\nret;\n}\n"
     ".visible .entry trapped()\n{\ntrap;\nret;\n}\n"
     ".visible .entry spin(.param .u64 flag)\n{\n.reg .b64 %rd<2>; .reg .b32 %r<2>;"
     " .reg .pred %p<2>;\nld.param.u64 %rd1, [flag];\nmov.u32 %r1, 1;\n"
@@ -117,6 +127,17 @@ static void test_endless_name(void **state)
     assert_int_equal(machine_launch(machine, name, 1, 1, 0, NULL), CUDA_ERROR_LAUNCH_FAILED);
     assert_non_null(
         strstr(machine->sentence, "n, block (0,0,0), thread (0,0,0): trap, PTX line 6"));
+    machine_destroy(machine);
+}
+
+/* No fault: a kernel that asks for too much is told so. */
+static void test_exhausted_heap(void **state)
+{
+    struct machine *machine = machine_create_from(text);
+    uint64_t *out = machine_memory(machine, 16);
+    assert_int_equal(machine_launch(machine, "exhaust", 1, 1, 0, (void *[]){&out}), CUDA_SUCCESS);
+    assert_int_equal(out[0], 8);
+    assert_int_not_equal(out[1], 0);
     machine_destroy(machine);
 }
 
@@ -215,9 +236,9 @@ static void test_timeout(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_fault),   cmocka_unit_test(test_place),
-        cmocka_unit_test(test_endless_name), cmocka_unit_test(test_a_fault_ends_others),
-        cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_each_fault),          cmocka_unit_test(test_place),
+        cmocka_unit_test(test_endless_name),        cmocka_unit_test(test_exhausted_heap),
+        cmocka_unit_test(test_a_fault_ends_others), cmocka_unit_test(test_timeout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
