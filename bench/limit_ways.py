@@ -128,6 +128,24 @@ class Way:
             client.kill()
             self.running.remove(client)
 
+    def small_beside_flood(self, priority, seconds):
+        """A client that waits for each of its small kernels, beside one of this priority that always has more
+        blocks of 1 ms waiting than the GPU has room for; None = alone. Kernels a second, median and 99th
+        percentile in us."""
+        others = [self.begin("flood", seconds + 2, CUDA_MPS_CLIENT_PRIORITY=priority)] if priority else []
+        small = self.begin("small", seconds)
+        for client in others:
+            client.go()
+        time.sleep(0.3)
+        small.go()
+        try:
+            count, result, median, p99 = small.answer(seconds + PATIENCE)
+        finally:
+            self.end(small, *others)
+        if result != "0":
+            raise NoAnswer(f"error {result}")
+        return int(count) / seconds, float(median), float(p99)
+
     def end(self, *clients):
         for client in clients:
             client.kill()

@@ -144,17 +144,10 @@ class Comparison:
         self.small_beside(way, effect, "beside a normal client that floods the GPU", "0")
         self.small_beside(way, effect, "beside one below normal", "1")
 
-    def small_beside(self, way, table, which, priority):
-        seconds = 1
-        others = [way.begin("flood", seconds + 2, **{PRIORITY: priority})] if priority else []
-        small = way.begin("small", seconds)
-        for client in others:
-            client.go()
-        time.sleep(0.3)
-        small.go()
-        count, result, median, p99 = small.answer()
-        table.add(way, which, f"{int(count) / seconds:.0f}", median, p99, right=result == "0")
-        way.end(small, *others)
+    @staticmethod
+    def small_beside(way, table, which, priority):
+        rate, median, p99 = way.small_beside_flood(priority, 1)
+        table.add(way, which, f"{rate:.0f}", median, p99)
 
     # ---- ending clients ----
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import clients
 import modes
 from clients import BenchError, Skipped, run_together
+from limit_ways import NoAnswer, Way
 
 # ---- measurements: function(bench, mode, clients, seconds) -> {figure: value} ----
 
@@ -133,6 +134,17 @@ def start_up(bench, mode, count, seconds):
     return {"whole_ms": sorted(took)[len(took) // 2] * 1e3}
 
 
+def priority(bench, mode, count, seconds):
+    """What a normal client has beside one below normal that floods the GPU, and alone."""
+    way = Way(mode, None, bench.build)
+    try:
+        alone = way.small_beside_flood(None, seconds)[0]
+        beside, median, p99 = way.small_beside_flood("1", seconds)
+    except (NoAnswer, ValueError) as error:
+        raise BenchError(str(error)) from error
+    return {"kept": beside / alone, "p50_us": median, "p99_us": p99}
+
+
 def torch(what):
     def run(bench, mode, count, seconds):
         if bench.device == "soft":
@@ -190,6 +202,7 @@ MEASUREMENTS = {
     "wake": (simply("wake"), "asleep behind a kernel of 5 ms: how late it goes on"),
     "idle": (idle, "idle clients"),
     "modules": (modules, "200 kernels of one program, loaded and launched"),
+    "priority": (priority, "50 us kernels of 16 blocks beside a flood of below normal priority"),
     "attach": (attach, "many clients: the last one's start"),
     **{f"rate_{kernel}": (rate(kernel), what) for kernel, what in RATES.items()},
     **HOST_RATES,
@@ -227,6 +240,7 @@ FIGURES = {
     "cpu_us": Figure("us of CPU time each"),
     "first_call_ms": Figure("ms, first CUDA call"),
     "start_ms": Figure("ms from main() to the first result"),
+    "kept": Figure("share of what it does alone", True),
     "gpu_mib": Figure("MiB of GPU memory in use"),
     "cpu_percent": Figure("% of a core, servers and clients"),
     "first_load_ms": Figure("ms, first start"),
@@ -298,6 +312,9 @@ ROWS = [
     *[Row(f"rate_{kernel}", "giga", (1,)) for kernel in RATES],
     *[Row(way, "giga_a_core", (1,)) for way in HOST_RATES if not way.endswith("_all")],
     *[Row(way, "giga", (1,)) for way in HOST_RATES],
+    Row("priority", "kept", (2,), {2: beside("mps")}),
+    Row("priority", "p50_us", (2,)),
+    Row("priority", "p99_us", (2,)),
     Row("torch_matmul", "rate", (1,), {1: beside("native", 0.99)}),
     Row("torch_train", "rate", (1,), {1: beside("native", 0.99)}),
 ]
