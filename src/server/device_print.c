@@ -426,23 +426,8 @@ void device_print_forget(struct session *session)
     backlog_drop(&session->prints.backlog);
 }
 
-/* A driver tells of a failed assertion on standard error when it reports the fault. */
-static void deliver_last_words(struct session *guilty, CUresult result)
-{
-    char text[8192];
-    size_t size;
-
-    if (result == CUDA_ERROR_ASSERT)
-        driver.cuCtxSynchronize();
-    while ((size = output_read(TEXT_ERROR, text, sizeof(text))) > 0) {
-        if (guilty)
-            channel_server_put_text(guilty->channel, TEXT_ERROR, text, size);
-        log_line("Driver: %.*s", size < 1024 ? (int)size : 1024, text);
-    }
-}
-
 /* The lock is not given back: nobody shall print any more. */
-void device_print_fault(struct session *guilty, CUresult result)
+void device_print_fault(void)
 {
     struct timespec until;
 
@@ -450,7 +435,6 @@ void device_print_fault(struct session *guilty, CUresult result)
     until.tv_sec += FAULT_PATIENCE_S;
     if (pthread_mutex_timedlock(&printer.lock, &until))
         return;
-    deliver_last_words(guilty, result);
     collect_locked();
     if (printer.holder)
         backlog_deliver(&printer.holder->prints.backlog, printer.holder->channel, TEXT_OUTPUT);

@@ -38,6 +38,6 @@ void device_print_forget_stream(struct stream *stream);
 /* A session's streams are at rest and it is about to end. */
 void device_print_forget(struct session *session);
 
-/* The context is lost by `result`: last words to the client that is to blame, or else (NULL) to the
- * log. The caller holds the server's lock and is about to end the process. */
-void device_print_fault(struct session *guilty, CUresult result);
+/* The context is lost: what was printed before goes to whoever had the turn. The caller holds the
+ * server's lock and is about to end the process. */
+void device_print_fault(void);

@@ -8,6 +8,7 @@
 #include "fault.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,7 +16,9 @@
 #include "clock.h"
 #include "device_print.h"
 #include "fence.h"
+#include "last_words.h"
 #include "log.h"
+#include "output.h"
 #include "server.h"
 #include "server_protocol.h"
 #include "sock.h"
@@ -60,13 +63,16 @@ struct suspects {
     unsigned count;
 };
 
-static struct suspects find_suspects_locked(struct server *server)
+/* Those who had work, and with `words` only those whose last kernel they may be about. */
+static struct suspects find_suspects_locked(struct server *server, const char *words)
 {
     struct suspects suspects = {0};
+    char kernel[128];
 
     list_for_each(struct session, session, &server->sessions, link)
     {
-        if (!has_work(session))
+        session_last_kernel(session, kernel, sizeof(kernel));
+        if (!has_work(session) || (words && !last_words_name(words, kernel)))
             continue;
         if (!suspects.first)
             suspects.first = session;
@@ -74,6 +80,41 @@ static struct suspects find_suspects_locked(struct server *server)
     }
     return suspects;
 }
+
+/* ---- last words ---- */
+
+/* More than this of them nobody reads. */
+#define LAST_WORDS_MAX (64u << 10)
+
+/* A driver tells of a failed assertion on standard error when it reports the fault. */
+static const char *hear_last_words(CUresult result)
+{
+    static char words[LAST_WORDS_MAX + 1];
+
+    if (result == CUDA_ERROR_ASSERT)
+        driver.cuCtxSynchronize();
+    words[output_read(TEXT_ERROR, words, LAST_WORDS_MAX)] = '\0';
+    if (*words)
+        log_line("Driver: %.1024s", words);
+    return words;
+}
+
+/* An assertion tells more of whose it is than who had work. Its text goes to that client alone. */
+static struct suspects find_culprit_locked(struct server *server, CUresult result)
+{
+    const char *words = hear_last_words(result);
+    struct suspects suspects = find_suspects_locked(server, NULL);
+
+    if (*words && suspects.count > 1) {
+        struct suspects named = find_suspects_locked(server, words);
+        suspects = named.count == 1 ? named : suspects;
+    }
+    if (suspects.count == 1)
+        channel_server_put_text(suspects.first->channel, TEXT_ERROR, words, strlen(words));
+    return suspects;
+}
+
+/* ---- telling ---- */
 
 static void tell_clients_locked(struct server *server, CUresult result)
 {
@@ -120,8 +161,8 @@ void fault_raise(struct server *server, struct session *witness, CUresult result
         log_line("%s was reported to " CLIENT_FORMAT, driver_error_name(result),
                  CLIENT_ARGS(witness));
     pthread_mutex_lock(&server->lock);
-    struct suspects suspects = find_suspects_locked(server);
-    device_print_fault(suspects.count == 1 ? suspects.first : NULL, result);
+    struct suspects suspects = find_culprit_locked(server, result);
+    device_print_fault();
     tell_clients_locked(server, result);
     tell_daemon(server, result, &suspects);
     /* The driver could not even be shut down in order. */

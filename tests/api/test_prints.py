@@ -36,11 +36,11 @@ class Prints(unittest.TestCase):
     def begin(self, *arguments):
         command = [self.funnel, "run", "-q", "--no-start", "--",
                    os.path.join(BUILD, "tests/api/talks"), *map(str, arguments)]
-        return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(command, env=self.environment, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def end(self, process):
-        out, errors = process.communicate(timeout=PATIENCE)
+        out, errors = process.communicate("\n", timeout=PATIENCE)
         self.assertEqual(process.returncode, 0, out[-2000:] + errors)
         return out, errors
 
@@ -106,11 +106,27 @@ class Prints(unittest.TestCase):
         out, _ = self.end(self.begin(7000000, 3, 20))
         self.check_rounds(out, 7000000, 3, 20)
 
-    def test_failed_assertion(self):
-        out, errors = self.end(self.begin(2, 1, 3, "assert"))
+    def check_assertion(self, out, errors):
+        """What was printed before it has come out, too."""
         self.assertIn("round 0\n", out)
         self.assertIn("block 0 of 1 says 2,", out)
         self.assertRegex(errors, r"talk\.cu:\d+: .*number == 1")
+
+    def test_failed_assertion(self):
+        self.check_assertion(*self.end(self.begin(2, 1, 3, "assert")))
+
+    def test_failed_assertion_among_others(self):
+        """The others end by it as well, but neither text is theirs."""
+        others = [self.begin(1000 * (i + 1), 1, 3, "hear") for i in range(2)]
+        for other in others:
+            while other.stdout.readline() != "end\n":
+                pass
+            other.stdin.write("\n")
+            other.stdin.flush()
+        self.check_assertion(*self.end(self.begin(2, 1, 3, "assert")))
+        for other in others:
+            out, errors = self.end(other)
+            self.assertEqual((out, errors), ("heard 710\n", ""))
 
 
 if __name__ == "__main__":

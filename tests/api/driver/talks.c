@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program whose kernels talk: ROUNDS times it launches BLOCKS threads that print NUMBER and more,
- * and waits for them, or asks until they are done. At the end an assertion may fail. The test is
- * test_prints.py.
+ * and waits for them, or asks until they are done. At the end, when a line comes on standard input,
+ * an assertion may fail, of ours or of somebody else. The test is test_prints.py.
  */
 #include "check.h"
 
@@ -46,27 +46,57 @@ static void say_in_rounds(int number, unsigned rounds, unsigned blocks, bool ask
     puts("end");
 }
 
+static void await_line(void)
+{
+    fflush(stdout);
+    while (getchar() != '\n')
+        continue;
+}
+
+/* What is printed before the fault has to come out, too. */
 static int insist_on_nonsense(int number)
 {
     void *parameters[] = {&number};
 
+    await_line();
     say(number, 1, NULL);
     launch_one(get_kernel(module, "insist"), NULL, parameters);
     EXPECT(CUDA_ERROR_ASSERT, cuCtxSynchronize());
     return check_close();
 }
 
+/* Somebody else does it while we are at work. */
+static int hear_of_a_fault(void)
+{
+    CUfunction nothing = get_kernel(load_kernels(), "nothing");
+    CUresult result = CUDA_SUCCESS;
+
+    await_line();
+    while (result == CUDA_SUCCESS) {
+        for (int i = 0; i < 100 && result == CUDA_SUCCESS; i++)
+            result = cuLaunchKernel(nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+        if (result == CUDA_SUCCESS)
+            result = cuCtxSynchronize();
+    }
+    printf("heard %d\n", result);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    const char *role = argc > 4 ? argv[4] : "";
+
     if (argc < 4) {
-        fputs("usage: talks NUMBER ROUNDS BLOCKS [asks | assert]\n", stderr);
+        fputs("usage: talks NUMBER ROUNDS BLOCKS [asks | assert | hear]\n", stderr);
         return 2;
     }
     check_open();
     module = load_talk();
     say_in_rounds(atoi(argv[1]), (unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]),
-                  argc > 4 && strcmp(argv[4], "asks") == 0);
-    if (argc > 4 && strcmp(argv[4], "assert") == 0)
+                  !strcmp(role, "asks"));
+    if (!strcmp(role, "assert"))
         return insist_on_nonsense(atoi(argv[1]));
+    if (!strcmp(role, "hear"))
+        return hear_of_a_fault();
     return check_close();
 }
