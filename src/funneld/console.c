@@ -93,8 +93,10 @@ static void run_line(struct console *console, const struct command_text *message
         length = COMMAND_TEXT_MAX;
     memcpy(line, message->text, length);
     line[length] = '\0';
-    if (!console->started)
+    if (!console->started) {
+        journal("Commands of process %d of user %u", (int)console->pid, (unsigned)console->uid);
         journal("NEW UI");
+    }
     console->started = true;
     start_work(console);
     commands_run(console, line);

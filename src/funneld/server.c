@@ -16,6 +16,7 @@
 #include "console.h"
 #include "fd.h"
 #include "journal.h"
+#include "limits_text.h"
 #include "newcomer.h"
 #include "service.h"
 #include "sock.h"
@@ -264,6 +265,16 @@ static void combine_limits(struct server *server, const struct mps_namespace *en
     limits_tighten(limits, &wish, &server->ready);
 }
 
+static void log_introduction(const struct server *server, const struct server_client *message)
+{
+    char who[IDENTITY_TEXT_MAX], limits[LIMITS_TEXT_MAX];
+
+    identity_describe(&message->identity, who);
+    limits_describe(&message->limits, server->ready.device_count, limits);
+    journal("Client %d is of %s", message->identity.pid, who);
+    journal("Client %d goes to server %d with %s", message->identity.pid, (int)server->pid, limits);
+}
+
 void server_introduce(struct server *server, const struct mps_namespace *entrance,
                       const struct server_identity *identity, const struct hello *hello, int fd)
 {
@@ -282,6 +293,7 @@ void server_introduce(struct server *server, const struct mps_namespace *entranc
                 identity->pid, identity->uid, statics->version3 ? "server" : "daemon",
                 hello->sm_partition, statics->version3 ? "sm-partition list" : "lspart");
     server->introduced++;
+    log_introduction(server, &message);
     peer_send(&server->peer, &message, sizeof(message), fd);
 }
 
@@ -405,8 +417,9 @@ static void on_gone(struct server *server, const struct server_client_gone *gone
     if (server->stopping)
         server_kill_abandoned(server);
     if (gone->status)
-        journal("Client %d (id %u) of server %d ended with status %d: %.*s", gone->pid, gone->id,
-                (int)server->pid, gone->status, (int)sizeof(gone->text), gone->text);
+        journal("Client %d (id %u) of server %d ended with status %d%s%.*s", gone->pid, gone->id,
+                (int)server->pid, gone->status, *gone->text ? ": " : "", (int)sizeof(gone->text),
+                gone->text);
     else
         journal("Client %d (id %u) of server %d has left", gone->pid, gone->id, (int)server->pid);
 }
@@ -517,7 +530,8 @@ static void log_exit(const struct server *server, int wait_status)
         journal("Server %d was killed by signal %d (%s)", (int)server->pid, WTERMSIG(wait_status),
                 strsignal(WTERMSIG(wait_status)));
     else
-        journal("Server %d exited with status %d", (int)server->pid, WEXITSTATUS(wait_status));
+        journal("Server %d exited with status %d%s", (int)server->pid, WEXITSTATUS(wait_status),
+                server->state == SERVER_FAULTED ? ", after the fatal GPU error" : "");
 }
 
 /* Those who waited for its start hear why it failed; who came while it ended gets a new one. */

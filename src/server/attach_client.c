@@ -11,6 +11,7 @@
 #include "attach.h"
 #include "cleanup.h"
 #include "fd.h"
+#include "limits_text.h"
 #include "log.h"
 #include "memory.h"
 #include "partition.h"
@@ -32,6 +33,21 @@ void attach_refuse(int socket, CUresult status, const char *format, ...)
     vsnprintf(welcome.text, sizeof(welcome.text), format, arguments);
     va_end(arguments);
     sock_send(socket, &welcome, sizeof(welcome), NULL, 0);
+}
+
+/* The log tells what the client hears. */
+__attribute__((format(printf, 3, 4))) static void
+turn_away(const struct session *session, CUresult status, const char *format, ...)
+{
+    char text[sizeof(((struct welcome *)NULL)->text)];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    log_line("Client " CLIENT_FORMAT " is refused with status %d: %s", CLIENT_ARGS(session), status,
+             text);
+    attach_refuse(session->socket, status, "%s", text);
 }
 
 static bool hello_arrives(struct session *session)
@@ -67,13 +83,11 @@ static bool hello_fits(struct session *session)
 
     if (hello->version == HELLO_VERSION && hello->api_hash == WIRE_API_HASH)
         return true;
-    log_line("Client " CLIENT_FORMAT " was built from another version of Funnel",
-             CLIENT_ARGS(session));
-    attach_refuse(session->socket, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                  "client library and server differ (%u.%016llx and %u.%016llx): restart the "
-                  "daemon after an update",
-                  hello->version, (unsigned long long)hello->api_hash, HELLO_VERSION,
-                  (unsigned long long)WIRE_API_HASH);
+    turn_away(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
+              "client library and server differ (%u.%016llx and %u.%016llx): restart the "
+              "daemon after an update",
+              hello->version, (unsigned long long)hello->api_hash, HELLO_VERSION,
+              (unsigned long long)WIRE_API_HASH);
     return false;
 }
 
@@ -83,8 +97,8 @@ static bool open_channel(struct session *session)
     int error = channel_server_create(&channel);
 
     if (error) {
-        attach_refuse(session->socket, CUDA_ERROR_OUT_OF_MEMORY,
-                      "the server can not make shared memory: %s", strerror(-error));
+        turn_away(session, CUDA_ERROR_OUT_OF_MEMORY, "the server can not make shared memory: %s",
+                  strerror(-error));
         return false;
     }
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
@@ -196,8 +210,8 @@ static bool find_window(struct session *session)
         struct window *window = NULL;
         CUresult result = windows_take(windows, &window);
         if (result != CUDA_SUCCESS) {
-            attach_refuse(session->socket, result, "the server has no window of addresses: %s",
-                          driver_error_name(result));
+            turn_away(session, result, "the server has no window of addresses: %s",
+                      driver_error_name(result));
             break;
         }
         verdict = offer_window(session, window);
@@ -205,8 +219,8 @@ static bool find_window(struct session *session)
             refused[tries++] = window;
     }
     if (verdict == ATTACH_TAKEN && tries == ATTACH_TRIES)
-        attach_refuse(session->socket, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                      "the addresses of %u windows are taken in this process", ATTACH_TRIES);
+        turn_away(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                  "the addresses of %u windows are taken in this process", ATTACH_TRIES);
     while (tries)
         windows_put_back(windows, refused[--tries]);
     return session->window;
@@ -231,8 +245,8 @@ static bool take_share(struct session *session, unsigned device)
     CUresult result = share_open(session, device, &sm_count);
 
     if (result != CUDA_SUCCESS) {
-        attach_refuse(session->socket, result, "no part of device %u with %u multiprocessors: %s",
-                      device, sm_count, driver_error_name(result));
+        turn_away(session, result, "no part of device %u with %u multiprocessors: %s", device,
+                  sm_count, driver_error_name(result));
         return false;
     }
     if (session->device[device].share.partition && session->who.limits.fixed_count)
@@ -266,19 +280,33 @@ static void log_devices(const struct devices *devices)
     }
 }
 
+static void log_limits(const struct session *session)
+{
+    char text[LIMITS_TEXT_MAX];
+
+    limits_describe(&session->who.limits, session->server->devices.count, text);
+    log_line("Client " CLIENT_FORMAT " has %s", CLIENT_ARGS(session), text);
+}
+
+static bool agree(struct session *session)
+{
+    if (!hello_arrives(session))
+        return false;
+    grant_wishes(session);
+    return hello_fits(session) && open_channel(session) &&
+           session_visit(session, &session->server->devices.device[0]) == CUDA_SUCCESS &&
+           take_shares(session) && find_window(session) && allow_shared_region(session);
+}
+
 bool attach_client(struct session *session)
 {
     const struct devices *devices = &session->server->devices;
 
-    if (!hello_arrives(session))
+    if (!agree(session)) {
+        log_line("Client " CLIENT_FORMAT " does not attach", CLIENT_ARGS(session));
         return false;
-    grant_wishes(session);
-    if (!hello_fits(session) || !open_channel(session))
-        return false;
-    if (session_visit(session, &devices->device[0]) != CUDA_SUCCESS)
-        return false;
-    if (!take_shares(session) || !find_window(session) || !allow_shared_region(session))
-        return false;
+    }
+    log_limits(session);
     channel_server_close_fd(session->channel);
     log_line("Client " CLIENT_FORMAT " connected", CLIENT_ARGS(session));
     log_devices(devices);

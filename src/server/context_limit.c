@@ -41,13 +41,8 @@ static CUresult raise_limit(struct session *session, const struct device *device
     unsigned index = (unsigned)device->ordinal;
     uint64_t cost = cost_of(device, limit, value - now);
 
-    if (!memory_charge(session, index, cost)) {
-        session_complain(session,
-                         "cuCtxSetLimit: limit %d of %llu takes %llu MiB, and the client may "
-                         "not have as much memory",
-                         limit, (unsigned long long)value, (unsigned long long)(cost >> 20));
+    if (!memory_charge(session, index, cost))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     CUresult result = driver.cuCtxSetLimit(limit, value);
     if (result != CUDA_SUCCESS)
         memory_refund(session, index, cost);

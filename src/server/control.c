@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "fd.h"
+#include "limits_text.h"
 #include "log.h"
 #include "sock.h"
 #include "text.h"
@@ -273,6 +274,7 @@ static void terminate_clients(struct server *server, const struct server_termina
 static void set_limits(struct server *server, const struct server_set_limits *order)
 {
     CUresult status = CUDA_ERROR_INVALID_CONTEXT;
+    char text[LIMITS_TEXT_MAX];
 
     list_for_each(struct session, session, &server->sessions, link)
     {
@@ -284,9 +286,8 @@ static void set_limits(struct server *server, const struct server_set_limits *or
                sizeof(order->limits.memory_limit));
         session_set_limits(session, &order->limits);
         session_kick(session);
-        log_line("Client " CLIENT_FORMAT ": limits are now %u.%u %% of the SMs, priority %u",
-                 CLIENT_ARGS(session), order->limits.sm_centipercent / 100,
-                 order->limits.sm_centipercent % 100 / 10, order->limits.priority);
+        limits_describe(&session->who.limits, server->devices.count, text);
+        log_line("Client " CLIENT_FORMAT ": limits are now %s", CLIENT_ARGS(session), text);
         status = CUDA_SUCCESS;
     }
     answer(server, order->header.request, status);

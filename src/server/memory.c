@@ -66,6 +66,11 @@ bool memory_charge(struct session *session, unsigned device, uint64_t size)
 
     if (limit && (size > limit || used > limit - size)) {
         session->memory_refused++;
+        session_complain(session,
+                         "out of memory: it has %llu MiB of device %u, wants %llu KiB more, "
+                         "and its limit is %llu MiB",
+                         (unsigned long long)(used >> 20), device, (unsigned long long)(size >> 10),
+                         (unsigned long long)(limit >> 20));
         return false;
     }
     session->device[device].memory_used = used + size;
@@ -134,8 +139,12 @@ static CUresult fill_place(struct session *session, const struct device *device,
 
     if (result == CUDA_SUCCESS)
         result = driver.cuMemCreate(&granule->handle, granule->size, &prop, 0);
-    if (result != CUDA_SUCCESS)
+    if (result != CUDA_SUCCESS) {
+        session_complain(session, "%llu MiB of device %d can not be had: %s",
+                         (unsigned long long)(granule->size >> 20), device->ordinal,
+                         driver_error_name(result));
         return result;
+    }
     result = map_granule(device, granule);
     if (result != CUDA_SUCCESS)
         driver.cuMemRelease(granule->handle);

@@ -17,6 +17,7 @@
 #include "control.h"
 #include "fd.h"
 #include "fence_kernel.h"
+#include "limits_text.h"
 #include "log.h"
 #include "sock.h"
 #include "tally.h"
@@ -152,10 +153,19 @@ static const char *objection(const struct server *server, CUresult *ret_status)
 static void turn_away(struct server *server, const struct server_client *who, int socket,
                       CUresult status, const char *why)
 {
-    log_line("Client {PID: %d} is refused: %s", who->identity.pid, why);
+    log_line("Client {PID: %d} is refused with status %d: %s (%u clients of at most %u)",
+             who->identity.pid, status, why, server->session_count, server->clients_max);
     attach_refuse(socket, status, "%s", why);
     control_client_refused(server, who->identity.pid, status, why);
     fd_close(&socket);
+}
+
+static void log_identity(const struct session *session)
+{
+    char text[IDENTITY_TEXT_MAX];
+
+    identity_describe(&session->who.identity, text);
+    log_line("Client " CLIENT_FORMAT " is of %s", CLIENT_ARGS(session), text);
 }
 
 void server_take_client(struct server *server, const struct server_client *who, int socket)
@@ -175,6 +185,7 @@ void server_take_client(struct server *server, const struct server_client *who, 
     session->socket = socket;
     enlist(server, session);
     log_line("Received new client request for " CLIENT_FORMAT, CLIENT_ARGS(session));
+    log_identity(session);
     log_line("Creating worker thread for client " CLIENT_FORMAT, CLIENT_ARGS(session));
     session->hang_up = loop_watch_changes(server->loop, socket, on_hang_up, session);
     if (!session->hang_up || session_start(session)) {

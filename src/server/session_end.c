@@ -157,6 +157,10 @@ void session_wind_up(struct session *session)
         ipc_close_all(session);
         memory_release_all(session);
         ipc_withdraw_all(session);
+        log_line("Client " CLIENT_FORMAT ": %llu launches, %llu copies of %llu MiB together",
+                 CLIENT_ARGS(session), (unsigned long long)session->launches,
+                 (unsigned long long)session->copies,
+                 (unsigned long long)(session->copied_bytes >> 20));
         log_line("Client " CLIENT_FORMAT " exit", CLIENT_ARGS(session));
     }
     hold_forget_all(session);

@@ -345,6 +345,36 @@ class Ending(limits_harness.TestCase):
         self.assertEqual(victim.process.stdout.readline().split()[1], "810")
 
 
+class Logs(limits_harness.TestCase):
+    """Who came, with which limits, and what became of it."""
+    def test_of_a_client(self):
+        self.start()
+        program = self.begin("fill=16", "wait", environment={
+            PERCENT: "25", MEMORY: "0=64M", "CUDA_MPS_CLIENT_PRIORITY": "1", "FUNNEL_GROUP": "batch"})
+        program.answer()
+        self.assertEqual(self.funnel("limit", "--client", str(program.pid), "--sm", "50", "--memory",
+                                     "128M").returncode, 0)
+        server, = self.servers()
+        self.mps(f"terminate_client {server} {program.pid}\n")
+        program.process.kill()
+        program.process.wait()
+        wait_until(lambda: f"Client {program.pid} (id 1) of server {server} ended with status 810\n"
+                   in self.control_log())
+        who = rf"of user {os.getuid()}, group batch, namespace \w+: \S*limits_probe fill=16 wait\n"
+        limits = "25.0 % of the SMs, below normal priority, at most 64 MiB of device 0\n"
+        self.assertRegex(self.control_log(), f"Client {program.pid} is {who}")
+        self.assertIn(f"Client {program.pid} goes to server {server} with {limits}", self.control_log())
+        self.assertRegex(self.control_log(), rf"Commands of process \d+ of user {os.getuid()}\n")
+        client = f"Client {{PID: {program.pid}, Context ID: 1}}"
+        log = self.server_log()
+        self.assertRegex(log, re.escape(client) + " is " + who)
+        for text in (f" has {limits}", ": Active Threads Percentage set to 25.0, 4 SMs",
+                     ": out of memory: it has 64 MiB of device 0, wants 16384 KiB more",
+                     ": limits are now 50.0 % of the SMs, below normal priority, at most 128 MiB of device 0",
+                     " is terminated by the daemon", ": 0 launches, 0 copies", " exit"):
+            self.assertIn(client + text, log)
+
+
 class Faults(limits_harness.TestCase):
     def newcomer(self):
         return self.funnel("run", "-q", "--no-start", "--", *self.command("sms")[5:])

@@ -75,7 +75,7 @@ class Running(limits_harness.TestCase):
         self.assertIn("below", self.funnel("ps").stdout)
         program.go_on()
         self.assertEqual(self.places(program), [16, 16, 16])
-        self.assertIn("priority 1", self.server_log())
+        self.assertIn("below normal priority", self.server_log())
 
     def test_a_group_now_and_later(self):
         programs = [self.begin("smid", "wait", "smid", environment={"FUNNEL_GROUP": group})

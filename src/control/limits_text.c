@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See limits_text.h. */
+#include "limits_text.h"
+
+#include <string.h>
+
+#include "text.h"
+
+static void append(char *text, size_t capacity, const char *more)
+{
+    size_t used = strlen(text);
+
+    text_copy(text + used, capacity - used, more);
+}
+
+static void describe_share(const struct server_limits *limits, char *text, size_t capacity)
+{
+    if (limits->fixed_count)
+        text_format(text, capacity, "a static partition of %u SMs on device %u",
+                    limits->fixed_count, limits->fixed_device);
+    else if (limits->fixed_only)
+        text_copy(text, capacity, "no context, being in no static partition");
+    else
+        text_format(text, capacity, "%u.%u %% of the SMs", limits->sm_centipercent / 100,
+                    limits->sm_centipercent % 100 / 10);
+}
+
+void limits_describe(const struct server_limits *limits, unsigned device_count,
+                     char ret_text[LIMITS_TEXT_MAX])
+{
+    char part[64];
+
+    describe_share(limits, ret_text, LIMITS_TEXT_MAX);
+    append(ret_text, LIMITS_TEXT_MAX,
+           limits->priority ? ", below normal priority" : ", normal priority");
+    for (unsigned i = 0; i < device_count && i < SERVER_MAX_DEVICES; i++) {
+        if (!limits->memory_limit[i])
+            continue;
+        text_format(part, sizeof(part), ", at most %llu MiB of device %u",
+                    (unsigned long long)(limits->memory_limit[i] >> 20), i);
+        append(ret_text, LIMITS_TEXT_MAX, part);
+    }
+}
+
+static void append_named(char *text, const char *what, const char *name, size_t size)
+{
+    char part[96];
+
+    if (!*name || !text_ended(name, size))
+        return;
+    text_format(part, sizeof(part), ", %s %s", what, name);
+    append(text, IDENTITY_TEXT_MAX, part);
+}
+
+void identity_describe(const struct server_identity *identity, char ret_text[IDENTITY_TEXT_MAX])
+{
+    text_format(ret_text, IDENTITY_TEXT_MAX, "user %u", identity->uid);
+    append_named(ret_text, "group", identity->group, sizeof(identity->group));
+    append_named(ret_text, "namespace", identity->space, sizeof(identity->space));
+    append(ret_text, IDENTITY_TEXT_MAX, ": ");
+    if (text_ended(identity->command, sizeof(identity->command)))
+        append(ret_text, IDENTITY_TEXT_MAX, identity->command);
+}
