@@ -35,7 +35,6 @@ class Bench:
 
     def __init__(self, args):
         self.device = args.device
-        self.build = Path(args.build)
         self.programs = Path(args.programs or Path(args.build) / "bench")
         self.build = Path(args.build)
         self.funnel = self.build / "bin" / "funnel"

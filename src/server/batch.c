@@ -158,6 +158,7 @@ static bool launch_fenced(struct stream *stream, const struct launch *launch, ui
     if (stream->ways.way != FENCE_BY_KERNEL || !takes_fence_kernel(stream) ||
         fills_device(stream, launch))
         return false;
+    session_launched(stream->session, 0, launch->function->handle, launch->function->name);
     return stream_begin(stream) == CUDA_SUCCESS && fence_kernel_behind(stream, launch, seq);
 }
 

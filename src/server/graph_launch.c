@@ -101,9 +101,9 @@ CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphL
 {
     CUresult result = begin(session, graph, hStream);
 
-    if (result == CUDA_SUCCESS)
-        result = graph->prints ? launch_announced(graph, hStream) : launch(graph, hStream);
     if (graph->last)
         session_launched(session, graph->kernel_count, graph->last->handle, graph->last->name);
+    if (result == CUDA_SUCCESS)
+        result = graph->prints ? launch_announced(graph, hStream) : launch(graph, hStream);
     return stream_end(hStream, in->seq, result);
 }

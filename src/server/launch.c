@@ -149,12 +149,12 @@ CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLau
     if (result == CUDA_SUCCESS && in->attributes_size)
         result = launch_filter_attributes(session, "cuLaunchKernel", in->attributes,
                                           in->attributes_size, attributes, &count);
+    session_launched(session, 1, in->f, f->name);
     if (result == CUDA_SUCCESS)
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
         result = f->module->prints ? launch_announced(&launch, hStream, attributes, count)
                                    : launch_with(&launch, hStream, attributes, count);
-    session_launched(session, 1, in->f, f->name);
     return stream_end(hStream, in->seq, result);
 }
 

@@ -89,6 +89,7 @@ CUresult stream_begin(struct stream *stream)
 {
     if (!stream->driver)
         return CUDA_ERROR_INVALID_HANDLE;
+    fence_note_work(stream); /* a fault may come sooner than stream_end() */
     CUresult result = session_enter(stream->session, stream->device);
 
     if (result == CUDA_SUCCESS && stream->legacy)
