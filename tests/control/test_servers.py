@@ -340,8 +340,44 @@ class Users(harness.TestCase):
             self.assertIn("ermission denied", (answer or ["nothing"])[0])
         self.assertNotIn(str(os.getpid()), "".join(self.mps_as(2001, "ps\n")[1][1:]))
         self.assertEqual(self.mps("get_default_active_thread_percentage\n"), ["100.0"])
+        for told in ("Commands of process \\d+ of user 2001\n", "Cmd:quit -t 0\n.*ermission denied",
+                     f"Cmd:terminate_client {roots} {os.getpid()}\n.*Server {roots} not found"):
+            self.assertRegex(self.control_log(), told)
         self.mps_as(2001, f"shutdown_server {own} -f\n")
         wait_until(lambda: self.servers() == [roots])
+
+    def test_what_is_open_to_other_users(self):
+        """Of somebody else's server nothing: neither to look into, nor to end, nor to stand in for."""
+        self.start()
+        self.as_user(2001, lambda: self.client().welcome())
+        server, = self.servers()
+        process = f"/proc/{server}"
+        attempts = {
+            "descriptors": lambda: os.listdir(process + "/fd"),
+            "memory": lambda: open(process + "/mem", "rb").close(),
+            "environment": lambda: open(process + "/environ", "rb").read(),
+            "log": lambda: open(os.path.join(self.log, "uid_2001", "server.log"), "a").close(),
+            "control.log": lambda: open(os.path.join(self.log, "control.log"), "a").close(),
+            "signals": lambda: os.kill(server, signal.SIGKILL),
+            "signals to the daemon": lambda: os.kill(self.daemon_pid(), signal.SIGKILL),
+            "the socket": lambda: os.unlink(self.socket_path),
+            "a file in the pipe directory": lambda: open(os.path.join(self.pipe, "x"), "w").close(),
+        }
+
+        def succeed():
+            done = []
+            for name, attempt in attempts.items():
+                try:
+                    attempt()
+                    done.append(name)
+                except PermissionError:
+                    pass
+            return done
+
+        self.assertEqual(self.as_user(2002, succeed), [])
+        self.assertEqual(self.servers(), [server])
+        self.assertIn("descriptors", self.as_user(2001, lambda: ["descriptors"] if os.listdir(process + "/fd")
+                                                  else []))
 
     def test_a_users_daemon_serves_that_user_only(self):
         os.makedirs(self.pipe)
@@ -350,8 +386,10 @@ class Users(harness.TestCase):
         status, text = self.as_user(2002, lambda: self.client().welcome())
         self.assertEqual(status, 807)
         self.assertIn("serves user 2001 only", text)
+        self.assertRegex(self.control_log(), r"Client \d+ of user 2002 refused with status 807: .*user 2001 only")
         self.assertEqual(self.client().welcome()[0], 807)
         self.assertEqual(self.mps_as(2002, "get_server_list\n")[0], 1)
+        self.assertRegex(self.control_log(), r"of user 2002 refused with status 805: .*takes commands from user")
         self.assertEqual(self.as_user(2001, lambda: self.client().welcome()), [0, ""])
         self.assertIn("start a server for user 2002",
                       self.mps_as(2001, "start_server -uid 2002\n")[1][0])

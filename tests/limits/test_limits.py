@@ -216,7 +216,9 @@ class Devices(limits_harness.TestCase):
         for program in programs:
             program.answer()
         self.fails_with(808, {})
-        self.assertIn("2", self.server_log())
+        self.assertRegex(self.server_log(), r"Client \{PID: \d+\} is refused with status 808: the server has as "
+                         r"many clients as it takes \(2 clients of at most 2\)")
+        self.assertRegex(self.control_log(), r"ended with status 808: the server has as many clients")
         programs[0].process.kill()
         programs[0].process.wait()
         wait_until(lambda: len(self.funnel_json("ps")) == 1)
