@@ -16,7 +16,7 @@ import wire
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = None
-PATIENCE = 20  # seconds after which something has gone wrong; nothing takes a fraction of that
+PATIENCE = 60  # seconds after which something has gone wrong, on the busiest machine
 
 
 def wait_until(condition, what="something"):

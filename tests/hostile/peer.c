@@ -13,7 +13,7 @@
 #include "shm.h"
 #include "sock.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 60000 /* after which something has gone wrong, on the busiest machine */
 
 struct hello peer_hello(void)
 {

@@ -11,6 +11,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SKIPPED = 77
+PATIENCE = 60  # seconds after which something has gone wrong, on the busiest machine
 
 # Programs of about a tenth of a second each, of every kind of work.
 PROGRAMS = {
@@ -27,9 +28,11 @@ PROGRAMS = {
 WINDOW_FILES = ("/memfd:funnel-gpu", "/memfd:funnel-host")
 # As many are kept when nobody is left: WINDOWS_WARM in src/server/window.c.
 WINDOWS_WARM = 4
+# Bytes of device memory: variables of libraries that are kept for the next client.
+LIBRARIES_KEPT = 4 << 20
 # By how much a server may grow: windows for all who were there at once, the dying included, and the
 # threads of the device, which are made when they are first needed.
-SLACK = {"descriptors of windows": 128, "threads": 24}
+SLACK = {"descriptors of windows": 128, "threads": 24, "device memory": LIBRARIES_KEPT}
 
 
 def read_link(path):
@@ -94,13 +97,13 @@ class Funnel:
         }
 
     def await_idle(self):
-        """What is held when all clients have gone; all they had must be back within a second."""
+        """What is held when all clients have gone; all they had comes back but for their libraries."""
         began = time.monotonic()
         while True:
             held = self.holdings()
-            if held["clients"] == 0 and held["device memory"] == 0:
+            if held["clients"] == 0 and held["device memory"] <= LIBRARIES_KEPT:
                 return held
-            assert time.monotonic() - began < 1.0, f"nobody runs, but after a second: {held}"
+            assert time.monotonic() - began < PATIENCE, f"nobody runs, but there is left: {held}"
             time.sleep(0.02)
 
     def await_trimmed(self):
@@ -111,7 +114,7 @@ class Funnel:
             windows = sum(file.startswith(WINDOW_FILES[0]) for file in kept)
             if windows <= WINDOWS_WARM:
                 return
-            assert time.monotonic() - began < 60, f"nobody runs, but {windows} windows are kept"
+            assert time.monotonic() - began < PATIENCE, f"nobody runs, but {windows} windows are kept"
             time.sleep(0.1)
 
     def show_logs(self):
