@@ -29,6 +29,8 @@ def known_tests():
                 yield f"{path.stem.removeprefix('test_')}.{name}"
     for path in (ROOT / "tests/api").glob("*/*.c*"):
         yield f"{path.parent.name}/{path.stem}"
+    for path in (ROOT / "tests/hostile").glob("test_*.c"):
+        yield f"hostile/{path.stem.removeprefix('test_')}"
 
 
 def described():
