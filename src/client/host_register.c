@@ -285,15 +285,15 @@ static CUresult take_pages(struct registration *registration)
 
 /* ---- the calls ---- */
 
+static bool is_in_window(uint64_t address)
+{
+    return address >= client->window_base && address < client->window_end;
+}
+
 static CUresult check_place(uint64_t start, uint64_t end)
 {
-    enum place place;
-    struct allocation allocation;
-
     if (start < client->window_end && client->window_base < end)
-        return memory_find(start, &allocation, &place) && place == PLACE_PINNED
-                   ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
-                   : CUDA_ERROR_INVALID_VALUE;
+        return CUDA_ERROR_INVALID_VALUE;
     if (vmm_is_reserved(start) || vmm_is_reserved(end - 1))
         return CUDA_ERROR_INVALID_VALUE;
     return end - start > client->window_end - client->host_base ? CUDA_ERROR_OUT_OF_MEMORY
@@ -365,7 +365,7 @@ CUresult client_cuMemHostUnregister(void *p)
 
     if (result == CUDA_SUCCESS)
         result = capture_check_unsafe();
-    if (!p)
+    if (!p || is_in_window((uintptr_t)p))
         return CUDA_ERROR_INVALID_VALUE;
     for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
         result = stream_drain_device(&client->devices[i]);

@@ -241,13 +241,14 @@ CUresult graph_cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus
 {
     GRAPH_LOCKED;
     struct capture_stream *stream;
-    CUresult result = find_to_ask(hStream, &stream);
 
+    if (!captureStatus_out)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = find_to_ask(hStream, &stream);
     if (result)
         return result;
     const struct capture *capture = stream->capture;
-    if (captureStatus_out)
-        *captureStatus_out = status_of(capture);
+    *captureStatus_out = status_of(capture);
     if (id_out)
         *id_out = capture ? capture->id : 0;
     if (!capture || capture->is_invalid)

@@ -51,7 +51,9 @@ static CUresult end_host_memory(const void *p, enum memory_kind kind, CUresult o
     if (result)
         return result;
     memory = memory_find_locked((uintptr_t)p);
-    if (!memory || memory->address != (uintptr_t)p || memory->kind != kind)
+    if (memory && memory->kind != kind)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!memory || memory->address != (uintptr_t)p)
         return otherwise;
     result = context_synchronise_locked(memory->context);
     memory = memory_find_locked((uintptr_t)p);
@@ -90,6 +92,9 @@ CUresult soft_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 
     if (result)
         return result;
+    memory = memory_find_locked((uintptr_t)p);
+    if (memory && memory->kind != MEMORY_REGISTERED)
+        return CUDA_ERROR_INVALID_VALUE;
     if (memory_overlaps_locked((uintptr_t)p, bytesize))
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     result =

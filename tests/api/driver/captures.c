@@ -192,14 +192,13 @@ static void modes_forbid_and_allow(void)
     IS_TRUE(mode == CU_STREAM_CAPTURE_MODE_RELAXED);
     end_well(stream);
     EXPECT(CUDA_SUCCESS, cuMemFree_v2(memory));
-    mode = 3;
-    EXPECT(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(&mode));
 }
 
 /* A graph that is there already grows by what is captured. */
 static void captured_into_a_graph(void)
 {
     const CUgraphNode *tails = NULL;
+    CUstreamCaptureStatus status;
     CUgraph graph, told = NULL;
     CUgraphNode root, tail;
     CUgraphExec exec;
@@ -212,14 +211,14 @@ static void captured_into_a_graph(void)
     MUST(
         cuStreamBeginCaptureToGraph(stream, graph, &root, NULL, 1, CU_STREAM_CAPTURE_MODE_RELAXED));
     MUST(cuMemsetD32Async(word, 6, 1, stream));
-    MUST(cuStreamGetCaptureInfo_v2(stream, NULL, &id, &told, &tails, &count));
+    MUST(cuStreamGetCaptureInfo_v2(stream, &status, &id, &told, &tails, &count));
     IS_TRUE(id != 0 && told == graph && count == 1);
     tail = tails[0];
     MUST(cuStreamUpdateCaptureDependencies(stream, &root, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
-    MUST(cuStreamGetCaptureInfo_v2(stream, NULL, NULL, NULL, &tails, &count));
+    MUST(cuStreamGetCaptureInfo_v2(stream, &status, NULL, NULL, &tails, &count));
     IS_TRUE(count == 1 && tails[0] == root);
     MUST(cuStreamUpdateCaptureDependencies(stream, &tail, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES));
-    MUST(cuStreamGetCaptureInfo_v2(stream, NULL, NULL, NULL, &tails, &count));
+    MUST(cuStreamGetCaptureInfo_v2(stream, &status, NULL, NULL, &tails, &count));
     IS_TRUE(count == 2);
     MUST(cuStreamEndCapture(stream, &told));
     IS_TRUE(told == graph);

@@ -216,8 +216,8 @@ static void mistakes(void)
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(pages));
     EXPECT(CUDA_SUCCESS, cuMemHostUnregister(pages));
     MUST(cuMemAllocHost_v2((void **)&pinned, PAGE));
-    EXPECT(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister_v2(pinned, PAGE, 0));
-    EXPECT(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(pinned));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(pinned, PAGE, 0));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemHostUnregister(pinned));
     MUST(cuMemFreeHost(pinned));
     munmap(pages, 16 * PAGE);
     IS_TRUE(cuMemHostRegister_v2(pages, 16 * PAGE, 0) != CUDA_SUCCESS);

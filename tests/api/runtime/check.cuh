@@ -77,6 +77,7 @@ template <typename T> static T *make(const std::vector<T> &values)
 
     MUST(cudaMalloc(&pointer, values.size() * sizeof(T)));
     MUST(cudaMemcpy(pointer, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+    MUST(cudaDeviceSynchronize()); // a stream that does not block could overtake what is on its way
     return pointer;
 }
 

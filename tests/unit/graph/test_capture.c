@@ -46,12 +46,13 @@ static void expect_end(struct capture_stream *stream, CUresult expected)
 static void work_follows_work(void **state)
 {
     size_t edges = 0, nodes = 0;
+    CUstreamCaptureStatus status;
     CUgraph graph;
 
     begin(&one);
     assert_int_equal(fill(&one), 0);
     assert_int_equal(fill(&one), 0);
-    assert_int_equal(graph_cuStreamGetCaptureInfo_v2(HANDLE(one), NULL, NULL, &graph, NULL, NULL),
+    assert_int_equal(graph_cuStreamGetCaptureInfo_v2(HANDLE(one), &status, NULL, &graph, NULL, NULL),
                      0);
     assert_int_equal(graph_cuGraphDestroy(graph), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(graph_cuStreamEndCapture(HANDLE(one), &graph), 0);
@@ -171,6 +172,7 @@ static void streams_that_go_end_their_capture(void **state)
 static void nodes_go_while_capturing(void **state)
 {
     CUgraph graph = new_graph(), told;
+    CUstreamCaptureStatus status;
     const CUgraphNode *tails;
     size_t count;
 
@@ -179,7 +181,7 @@ static void nodes_go_while_capturing(void **state)
                      0);
     assert_int_equal(fill(&one), 0);
     assert_int_equal(
-        graph_cuStreamGetCaptureInfo_v2(HANDLE(one), NULL, NULL, &told, &tails, &count), 0);
+        graph_cuStreamGetCaptureInfo_v2(HANDLE(one), &status, NULL, &told, &tails, &count), 0);
     assert_ptr_equal(told, graph);
     assert_int_equal(count, 1);
     assert_int_equal(graph_cuGraphDestroyNode(tails[0]), 0);
