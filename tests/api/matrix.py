@@ -26,8 +26,10 @@ TARGETS = [75, 80, 90]
 # What a program needs of the GPU, where that is more than the oldest target.
 NEEDS = {"tensor": 80, "barriers": 80, "clusters": 90}
 # What the chosen few show: frames and calls, groups of threads, barriers, clusters, matrices.
-CHOSEN = [("language", "debug", 75), ("language", "plain", 90), ("barriers", "plain", 80),
-          ("barriers", "debug", 90), ("intrinsics", "debug", 90), ("clusters", "debug", 90), ("tensor", "plain", 90)]
+CHOSEN = [("language", "debug", 75), ("language", "plain", 90), ("intrinsics", "debug", 90),
+          ("groups", "plain", 80), ("halves", "debug", 75), ("atomics", "hasty", 90),
+          ("barriers", "plain", 80), ("barriers", "debug", 90), ("clusters", "debug", 90),
+          ("tensor", "plain", 90)]
 
 
 def combinations(everything):

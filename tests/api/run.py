@@ -31,6 +31,8 @@ FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]
 # NVIDIA's driver may crash on handles that never were; Funnel must not.
 NOT_DIRECT_ON_CUDA = {"bad_handles"}
+# Large headers: one variant is enough.
+STATIC_ONLY = {"algorithms", "halves", "intrinsics"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 # What a program needs of the GPU, where that is more than nvcc's default.
 ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90"}
@@ -62,7 +64,7 @@ def find_nvcc():
 
 def variants_of(name):
     common = ["-O2"] + ([f"-arch={ARCHITECTURES[name]}"] if name in ARCHITECTURES else [])
-    for cudart in ("static", "shared"):
+    for cudart in ("static",) if name in STATIC_ONLY else ("static", "shared"):
         yield cudart, common
     for variant, flags in EXTRA_FLAGS.get(name, {}).items():
         yield variant, common + flags

@@ -6,6 +6,7 @@
  * that keeps the lanes that are not active. Both are straight enough for the compiler to vectorise;
  * this file is compiled once for each generation of CPU.
  */
+#include "directed.h"
 #include "fp8.h"
 #include "lane_any.h"
 #include "lane_math.h"

@@ -85,4 +85,8 @@ void coverage_write(FILE *file)
         if (!seen_before(row))
             write_stem(file, row);
     }
+    fputs("\nWhat PTX has and is refused:\n\n| Forms | Example |\n| --- | --- |\n", file);
+    const struct refused *refused;
+    for (unsigned i = 0; (refused = refused_at(i)) != NULL; i++)
+        fprintf(file, "| %s | `%s` |\n", refused->forms, refused->opcode);
 }

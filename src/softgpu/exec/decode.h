@@ -191,6 +191,7 @@ void decode_call(struct builder *builder, const struct tokens *tokens);
 void decode_ret(struct builder *builder, const struct tokens *tokens);
 void decode_exit(struct builder *builder, const struct tokens *tokens);
 void decode_trap(struct builder *builder, const struct tokens *tokens);
+void decode_policy(struct builder *builder, const struct tokens *tokens);
 void decode_nop(struct builder *builder, const struct tokens *tokens);
 void decode_fence(struct builder *builder, const struct tokens *tokens);
 void decode_nanosleep(struct builder *builder, const struct tokens *tokens);
@@ -234,3 +235,12 @@ struct opcode {
 const struct opcode *opcode_find(const char *name, size_t length);
 /* NULL behind the last. */
 const struct opcode *opcode_at(unsigned index);
+
+/* ---- refused.c ---- */
+struct refused {
+    const char *opcode;   /* an example */
+    const char *operands; /* of registers %rN, %rdN, %fN, %hN, %pN and the shared variable box */
+    const char *forms;    /* for the coverage document */
+};
+/* NULL behind the last. */
+const struct refused *refused_at(unsigned index);

@@ -110,6 +110,7 @@ static const struct opcode opcodes[] = {
     {"stmatrix", decode_matrices, true, "stmatrix.sync.aligned.m8n8.{x1 x2 x4}{.trans}.b16"},
     {"movmatrix", decode_movmatrix, true, "movmatrix.sync.aligned.m8n8.trans.b16"},
     {"nanosleep", decode_nanosleep, true, "nanosleep.u32"},
+    {"createpolicy", decode_policy, false, "createpolicy.*.b64: a policy that says nothing"},
     {"prefetch", decode_nop, false, "prefetch: does nothing"},
     {"prefetchu", decode_nop, false, "prefetchu: does nothing"},
     {"discard", decode_nop, false, "discard: does nothing"},

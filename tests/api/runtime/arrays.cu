@@ -80,8 +80,8 @@ static void large()
     for (int z = 0; z < 2; z++)
         for (int y = 0; y < 5; y++)
             for (int x = 0; x < 10; x++)
-                same &= part[(z * 5 + y) * 10 + x] ==
-                        p[((size_t)(z + 1) * H + y + 200) * W + x + 100];
+                same &=
+                    part[(z * 5 + y) * 10 + x] == p[((size_t)(z + 1) * H + y + 200) * W + x + 100];
     IS_TRUE(same);
     MUST(cudaFreeArray(a));
 }

@@ -151,64 +151,12 @@ static void test_misuse(void **state)
                  "misaligned");
 }
 
-/* ---- What is not there is refused when the module is loaded ---- */
-
-static void expect_refusal(const char *opcode, const char *operands)
-{
-    char text[2048], log[512] = "", wanted[256];
-    CUresult result = CUDA_SUCCESS;
-    snprintf(text, sizeof(text), "%s.shared .align 128 .b8 data[128];\n%s %s;\n%s", HEAD("sm_90a"),
-             opcode, operands, END);
-    struct sg_module *module = sg_module_load(text, strlen(text), 90, log, sizeof(log), &result);
-    snprintf(wanted, sizeof(wanted), "PTX line 8, in k: %s: the software GPU does not run", opcode);
-    if (module || result != CUDA_ERROR_NOT_SUPPORTED || !strstr(log, wanted))
-        fail_msg("%s: %d: %s", opcode, result, log);
-}
-
-static void test_refusals(void **state)
-{
-    expect_refusal("wgmma.fence.sync.aligned", "");
-    expect_refusal("wgmma.commit_group.sync.aligned", "");
-    expect_refusal("wgmma.wait_group.sync.aligned", "0");
-    expect_refusal("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
-                   "{%f0, %f1, %f2, %f3}, %rd1, %rd2, 1, 1, 1, 0, 0");
-    expect_refusal("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes",
-                   "[data], [%rd1, {%r1, %r2}], [%r3]");
-    expect_refusal("cp.async.bulk.prefetch.tensor.1d.L2.global", "[%rd1, {%r1}]");
-    expect_refusal("cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group",
-                   "[%rd1, {%r1}], [data]");
-    expect_refusal("tensormap.replace.tile.global_address.global.b1024.b64", "[%rd1], %rd2");
-    expect_refusal("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu."
-                   "sync.aligned",
-                   "[%rd1], [data], 128");
-    expect_refusal("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32", "[data], 64");
-    expect_refusal("tcgen05.mma.cta_group::1.kind::f16", "[%r1], %rd1, %rd2, %r2, %p1");
-    expect_refusal("multimem.ld_reduce.relaxed.sys.global.add.f32", "%f0, [%rd1]");
-    expect_refusal("multimem.red.relaxed.sys.global.add.f32", "[%rd1], %f0");
-    expect_refusal("multimem.st.relaxed.sys.global.f32", "[%rd1], %f0");
-}
-
-/* What a kernel calls is refused with both names. */
-static void test_refusal_in_function(void **state)
-{
-    static const char text[] = ".version 8.6\n.target sm_90a\n.address_size 64\n"
-                               ".func f()\n{\nwgmma.fence.sync.aligned;\nret;\n}\n"
-                               ".visible .entry k()\n{\ncall f, ();\nret;\n}\n";
-    char log[512] = "";
-    CUresult result = CUDA_SUCCESS;
-    assert_null(sg_module_load(text, strlen(text), 90, log, sizeof(log), &result));
-    assert_int_equal(result, CUDA_ERROR_NOT_SUPPORTED);
-    if (!strstr(log, "PTX line 6, in f of kernel k: wgmma.fence.sync.aligned"))
-        fail_msg("%s", log);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_phases),   cmocka_unit_test(test_dropping),
-        cmocka_unit_test(test_bytes),    cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_copies),   cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_refusal_in_function),
+        cmocka_unit_test(test_phases), cmocka_unit_test(test_dropping),
+        cmocka_unit_test(test_bytes),  cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_copies), cmocka_unit_test(test_misuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

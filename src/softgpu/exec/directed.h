@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Conversions to half and bfloat16 with a rounding other than to nearest.
+ */
+#pragma once
+
+#include "lane_math.h"
+
+enum direction {
+    TOWARD_ZERO,
+    DOWNWARD,
+    UPWARD,
+};
+
+/* A double that need not be equal, but lies on the same side of every shorter number. */
+static inline double odd_from_u64(uint64_t x)
+{
+    bool is_long = x >> 53;
+    return (double)(is_long ? (x & ~0xfffull) | (x & 0xfff ? 0x800 : 0) : x);
+}
+
+static inline double odd_from_s64(int64_t x)
+{
+    return x < 0 ? -odd_from_u64(-(uint64_t)x) : odd_from_u64((uint64_t)x);
+}
+
+/* To a format of so many bits of mantissa whose least normal exponent is given; 16 bits in all. */
+static inline uint16_t directed(double x, enum direction direction, unsigned mantissa_bits,
+                                int least)
+{
+    uint64_t bits = double_bits(x);
+    bool negative = bits >> 63, away = direction == (negative ? DOWNWARD : UPWARD);
+    uint64_t magnitude = bits & 0x7fffffffffffffff;
+    uint32_t sign = negative ? 0x8000 : 0, infinity = 0x7fffu & ~((1u << mantissa_bits) - 1);
+    if (magnitude > 0x7ff0000000000000)
+        return 0x7fff;
+    if (magnitude == 0x7ff0000000000000)
+        return (uint16_t)(sign | infinity);
+    int exponent = (int)(magnitude >> 52) - 1023;
+    uint64_t whole = (magnitude & 0xfffffffffffff) | (exponent > -1023 ? 0x10000000000000 : 0);
+    int shift = 52 - (int)mantissa_bits + (exponent < least ? least - exponent : 0);
+    uint64_t kept = shift < 64 ? whole >> shift : 0;
+    bool lost = shift < 64 ? (kept << shift) != whole : whole != 0;
+    uint64_t result = kept + (lost && away);
+    if (exponent >= least)
+        result += (uint64_t)(exponent - least) << mantissa_bits;
+    if (result >= infinity)
+        result = away ? infinity : infinity - 1;
+    return (uint16_t)(sign | result);
+}
+
+static inline uint32_t to_tf32_rz(float x)
+{
+    return x != x ? 0x7fffffff : float_bits(x) & 0xffffe000;
+}
+
+static inline uint32_t to_tf32_even(float x)
+{
+    uint32_t bits = float_bits(x);
+    return (bits & 0x7f800000) == 0x7f800000 ? to_tf32_rz(x)
+                                             : (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
+}
+
+#define DIRECTED_f16(x, direction) directed((x), (direction), 10, -14)
+#define DIRECTED_bf16(x, direction) directed((x), (direction), 7, -126)
