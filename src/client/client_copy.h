@@ -43,7 +43,20 @@ CUresult copy_described(const struct cuda_box *box, CUstream stream, bool sync);
 CUresult copy_bytes(uint64_t dst, enum side dst_side, uint64_t src, enum side src_side,
                     uint64_t size, struct stream *stream, bool sync);
 
-/* Sends a box of which one side or both are in an array, with this fence number. */
+/* Where in an array a side begins: bytes, rows, slices. */
+struct copy_origin {
+    uint64_t x, y, z;
+};
+
+static inline struct copy_origin copy_origin_of(uint64_t offset, uint64_t pitch, uint64_t height)
+{
+    return (struct copy_origin){offset % pitch, offset / pitch % height, offset / pitch / height};
+}
+
+/* Puts a box of which one side or both are in an array into a stream; no side is pageable. */
+CUresult copy_array(const struct box *box, struct stream *stream);
+
+/* The command of that, with this fence number. */
 CUresult copy_send_array(const struct box *box, struct stream *stream, uint32_t seq);
 
 /* Of copy_pageable.c: one side is the program's own memory, the other in the window. */

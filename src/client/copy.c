@@ -69,16 +69,6 @@ static CUresult send_box(const struct box *box, struct stream *stream)
     return result;
 }
 
-static CUresult send_array(const struct box *box, struct stream *stream)
-{
-    CUresult result;
-
-    stream_begin(stream);
-    result = copy_send_array(box, stream, 0);
-    stream_end();
-    return result;
-}
-
 void copy_rows(const struct box *box)
 {
     for (uint64_t z = 0; z < box->depth; z++)
@@ -125,8 +115,8 @@ static CUresult copy_in_window(const struct box *box, enum place dst, enum place
     CUresult result;
 
     copy_on_device(&seen);
-    if (box_has_array(&seen))
-        result = send_array(&seen, stream);
+    if (box_has_array(box))
+        result = copy_array(box, stream);
     else
         result = seen.height * seen.depth == 1 ? send_row(&seen, stream) : send_box(&seen, stream);
 

@@ -3,19 +3,10 @@
 #include "client_copy.h"
 #include "wire_calls.h"
 
-struct origin {
-    uint64_t x, y, z;
-};
-
-static struct origin origin_of(uint64_t offset, uint64_t pitch, uint64_t height)
-{
-    return (struct origin){offset % pitch, offset / pitch % height, offset / pitch / height};
-}
-
 static CUresult send_between(const struct box *box, struct stream *stream, uint32_t seq)
 {
-    const struct origin dst = origin_of(box->dst, box->dst_pitch, box->dst_height);
-    const struct origin src = origin_of(box->src, box->src_pitch, box->src_height);
+    const struct copy_origin dst = copy_origin_of(box->dst, box->dst_pitch, box->dst_height);
+    const struct copy_origin src = copy_origin_of(box->src, box->src_pitch, box->src_height);
     const struct wire_cuMemcpyAtoA_v2 in = {
         .dstArray = box->dst_array,
         .dst_x = dst.x,
@@ -38,8 +29,8 @@ static CUresult send_between(const struct box *box, struct stream *stream, uint3
 CUresult copy_send_array(const struct box *box, struct stream *stream, uint32_t seq)
 {
     bool into = box->dst_array;
-    const struct origin at = into ? origin_of(box->dst, box->dst_pitch, box->dst_height)
-                                  : origin_of(box->src, box->src_pitch, box->src_height);
+    const struct copy_origin at = into ? copy_origin_of(box->dst, box->dst_pitch, box->dst_height)
+                                       : copy_origin_of(box->src, box->src_pitch, box->src_height);
     const struct wire_fnArrayCopy in = {
         .array = into ? box->dst_array : box->src_array,
         .x = at.x,
@@ -59,4 +50,16 @@ CUresult copy_send_array(const struct box *box, struct stream *stream, uint32_t 
     if (box->dst_array && box->src_array)
         return send_between(box, stream, seq);
     return wire_fnArrayCopy(&client->channel, &in);
+}
+
+CUresult copy_array(const struct box *box, struct stream *stream)
+{
+    struct box seen = *box;
+    CUresult result;
+
+    copy_on_device(&seen);
+    stream_begin(stream);
+    result = copy_send_array(&seen, stream, 0);
+    stream_end();
+    return result;
 }

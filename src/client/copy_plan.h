@@ -46,6 +46,7 @@ static inline bool box_is_empty(const struct box *box)
 static inline void box_set_src(struct box *box, uint64_t address)
 {
     box->src = address;
+    box->src_array = 0;
     box->src_pitch = box->width;
     box->src_height = box->height;
 }
@@ -53,6 +54,7 @@ static inline void box_set_src(struct box *box, uint64_t address)
 static inline void box_set_dst(struct box *box, uint64_t address)
 {
     box->dst = address;
+    box->dst_array = 0;
     box->dst_pitch = box->width;
     box->dst_height = box->height;
 }

@@ -70,8 +70,6 @@ CUresult graph_node_box(const struct graph_work *work, struct box *ret_box, enum
 
     if (result != CUDA_SUCCESS || box_is_empty(ret_box))
         return result;
-    if (box_has_array(ret_box))
-        return CUDA_ERROR_NOT_SUPPORTED;
     return copy_classify(ret_box, dst, src, ret_dst, ret_src);
 }
 

@@ -13,8 +13,18 @@
 
 /* ---- what kind of node is it ---- */
 
-static enum plan_kind kind_of_copy(enum place dst, enum place src)
+static bool copies_array(const struct graph_work *work)
 {
+    return work->type == CU_GRAPH_NODE_TYPE_MEMCPY &&
+           (work->copy.dstMemoryType == CU_MEMORYTYPE_ARRAY ||
+            work->copy.srcMemoryType == CU_MEMORYTYPE_ARRAY);
+}
+
+/* Copies of arrays are rare, and not worth pieces of their own kind. */
+static enum plan_kind kind_of_copy(const struct box *box, enum place dst, enum place src)
+{
+    if (box_has_array(box))
+        return PLAN_STEP;
     if (dst != PLACE_DEVICE && src != PLACE_DEVICE)
         return PLAN_STEP;
     if (src == PLACE_PAGEABLE)
@@ -41,7 +51,7 @@ static CUresult classify(const struct graph_work *work, enum plan_kind *ret_kind
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         result = graph_node_box(work, &box, &dst, &src);
         if (result == CUDA_SUCCESS && !box_is_empty(&box)) {
-            *ret_kind = kind_of_copy(dst, src);
+            *ret_kind = kind_of_copy(&box, dst, src);
             *ret_acts = *ret_kind != PLAN_STEP;
         }
         break;
@@ -147,13 +157,16 @@ static CUresult take_staging(const struct graph_exec *exec, struct exec_plan *pl
     CUresult result = CUDA_SUCCESS;
 
     for (uint32_t i = 0; i < plan->node_count && result == CUDA_SUCCESS; i++) {
+        const struct graph_work *work = &exec->nodes[i]->work;
         struct box box;
         enum place dst, src;
 
-        if (plan->nodes[i].kind != PLAN_UP && plan->nodes[i].kind != PLAN_DOWN)
+        if (plan->nodes[i].kind != PLAN_UP && plan->nodes[i].kind != PLAN_DOWN &&
+            !copies_array(work))
             continue;
-        result = graph_node_box(&exec->nodes[i]->work, &box, &dst, &src);
-        if (result == CUDA_SUCCESS)
+        result = graph_node_box(work, &box, &dst, &src);
+        if (result == CUDA_SUCCESS && !box_is_empty(&box) &&
+            (dst == PLACE_PAGEABLE || src == PLACE_PAGEABLE))
             result =
                 memory_take(&client->host_heap, plan->context, box.width * box.height * box.depth,
                             0, false, &plan->states[i].staging);
@@ -310,7 +323,7 @@ CUresult exec_plan_set(struct graph_exec *exec, struct graph_node *node)
     if (result != CUDA_SUCCESS)
         return result;
     if (state->disabled == node->disabled &&
-        (kind != place->kind || acts != state->acts || state->staging))
+        (kind != place->kind || acts != state->acts || state->staging || copies_array(&node->work)))
         return plan_anew(exec);
     return tell(exec, node->index);
 }

@@ -36,23 +36,70 @@ static void copy_rows_once(void *box)
     free(box);
 }
 
-static CUresult queue_copy(const struct graph_work *work, enum plan_kind kind, uint64_t staging,
+/* The program's side of a copy, by the thread that calls its functions. */
+static CUresult queue_rows(const struct box *box, struct stream *stream)
+{
+    struct box *copy = malloc(sizeof(*copy));
+    CUresult result;
+
+    if (!copy)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *copy = *box;
+    result = host_function_queue(stream, copy_rows_once, copy);
+    if (result != CUDA_SUCCESS)
+        free(copy);
+    return result;
+}
+
+static struct box into_staging(const struct box *box, uint64_t staging)
+{
+    struct box part = *box;
+
+    box_set_dst(&part, staging);
+    return part;
+}
+
+static struct box from_staging(const struct box *box, uint64_t staging)
+{
+    struct box part = *box;
+
+    box_set_src(&part, staging);
+    return part;
+}
+
+static CUresult step_array(const struct box *box, enum place dst, enum place src, uint64_t staging,
                            struct stream *stream)
 {
-    struct box *box = malloc(sizeof(*box));
-    enum place dst, src;
-    CUresult result = box ? graph_node_box(work, box, &dst, &src) : CUDA_ERROR_OUT_OF_MEMORY;
+    const struct box in = into_staging(box, staging), out = from_staging(box, staging);
+    CUresult result;
 
-    if (result == CUDA_SUCCESS) {
-        if (kind == PLAN_UP)
-            box_set_dst(box, staging);
-        if (kind == PLAN_DOWN)
-            box_set_src(box, staging);
-        result = host_function_queue(stream, copy_rows_once, box);
+    if (src == PLACE_PAGEABLE) {
+        result = queue_rows(&in, stream);
+        return result == CUDA_SUCCESS ? copy_array(&out, stream) : result;
     }
-    if (result != CUDA_SUCCESS)
-        free(box);
-    return result;
+    if (dst == PLACE_PAGEABLE) {
+        result = copy_array(&in, stream);
+        return result == CUDA_SUCCESS ? queue_rows(&out, stream) : result;
+    }
+    return copy_array(box, stream);
+}
+
+static CUresult step_copy(const struct graph_work *work, enum plan_kind kind, uint64_t staging,
+                          struct stream *stream)
+{
+    enum place dst, src;
+    struct box box;
+    CUresult result = graph_node_box(work, &box, &dst, &src);
+
+    if (result != CUDA_SUCCESS || box_is_empty(&box))
+        return result;
+    if (box_has_array(&box))
+        return step_array(&box, dst, src, staging, stream);
+    if (kind == PLAN_UP)
+        box = into_staging(&box, staging);
+    if (kind == PLAN_DOWN)
+        box = from_staging(&box, staging);
+    return queue_rows(&box, stream);
 }
 
 static CUresult take_step(const struct graph_exec *exec, uint32_t index, struct stream *stream)
@@ -73,7 +120,7 @@ static CUresult take_step(const struct graph_exec *exec, uint32_t index, struct 
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
         return event_wait_on(work->event, stream);
     default:
-        return queue_copy(work, plan->nodes[index].kind, plan->states[index].staging, stream);
+        return step_copy(work, plan->nodes[index].kind, plan->states[index].staging, stream);
     }
 }
 

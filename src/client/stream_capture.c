@@ -80,23 +80,54 @@ bool capture_takes_kernel(struct stream *stream, const CUlaunchConfig *config, C
     return true;
 }
 
+static CUmemorytype memory_type(uint64_t array, enum place place)
+{
+    return array                   ? CU_MEMORYTYPE_ARRAY
+           : place == PLACE_DEVICE ? CU_MEMORYTYPE_DEVICE
+                                   : CU_MEMORYTYPE_HOST;
+}
+
+static void set_src(CUDA_MEMCPY3D *copy, const struct box *box, enum place place)
+{
+    copy->srcMemoryType = memory_type(box->src_array, place);
+    if (box->src_array) {
+        const struct copy_origin at = copy_origin_of(box->src, box->src_pitch, box->src_height);
+        copy->srcArray = (CUarray)box->src_array;
+        copy->srcXInBytes = at.x, copy->srcY = at.y, copy->srcZ = at.z;
+        return;
+    }
+    copy->srcHost = place == PLACE_DEVICE ? NULL : (const void *)(uintptr_t)box->src;
+    copy->srcDevice = place == PLACE_DEVICE ? box->src : 0;
+    copy->srcPitch = box->src_pitch;
+    copy->srcHeight = box->src_height;
+}
+
+static void set_dst(CUDA_MEMCPY3D *copy, const struct box *box, enum place place)
+{
+    copy->dstMemoryType = memory_type(box->dst_array, place);
+    if (box->dst_array) {
+        const struct copy_origin at = copy_origin_of(box->dst, box->dst_pitch, box->dst_height);
+        copy->dstArray = (CUarray)box->dst_array;
+        copy->dstXInBytes = at.x, copy->dstY = at.y, copy->dstZ = at.z;
+        return;
+    }
+    copy->dstHost = place == PLACE_DEVICE ? NULL : (void *)(uintptr_t)box->dst;
+    copy->dstDevice = place == PLACE_DEVICE ? box->dst : 0;
+    copy->dstPitch = box->dst_pitch;
+    copy->dstHeight = box->dst_height;
+}
+
 static CUDA_MEMCPY3D node_of_box(const struct box *box, enum place dst, enum place src)
 {
-    return (CUDA_MEMCPY3D){
-        .srcMemoryType = src == PLACE_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST,
-        .srcHost = src == PLACE_DEVICE ? NULL : (const void *)(uintptr_t)box->src,
-        .srcDevice = src == PLACE_DEVICE ? box->src : 0,
-        .srcPitch = box->src_pitch,
-        .srcHeight = box->src_height,
-        .dstMemoryType = dst == PLACE_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST,
-        .dstHost = dst == PLACE_DEVICE ? NULL : (void *)(uintptr_t)box->dst,
-        .dstDevice = dst == PLACE_DEVICE ? box->dst : 0,
-        .dstPitch = box->dst_pitch,
-        .dstHeight = box->dst_height,
+    CUDA_MEMCPY3D copy = {
         .WidthInBytes = box->width,
         .Height = box->height,
         .Depth = box->depth,
     };
+
+    set_src(&copy, box, src);
+    set_dst(&copy, box, dst);
+    return copy;
 }
 
 bool capture_takes_copy(struct stream *stream, const struct box *box, enum place dst,
@@ -109,11 +140,8 @@ bool capture_takes_copy(struct stream *stream, const struct box *box, enum place
         return *ret_result != CUDA_SUCCESS;
 
     const CUDA_MEMCPY3D copy = node_of_box(box, dst, src);
-    if (sync)
-        *ret_result = capture_refuse_locked(&stream->capture);
-    else
-        *ret_result = box_has_array(box) ? CUDA_ERROR_NOT_SUPPORTED
-                                         : capture_copy_locked(&stream->capture, &copy);
+    *ret_result = sync ? capture_refuse_locked(&stream->capture)
+                       : capture_copy_locked(&stream->capture, &copy);
     return true;
 }
 

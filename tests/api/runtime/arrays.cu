@@ -178,6 +178,81 @@ static void rows()
     MUST(cudaFree(m));
     MUST(cudaFree(out));
 }
+__global__ void double_plane(cudaTextureObject_t t, float *o)
+{
+    o[blockIdx.x * blockDim.x + threadIdx.x] = 2 * tex2D<float>(t, threadIdx.x, blockIdx.x);
+}
+// A graph that copies into an array, reads it, and copies to another and back, each time anew.
+static void captured()
+{
+    const int W = 24, H = 6, SIZE = W * H;
+    auto d = cudaCreateChannelDesc<float>();
+    std::vector<float> pageable(SIZE), back(SIZE);
+    cudaArray_t a, b;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    float *m, *pinned;
+    MUST(cudaMallocArray(&a, &d, W, H));
+    MUST(cudaMallocArray(&b, &d, W, H));
+    MUST(cudaMalloc(&m, SIZE * 4));
+    MUST(cudaMallocHost(&pinned, SIZE * 4));
+    MUST(cudaStreamCreate(&stream));
+    auto o = object(on(a));
+    MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    MUST(cudaMemcpy2DToArrayAsync(a, 0, 0, pinned, W * 4, W * 4, H, cudaMemcpyHostToDevice, stream));
+    double_plane<<<H, W, 0, stream>>>(o, m);
+    MUST(cudaMemcpy2DToArrayAsync(b, 0, 0, m, W * 4, W * 4, H, cudaMemcpyDeviceToDevice, stream));
+    // One row further down.
+    MUST(cudaMemcpy2DFromArrayAsync(pinned, W * 4, b, 0, 1, W * 4, H - 1, cudaMemcpyDeviceToHost,
+                                    stream));
+    MUST(cudaStreamEndCapture(stream, &graph));
+    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    for (int i = 0; i < SIZE; i++)
+        pinned[i] = i;
+    for (int times = 0; times < 2; times++)
+        MUST(cudaGraphLaunch(exec, stream));
+    MUST(cudaStreamSynchronize(stream));
+    bool same = true;
+    for (int i = 0; i < SIZE; i++) {
+        const int row = i / W;
+        same &= pinned[i] == (row < H - 2 ? 4 * (i + 2 * W) : row < H - 1 ? 2 * (i + W) : i);
+    }
+    IS_TRUE(same);
+    MUST(cudaGraphExecDestroy(exec));
+    MUST(cudaGraphDestroy(graph));
+    // From and to memory that is not page-locked.
+    cudaGraphNode_t up, down;
+    cudaMemcpy3DParms c = {};
+    MUST(cudaGraphCreate(&graph, 0));
+    c.srcPtr = make_cudaPitchedPtr(pageable.data(), W * 4, W, H);
+    c.dstArray = a;
+    c.extent = make_cudaExtent(W, H, 1);
+    c.kind = cudaMemcpyHostToDevice;
+    MUST(cudaGraphAddMemcpyNode(&up, graph, NULL, 0, &c));
+    c = {};
+    c.srcArray = a;
+    c.dstPtr = make_cudaPitchedPtr(back.data(), W * 4, W, H);
+    c.extent = make_cudaExtent(W, H, 1);
+    c.kind = cudaMemcpyDeviceToHost;
+    MUST(cudaGraphAddMemcpyNode(&down, graph, &up, 1, &c));
+    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    for (int times = 1; times < 3; times++) {
+        for (int i = 0; i < SIZE; i++)
+            pageable[i] = i * times;
+        MUST(cudaGraphLaunch(exec, stream));
+        MUST(cudaStreamSynchronize(stream));
+        IS_TRUE(back == pageable);
+    }
+    MUST(cudaGraphExecDestroy(exec));
+    MUST(cudaGraphDestroy(graph));
+    MUST(cudaDestroyTextureObject(o));
+    MUST(cudaStreamDestroy(stream));
+    MUST(cudaFreeArray(a));
+    MUST(cudaFreeArray(b));
+    MUST(cudaFree(m));
+    MUST(cudaFreeHost(pinned));
+}
 int main()
 {
     RUN(large);
@@ -185,5 +260,6 @@ int main()
     RUN(layers);
     RUN(cube);
     RUN(rows);
+    RUN(captured);
     return check_close();
 }
