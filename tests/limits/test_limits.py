@@ -53,8 +53,9 @@ class Shares(limits_harness.TestCase):
 
     def test_granted_ones_are_shown(self):
         self.start()
-        program = self.begin("sms", "wait", environment={PERCENT: "30"})
+        program = self.begin("sms", "info", "wait", environment={PERCENT: "30"})
         granted, = program.answer()
+        program.answer()
         client, = self.funnel_json("ps")
         self.assertEqual(client["devices"][0]["sm_granted"], granted)
         self.assertIn(f"{granted} of {SMS}", self.funnel("limits").stdout)
