@@ -326,6 +326,14 @@ CUresult module_cache_get(struct module_cache *cache, const struct image *image,
     return result;
 }
 
+static void take_out_locked(struct module_cache *cache, struct cached *cached,
+                            struct list *ret_evicted)
+{
+    cache->idle_bytes -= kept_bytes(cached);
+    list_remove(&cached->link);
+    list_append(ret_evicted, &cached->link);
+}
+
 /* Takes idle ones out until the others may stay. */
 static void evict_locked(struct module_cache *cache, struct list *ret_evicted)
 {
@@ -333,13 +341,62 @@ static void evict_locked(struct module_cache *cache, struct list *ret_evicted)
     {
         if (cache->idle_bytes <= cache->idle_bytes_max)
             return;
-        if (cached->users)
-            continue;
-        cache->idle_bytes -= kept_bytes(cached);
-        list_remove(&cached->link);
-        list_append(ret_evicted, &cached->link);
+        if (!cached->users)
+            take_out_locked(cache, cached, ret_evicted);
     }
 }
+
+/* Without the lock, for the driver may wait for running kernels. */
+static void destroy_evicted(struct list *evicted)
+{
+    list_for_each_safe(struct cached, victim, evicted, link)
+    {
+        list_remove(&victim->link);
+        log_debug("Module of %llu bytes goes", (unsigned long long)victim->size);
+        cached_destroy(victim);
+    }
+}
+
+/* ---- when nobody is left ---- */
+
+static bool is_same_image(const struct cached *a, const struct cached *b)
+{
+    return a->hash == b->hash && a->size == b->size && a->device == b->device &&
+           a->options_size == b->options_size && !memcmp(a->options, b->options, a->options_size);
+}
+
+/* Idle ones of the same image that were used later. */
+static unsigned count_later_copies_locked(const struct module_cache *cache,
+                                          const struct cached *cached)
+{
+    bool later = false;
+    unsigned count = 0;
+
+    list_for_each(struct cached, other, &cache->entries, link)
+    {
+        count += later && !other->users && is_same_image(other, cached);
+        later |= other == cached;
+    }
+    return count;
+}
+
+void module_cache_trim(struct module_cache *cache, const struct device *device)
+{
+    struct list surplus;
+
+    list_init(&surplus);
+    pthread_mutex_lock(&cache->lock);
+    list_for_each_safe(struct cached, cached, &cache->entries, link)
+    {
+        if (cached->device == device && cached->sharing == IN_TURN && !cached->users &&
+            count_later_copies_locked(cache, cached) >= MODULE_CACHE_COPIES_KEPT)
+            take_out_locked(cache, cached, &surplus);
+    }
+    pthread_mutex_unlock(&cache->lock);
+    destroy_evicted(&surplus);
+}
+
+/* ---- giving back ---- */
 
 static void put_shared(struct module_cache *cache, struct cached *cached, struct list *ret_evicted)
 {
@@ -366,13 +423,7 @@ void module_cache_put(struct module_cache *cache, struct cached *cached)
     }
     list_init(&evicted);
     put_shared(cache, cached, &evicted);
-    /* Without the lock, for the driver may wait for running kernels. */
-    list_for_each_safe(struct cached, victim, &evicted, link)
-    {
-        list_remove(&victim->link);
-        log_debug("Module of %llu bytes goes", (unsigned long long)victim->size);
-        cached_destroy(victim);
-    }
+    destroy_evicted(&evicted);
 }
 
 static bool has_room(const struct list *parked)

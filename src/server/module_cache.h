@@ -19,6 +19,9 @@
 /* Libraries with variables that a client has unloaded and that wait for its end. */
 #define MODULE_CACHE_PARKED_MAX 64u
 
+/* Of the same library with variables, when nobody is left: for the next few who start together. */
+#define MODULE_CACHE_COPIES_KEPT 8u
+
 struct cached;
 
 struct module_cache {
@@ -64,6 +67,10 @@ void module_cache_put(struct module_cache *cache, struct cached *cached);
  * list, if that has room: module_cache_put_parked() is called when the client's work is done. */
 void module_cache_park(struct module_cache *cache, struct cached *cached, struct list *parked);
 void module_cache_put_parked(struct module_cache *cache, struct list *parked);
+
+/* There are no clients: of the libraries with variables on a device some of each image stay, however
+ * many clients had one at the same time. The device's context is current. */
+void module_cache_trim(struct module_cache *cache, const struct device *device);
 
 const struct library *cached_library(const struct cached *cached);
 

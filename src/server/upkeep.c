@@ -52,6 +52,7 @@ static bool trim_device(struct server *server, unsigned index)
     if (device_enter(&server->devices.device[index]) != CUDA_SUCCESS)
         return false;
     partitions_trim(&server->partitions[index]);
+    module_cache_trim(&server->modules, &server->devices.device[index]);
     return server_is_empty(server) &&
            context_limits_restore(server, &server->devices.device[index]);
 }

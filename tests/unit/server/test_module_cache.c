@@ -187,6 +187,30 @@ static void the_next_client_finds_what_the_first_found(void **state)
     assert_int_equal(writes, 2);
 }
 
+static void some_copies_stay_when_nobody_is_left(void **state)
+{
+    struct fixture *fixture = *state;
+    struct module_cache *cache = cache_of(fixture);
+    struct cached *copies[MODULE_CACHE_COPIES_KEPT + 2], *shared = get(fixture, plain);
+
+    have_a_counter();
+    for (unsigned i = 0; i < MODULE_CACHE_COPIES_KEPT + 2; i++)
+        copies[i] = get(fixture, variable);
+    for (unsigned i = 0; i < MODULE_CACHE_COPIES_KEPT + 1; i++)
+        module_cache_put(cache, copies[i]);
+    module_cache_put(cache, shared);
+    fake_trace();
+    module_cache_trim(cache, NULL); /* another device's */
+    assert_string_equal(fake_trace(), "");
+    module_cache_trim(cache, &fixture->server.devices.device[0]);
+    assert_string_equal(fake_trace(), "unload l2; ");
+    assert_ptr_equal(get(fixture, variable), copies[1]);
+    assert_ptr_equal(get(fixture, plain), shared);
+    module_cache_put(cache, copies[1]);
+    module_cache_put(cache, copies[MODULE_CACHE_COPIES_KEPT + 1]);
+    module_cache_put(cache, shared);
+}
+
 static void variables_that_are_not_found_are_not_shared(void **state)
 {
     const char *text = PTX ".visible .global .align 4 .u32 other;\n" ENTRY;
@@ -390,6 +414,7 @@ int main(void)
         CASE(clients_that_start_together_load_once),
         CASE(variables_have_one_client_at_a_time),
         CASE(the_next_client_finds_what_the_first_found),
+        CASE(some_copies_stay_when_nobody_is_left),
         CASE(variables_that_are_not_found_are_not_shared),
         CASE(variables_that_can_not_be_restored_go),
         CASE(what_is_unloaded_waits_for_the_clients_end),
