@@ -116,8 +116,10 @@ static uint32_t sms_granted(struct server *server, const struct session *session
 {
     const struct server_limits *limits = &session->who.limits;
 
-    return limits->fixed_count && limits->fixed_device == device
-               ? limits->fixed_count
+    if (limits->fixed_count && limits->fixed_device == device)
+        return limits->fixed_count;
+    return limits->fixed_only
+               ? 0
                : partitions_grant(&server->partitions[device], limits->sm_centipercent);
 }
 

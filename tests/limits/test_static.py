@@ -201,6 +201,16 @@ class OfAServer(limits_harness.TestCase):
         self.assertTrue(self.words("sm-partition delete x --server=a --device=0", status=1))
         self.assertEqual(self.within("", "sms"), [[36]])
 
+    def test_granted(self):
+        """What funnel shows that a client gets."""
+        _, small = self.create("small", 2)
+        program = self.begin("info", "wait", environment={
+            "CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "a"), "CUDA_MPS_SM_PARTITION": small})
+        program.answer()
+        client, = self.funnel_json("ps")
+        self.assertEqual([d["sm_granted"] for d in client["devices"]], [16])
+        self.assertIn("16 of 36, its own", self.funnel("limits").stdout)
+
     def test_one_server_only(self):
         self.create("small", 1)
         self.words("server create b")
