@@ -30,7 +30,7 @@ static void feed_random(void)
 
 static int feed_file(const char *path)
 {
-    static uint8_t input[1 << 20];
+    static uint8_t input[1 << 24];
     FILE *file = fopen(path, "rb");
     if (!file) {
         perror(path);

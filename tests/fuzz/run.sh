@@ -46,7 +46,8 @@ python3 -B "$fuzz/list_decoders.py" "$work/wire_calls.h" "$work/decoders.h"
 build fuzz_ring
 build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c
 build fuzz_fatbin -I"$root/src/softgpu/fatbin" "$root"/src/softgpu/fatbin/*.c -lzstd -llz4
-build fuzz_ptx -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas -Wno-missing-field-initializers \
+cx16=$(uname -m | sed -n 's/x86_64/-mcx16/p')
+build fuzz_ptx $cx16 -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas -Wno-missing-field-initializers \
     -I"$root/src/softgpu/ptx" -I"$root/src/softgpu/exec" \
     "$root"/src/softgpu/ptx/*.c "$root"/src/softgpu/exec/*.c -lm
 server=$root/src/server

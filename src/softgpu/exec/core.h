@@ -395,9 +395,13 @@ bool special_needs_reserved(unsigned special);
 void special_fill(struct warp *warp, unsigned special, uint32_t offset);
 
 /* ---- decode.c ---- */
-/* Without an instance the addresses of variables are left open: a check that the kernel can be run.
- */
 struct program *program_build(struct sg_instance *instance, const struct ptx_module *module,
                               const struct ptx_function *kernel, char *log, size_t log_size,
                               CUresult *ret_result);
+/*
+ * Whether the kernel can be run, and what it needs: a program without code. `checked`, by function,
+ * is kept from kernel to kernel, so that what many of them call is looked at once.
+ */
+struct program *program_check(const struct ptx_module *module, const struct ptx_function *kernel,
+                              bool *checked, char *log, size_t log_size, CUresult *ret_result);
 void program_destroy(struct program *program);

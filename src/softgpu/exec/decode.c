@@ -271,9 +271,15 @@ static void build(struct builder *builder)
     allocate_temporaries(builder);
     if (!layout_program(builder))
         return;
-    for (uint32_t i = 0; i < builder->order_count && !builder->failed; i++)
-        decode_function(builder, builder->order[i]);
-    if (builder->failed)
+    for (uint32_t i = 0; i < builder->order_count && !builder->failed; i++) {
+        const struct ptx_function *function = builder->order[i];
+        if (builder->checked && builder->checked[function->index])
+            continue;
+        decode_function(builder, function);
+        if (builder->checked)
+            builder->checked[function->index] = true;
+    }
+    if (builder->failed || builder->checked)
         return;
     join_calls(builder);
     measure_stretches(program);
@@ -311,28 +317,39 @@ static void builder_fini(struct builder *builder)
     free(builder->order);
     free(builder->shared);
     free(builder->fixups);
+    free(builder->constant_slots);
+}
+
+static struct program *run_builder(struct builder *builder, CUresult *ret_result)
+{
+    builder->dynamic_align = 16;
+    if (builder_init(builder))
+        build(builder);
+    else
+        decode_fail(builder, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
+    builder_fini(builder);
+    if (!builder->failed)
+        return builder->program;
+    program_destroy(builder->program);
+    *ret_result = builder->result;
+    return NULL;
 }
 
 struct program *program_build(struct sg_instance *instance, const struct ptx_module *module,
                               const struct ptx_function *kernel, char *log, size_t log_size,
                               CUresult *ret_result)
 {
-    struct builder builder = {.instance = instance,
-                              .module = module,
-                              .kernel = kernel,
-                              .dynamic_align = 16,
-                              .log = log,
-                              .log_size = log_size};
-    if (builder_init(&builder))
-        build(&builder);
-    else
-        decode_fail(&builder, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
-    builder_fini(&builder);
-    if (!builder.failed)
-        return builder.program;
-    program_destroy(builder.program);
-    *ret_result = builder.result;
-    return NULL;
+    struct builder builder = {
+        .instance = instance, .module = module, .kernel = kernel, .log = log, .log_size = log_size};
+    return run_builder(&builder, ret_result);
+}
+
+struct program *program_check(const struct ptx_module *module, const struct ptx_function *kernel,
+                              bool *checked, char *log, size_t log_size, CUresult *ret_result)
+{
+    struct builder builder = {
+        .module = module, .kernel = kernel, .checked = checked, .log = log, .log_size = log_size};
+    return run_builder(&builder, ret_result);
 }
 
 void program_destroy(struct program *program)

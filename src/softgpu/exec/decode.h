@@ -60,6 +60,9 @@ struct builder {
     struct program *program;
     uint32_t code_capacity;
     uint32_t constant_capacity;
+    uint32_t *constant_slots; /* a hash table: index of a constant and one, or 0 */
+    uint32_t slot_count;
+    bool *checked; /* by function: known to be fine; NULL when the code is wanted */
     uint32_t special_capacity;
     struct layout *layouts; /* by function */
     uint32_t *shared; /* by module variable: offset in shared memory, NO_OPERAND when not used */

@@ -112,13 +112,14 @@ static CUresult collect_kernels(struct sg_module *module, char *log, size_t log_
     const struct ptx_module *ptx = module->ptx;
     CUresult result = CUDA_SUCCESS;
     module->kernels = calloc(ptx->function_count + 1, sizeof(*module->kernels));
-    if (!module->kernels)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    bool *checked = calloc(ptx->function_count + 1, sizeof(*checked));
+    if (!module->kernels || !checked)
+        result = CUDA_ERROR_OUT_OF_MEMORY;
     for (uint32_t i = 0; i < ptx->function_count && result == CUDA_SUCCESS; i++) {
         const struct ptx_function *function = ptx->functions[i];
         if (!function->is_entry || !function->has_body)
             continue;
-        struct program *program = program_build(NULL, ptx, function, log, log_size, &result);
+        struct program *program = program_check(ptx, function, checked, log, log_size, &result);
         if (!program)
             break;
         struct kernel *kernel = &module->kernels[module->kernel_count++];
@@ -127,6 +128,7 @@ static CUresult collect_kernels(struct sg_module *module, char *log, size_t log_
             result = CUDA_ERROR_OUT_OF_MEMORY;
         program_destroy(program);
     }
+    free(checked);
     return result;
 }
 

@@ -44,28 +44,55 @@ static uint32_t register_offset(struct builder *builder, const struct ptx_operan
     return layout_of(builder, builder->function)->registers[from->reg];
 }
 
+static uint32_t *constant_slot(const struct builder *builder, uint64_t bits, bool is_wide)
+{
+    uint64_t hash = (bits + is_wide) * 0x9e3779b97f4a7c15;
+    for (uint32_t at = (uint32_t)(hash >> 32);; at++) {
+        uint32_t *slot = &builder->constant_slots[at & (builder->slot_count - 1)];
+        const struct constant *found = *slot ? &builder->program->constants[*slot - 1] : NULL;
+        if (!found || (found->bits == bits && found->is_wide == is_wide))
+            return slot;
+    }
+}
+
+/* Twice the room, for the constants and for what finds them. */
+static bool grow_constants(struct builder *builder)
+{
+    struct program *program = builder->program;
+    uint32_t capacity = builder->constant_capacity ? 2 * builder->constant_capacity : 32;
+    struct constant *constants = realloc(program->constants, capacity * sizeof(*constants));
+    uint32_t *slots = calloc(2 * capacity, sizeof(*slots));
+    if (constants)
+        program->constants = constants;
+    if (!constants || !slots) {
+        free(slots);
+        return false;
+    }
+    free(builder->constant_slots);
+    builder->constant_slots = slots;
+    builder->slot_count = 2 * capacity;
+    builder->constant_capacity = capacity;
+    for (uint32_t i = 0; i < program->constant_count; i++)
+        *constant_slot(builder, constants[i].bits, constants[i].is_wide) = i + 1;
+    return true;
+}
+
 uint32_t constant(struct builder *builder, uint64_t bits, bool is_wide)
 {
     struct program *program = builder->program;
     if (!is_wide)
         bits = (uint32_t)bits;
-    for (uint32_t i = program->constant_count; i-- > 0;) {
-        if (program->constants[i].bits == bits && program->constants[i].is_wide == is_wide)
-            return program->constants[i].offset;
+    if (program->constant_count == builder->constant_capacity && !grow_constants(builder)) {
+        decode_fail(builder, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
+        return 0;
     }
-    if (program->constant_count == builder->constant_capacity) {
-        uint32_t capacity = builder->constant_capacity ? 2 * builder->constant_capacity : 32;
-        struct constant *larger = realloc(program->constants, capacity * sizeof(*larger));
-        if (!larger) {
-            decode_fail(builder, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
-            return 0;
-        }
-        program->constants = larger;
-        builder->constant_capacity = capacity;
-    }
+    uint32_t *slot = constant_slot(builder, bits, is_wide);
+    if (*slot)
+        return program->constants[*slot - 1].offset;
     uint32_t offset = allocate_lanes(builder, is_wide ? 8 : 4);
     program->constants[program->constant_count++] =
         (struct constant){.offset = offset, .is_wide = is_wide, .bits = bits};
+    *slot = program->constant_count;
     return offset;
 }
 

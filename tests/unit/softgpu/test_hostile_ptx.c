@@ -85,6 +85,35 @@ static void test_depth(void **state)
     }
 }
 
+/* A text of `count` pieces, each made with its number, behind what `first` says. */
+static char *repeat(const char *first, const char *format, unsigned count, const char *last)
+{
+    size_t room = strlen(first) + strlen(last) + count * (strlen(format) + 20) + 1, used;
+    char *text = malloc(room);
+    used = (size_t)snprintf(text, room, "%s", first);
+    for (unsigned i = 0; i < count; i++)
+        used += (size_t)snprintf(text + used, room - used, format, i, i);
+    snprintf(text + used, room - used, "%s", last);
+    return text;
+}
+
+/* What would take minutes if each thing were compared with all others: the test's time limit is
+ * what notices. */
+static void test_many(void **state)
+{
+    char log[512];
+    char *constants = repeat(HEAD ".entry k()\n{\n.reg .b32 %r<2>;\n", "mov.u32 %%r1, %u;\n",
+                             300000, "ret;\n}\n");
+    char *function = repeat(HEAD ".func f()\n{\n.reg .b32 %r<2>;\n", "add.u32 %%r1, %%r1, 1;\n",
+                            30000, "ret;\n}\n");
+    char *kernels = repeat(function, ".entry k%u()\n{\ncall f;\nret;\n}\n", 3000, "");
+    assert_int_equal(load(constants, strlen(constants), log, sizeof(log)), CUDA_SUCCESS);
+    assert_int_equal(load(kernels, strlen(kernels), log, sizeof(log)), CUDA_SUCCESS);
+    free(constants);
+    free(function);
+    free(kernels);
+}
+
 /* Functions that call each other in a circle, with no way out but the stack's end. */
 static void test_endless_recursion(void **state)
 {
@@ -151,7 +180,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sentences), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_depth),     cmocka_unit_test(test_endless_recursion),
-        cmocka_unit_test(test_bad_jumps), cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_many),      cmocka_unit_test(test_bad_jumps),
+        cmocka_unit_test(test_damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
