@@ -166,6 +166,19 @@ static bool name_server_log(const struct paths *paths, const char *server, char 
     return grammar_is_name(server) && text_format(name, size, "%s/server.log", server);
 }
 
+/* In the directory of a named server there are no logs: they are where the daemon says. */
+static void find_logs(struct paths *paths)
+{
+    char reason[COMMAND_REASON_MAX];
+    struct snapshot snapshot;
+
+    if (!access(paths->log, F_OK) || snapshot_take(paths, &snapshot, reason))
+        return;
+    text_format(paths->log, sizeof(paths->log), "%.*s", (int)sizeof(snapshot.daemon.log_directory),
+                snapshot.daemon.log_directory);
+    snapshot_fini(&snapshot);
+}
+
 static int run_log(int argc, char **argv)
 {
     static const struct option known[] = {{"follow", no_argument, NULL, 'f'},
@@ -198,6 +211,7 @@ static int run_log(int argc, char **argv)
         return cli_usage("unexpected argument: %s", argv[optind]);
     if (cli_find_daemon(&paths))
         return 1;
+    find_logs(&paths);
     if (server && !name_server_log(&paths, server, name, sizeof(name)))
         return cli_usage("%s is no name of a server; funnel servers shows them", server);
     if (path_join(paths.log, name, path, sizeof(path)))

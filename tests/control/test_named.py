@@ -178,8 +178,17 @@ class Views(TestCase):
         self.assertEqual(self.funnel("log", "--server").stdout,
                          self.funnel("log", f"--server=uid_{os.getuid()}").stdout)
         self.assertEqual(self.funnel("log", "--server=nobody").returncode, 1)
+        inside = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "night")}
+        self.assertIn("NEW CLIENT", self.funnel("log", environment=inside).stdout)
         for wrong in (["--server=../x"], ["--server", "night"], ["-n", "x"]):
             self.assertEqual(self.funnel("log", *wrong).returncode, 2, wrong)
+
+    def test_front_ends_at_the_servers_own_socket(self):
+        """Whoever has set the directory for his programs need not set it back for us."""
+        inside = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "night")}
+        self.assertEqual(self.funnel("servers", environment=inside).stdout, self.funnel("servers").stdout)
+        done = self.run_program("nvidia-cuda-mps-control", "server", "get", "night", "status", environment=inside)
+        self.assertEqual((done.returncode, done.stdout), (0, "Stopped\n"))
 
     def test_status(self):
         self.assertIn("night of user", self.funnel("status").stdout)
