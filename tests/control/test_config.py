@@ -99,6 +99,17 @@ class Config(harness.TestCase):
                           ["small", "1", "8", "false", "created"], ["-", "4", "32", "-", "unallocated"],
                           ["-", "7", "58", "-", "unallocated"]])
 
+    def test_example_of_the_documentation(self):
+        with open(os.path.join(harness.HERE, "../../docs/funnel.md")) as file:
+            text = file.read()
+        example = text[text.index("    schema_version"):text.index("It is given to the daemon")]
+        done = self.run_program("nvidia-cuda-mps-control", "-d", "-a",
+                                self.write("\n".join(line[4:] for line in example.splitlines())))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(self.words("server list")), 3)
+        self.assertEqual(len(self.words("namespace list --server=night")), 3)
+        self.assertEqual(len(self.words("sm-partition list")), 2)
+
     def test_relative_path(self):
         self.write(WHOLE)
         done = self.run_program("nvidia-cuda-mps-control", "-d", "-a", "mps.toml", cwd=self.root)
