@@ -26,23 +26,17 @@ static CUresult place_array(const struct cuda_box_side *side, const struct cuda_
     return CUDA_SUCCESS;
 }
 
-static CUresult place_side(const struct cuda_box_side *side, uint64_t width, uint64_t height,
+static CUresult place_side(const struct cuda_box_side *side, const struct cuda_box *box,
                            uint64_t *ret_address, uint64_t *ret_pitch, uint64_t *ret_height,
                            enum side *ret_side)
 {
-    uint64_t pitch = side->pitch ? side->pitch : side->x + width;
-    uint64_t slice = side->height ? side->height : side->y + height;
-    uint64_t base = side->device;
+    struct cuda_box_rows rows;
 
-    if (side->type < CU_MEMORYTYPE_HOST || side->type > CU_MEMORYTYPE_UNIFIED)
+    if (!cuda_box_rows_of(side, box, &rows))
         return CUDA_ERROR_INVALID_VALUE;
-    if (side->type == CU_MEMORYTYPE_HOST)
-        base = (uintptr_t)side->host;
-    if (pitch < width || pitch - width < side->x)
-        return CUDA_ERROR_INVALID_VALUE;
-    *ret_address = base + (side->z * slice + side->y) * pitch + side->x;
-    *ret_pitch = pitch;
-    *ret_height = slice;
+    *ret_address = rows.base + rows.offset;
+    *ret_pitch = rows.pitch;
+    *ret_height = rows.height;
     *ret_side = side->type == CU_MEMORYTYPE_HOST     ? SIDE_HOST
                 : side->type == CU_MEMORYTYPE_DEVICE ? SIDE_DEVICE
                                                      : SIDE_ANY;
@@ -55,8 +49,7 @@ static CUresult place_dst(const struct cuda_box *from, struct box *box, enum sid
     if (from->dst.type == CU_MEMORYTYPE_ARRAY)
         return place_array(&from->dst, from, &box->dst, &box->dst_pitch, &box->dst_height,
                            &box->dst_array);
-    return place_side(&from->dst, box->width, box->height, &box->dst, &box->dst_pitch,
-                      &box->dst_height, ret_side);
+    return place_side(&from->dst, from, &box->dst, &box->dst_pitch, &box->dst_height, ret_side);
 }
 
 static CUresult place_src(const struct cuda_box *from, struct box *box, enum side *ret_side)
@@ -65,8 +58,7 @@ static CUresult place_src(const struct cuda_box *from, struct box *box, enum sid
     if (from->src.type == CU_MEMORYTYPE_ARRAY)
         return place_array(&from->src, from, &box->src, &box->src_pitch, &box->src_height,
                            &box->src_array);
-    return place_side(&from->src, box->width, box->height, &box->src, &box->src_pitch,
-                      &box->src_height, ret_side);
+    return place_side(&from->src, from, &box->src, &box->src_pitch, &box->src_height, ret_side);
 }
 
 CUresult copy_box_of(const struct cuda_box *from, struct box *ret_box, enum side *ret_dst_side,

@@ -42,3 +42,36 @@ struct cuda_box cuda_box_of_3d_peer(const CUDA_MEMCPY3D_PEER *copy)
         .depth = copy->Depth,
     };
 }
+
+/* The greatest that CU_DEVICE_ATTRIBUTE_MAX_PITCH is anywhere. */
+#define PITCH_MAX 0x7fffffffu
+
+static bool is_memory(CUmemorytype type)
+{
+    return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE ||
+           type == CU_MEMORYTYPE_UNIFIED;
+}
+
+static bool reaches(uint64_t given, uint64_t from, uint64_t count)
+{
+    return given >= count && given - count >= from;
+}
+
+/* The height of a slice is looked at only where there is a second one. */
+bool cuda_box_rows_of(const struct cuda_box_side *side, const struct cuda_box *box,
+                      struct cuda_box_rows *ret_rows)
+{
+    uint64_t pitch = side->pitch ? side->pitch : side->x + box->width;
+    uint64_t height = side->height ? side->height : side->y + box->height;
+
+    if (!is_memory(side->type) || side->pitch > PITCH_MAX || !reaches(pitch, side->x, box->width) ||
+        (box->depth > 1 && !reaches(height, side->y, box->height)))
+        return false;
+    *ret_rows = (struct cuda_box_rows){
+        .base = side->type == CU_MEMORYTYPE_HOST ? (uintptr_t)side->host : side->device,
+        .offset = (side->z * height + side->y) * pitch + side->x,
+        .pitch = pitch,
+        .height = height,
+    };
+    return true;
+}

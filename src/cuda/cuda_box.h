@@ -2,6 +2,9 @@
 /* What the structures of CUDA's copies in two and three dimensions say, in one form. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "cuda_abi.h"
 
 struct cuda_box_side {
@@ -21,3 +24,14 @@ struct cuda_box {
 struct cuda_box cuda_box_of_2d(const CUDA_MEMCPY2D *copy);
 struct cuda_box cuda_box_of_3d(const CUDA_MEMCPY3D *copy);
 struct cuda_box cuda_box_of_3d_peer(const CUDA_MEMCPY3D_PEER *copy);
+
+/* A side that is memory: its base, how far from there the box begins, and from row to row and from
+ * slice to slice. */
+struct cuda_box_rows {
+    uint64_t base, offset;
+    uint64_t pitch, height;
+};
+
+/* False for what CUDA refuses: a kind that there is not, rows that overlap, slices that do. */
+bool cuda_box_rows_of(const struct cuda_box_side *side, const struct cuda_box *box,
+                      struct cuda_box_rows *ret_rows);

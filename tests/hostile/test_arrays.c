@@ -3,7 +3,7 @@
  * Arrays and texture objects of clients that lie: forged handles, boxes outside an array, memory of
  * others in a description, and objects that outlive their array.
  */
-#include "cuda_abi.h"
+#include "cuda_array.h"
 #include "hostile.h"
 
 static void attach(struct peer *peer)
@@ -229,12 +229,141 @@ static void arrays_that_go_first(void **state)
     peer_leave(&peer);
 }
 
+/* ---- mipmaps, views, surfaces ---- */
+
+static struct wire_cuMipmappedArrayCreate plain_mipmap(struct peer *peer)
+{
+    return (struct wire_cuMipmappedArrayCreate){
+        .hArray = peer_handle(peer, WIRE_ARRAY),
+        .width = 16,
+        .height = 4,
+        .format = CU_AD_FORMAT_UNSIGNED_INT32,
+        .channels = 1,
+        .levels = 5,
+    };
+}
+
+static CUresult level(struct peer *peer, uint64_t array, uint32_t number, uint64_t *ret_handle)
+{
+    const struct wire_cuMipmappedArrayGetLevel in = {
+        .level = peer_handle(peer, WIRE_ARRAY),
+        .hMipmappedArray = array,
+        .number = number,
+    };
+
+    *ret_handle = in.level;
+    return wire_cuMipmappedArrayGetLevel(&peer->channel, &in);
+}
+
+static CUresult surface(struct peer *peer, uint64_t array)
+{
+    const struct wire_fnArraySurface in = {
+        .surface = peer_handle(peer, WIRE_TEXTURE),
+        .array = array,
+    };
+    struct wire_fnArraySurface_reply out;
+
+    return wire_fnArraySurface(&peer->channel, &in, &out);
+}
+
+static void mipmaps_that_cannot_be(void **state)
+{
+    struct wire_cuMipmappedArrayCreate in;
+    uint64_t one, other;
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    const uint32_t levels[] = {0, 6, UINT32_MAX};
+    for (unsigned i = 0; i < 3; i++) {
+        in = plain_mipmap(&peer);
+        in.levels = levels[i];
+        assert_int_not_equal(wire_cuMipmappedArrayCreate(&peer.channel, &in), CUDA_SUCCESS);
+    }
+    in = plain_mipmap(&peer);
+    assert_int_equal(wire_cuMipmappedArrayCreate(&peer.channel, &in), CUDA_SUCCESS);
+    assert_int_equal(level(&peer, in.hArray, 5, &one), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(level(&peer, in.hArray, UINT32_MAX, &one), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(level(&peer, in.hArray, 2, &one), CUDA_SUCCESS);
+    assert_int_equal(level(&peer, one, 0, &other), CUDA_ERROR_INVALID_VALUE);
+    peer_leave(&peer);
+}
+
+/* What is for plain arrays refuses a whole one with mipmaps; a level is no larger than it is, and
+ * keeps the whole. */
+static void mipmaps_are_no_arrays(void **state)
+{
+    struct peer peer;
+    uint64_t one;
+
+    (void)state;
+    attach(&peer);
+    const struct wire_cuMipmappedArrayCreate whole = plain_mipmap(&peer);
+    assert_int_equal(wire_cuMipmappedArrayCreate(&peer.channel, &whole), CUDA_SUCCESS);
+    struct wire_fnArrayCopy in = {
+        .array = whole.hArray,
+        .address = peer.offer.staging_address,
+        .width = 64,
+        .height = 1,
+        .depth = 1,
+        .into = 1,
+        .hStream = peer_make_stream(&peer, 1),
+    };
+    assert_int_equal(copy(&peer, &in), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(surface(&peer, whole.hArray), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(level(&peer, whole.hArray, 1, &one), CUDA_SUCCESS);
+    assert_int_equal(surface(&peer, one), CUDA_ERROR_INVALID_VALUE);
+    const struct wire_cuArrayDestroy end = {.hArray = whole.hArray};
+    channel_lock(&peer.channel);
+    wire_cuArrayDestroy(&peer.channel, &end);
+    channel_unlock(&peer.channel);
+    in.array = one;
+    assert_int_equal(copy(&peer, &in), CUDA_ERROR_INVALID_VALUE);
+    in.width = 32;
+    assert_int_equal(copy(&peer, &in), CUDA_SUCCESS);
+    peer_leave(&peer);
+}
+
+static void views_of_what_is_not_there(void **state)
+{
+    struct cuda_texture_words words = {
+        .texture = {.flags = 1},
+        .view = {.format = CU_RES_VIEW_FORMAT_UINT_1X32, .width = 16, .height = 4},
+    };
+    struct wire_fnArrayTexture_reply out;
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    for (unsigned i = 0; i < 6; i++) {
+        struct cuda_texture_words sent = words;
+        const struct wire_fnArrayTexture in = {
+            .texture = peer_handle(&peer, WIRE_TEXTURE),
+            .array = make_array(&peer),
+            .description = &sent,
+            .description_size = i == 5 ? sizeof(sent) - 1 : sizeof(sent),
+        };
+        if (i == 0)
+            sent.view.width = 1u << 20;
+        if (i == 1)
+            sent.view.format = CU_RES_VIEW_FORMAT_UINT_4X32;
+        if (i == 2)
+            sent.view.lastMipmapLevel = 1;
+        if (i == 3)
+            sent.view.lastLayer = UINT32_MAX;
+        assert_int_equal(wire_fnArrayTexture(&peer.channel, &in, &out),
+                         i == 4 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+    }
+    peer_leave(&peer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         HOSTILE_CASE(arrays_that_cannot_be), HOSTILE_CASE(handles_that_are_none),
         HOSTILE_CASE(copies_out_of_bounds),  HOSTILE_CASE(memory_of_others),
-        HOSTILE_CASE(arrays_that_go_first),
+        HOSTILE_CASE(arrays_that_go_first),  HOSTILE_CASE(mipmaps_that_cannot_be),
+        HOSTILE_CASE(mipmaps_are_no_arrays), HOSTILE_CASE(views_of_what_is_not_there),
     };
 
     return HOSTILE_MAIN(tests);

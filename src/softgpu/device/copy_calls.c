@@ -88,27 +88,24 @@ CUresult soft_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUd
     return soft_cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream);
 }
 
-static CUresult read_side(const struct cuda_box_side *side, const struct box *box,
+static CUresult read_side(const struct cuda_box_side *side, const struct cuda_box *box,
                           struct box_side *ret_side, enum box_place *ret_place,
                           struct array_part *ret_part)
 {
-    size_t pitch = side->pitch ? side->pitch : box->width;
-    size_t rows = side->height ? side->height : box->height;
+    struct cuda_box_rows rows;
 
     if (side->type == CU_MEMORYTYPE_ARRAY) {
         *ret_part = (struct array_part){side->array, {side->x, side->y, side->z}};
         *ret_place = PLACE_ARRAY;
         return CUDA_SUCCESS;
     }
-    if (side->type != CU_MEMORYTYPE_HOST && side->type != CU_MEMORYTYPE_DEVICE &&
-        side->type != CU_MEMORYTYPE_UNIFIED)
+    if (!cuda_box_rows_of(side, box, &rows))
         return CUDA_ERROR_INVALID_VALUE;
-    if ((box->height > 1 || box->depth > 1) && pitch < box->width)
-        return CUDA_ERROR_INVALID_VALUE;
-
-    *ret_side = (struct box_side){.pitch = pitch, .slice = pitch * rows};
-    ret_side->address = side->type == CU_MEMORYTYPE_HOST ? (uintptr_t)side->host : side->device;
-    ret_side->address += side->z * ret_side->slice + side->y * pitch + side->x;
+    *ret_side = (struct box_side){
+        .address = rows.base + rows.offset,
+        .pitch = rows.pitch,
+        .slice = rows.pitch * rows.height,
+    };
     *ret_place = side->type == CU_MEMORYTYPE_HOST     ? PLACE_HOST
                  : side->type == CU_MEMORYTYPE_DEVICE ? PLACE_DEVICE
                                                       : PLACE_UNIFIED;
@@ -121,12 +118,11 @@ CUresult copy_request_fill(const struct cuda_box *box, struct copy_request *requ
     request->box.height = box->height;
     request->box.depth = box->depth;
 
-    CUresult result =
-        read_side(&box->dst, &request->box, &request->box.to, &request->to, &request->to_part);
+    CUresult result = read_side(&box->dst, box, &request->box.to, &request->to, &request->to_part);
 
-    return result ? result
-                  : read_side(&box->src, &request->box, &request->box.from, &request->from,
-                              &request->from_part);
+    return result
+               ? result
+               : read_side(&box->src, box, &request->box.from, &request->from, &request->from_part);
 }
 
 static CUresult copy_box(const struct cuda_box *box, CUstream stream, bool async)

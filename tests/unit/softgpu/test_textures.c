@@ -174,6 +174,90 @@ static void kernels_read_objects_by_number(void **state)
     machine_destroy(machine);
 }
 
+/* Each lane adds one to its element, x bytes from the left. */
+static const char *const surface_kernel =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    ".visible .entry touch(.param .u64 s, .param .u32 from, .param .u32 y)\n{\n"
+    ".reg .b32 %r<8>; .reg .b64 %rd<2>;\n"
+    "ld.param.u64 %rd1, [s]; ld.param.u32 %r1, [from]; ld.param.u32 %r2, [y];\n"
+    "mov.u32 %r3, %tid.x; shl.b32 %r3, %r3, 2; add.u32 %r3, %r3, %r1;\n"
+    "suld.b.2d.b32.trap {%r4}, [%rd1, {%r3, %r2}]; add.u32 %r4, %r4, 1;\n"
+    "sust.b.2d.b32.trap [%rd1, {%r3, %r2}], {%r4}; ret;\n}\n"
+    ".visible .entry add(.param .u64 s, .param .u32 from, .param .u32 y)\n{\n"
+    ".reg .b32 %r<8>; .reg .b64 %rd<2>;\n"
+    "ld.param.u64 %rd1, [s]; ld.param.u32 %r1, [from]; ld.param.u32 %r2, [y];\n"
+    "mov.u32 %r3, %tid.x; shl.b32 %r3, %r3, 2; add.u32 %r3, %r3, %r1;\n"
+    "sured.b.add.2d.u32.zero [%rd1, {%r3, %r2}], 5; ret;\n}\n";
+
+static CUresult touch(struct machine *machine, const char *name, uint64_t number, int from, int y)
+{
+    void *params[] = {&number, &from, &y};
+
+    return machine_launch(machine, name, 1, 4, 0, params);
+}
+
+static void surfaces_trap_outside(void **state)
+{
+    static const struct {
+        int from, y;
+        CUresult result;
+    } cases[] = {
+        {4, 1, CUDA_SUCCESS},
+        {4 * (WIDTH - 3), 1, CUDA_ERROR_LAUNCH_FAILED},
+        {-4, 1, CUDA_ERROR_LAUNCH_FAILED},
+        {0, HEIGHT, CUDA_ERROR_LAUNCH_FAILED},
+        {0, -1, CUDA_ERROR_LAUNCH_FAILED},
+        {2, 1, CUDA_ERROR_MISALIGNED_ADDRESS},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct machine *machine = machine_create_from(surface_kernel);
+        struct sg_texture surface = plane();
+        uint64_t number;
+
+        surface.is_surface = true;
+        assert_int_equal(sg_space_add_texture(machine->space, &surface, &number), 0);
+        assert_int_equal(touch(machine, "touch", number, cases[i].from, cases[i].y),
+                         cases[i].result);
+        machine_destroy(machine);
+    }
+}
+
+static void surfaces_are_written(void **state)
+{
+    struct machine *machine = machine_create_from(surface_kernel);
+    struct sg_texture surface = plane();
+    uint32_t *bits = (uint32_t *)pixels;
+    uint64_t number;
+
+    (void)state;
+    surface.is_surface = true;
+    memset(pixels, 0, sizeof(pixels));
+    assert_int_equal(sg_space_add_texture(machine->space, &surface, &number), 0);
+    assert_int_equal(touch(machine, "touch", number, 8, 3), CUDA_SUCCESS);
+    assert_int_equal(touch(machine, "add", number, 4 * (WIDTH - 2), 3), CUDA_SUCCESS);
+    for (int i = 0; i < WIDTH * HEIGHT; i++) {
+        int x = i % WIDTH, y = i / WIDTH;
+        uint32_t wanted = (y == 3 && x >= 2 && x < 6) + (y == 3 && x >= WIDTH - 2 ? 5 : 0);
+        assert_int_equal(bits[i], wanted);
+    }
+    machine_destroy(machine);
+}
+
+/* A texture's number is no surface's. */
+static void kinds_are_told_apart(void **state)
+{
+    struct machine *machine = machine_create_from(surface_kernel);
+    struct sg_texture texture = plane();
+    uint64_t number;
+
+    (void)state;
+    assert_int_equal(sg_space_add_texture(machine->space, &texture, &number), 0);
+    assert_int_equal(touch(machine, "touch", number, 0, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+    machine_destroy(machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +265,9 @@ int main(void)
         cmocka_unit_test(fractions_have_eight_bits),
         cmocka_unit_test(integers_become_fractions),
         cmocka_unit_test(kernels_read_objects_by_number),
+        cmocka_unit_test(surfaces_trap_outside),
+        cmocka_unit_test(surfaces_are_written),
+        cmocka_unit_test(kinds_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
