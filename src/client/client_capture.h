@@ -41,6 +41,9 @@ bool capture_takes_fill(struct stream *stream, const CUDA_MEMSET_NODE_PARAMS *fi
 bool capture_takes_host(struct stream *stream, CUhostFn function, void *user, CUresult *ret_result);
 bool capture_takes_mem_ops(struct stream *stream, unsigned count,
                            const CUstreamBatchMemOpParams *ops, CUresult *ret_result);
+bool capture_takes_allocation(struct stream *stream, CUdevice device, size_t size,
+                              CUdeviceptr *ret_address, CUresult *ret_result);
+bool capture_takes_free(struct stream *stream, CUdeviceptr address, CUresult *ret_result);
 bool capture_takes_exec_locked(struct stream *stream, const struct graph_exec *exec,
                                CUresult *ret_result);
 

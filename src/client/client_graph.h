@@ -55,6 +55,16 @@ void exec_later(const struct graph_exec *after, CUhostFn function, void *user);
 /* A node does something else now, or takes part or not. */
 CUresult exec_plan_set(struct graph_exec *exec, struct graph_node *node);
 
+/* ---- graph_memory_client.c ---- */
+
+CUresult graph_memory_take(CUcontext given, struct graph_memory *memory);
+void graph_memory_give(struct graph_memory *memory);
+bool graph_device_exists(CUdevice device);
+/* A fence as struct graph_memory keeps it. */
+uint64_t graph_memory_word(struct fence fence);
+/* Behind a launch that has been put on its stream. */
+void graph_memory_launched(const struct graph_exec *exec);
+
 /* ---- graph_describe.c: for nodes that act ---- */
 
 /* Says to the server what node `index` is. */

@@ -3,10 +3,19 @@
 #ifndef FUNNEL_CLIENT_POOL_H
 #define FUNNEL_CLIENT_POOL_H
 
+#include "client_stream.h"
+
 struct allocation;
 
 /* Called once while attaching: 0, or -1 when there is no memory for it. */
 int pool_init(void);
+
+/* Gives a block of the device's heap, which is of no pool, back behind a fence. */
+void pool_give(const struct allocation *allocation, struct fence fence);
+
+/* Takes part where a graph has allocated what is to be freed: true when that is over with the
+ * result. Without a stream nothing uses it any more. */
+bool graph_memory_takes_free(CUdeviceptr address, struct stream *stream, CUresult *ret_result);
 
 /* Frees what heap_give() returned, and the pool that it is from has it back. NULL is allowed. */
 void pool_end(struct allocation *allocation);

@@ -135,6 +135,9 @@ const struct graph_backend graph_backend = {
     .exec_create_locked = exec_plan_create,
     .exec_destroy_locked = exec_plan_destroy,
     .exec_set_locked = exec_plan_set,
+    .memory_take_locked = graph_memory_take,
+    .memory_give_locked = graph_memory_give,
+    .device_exists = graph_device_exists,
     .later_locked = exec_later,
     .stream_locked = find_stream,
 };

@@ -147,7 +147,7 @@ static CUresult list_steps(const struct graph_exec *exec, struct exec_plan *plan
         for (uint32_t i = 0; i < plan->node_count; i++)
             if (plan_has_step(&plan->nodes[i]) && plan->nodes[i].phase == phase)
                 plan->steps[plan->step_count++] = i;
-    if (plan->step_count == 0 && !graph_exec_keeps(exec))
+    if (plan->step_count == 0 && !exec->has_memory && !graph_exec_keeps(exec))
         return CUDA_SUCCESS;
     return client_cuEventCreate(&plan->behind, CU_EVENT_DISABLE_TIMING);
 }

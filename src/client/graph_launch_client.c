@@ -12,6 +12,7 @@
 #include "client_graph.h"
 #include "client_prototypes.h"
 #include "client_value.h"
+#include "graph_memory.h"
 #include "host_function.h"
 #include "wire_calls.h"
 
@@ -148,6 +149,17 @@ static CUresult launch(const struct graph_exec *exec, struct stream *stream)
     return plan->phase_count > 0 ? send_piece(plan->pieces[0], stream) : CUDA_SUCCESS;
 }
 
+static CUresult launch_with_memory(const struct graph_exec *exec, struct stream *stream)
+{
+    CUresult result = graph_memory_check_launch_locked(exec);
+
+    if (result == CUDA_SUCCESS)
+        result = launch(exec, stream);
+    if (result == CUDA_SUCCESS)
+        graph_memory_launched(exec);
+    return result;
+}
+
 CUresult client_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
 {
     struct stream *stream;
@@ -160,7 +172,9 @@ CUresult client_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
 
     if (!exec)
         return CUDA_ERROR_INVALID_VALUE;
-    return capture_takes_exec_locked(stream, exec, &result) ? result : launch(exec, stream);
+    if (capture_takes_exec_locked(stream, exec, &result))
+        return result;
+    return exec->has_memory ? launch_with_memory(exec, stream) : launch(exec, stream);
 }
 
 /* ---- uploading ---- */

@@ -198,6 +198,8 @@ CUresult client_cuMemFree_v2(CUdeviceptr dptr)
     if (result != CUDA_SUCCESS)
         return result;
     ipc_withdraw(dptr);
+    if (graph_memory_takes_free(dptr, NULL, &result))
+        return result;
     pool_end(heap_give(heap, dptr));
     return client_sync_error();
 }

@@ -196,6 +196,14 @@ static uint64_t current_pool(struct device *device)
     return pools.current[device->ordinal];
 }
 
+static struct device *pool_device(CUmemoryPool handle)
+{
+    POOLS_LOCKED;
+    const struct pool *pool = pool_lookup_locked((uint64_t)handle);
+
+    return pool ? pool->device : NULL;
+}
+
 /* `pool` 0 is the current one of the stream's device. */
 static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t pool, CUstream hStream)
 {
@@ -209,12 +217,15 @@ static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t pool, CUst
         return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = stream_resolve(context, hStream, &stream);
-    if (result == CUDA_SUCCESS)
-        result = capture_check_stream(stream);
     if (result != CUDA_SUCCESS)
         return result;
     if (!pool)
         pool = current_pool(stream->device);
+    device = pool_device((CUmemoryPool)pool);
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (capture_takes_allocation(stream, device->ordinal, bytesize, dptr, &result))
+        return result;
     if (take_from_stream(pool, stream->handle, bytesize, &address)) {
         *dptr = address;
         return CUDA_SUCCESS;
@@ -266,6 +277,16 @@ static CUresult put_off(struct pending what)
     return CUDA_SUCCESS;
 }
 
+void pool_give(const struct allocation *allocation, struct fence fence)
+{
+    put_off((struct pending){
+        .device = memory_device_of(allocation->address),
+        .address = allocation->address,
+        .size = allocation->size,
+        .fence = fence,
+    });
+}
+
 CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct allocation allocation;
@@ -274,9 +295,8 @@ CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     enum place place;
     CUresult result = stream_enter(hStream, &stream);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_stream(stream);
-    if (result != CUDA_SUCCESS || dptr == 0)
+    if (result != CUDA_SUCCESS || dptr == 0 || capture_takes_free(stream, dptr, &result) ||
+        graph_memory_takes_free(dptr, stream, &result))
         return result;
     if (!memory_find(dptr, &allocation, &place) || place != PLACE_DEVICE ||
         allocation.address != dptr || vmm_is_reserved(dptr))
@@ -368,14 +388,6 @@ CUresult client_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
         return CUDA_ERROR_INVALID_VALUE;
     pools.current[dev] = (uint64_t)handle;
     return CUDA_SUCCESS;
-}
-
-static struct device *pool_device(CUmemoryPool handle)
-{
-    POOLS_LOCKED;
-    const struct pool *pool = pool_lookup_locked((uint64_t)handle);
-
-    return pool ? pool->device : NULL;
 }
 
 static bool is_reuse(CUmemPool_attribute attr)

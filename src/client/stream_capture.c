@@ -181,6 +181,35 @@ bool capture_takes_mem_ops(struct stream *stream, unsigned count,
     return true;
 }
 
+bool capture_takes_allocation(struct stream *stream, CUdevice device, size_t size,
+                              CUdeviceptr *ret_address, CUresult *ret_result)
+{
+    if (stream_is_plain(stream))
+        return false;
+    GRAPHS_LOCKED;
+    if (!captures_locked(stream, ret_result))
+        return *ret_result != CUDA_SUCCESS;
+
+    const CUDA_MEM_ALLOC_NODE_PARAMS params = {
+        .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}},
+        .bytesize = size,
+    };
+    *ret_result = capture_allocate_locked(&stream->capture, &params, ret_address);
+    return true;
+}
+
+bool capture_takes_free(struct stream *stream, CUdeviceptr address, CUresult *ret_result)
+{
+    if (stream_is_plain(stream))
+        return false;
+    GRAPHS_LOCKED;
+    if (!captures_locked(stream, ret_result))
+        return *ret_result != CUDA_SUCCESS;
+    *ret_result = capture_free_locked(&stream->capture, address);
+    return true;
+}
+
 bool capture_takes_exec_locked(struct stream *stream, const struct graph_exec *exec,
                                CUresult *ret_result)
 {

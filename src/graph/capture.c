@@ -5,6 +5,7 @@
  * asked for, so that the program hears of it there.
  */
 #include "capture_objects.h"
+#include "graph_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,31 @@ CUresult capture_mem_ops_locked(struct capture_stream *stream, unsigned count,
     };
     struct graph_work work;
     CUresult result = graph_work_mem_ops(&params, &work);
+
+    return result ? result : append(stream, &work);
+}
+
+CUresult capture_allocate_locked(struct capture_stream *stream,
+                                 const CUDA_MEM_ALLOC_NODE_PARAMS *params, CUdeviceptr *ret_address)
+{
+    struct graph_work work;
+    CUresult result = stream->capture->is_invalid
+                          ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+                          : graph_work_allocate(params, stream->context, &work);
+
+    if (!result)
+        result = append(stream, &work);
+    if (!result)
+        *ret_address = work.memory->address;
+    return result;
+}
+
+CUresult capture_free_locked(struct capture_stream *stream, CUdeviceptr address)
+{
+    struct graph_work work;
+    CUresult result = stream->capture->is_invalid
+                          ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+                          : graph_work_free(capture_graph(stream->capture), address, &work);
 
     return result ? result : append(stream, &work);
 }

@@ -53,6 +53,11 @@ CUresult capture_fill_locked(struct capture_stream *stream, const CUDA_MEMSET_NO
 CUresult capture_host_locked(struct capture_stream *stream, CUhostFn function, void *user);
 CUresult capture_mem_ops_locked(struct capture_stream *stream, unsigned count,
                                 const CUstreamBatchMemOpParams *ops);
+/* The address is the program's at once, though nothing is allocated before the launch. */
+CUresult capture_allocate_locked(struct capture_stream *stream,
+                                 const CUDA_MEM_ALLOC_NODE_PARAMS *params,
+                                 CUdeviceptr *ret_address);
+CUresult capture_free_locked(struct capture_stream *stream, CUdeviceptr address);
 /* cuGraphLaunch into a capturing stream: the exec's graph becomes a child graph. */
 CUresult capture_exec_locked(struct capture_stream *stream, const struct graph_exec *exec);
 

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "graph_memory.h"
 #include "graph_objects.h"
 
 struct dot {
@@ -77,6 +78,10 @@ static void write_details(const struct dot *dot, const struct graph_node *node)
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         if (wants(dot, CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS))
             fprintf(dot->file, "\\n%u operations", work->mem_ops.count);
+        break;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+        if (wants(dot, CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS))
+            fprintf(dot->file, "\\n%zu bytes", work->memory->params.bytesize);
         break;
     default:
         break;

@@ -82,10 +82,13 @@ CUresult graph_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGr
                                            unsigned long long flags)
 {
     GRAPH_LOCKED;
-    const struct graph *graph = graph_get(hGraph);
+    struct graph *graph = graph_get(hGraph);
+    bool has_memory = graph && graph_has_memory(graph);
 
     if (!graph || !phGraphExec || graph->is_captured_into)
         return CUDA_ERROR_INVALID_VALUE;
+    if (has_memory && graph_exec_get((CUgraphExec)(uintptr_t)graph->exec))
+        return CUDA_ERROR_INVALID_VALUE; /* one at a time */
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (flags & ~(unsigned long long)KNOWN_FLAGS)
@@ -94,12 +97,15 @@ CUresult graph_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGr
     if (!exec)
         return CUDA_ERROR_OUT_OF_MEMORY;
     exec->flags = flags;
+    exec->has_memory = has_memory;
     CUresult result = exec_fill(exec, graph);
-    if (result)
+    if (result) {
         exec_free(exec);
-    else
-        *phGraphExec = (CUgraphExec)(uintptr_t)exec->handle;
-    return result;
+        return result;
+    }
+    graph->exec = exec->handle;
+    *phGraphExec = (CUgraphExec)(uintptr_t)exec->handle;
+    return CUDA_SUCCESS;
 }
 
 CUresult graph_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,

@@ -36,7 +36,7 @@ CUresult graph_cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
     const struct graph *graph = graph_get(originalGraph);
     struct graph *clone;
 
-    if (!graph || !phGraphClone)
+    if (!graph || !phGraphClone || graph_has_memory(graph))
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = graph_copy(graph, true, &clone);
     if (!result)
@@ -276,7 +276,7 @@ CUresult graph_cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode *f
     GRAPH_LOCKED;
     const struct graph *graph = graph_get(hGraph);
 
-    if (!graph || (numDependencies && (!from || !to)))
+    if (!graph || (numDependencies && (!from || !to)) || graph_has_memory(graph))
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < numDependencies; i++) {
         struct graph_node *one, *other;

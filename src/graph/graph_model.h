@@ -19,6 +19,7 @@
 #include "map.h"
 
 struct graph;
+struct graph_memory;
 struct capture_stream;
 
 /* A kernel with all that it is given, in memory of its own. */
@@ -52,7 +53,8 @@ struct graph_work {
         CUDA_HOST_NODE_PARAMS host;
         CUevent event;
         struct graph_mem_ops mem_ops;
-        struct graph *child; /* a clone of what was given */
+        struct graph_memory *memory; /* of allocations and frees; graph_memory.h */
+        struct graph *child;         /* a clone of what was given */
     };
 };
 
@@ -94,6 +96,7 @@ struct graph {
     struct graph_node *in; /* the child graph node that it belongs to, or NULL */
     struct list nodes;     /* in the order of their adding */
     unsigned count;
+    uint64_t exec;         /* the last one made of it */
     bool is_captured_into; /* and so can be neither destroyed nor instantiated */
     struct graph_keeps keeps;
 };
@@ -109,6 +112,7 @@ struct graph_exec {
      */
     struct graph_node **nodes;
     unsigned count;
+    bool has_memory;   /* some nodes allocate or free */
     struct map clones; /* handle of an original -> its struct graph_node here */
     void *owner;       /* the backend's */
 };
@@ -137,6 +141,11 @@ struct graph_backend {
     void (*exec_destroy_locked)(struct graph_exec *exec);
     /* The node's work is another now, or it was enabled or disabled: launches to come mean that. */
     CUresult (*exec_set_locked)(struct graph_exec *exec, struct graph_node *node);
+    /* Memory on memory->device for kernels of the context, NULL being any that is fit: fills
+     * address, id and behind. And gives it back when what is in `behind` is over. */
+    CUresult (*memory_take_locked)(CUcontext context, struct graph_memory *memory);
+    void (*memory_give_locked)(struct graph_memory *memory);
+    bool (*device_exists)(CUdevice device);
     /* Has a function of the program called by a thread of the owner's, which holds no lock: when
      * the launches of `after`, if it is not NULL, are done. It is about to be destroyed. */
     void (*later_locked)(const struct graph_exec *after, CUhostFn function, void *user);

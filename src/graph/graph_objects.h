@@ -59,6 +59,9 @@ const struct graph_edge *graph_edge_find(const struct graph_node *from,
                                          const struct graph_node *to);
 void graph_disconnect(struct graph_node *from, struct graph_node *to);
 
+/* Graphs that allocate or free are neither copied nor taken apart, for their memory is one. */
+bool graph_has_memory(const struct graph *graph);
+
 /* User objects: what a copy of a graph keeps as well, and what nobody keeps any more. */
 CUresult graph_keeps_copy(const struct graph_keeps *keeps, struct graph_keeps *to);
 void graph_keeps_drop(struct graph_keeps *keeps);
@@ -86,7 +89,11 @@ CUresult graph_work_mem_ops(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params,
                             struct graph_work *ret_work);
 CUresult graph_mem_ops_copy(unsigned count, const CUstreamBatchMemOpParams *ops,
                             struct graph_mem_ops *ret_copy);
-/* Of any kind; what there is not is CUDA_ERROR_NOT_SUPPORTED. */
+CUresult graph_work_allocate(const CUDA_MEM_ALLOC_NODE_PARAMS *params, CUcontext context,
+                             struct graph_work *ret_work);
+CUresult graph_work_free(const struct graph *graph, CUdeviceptr address,
+                         struct graph_work *ret_work);
+/* Of any kind but those two; what there is not is CUDA_ERROR_NOT_SUPPORTED. */
 CUresult graph_work_any(const CUgraphNodeParams *params, struct graph_work *ret_work);
 
 /* The owner has the last word; work that it refuses is given back. */

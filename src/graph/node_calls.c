@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "graph_memory.h"
 #include "graph_objects.h"
 
 static bool are_of_graph(const struct graph *graph, const CUgraphNode *nodes, size_t count)
@@ -377,12 +378,26 @@ CUresult graph_cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
     return set_event(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
-/* The program's own graph takes the place of its copy, and belongs to the node from now on. */
+/* The program's own graph takes the place of an empty one, and belongs to the node from now on. */
 static void move_child(struct graph_node *node, struct graph *child)
 {
     graph_free(node->work.child);
     node->work.child = child;
     child->in = node;
+}
+
+/* Memory nodes can be added, and nothing else. */
+static CUresult work_of_any(CUgraph graph, const CUgraphNodeParams *params,
+                            struct graph_work *ret_work)
+{
+    switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+        return graph_work_allocate(&params->alloc, NULL, ret_work);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+        return graph_work_free(graph_get(graph), params->free.dptr, ret_work);
+    default:
+        return graph_work_any(params, ret_work);
+    }
 }
 
 CUresult graph_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -394,7 +409,8 @@ CUresult graph_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
     struct graph_work work;
     bool moves = nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH &&
                  nodeParams->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
-    CUresult result = nodeParams ? graph_work_any(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result =
+        nodeParams ? work_of_any(hGraph, nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
 
     if (!result && moves && nodeParams->graph.graph == hGraph) {
         graph_work_fini(&work);
@@ -405,6 +421,8 @@ CUresult graph_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
                                 &work);
     if (!result && moves)
         move_child(graph_node_get(*phGraphNode), graph_get(nodeParams->graph.graph));
+    if (!result && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+        nodeParams->alloc.dptr = work.memory->address;
     return result;
 }
 
@@ -430,7 +448,7 @@ CUresult graph_cuGraphDestroyNode(CUgraphNode hNode)
     GRAPH_LOCKED;
     struct graph_node *node = graph_node_get(hNode);
 
-    if (!node)
+    if (!node || graph_has_memory(node->graph))
         return CUDA_ERROR_INVALID_VALUE;
     graph_remove(node);
     return CUDA_SUCCESS;

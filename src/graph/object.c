@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph_memory.h"
 #include "graph_objects.h"
 #include "handles.h"
 
@@ -72,6 +73,9 @@ CUresult graph_add(struct graph *graph, bool named, struct graph_work *work,
     node->work = *work;
     if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
         work->child->in = node;
+    if (named &&
+        (work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || work->type == CU_GRAPH_NODE_TYPE_MEM_FREE))
+        graph_memory_settle(work->memory, work->type, graph->handle);
     list_append(&graph->nodes, &node->in_graph);
     graph->count++;
     *ret_node = node;

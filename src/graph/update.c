@@ -78,6 +78,9 @@ static CUresult compare(struct pairs *pairs, const struct graph_node *mine,
 {
     if (mine->work.type != theirs->work.type)
         return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, theirs, NULL);
+    if (mine->work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+        mine->work.type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, theirs, NULL);
     if (mine->dependencies.count != theirs->dependencies.count)
         return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, theirs, NULL);
     for (unsigned i = 0; i < mine->dependencies.count; i++) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph_memory.h"
 #include "graph_objects.h"
 
 const void *graph_kernel_function(const struct graph_kernel *kernel)
@@ -174,7 +175,7 @@ CUresult graph_work_child(const struct graph *child, struct graph_work *ret_work
 {
     struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
 
-    if (!child)
+    if (!child || graph_has_memory(child))
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = graph_copy(child, true, &work.child);
 
@@ -202,18 +203,19 @@ static CUresult fill_of_any(const CUDA_MEMSET_NODE_PARAMS_v2 *params, struct gra
     return graph_work_fill(&fill, params->ctx, ret_work);
 }
 
-/* One that is to be moved is put in place of its copy when its node is there. */
+/* One that is to be moved comes when its node is there. */
 static CUresult child_of_any(const CUDA_CHILD_GRAPH_NODE_PARAMS *params,
                              struct graph_work *ret_work)
 {
     const struct graph *graph = graph_get(params->graph);
-    bool moves = params->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
 
-    if (!graph || (!moves && params->ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE))
+    if (params->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
+        return graph_work_child(graph, ret_work);
+    if (params->ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE || !graph || graph->in ||
+        graph->is_captured_into)
         return CUDA_ERROR_INVALID_VALUE;
-    if (moves && (graph->in || graph->is_captured_into))
-        return CUDA_ERROR_INVALID_VALUE;
-    return graph_work_child(graph, ret_work);
+    *ret_work = (struct graph_work){.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = graph_new(true)};
+    return ret_work->child ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult graph_work_any(const CUgraphNodeParams *params, struct graph_work *ret_work)
@@ -262,6 +264,11 @@ static CUresult copy_kernel(const struct graph_kernel *kernel, struct graph_kern
     return CUDA_SUCCESS;
 }
 
+static bool is_of_memory(const struct graph_work *work)
+{
+    return work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || work->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+}
+
 CUresult graph_work_copy(const struct graph_work *work, bool named, struct graph_work *ret_copy)
 {
     struct graph_work copy = *work;
@@ -273,6 +280,8 @@ CUresult graph_work_copy(const struct graph_work *work, bool named, struct graph
         result = graph_mem_ops_copy(work->mem_ops.count, work->mem_ops.ops, &copy.mem_ops);
     else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
         result = graph_copy(work->child, named, &copy.child);
+    else if (is_of_memory(work))
+        graph_memory_add_node(work->memory, work->type);
     if (!result)
         *ret_copy = copy;
     return result;
@@ -286,4 +295,6 @@ void graph_work_fini(struct graph_work *work)
         free(work->mem_ops.ops);
     else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
         graph_free(work->child);
+    else if (is_of_memory(work))
+        graph_memory_remove_node(work->memory, work->type);
 }

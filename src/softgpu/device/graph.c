@@ -72,6 +72,9 @@ const struct graph_backend graph_backend = {
     .exec_create_locked = graph_exec_create_locked,
     .exec_destroy_locked = graph_exec_destroy_locked,
     .exec_set_locked = graph_exec_set_locked,
+    .memory_take_locked = graph_memory_take_locked,
+    .memory_give_locked = graph_memory_give_locked,
+    .device_exists = graph_device_exists,
     .later_locked = graph_later_locked,
     .stream_locked = find_stream_locked,
 };

@@ -161,6 +161,17 @@ static void submit_locked(struct graph_exec *exec, struct stream *stream, struct
     exec->owner = tail;
 }
 
+static void use_memory_locked(const struct graph_exec *exec)
+{
+    for (unsigned i = 0; i < exec->count; i++) {
+        struct graph_memory *memory = graph_exec_memory(exec, i);
+
+        if (memory)
+            graph_memory_behind_locked(memory, exec->owner);
+    }
+    graph_memory_launched_locked(exec);
+}
+
 static CUresult launch_locked(struct graph_exec *exec, struct stream *stream)
 {
     _cleanup_free_ struct steps *steps = calloc(exec->count + 1, sizeof(*steps));
@@ -171,8 +182,12 @@ static CUresult launch_locked(struct graph_exec *exec, struct stream *stream)
         result = prepare_mark_locked(&tail);
     if (!result)
         result = prepare_all_locked(exec, stream, steps);
+    if (!result && exec->has_memory)
+        result = graph_memory_check_launch_locked(exec);
     if (!result)
         submit_locked(exec, stream, steps, head, tail);
+    if (!result && exec->has_memory)
+        use_memory_locked(exec);
     if (steps)
         drop_all_locked(exec, steps);
     operation_unref_locked(head);

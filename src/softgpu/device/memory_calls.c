@@ -2,6 +2,7 @@
 /*
  * Device memory and managed memory: allocation and what is left of it.
  */
+#include "graph_memory.h"
 #include "soft_context.h"
 #include "soft_memory.h"
 #include "soft_stream.h"
@@ -38,6 +39,17 @@ CUresult soft_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     return result;
 }
 
+/* The graph may allocate it again. `result` is that of waiting for the context. */
+static CUresult free_of_graph_locked(struct graph_memory *memory, CUresult result)
+{
+    CUresult refusal = graph_memory_check_free_locked(memory);
+
+    if (refusal)
+        return refusal;
+    graph_memory_freed_locked(memory);
+    return result;
+}
+
 /* Freeing waits for the context, as on hardware, so no kernel loses memory that it is using. */
 static CUresult free_after_work(uint64_t address, enum memory_kind kind, enum memory_kind other)
 {
@@ -58,6 +70,8 @@ static CUresult free_after_work(uint64_t address, enum memory_kind kind, enum me
     memory = memory_find_locked(address);
     if (!memory)
         return CUDA_ERROR_INVALID_VALUE;
+    if (graph_memory_find_locked(address))
+        return free_of_graph_locked(graph_memory_find_locked(address), result);
     memory_free_locked(memory);
     return result;
 }

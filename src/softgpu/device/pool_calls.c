@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "soft_context.h"
+#include "soft_graph_launch.h"
 #include "soft_memory.h"
 #include "soft_stream.h"
 
@@ -87,6 +88,18 @@ static CUresult allocate_locked(struct pool *pool, struct stream *stream, size_t
     return memory_allocate_locked(context, MEMORY_DEVICE, bytesize, ret_memory);
 }
 
+static CUresult capture_locked(struct stream *stream, size_t bytesize, CUdeviceptr *ret_address)
+{
+    const CUDA_MEM_ALLOC_NODE_PARAMS params = {
+        .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                   .id = stream->context->device->ordinal}},
+        .bytesize = bytesize,
+    };
+
+    return capture_allocate_locked(&stream->capture, &params, ret_address);
+}
+
 CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
                                       CUstream hStream)
 {
@@ -97,7 +110,7 @@ CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemo
     if (!dptr)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
-    CUresult result = stream_use_locked(hStream, &stream);
+    CUresult result = stream_work_locked(hStream, &stream);
 
     if (result)
         return result;
@@ -106,6 +119,8 @@ CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemo
         return CUDA_ERROR_INVALID_VALUE;
     if (found->device != stream->context->device)
         return CUDA_ERROR_NOT_SUPPORTED;
+    if (capture_is_on(&stream->capture))
+        return capture_locked(stream, bytesize, dptr);
     result = allocate_locked(found, stream, bytesize, &memory);
     if (result)
         return result;
@@ -119,7 +134,7 @@ static CUresult pool_of_stream(CUstream hStream, CUmemoryPool *ret_pool)
 {
     struct stream *stream;
     SOFT_LOCKED;
-    CUresult result = stream_use_locked(hStream, &stream);
+    CUresult result = stream_work_locked(hStream, &stream);
 
     if (!result)
         *ret_pool = (CUmemoryPool)current_pool_locked(stream->context->device)->handle;
@@ -151,10 +166,14 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     struct memory *memory;
     struct pool_free *operation;
     SOFT_LOCKED;
-    CUresult result = stream_use_locked(hStream, &stream);
+    CUresult result = stream_work_locked(hStream, &stream);
 
     if (result || !dptr)
         return result;
+    if (capture_is_on(&stream->capture))
+        return capture_free_locked(&stream->capture, dptr);
+    if (graph_memory_find_locked(dptr))
+        return graph_memory_free_async_locked(graph_memory_find_locked(dptr), stream);
     memory = memory_find_locked(dptr);
     if (!memory || memory->address != dptr || memory->kind != MEMORY_DEVICE)
         return CUDA_ERROR_INVALID_VALUE;

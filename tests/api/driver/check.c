@@ -123,6 +123,7 @@ CUdeviceptr make_words(size_t count, uint32_t value)
 
     MUST(cuMemAlloc_v2(&words, count * sizeof(uint32_t)));
     MUST(cuMemsetD32_v2(words, value, count));
+    MUST(cuStreamSynchronize(NULL)); /* streams that do not block would overtake it */
     return words;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_owner.h"
 
+#include "graph_memory.h"
 #include "unit.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-unsigned fake_execs, fake_sets;
+unsigned fake_execs, fake_sets, fake_memory;
 CUresult fake_set_result;
 static struct {
     CUhostFn function;
@@ -59,6 +60,27 @@ static CUresult exec_set(struct graph_exec *exec, struct graph_node *node)
     return fake_set_result;
 }
 
+/* Addresses are never used again. */
+static CUresult memory_take(CUcontext context, struct graph_memory *memory)
+{
+    static uint64_t next = 0x100000;
+
+    memory->address = next;
+    next += 0x10000;
+    fake_memory++;
+    return CUDA_SUCCESS;
+}
+
+static void memory_give(struct graph_memory *memory)
+{
+    fake_memory--;
+}
+
+static bool device_exists(CUdevice device)
+{
+    return device == 0;
+}
+
 static CUresult stream(CUstream handle, struct capture_stream **ret_stream)
 {
     *ret_stream = (struct capture_stream *)handle;
@@ -88,6 +110,9 @@ const struct graph_backend graph_backend = {
     .exec_create_locked = exec_create,
     .exec_destroy_locked = exec_destroy,
     .exec_set_locked = exec_set,
+    .memory_take_locked = memory_take,
+    .memory_give_locked = memory_give,
+    .device_exists = device_exists,
     .later_locked = later,
     .stream_locked = stream,
 };

@@ -8,8 +8,9 @@
 #define FAKE_CONTEXT ((CUcontext)0x2000)
 #define BAD_EVENT ((CUevent)0x3000)
 
-extern unsigned fake_execs; /* that live */
-extern unsigned fake_sets;  /* of exec_set_locked() */
+extern unsigned fake_execs;  /* that live */
+extern unsigned fake_sets;   /* of exec_set_locked() */
+extern unsigned fake_memory; /* blocks that graphs have */
 extern CUresult fake_set_result;
 extern CUcontext fake_current;
 

@@ -61,7 +61,7 @@ static void the_other_kinds(void **state)
     CUDA_MEMCPY3D copy = {.WidthInBytes = 4}, copied;
     CUDA_MEMSET_NODE_PARAMS fill = {.elementSize = 4, .width = 1, .height = 1}, filled;
     CUDA_HOST_NODE_PARAMS host = {call_nothing, NULL}, hosted;
-    CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
+    CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
     CUgraphNodeType type;
     CUgraphNode node;
     CUevent event;
