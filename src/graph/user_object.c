@@ -3,6 +3,10 @@
  * Things of the program that live as long as somebody needs them: the program itself, a graph, or
  * a launch that is under way. The last of them to let go has the program's function called, by a
  * thread of the owner's that holds no lock.
+ *
+ * That thread must not wait for the owner's lock either: whoever has it may be waiting for work
+ * that only this thread can bring on. So references have a lock of their own, which is held for
+ * nothing else.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -13,8 +17,13 @@ struct user_object {
     uint64_t handle;
     CUhostFn destroy;
     void *user;
-    uint64_t references;
+    uint64_t references; /* under references_lock */
 };
+
+static pthread_mutex_t references_lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define REFERENCES_LOCKED \
+    _cleanup_mutex_ pthread_mutex_t *references_held = mutex_hold(&references_lock)
 
 struct graph_keep {
     struct user_object *object;
@@ -37,9 +46,25 @@ static bool is_count(unsigned count)
     return count > 0 && count <= INT_MAX;
 }
 
+static void add(struct user_object *object, uint64_t count)
+{
+    REFERENCES_LOCKED;
+
+    object->references += count;
+}
+
+static bool has(const struct user_object *object, uint64_t count)
+{
+    REFERENCES_LOCKED;
+
+    return count <= object->references;
+}
+
 /* True when nobody is left; then it is the caller's to end. */
 static bool drop(struct user_object *object, uint64_t count)
 {
+    REFERENCES_LOCKED;
+
     object->references -= count;
     if (object->references > 0)
         return false;
@@ -91,7 +116,7 @@ CUresult graph_keeps_copy(const struct graph_keeps *keeps, struct graph_keeps *t
 
         result = keep(to, kept->object, kept->count);
         if (!result)
-            kept->object->references += kept->count;
+            add(kept->object, kept->count);
     }
     return result;
 }
@@ -132,26 +157,17 @@ static void take_keeps(struct graph *graph, struct leaving *leaving)
     }
 }
 
-/* What is still somebody's becomes NULL. */
-static void drop_leaving(struct leaving *leaving)
-{
-    GRAPH_LOCKED;
-
-    for (unsigned i = 0; i < leaving->count; i++) {
-        if (!drop(leaving->keeps[i].object, leaving->keeps[i].count))
-            leaving->keeps[i].object = NULL;
-    }
-}
-
 static void leave(void *user)
 {
     struct leaving *leaving = user;
 
-    drop_leaving(leaving);
     for (unsigned i = 0; i < leaving->count; i++) {
-        if (leaving->keeps[i].object)
-            leaving->keeps[i].object->destroy(leaving->keeps[i].object->user);
-        free(leaving->keeps[i].object);
+        struct user_object *object = leaving->keeps[i].object;
+
+        if (!drop(object, leaving->keeps[i].count))
+            continue;
+        object->destroy(object->user);
+        free(object);
     }
     free(leaving);
 }
@@ -203,7 +219,7 @@ CUresult graph_cuUserObjectRetain(CUuserObject object, unsigned int count)
 
     if (!found || !is_count(count))
         return CUDA_ERROR_INVALID_VALUE;
-    found->references += count;
+    add(found, count);
     return CUDA_SUCCESS;
 }
 
@@ -212,7 +228,7 @@ CUresult graph_cuUserObjectRelease(CUuserObject object, unsigned int count)
     GRAPH_LOCKED;
     struct user_object *found = object_get(object);
 
-    if (!found || !is_count(count) || count > found->references)
+    if (!found || !is_count(count) || !has(found, count))
         return CUDA_ERROR_INVALID_VALUE;
     if (drop(found, count))
         end_later(found);
@@ -229,11 +245,11 @@ CUresult graph_cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsig
 
     if (!found || !kept || !is_count(count) || (flags && !moves))
         return CUDA_ERROR_INVALID_VALUE;
-    if (moves && count > kept->references)
+    if (moves && !has(kept, count))
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = keep(&found->keeps, kept, count);
     if (!result && !moves)
-        kept->references += count;
+        add(kept, count);
     return result;
 }
 

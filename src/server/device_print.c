@@ -42,6 +42,7 @@ struct mark {
     CUevent event;
     uint32_t word, seq; /* the fence to be written; seq 0 = none, it stands behind launches */
     bool reached;
+    bool holds; /* streams of its session wait for what its client does */
 };
 
 static struct printer {
@@ -89,16 +90,36 @@ static void remove_mark_locked(struct mark *mark)
 
 /* ---- text ---- */
 
-/* Every synchronising call makes the driver write out its buffer. This one waits for nothing: the
- * event has happened. */
+static bool somebody_holds_locked(void)
+{
+    list_for_each(struct mark, mark, &printer.marks, link)
+    {
+        if (mark->holds)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Every synchronising call makes the driver write out its buffer. None of these waits for anything:
+ * the event has happened.
+ *
+ * But what is put into a stream, even a wait for the past, goes through one of the GPU's queues,
+ * which are fewer than streams. A held stream in the same queue would stop it, until its client has
+ * seen a fence that this thread alone can write. So nothing is put anywhere while a client that
+ * prints may hold streams.
+ */
 static void flush_behind_locked(const struct mark *mark)
 {
     CUstream *flush = &printer.flush[mark->device->ordinal];
 
     if (!*flush && driver.cuStreamCreateWithPriority(flush, CU_STREAM_NON_BLOCKING, 0))
         return;
-    if (driver.cuStreamWaitEvent(*flush, mark->event, 0) == CUDA_SUCCESS)
-        driver.cuStreamSynchronize(*flush);
+    if (!somebody_holds_locked())
+        driver.cuStreamWaitEvent(*flush, mark->event, 0);
+    else
+        driver.cuEventSynchronize(mark->event);
+    driver.cuStreamSynchronize(*flush);
 }
 
 static void log_text(const char *text, size_t size)
@@ -318,7 +339,8 @@ static struct mark *mark_create(struct stream *stream, uint32_t seq)
                           .device = stream->device,
                           .stream = stream,
                           .word = stream->word,
-                          .seq = seq};
+                          .seq = seq,
+                          .holds = stream->session->holds};
     if (driver.cuEventCreate(&mark->event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
         free(mark);
         return NULL;

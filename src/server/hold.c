@@ -18,6 +18,10 @@
 #define HELD_STREAMS_MAX 4u
 #define HELD_PATIENCE_NS (2 * NS_PER_SEC)
 
+/* Callbacks of a stream that wait in the driver, where it matters: a full queue stops its caller,
+ * who may hold the driver's own lock then, and the thread that looks after prints must get by. */
+#define CALLBACKS_AHEAD_MAX 128u
+
 /* Waits that are remembered; older ones are taken to be over. */
 #define WAITS_MAX 1024u
 
@@ -54,6 +58,14 @@ static unsigned count_held(const struct session *session, unsigned device)
     return held;
 }
 
+static bool is_too_far_ahead(const struct stream *stream)
+{
+    const struct session *session = stream->session;
+
+    return session->prints.active && stream->gated &&
+           stream->gate_seq - load_gate(session, stream->gate) > CALLBACKS_AHEAD_MAX;
+}
+
 /* Holds the session back, and nobody else, until its client has opened some gates. Not for ever:
  * what opens them might be a command that waits behind this one. */
 static void be_patient(const struct stream *stream)
@@ -62,7 +74,8 @@ static void be_patient(const struct stream *stream)
     uint64_t deadline = clock_ns() + HELD_PATIENCE_NS;
     struct session *session = stream->session;
 
-    while (count_held(session, (unsigned)stream->device->ordinal) >= HELD_STREAMS_MAX &&
+    while ((is_too_far_ahead(stream) ||
+            count_held(session, (unsigned)stream->device->ordinal) >= HELD_STREAMS_MAX) &&
            !session->stop && clock_ns() < deadline)
         nanosleep(&pause, NULL);
 }
@@ -70,6 +83,8 @@ static void be_patient(const struct stream *stream)
 static CUresult hold_at_gate(struct stream *stream, const struct wire_cuLaunchHostFunc *in)
 {
     struct session *session = stream->session;
+
+    session->holds = true;
     CUresult result = fence_write(stream, in->seq);
 
     if (result != CUDA_SUCCESS)
@@ -160,6 +175,7 @@ static CUresult remember(struct stream *stream, uint64_t address, uint64_t value
                           .wide = wide};
     list_append(&session->waits, &wait->link);
     session->wait_count++;
+    session->holds = true;
     return CUDA_SUCCESS;
 }
 

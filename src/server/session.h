@@ -121,6 +121,7 @@ struct session {
     uint32_t gate_seq[GPU_REGION_GATES]; /* what streams wait for in each gate word */
     struct list waits;                   /* struct wait: what streams wait for elsewhere */
     unsigned wait_count;
+    bool holds; /* some stream has waited for the client, or for a word: the worker's own */
     struct complaints complaints;
     bool complained;        /* about the command that runs now */
     uint64_t last_function; /* handle of what was launched last */
