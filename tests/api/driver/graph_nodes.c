@@ -193,13 +193,13 @@ static CUuserObject make_object(unsigned *weight, unsigned references)
 static void objects_live_as_long_as_needed(void)
 {
     unsigned one = 1, ten = 10, hundred = 100;
-    CUuserObject object = make_object(&one, 2);
+    CUuserObject object = make_object(&one, 2), none = NULL;
     CUgraph graph, clone;
     CUgraphExec exec;
 
     ended = 0;
-    EXPECT(CUDA_ERROR_INVALID_VALUE, cuUserObjectCreate(&object, &one, count_end, 0, 1));
-    EXPECT(CUDA_ERROR_INVALID_VALUE, cuUserObjectCreate(&object, &one, count_end, 1, 0));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuUserObjectCreate(&none, &one, count_end, 0, 1));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuUserObjectCreate(&none, &one, count_end, 1, 0));
     MUST(cuUserObjectRetain(object, 1));
     MUST(cuUserObjectRelease(object, 2));
     IS_TRUE(ended == 0);
