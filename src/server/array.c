@@ -61,7 +61,7 @@ static uint64_t size_of_all(const struct array *array)
     return size;
 }
 
-static void destroy_driver(const struct array *array)
+void array_destroy_driver(const struct array *array)
 {
     if (array->mipmap)
         driver.cuMipmappedArrayDestroy(array->mipmap);
@@ -105,13 +105,13 @@ static CUresult make(struct session *session, struct array *array)
 {
     CUresult result = session_enter(session, array->device);
 
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS && !array_spare_take(array))
         result = create_driver(array);
     if (result != CUDA_SUCCESS)
         return result;
     result = clear(array);
     if (result != CUDA_SUCCESS)
-        destroy_driver(array);
+        array_destroy_driver(array);
     return result;
 }
 
@@ -242,7 +242,7 @@ void array_unref(struct session *session, struct array *array)
     if (--array->references)
         return;
     if (!whole && session_enter(session, array->device) == CUDA_SUCCESS)
-        destroy_driver(array);
+        array_spare_keep(array);
     memory_refund(session, (unsigned)array->device->ordinal, array->charged);
     session->arrays--;
     free(array);

@@ -23,9 +23,24 @@ struct texture;
 /* An array lives as long as any object on it: kernels that read one must not find it gone. */
 void array_unref(struct session *session, struct array *array);
 
-/* Ends an object that is not in the handle table any more. */
-void texture_destroy(struct session *session, struct texture *texture);
+/* The driver's part of it. */
+void array_destroy_driver(const struct array *array);
+
+/* ---- array_spare.c: the context of the device is current ---- */
+
+/* True when there was one like it: then it has its driver's part, with whatever is in it. */
+bool array_spare_take(struct array *array);
+
+/* Keeps the driver's part of an array, which is none of anybody's any more, or ends it. */
+void array_spare_keep(const struct array *array);
+
+/* ---- array_clear.c ---- */
 
 /* Writes zeroes over what is not a whole array with mipmaps. The driver reuses memory inside a
  * process as it is, and the process is the same for all clients. */
 CUresult array_clear(const struct array *array);
+
+/* ---- texture.c ---- */
+
+/* Ends an object that is not in the handle table any more. */
+void texture_destroy(struct session *session, struct texture *texture);

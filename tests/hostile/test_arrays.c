@@ -3,6 +3,8 @@
  * Arrays and texture objects of clients that lie: forged handles, boxes outside an array, memory of
  * others in a description, and objects that outlive their array.
  */
+#include <string.h>
+
 #include "cuda_array.h"
 #include "hostile.h"
 
@@ -229,6 +231,42 @@ static void arrays_that_go_first(void **state)
     peer_leave(&peer);
 }
 
+/* The server may hand out an array again, but not what was in it. */
+static void arrays_come_empty(void **state)
+{
+    (void)state;
+    for (unsigned turn = 0; turn < 3; turn++) {
+        struct peer peer;
+        attach(&peer);
+        struct wire_cuArray3DCreate_v2 like = plain(&peer);
+        like.format = CU_AD_FORMAT_FLOAT; /* as no other test has it */
+        assert_int_equal(wire_cuArray3DCreate_v2(&peer.channel, &like), CUDA_SUCCESS);
+        unsigned char *staging = peer_staging(&peer, 0);
+        struct wire_fnArrayCopy in = {
+            .array = like.hArray,
+            .address = peer.offer.staging_address,
+            .pitch = 64,
+            .slice_rows = 4,
+            .width = 64,
+            .height = 4,
+            .depth = 1,
+            .hStream = peer_make_stream(&peer, 1),
+            .seq = 1,
+        };
+        memset(staging, 0xaa, 256);
+        assert_int_equal(copy(&peer, &in), CUDA_SUCCESS);
+        assert_true(peer_wait_fence(&peer, 1, 1));
+        for (unsigned i = 0; i < 256; i++)
+            assert_int_equal(staging[i], 0);
+        memset(staging, 0x55, 256);
+        in.into = 1;
+        in.seq = 2;
+        assert_int_equal(copy(&peer, &in), CUDA_SUCCESS);
+        assert_true(peer_wait_fence(&peer, 1, 2));
+        peer_leave(&peer);
+    }
+}
+
 /* ---- mipmaps, views, surfaces ---- */
 
 static struct wire_cuMipmappedArrayCreate plain_mipmap(struct peer *peer)
@@ -364,6 +402,7 @@ int main(void)
         HOSTILE_CASE(copies_out_of_bounds),  HOSTILE_CASE(memory_of_others),
         HOSTILE_CASE(arrays_that_go_first),  HOSTILE_CASE(mipmaps_that_cannot_be),
         HOSTILE_CASE(mipmaps_are_no_arrays), HOSTILE_CASE(views_of_what_is_not_there),
+        HOSTILE_CASE(arrays_come_empty),
     };
 
     return HOSTILE_MAIN(tests);
