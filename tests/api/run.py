@@ -102,27 +102,31 @@ def keep_shared_cudart(nvcc, folder):
             shutil.copy(library.resolve(), folder / library.name)
 
 
-def runtime_programs(build):
+def runtime_name(source, variant):
+    return f"runtime/{source.stem} ({variant})"
+
+
+def runtime_programs(build, only):
     folder = build / "tests/api/runtime"
     folder.mkdir(parents=True, exist_ok=True)
     nvcc = find_nvcc()
     if nvcc:
         keep_shared_cudart(nvcc, folder)
     wanted = [(source, variant, flags) for source in sorted((HERE / "runtime").glob("*.cu"))
-              for variant, flags in variants_of(source.stem)]
+              for variant, flags in variants_of(source.stem)
+              if not only or only in runtime_name(source, variant)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         built = pool.map(lambda one: compile_runtime(nvcc, *one, folder), wanted)
     for (source, variant, _), (program, reason) in zip(wanted, built):
-        name = f"runtime/{source.stem} ({variant})"
-        yield Program(name, [program], source.stem in RUNTIME_FAULTS, reason)
+        yield Program(runtime_name(source, variant), [program], source.stem in RUNTIME_FAULTS, reason)
 
 
-def all_programs(build):
+def all_programs(build, only):
     for name in DRIVER:
         yield Program(f"driver/{name}", [build / "tests/api" / name])
     for name in EXAMPLES:
         yield Program(f"examples/{name}", [build / "examples" / name])
-    yield from runtime_programs(build)
+    yield from runtime_programs(build, only)
     for name, argument in FAULTS:
         yield Program(f"driver/{name} {argument}", [build / "tests/api" / name, argument], True)
 
@@ -251,7 +255,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
-    programs = [program for program in all_programs(options.build)
+    programs = [program for program in all_programs(options.build, options.only)
                 if not options.only or options.only in program.name]
     if options.compile:
         return 1 if any((p.reason or "").startswith("nvcc failed") for p in programs) else 0
