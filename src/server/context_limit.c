@@ -10,6 +10,7 @@
 #include "log.h"
 #include "memory.h"
 #include "server_dispatch.h"
+#include "stall.h"
 
 /* Held from the look at the clients to the setting of a limit. */
 static pthread_mutex_t restore_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,7 +44,11 @@ static CUresult raise_limit(struct session *session, const struct device *device
 
     if (!memory_charge(session, index, cost))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = driver.cuCtxSetLimit(limit, value);
+    CUresult result = stall_begin("cuCtxSetLimit");
+    if (result == CUDA_SUCCESS) {
+        result = driver.cuCtxSetLimit(limit, value);
+        stall_end();
+    }
     if (result != CUDA_SUCCESS)
         memory_refund(session, index, cost);
     return result;

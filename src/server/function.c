@@ -8,6 +8,7 @@
 #include "objects.h"
 #include "server.h"
 #include "server_dispatch.h"
+#include "stall.h"
 
 #define PARAMS_MAX 1000u
 
@@ -77,9 +78,12 @@ static CUresult learn(const struct module *module, const char *name,
     uint32_t pairs[2 * PARAMS_MAX];
     struct known_kernel kernel = {.facts = {.name = name}};
 
+    CUresult result = stall_begin("cuKernelGetFunction");
+    if (result != CUDA_SUCCESS)
+        return result;
     cached_will_be_used(module->cached);
-    CUresult result = find_function(module, name, &kernel.driver);
-
+    result = find_function(module, name, &kernel.driver);
+    stall_end();
     if (result == CUDA_SUCCESS)
         result = read_attributes(kernel.driver, kernel.facts.attributes);
     if (result == CUDA_SUCCESS)

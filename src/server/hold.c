@@ -12,6 +12,7 @@
 #include "fence.h"
 #include "memory.h"
 #include "server_dispatch.h"
+#include "stall.h"
 
 /* Streams that one client may hold with callbacks. Measured: with all queues of a context held
  * (32 are asked for), every other stream stands still. */
@@ -189,8 +190,12 @@ CUresult serve_cuStreamWaitValue32_v2(struct session *session,
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
         result = remember(hStream, in->addr, in->value, in->flags, false);
+    stall_wait_begin();
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamWaitValue32_v2(hStream->driver, in->addr, in->value, in->flags);
+    if (result == CUDA_SUCCESS)
+        stall_wait_note(hStream->driver);
+    stall_wait_end();
     return stream_end(hStream, in->seq, result);
 }
 
@@ -207,8 +212,12 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
         result = remember(hStream, in->addr, in->value, in->flags, true);
+    stall_wait_begin();
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamWaitValue64_v2(hStream->driver, in->addr, in->value, in->flags);
+    if (result == CUDA_SUCCESS)
+        stall_wait_note(hStream->driver);
+    stall_wait_end();
     return stream_end(hStream, in->seq, result);
 }
 

@@ -9,6 +9,7 @@
 
 #include "image.h"
 #include "loader.h"
+#include "stall.h"
 
 /* Options whose value is a number; the others hold pointers into the client. */
 static bool option_passes(uint64_t option)
@@ -67,7 +68,11 @@ static CUresult compile(CUlibrary library, bool is_text)
     CUresult result = driver.cuLibraryGetKernelCount(&kernels, library);
 
     if (result == CUDA_SUCCESS && is_text)
-        result = driver.cuLibraryGetModule(&module, library);
+        result = stall_begin("cuLibraryGetModule");
+    if (result != CUDA_SUCCESS || !is_text)
+        return result;
+    result = driver.cuLibraryGetModule(&module, library);
+    stall_end();
     return result;
 }
 

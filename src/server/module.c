@@ -13,6 +13,7 @@
 #include "objects.h"
 #include "server.h"
 #include "server_dispatch.h"
+#include "stall.h"
 #include "stream.h"
 
 static CUresult take_image(struct session *session, const struct wire_cuLibraryLoadData *in,
@@ -148,11 +149,13 @@ CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuL
     size_t size = 0;
     CUresult result = session_enter(session, library->device);
 
-    if (result == CUDA_SUCCESS) {
-        cached_will_be_used(library->cached);
-        result =
-            driver.cuLibraryGetGlobal(&address, &size, module_library(library)->driver, in->name);
-    }
+    if (result == CUDA_SUCCESS)
+        result = stall_begin("cuLibraryGetGlobal");
+    if (result != CUDA_SUCCESS)
+        return result;
+    cached_will_be_used(library->cached);
+    result = driver.cuLibraryGetGlobal(&address, &size, module_library(library)->driver, in->name);
+    stall_end();
     if (result != CUDA_SUCCESS)
         return result;
 

@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "log.h"
+#include "stall.h"
 
 #define GROUP_SMS 2u
 
@@ -271,8 +272,12 @@ static CUresult make_green(const struct partitions *partitions, struct partition
         parts[i] = partitions->groups[(partition->first_group + i) % partitions->group_count];
     CUresult result = driver.cuDevResourceGenerateDesc(&description, parts, partition->group_count);
     if (result == CUDA_SUCCESS)
-        result = driver.cuGreenCtxCreate(&partition->green, description, partition->device->ordinal,
-                                         CU_GREEN_CTX_DEFAULT_STREAM);
+        result = stall_begin("cuGreenCtxCreate");
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver.cuGreenCtxCreate(&partition->green, description, partition->device->ordinal,
+                                     CU_GREEN_CTX_DEFAULT_STREAM);
+    stall_end();
     return result;
 }
 

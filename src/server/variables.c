@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stall.h"
+
 static CUresult find(const struct image_name *name, CUlibrary library, struct variable *variable)
 {
     CUresult result =
@@ -119,7 +121,13 @@ CUresult variables_remember(struct variables *variables, CUlibrary library)
 
 CUresult variables_restore(const struct variables *variables)
 {
-    return variables->each ? with_stream(copy_in, variables) : CUDA_SUCCESS;
+    CUresult result = variables->each ? stall_begin("Copying variables") : CUDA_SUCCESS;
+
+    if (result != CUDA_SUCCESS || !variables->each)
+        return result;
+    result = with_stream(copy_in, variables);
+    stall_end();
+    return result;
 }
 
 void variables_fini(struct variables *variables)

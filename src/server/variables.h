@@ -24,7 +24,8 @@ struct variables {
 };
 
 /* Finds all variables and copies what they are now. Loads the library's code, if that is still to
- * be done. On failure nothing is remembered. The device's context is current here and below. */
+ * be done. Called between stall_begin() and stall_end(). On failure nothing is remembered. The
+ * device's context is current here and below. */
 CUresult variables_remember(struct variables *variables, CUlibrary library);
 
 /* No kernel of the library runs. After a failure they may be anything. */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that wait for all streams are not begun while a stream waits for a value. */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "fake_driver.h"
+#include "stall.h"
+
+static bool passed; /* atomic: what every event answers */
+static bool stalled;
+
+static CUresult CUDAAPI query(CUevent event)
+{
+    assert_non_null(event);
+    return __atomic_load_n(&passed, __ATOMIC_ACQUIRE) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static void set(bool *flag, bool value)
+{
+    __atomic_store_n(flag, value, __ATOMIC_RELEASE);
+}
+
+static bool get(const bool *flag)
+{
+    return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+}
+
+static int setup(void **state)
+{
+    int error = fixture_setup(state);
+
+    driver.cuEventQuery = query;
+    set(&passed, false);
+    set(&stalled, false);
+    return error;
+}
+
+static void begin_a_wait(void **state)
+{
+    struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
+
+    stall_wait_begin();
+    stall_wait_note(stream->driver);
+    stall_wait_end();
+}
+
+static void *stall(void *context)
+{
+    (void)context;
+    if (stall_begin("a call") != CUDA_SUCCESS)
+        return NULL;
+    set(&stalled, true);
+    stall_end();
+    return NULL;
+}
+
+static void nobody_waits(void **state)
+{
+    (void)state;
+    stall(NULL);
+    assert_true(get(&stalled));
+}
+
+static void a_call_waits_for_the_wait(void **state)
+{
+    pthread_t thread;
+
+    begin_a_wait(state);
+    assert_int_equal(pthread_create(&thread, NULL, stall, NULL), 0);
+    usleep(20000);
+    assert_false(get(&stalled));
+    set(&passed, true);
+    pthread_join(thread, NULL);
+    assert_true(get(&stalled));
+}
+
+static void *begin_and_tell(void *state)
+{
+    begin_a_wait(state);
+    set(&stalled, true);
+    return NULL;
+}
+
+static void a_wait_waits_for_the_call(void **state)
+{
+    pthread_t thread;
+
+    assert_int_equal(stall_begin("a call"), CUDA_SUCCESS);
+    assert_int_equal(pthread_create(&thread, NULL, begin_and_tell, state), 0);
+    usleep(20000);
+    assert_false(get(&stalled));
+    stall_end();
+    pthread_join(thread, NULL);
+    assert_true(get(&stalled));
+    set(&passed, true);
+    stall(NULL);
+}
+
+static void events_are_used_again(void **state)
+{
+    begin_a_wait(state);
+    set(&passed, true);
+    stall(NULL);
+    unsigned made = fake.events;
+    begin_a_wait(state);
+    assert_int_equal(fake.events, made);
+    stall(NULL);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(nobody_waits),
+        CASE(a_call_waits_for_the_wait),
+        CASE(a_wait_waits_for_the_call),
+        CASE(events_are_used_again),
+    };
+
+    return cmocka_run_group_tests_name("stall", tests, NULL, NULL);
+}
