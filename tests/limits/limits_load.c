@@ -9,10 +9,10 @@
  *     flood     always more blocks of 1 ms than there is room for: COUNT RESULT
  *     order     kernels in one stream, each of which looks for its predecessor's number: COUNT
  *               RESULT RIGHT
- *     endless   a kernel that never ends; says "launched" and waits for it: RESULT, result of the
- *               next call
+ *     endless   a kernel that never ends; says "launched" once it runs and waits for it: RESULT,
+ *               result of the next call
  *     crowded   the same with thousands of kernels queued behind it
- *     fault     a kernel that reads where nothing is: RESULT, result of the next call
+ *     fault     a kernel that writes where nothing is: RESULT, result of the next call
  *
  * Each says "ready" and begins when it reads a line. At an error it stops and reports.
  */
@@ -50,6 +50,7 @@ static const char kernel_text[] = ".version 8.0\n.target sm_80\n.address_size 64
                                   "    .reg .pred %p;\n"
                                   "    ld.param.u64 %a, [word];\n"
                                   "    cvta.to.global.u64 %a, %a;\n"
+                                  "    st.volatile.global.u32 [%a+4], 1;\n"
                                   "again:\n"
                                   "    ld.volatile.global.u32 %v, [%a];\n"
                                   "    setp.eq.u32 %p, %v, 0;\n"
@@ -75,7 +76,8 @@ static const char kernel_text[] = ".version 8.0\n.target sm_80\n.address_size 64
 
 static CUfunction spin, endless, step;
 static CUstream stream;
-static CUdeviceptr word; /* of device memory, zero at first */
+static CUdeviceptr
+    word; /* of device memory, zero at first; behind it, whether endless() has begun */
 static int sm_count;
 static double limit; /* seconds */
 static float latencies[LATENCIES_MAX];
@@ -205,11 +207,24 @@ static void run_order(void)
     printf("%u %d %u\n", count, result, right);
 }
 
+/* The copy goes another way than the kernel. */
+static CUresult await_begin(void)
+{
+    uint32_t begun = 0;
+    CUresult result = CUDA_SUCCESS;
+
+    while (result == CUDA_SUCCESS && !begun)
+        result = cuMemcpyDtoH_v2(&begun, word + sizeof(begun), sizeof(begun));
+    return result;
+}
+
 static void run_endless(bool crowded)
 {
     CUresult result = launch_endless();
     CUdeviceptr piece;
 
+    if (result == CUDA_SUCCESS)
+        result = await_begin();
     printf("launched %d\n", cuStreamQuery(stream));
     for (uint32_t i = 0; crowded && i < CROWD && result == CUDA_SUCCESS; i++)
         result = launch_step(i);
@@ -246,8 +261,8 @@ static void prepare(void)
     must(cuModuleGetFunction(&endless, module, "endless"), "endless");
     must(cuModuleGetFunction(&step, module, "step"), "step");
     must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-    must(cuMemAlloc_v2(&word, sizeof(uint32_t)), "cuMemAlloc");
-    must(cuMemsetD32_v2(word, 0, 1), "cuMemsetD32");
+    must(cuMemAlloc_v2(&word, 2 * sizeof(uint32_t)), "cuMemAlloc");
+    must(cuMemsetD32_v2(word, 0, 2), "cuMemsetD32");
     must(launch_spin(1, 32, 1000), "launch");
     must(cuCtxSynchronize(), "cuCtxSynchronize");
 }
