@@ -171,6 +171,7 @@ int decode_atomic_op(const struct tokens *tokens, unsigned *ret_at);
 /* ---- decode_*.c ---- */
 typedef void (*decode_fn)(struct builder *builder, const struct tokens *tokens);
 void decode_alu(struct builder *builder, const struct tokens *tokens);
+void decode_prmt(struct builder *builder, const struct tokens *tokens);
 void decode_setp(struct builder *builder, const struct tokens *tokens);
 void decode_set(struct builder *builder, const struct tokens *tokens);
 void decode_mov(struct builder *builder, const struct tokens *tokens);

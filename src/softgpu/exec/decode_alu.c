@@ -221,6 +221,19 @@ void decode_alu(struct builder *builder, const struct tokens *tokens)
         decode_unsupported(builder);
 }
 
+/* prmt.b32.mode: the table has the type at the end, as elsewhere. */
+void decode_prmt(struct builder *builder, const struct tokens *tokens)
+{
+    struct tokens moved = *tokens;
+    for (unsigned i = 1; i + 1 < tokens->count; i++) {
+        moved.text[i] = tokens->text[i + 1];
+        moved.length[i] = tokens->length[i + 1];
+        moved.text[i + 1] = tokens->text[1];
+        moved.length[i + 1] = tokens->length[1];
+    }
+    decode_alu(builder, &moved);
+}
+
 /* Takes the boolean operator out of the opcode; its number is that of the handlers' enum
  * boolean_operator. */
 static unsigned take_boolean(struct tokens *tokens)

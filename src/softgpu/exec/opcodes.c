@@ -43,6 +43,7 @@ static const struct opcode opcodes[] = {
      "vmax4.{u32 s32}.{u32 s32}.{u32 s32}{.sat}{.add}, of whole registers"},
     {"vset2", decode_video, false, "vset2.{u32 s32}.{u32 s32}.CMP{.add}, of whole registers"},
     {"vset4", decode_video, false, "vset4.{u32 s32}.{u32 s32}.CMP{.add}, of whole registers"},
+    {"prmt", decode_prmt, false, "prmt.b32{.f4e .b4e .rc8 .ecl .ecr .rc16}"},
     {"ld", decode_load, false, "ld{.space}{.volatile .relaxed .acquire ...}{.v2 .v4}.type"},
     {"ldu", decode_load, false, "ldu.global{.v2 .v4}.type"},
     {"st", decode_store, false,
