@@ -3,15 +3,41 @@
  * What the lanes of a warp do together: shuffles, votes, matches, reductions.
  *
  * Each names its members; the instruction runs when all of them that are alive have come to it.
+ * Groups of lanes that name different members have nothing to do with each other.
  */
 #include <string.h>
 
 #include "exec_control.h"
 
-/* Lanes may in theory name different members; the first lane's stand for the group's. */
-static uint32_t members_of(struct warp *warp, uint32_t offset)
+/* Those of the active lanes that name the same members as the first one. */
+static uint32_t lanes_that_name(struct warp *warp, const uint32_t *named, uint32_t members)
 {
-    return ((const uint32_t *)reg(warp, offset))[__builtin_ctz(warp->active)];
+    uint32_t differences = 0, same = 0;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        differences |= named[lane] ^ members;
+    if (differences == 0)
+        return warp->active;
+    EACH_ACTIVE_LANE
+    same |= (uint32_t)(named[lane] == members) << lane;
+    return same;
+}
+
+/*
+ * True when all members are here. Lanes that name others, as the tiles of a warp do, come to the
+ * instruction once more, by themselves.
+ */
+static bool meet(struct warp *warp, const struct insn *insn, uint32_t *ret_members)
+{
+    const uint32_t *named = reg(warp, insn->guard);
+    uint32_t members = named[__builtin_ctz(warp->active)];
+    uint32_t same = lanes_that_name(warp, named, members);
+    *ret_members = members;
+    if (same == warp->active)
+        return warp_converged(warp, insn, members);
+    warp_add_group(warp, insn, warp->active & ~same);
+    warp_set_active(warp, same);
+    warp->stop = NULL; /* behind this instruction it is the others' turn */
+    return warp_converged(warp, insn, members);
 }
 
 /* Which lane a lane reads from, and whether that is inside the segment that the clamp (c)
@@ -51,7 +77,8 @@ static bool shuffle_source(unsigned mode, unsigned lane, uint32_t by, uint32_t c
 /* d|q = shuffle of a by b with clamp c among the members in guard. */
 void run_shuffle(struct warp *warp, const struct insn *insn)
 {
-    if (!warp_converged(warp, insn, members_of(warp, insn->guard)))
+    uint32_t members;
+    if (!meet(warp, insn, &members))
         return;
     uint32_t value[LANES];
     uint32_t inside = 0;
@@ -75,8 +102,8 @@ void run_shuffle(struct warp *warp, const struct insn *insn)
 /* d = vote on the predicate a among the members in guard. */
 void run_vote(struct warp *warp, const struct insn *insn)
 {
-    uint32_t members = members_of(warp, insn->guard);
-    if (!warp_converged(warp, insn, members))
+    uint32_t members;
+    if (!meet(warp, insn, &members))
         return;
     uint32_t active = warp->active;
     uint32_t voters = active & members;
@@ -112,8 +139,8 @@ static uint32_t lanes_with(struct warp *warp, uint32_t offset, uint64_t value, u
 
 static void match_any(struct warp *warp, const struct insn *insn, bool wide)
 {
-    uint32_t members = members_of(warp, insn->guard);
-    if (!warp_converged(warp, insn, members))
+    uint32_t members;
+    if (!meet(warp, insn, &members))
         return;
     uint32_t result[LANES];
     EACH_ACTIVE_LANE
@@ -128,8 +155,8 @@ static void match_any(struct warp *warp, const struct insn *insn, bool wide)
 
 static void match_all(struct warp *warp, const struct insn *insn, bool wide)
 {
-    uint32_t members = members_of(warp, insn->guard);
-    if (!warp_converged(warp, insn, members))
+    uint32_t members;
+    if (!meet(warp, insn, &members))
         return;
     uint32_t voters = warp->active & members;
     uint64_t value = lane_value(warp, insn->a, (unsigned)__builtin_ctz(warp->active), wide);
@@ -184,8 +211,8 @@ static uint32_t reduce(unsigned op, bool is_signed, uint32_t x, uint32_t y)
 /* insn.mode is an atomic_op; width 1 means signed. */
 void run_redux(struct warp *warp, const struct insn *insn)
 {
-    uint32_t members = members_of(warp, insn->guard);
-    if (!warp_converged(warp, insn, members))
+    uint32_t members;
+    if (!meet(warp, insn, &members))
         return;
     const uint32_t *from = reg(warp, insn->a);
     uint32_t *to = reg(warp, insn->d);
@@ -205,8 +232,8 @@ void run_redux(struct warp *warp, const struct insn *insn)
 /* d|p: the lowest member, and whether it is this lane. */
 void run_elect(struct warp *warp, const struct insn *insn)
 {
-    uint32_t members = members_of(warp, insn->guard);
-    if (!warp_converged(warp, insn, members))
+    uint32_t members;
+    if (!meet(warp, insn, &members))
         return;
     uint32_t voters = warp->active & members;
     unsigned leader = (unsigned)__builtin_ctz(voters ? voters : warp->active);
@@ -228,5 +255,6 @@ void run_activemask(struct warp *warp, const struct insn *insn)
 
 void run_warp_barrier(struct warp *warp, const struct insn *insn)
 {
-    warp_converged(warp, insn, members_of(warp, insn->guard));
+    uint32_t members;
+    meet(warp, insn, &members);
 }
