@@ -4,6 +4,7 @@
  */
 #include "array.h"
 #include "copy.h"
+#include "copy_pieces.h"
 #include "cuda_array.h"
 #include "memory.h"
 #include "server_dispatch.h"
@@ -81,7 +82,7 @@ static CUresult submit(struct session *session, const CUDA_MEMCPY3D *copy, bool 
     CUresult result = allowed ? stream_begin(stream) : CUDA_ERROR_INVALID_VALUE;
 
     if (result == CUDA_SUCCESS && copy->WidthInBytes && copy->Height && copy->Depth) {
-        result = driver.cuMemcpy3DAsync_v2(copy, stream->driver);
+        result = copy_pieces_box(session->window, copy, stream->driver);
         copy_count(session, copy->WidthInBytes * copy->Height * copy->Depth);
     }
     return stream_end(stream, seq, result);

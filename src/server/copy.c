@@ -5,6 +5,7 @@
  */
 #include "copy.h"
 
+#include "copy_pieces.h"
 #include "memory.h"
 #include "server_dispatch.h"
 #include "stream.h"
@@ -51,8 +52,8 @@ CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpy
     if (check_range(session, "cuMemcpyAsync", "dst", in->dst, in->ByteCount) &&
         check_range(session, "cuMemcpyAsync", "src", in->src, in->ByteCount))
         result = stream_begin(hStream);
-    if (result == CUDA_SUCCESS && in->ByteCount)
-        result = driver.cuMemcpyAsync(in->dst, in->src, in->ByteCount, hStream->driver);
+    if (result == CUDA_SUCCESS)
+        result = copy_pieces(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
     copy_count(session, in->ByteCount);
     return stream_end(hStream, in->seq, result);
 }
@@ -66,9 +67,9 @@ CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,
     if (check_range(session, "cuMemcpyHtoDAsync", "dstDevice", in->dstDevice, in->data_size))
         result = stream_begin(hStream);
     /* The driver takes pageable bytes before it returns, so the message may go away. */
-    if (result == CUDA_SUCCESS && in->data_size)
-        result =
-            driver.cuMemcpyHtoDAsync_v2(in->dstDevice, in->data, in->data_size, hStream->driver);
+    if (result == CUDA_SUCCESS)
+        result = copy_pieces_up(session->window, in->dstDevice, in->data, in->data_size,
+                                hStream->driver);
     copy_count(session, in->data_size);
     return stream_end(hStream, in->seq, result);
 }
@@ -123,43 +124,9 @@ CUresult serve_cuMemcpy3DAsync_v2(struct session *session, const struct wire_cuM
     if (copy_check(session, "cuMemcpy3DAsync", &box))
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS && in->width && in->height && in->depth)
-        result = driver.cuMemcpy3DAsync_v2(&box, hStream->driver);
+        result = copy_pieces_box(session->window, &box, hStream->driver);
     copy_count(session, in->width * in->height * in->depth);
     return stream_end(hStream, in->seq, result);
-}
-
-static CUresult fill_row(const struct wire_fnMemset *in, CUstream stream)
-{
-    switch (in->element_size) {
-    case 1:
-        return driver.cuMemsetD8Async(in->dst, (unsigned char)in->value, in->width, stream);
-    case 2:
-        return driver.cuMemsetD16Async(in->dst, (unsigned short)in->value, in->width, stream);
-    default:
-        return driver.cuMemsetD32Async(in->dst, in->value, in->width, stream);
-    }
-}
-
-static CUresult fill_rows(const struct wire_fnMemset *in, CUstream stream)
-{
-    switch (in->element_size) {
-    case 1:
-        return driver.cuMemsetD2D8Async(in->dst, in->pitch, (unsigned char)in->value, in->width,
-                                        in->height, stream);
-    case 2:
-        return driver.cuMemsetD2D16Async(in->dst, in->pitch, (unsigned short)in->value, in->width,
-                                         in->height, stream);
-    default:
-        return driver.cuMemsetD2D32Async(in->dst, in->pitch, in->value, in->width, in->height,
-                                         stream);
-    }
-}
-
-CUresult copy_memset(const struct wire_fnMemset *in, CUstream stream)
-{
-    if (!in->width || !in->height)
-        return CUDA_SUCCESS;
-    return in->height == 1 ? fill_row(in, stream) : fill_rows(in, stream);
 }
 
 bool copy_check_memset(struct session *session, const char *call, const struct wire_fnMemset *in)
@@ -186,6 +153,6 @@ CUresult serve_fnMemset(struct session *session, const struct wire_fnMemset *in,
     if (copy_check_memset(session, "fnMemset", in))
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
-        result = copy_memset(in, hStream->driver);
+        result = copy_pieces_memset(session->window, in, hStream->driver);
     return stream_end(hStream, in->seq, result);
 }

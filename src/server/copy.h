@@ -19,6 +19,3 @@ bool copy_span(uint64_t pitch, uint64_t slice_rows, uint64_t width, uint64_t hei
 
 /* For the counters. */
 void copy_count(struct session *session, uint64_t bytes);
-
-/* Puts a memset into a stream. */
-CUresult copy_memset(const struct wire_fnMemset *in, CUstream stream);

@@ -61,6 +61,7 @@ struct graph {
     uint32_t edge_count, edge_room;
     const struct function *last; /* kernel of the highest number, for fault reports */
     bool prints;
+    bool is_cut; /* a node is more than one call to the driver: see copy_pieces.h */
 
     /* The driver's, made when the description is complete; or later, see graph_prepare(). */
     bool instantiated;

@@ -45,15 +45,16 @@ CUresult serve_cuGraphInstantiateWithFlags(struct session *session,
     if (result != CUDA_SUCCESS)
         return result;
     graph->flags = in->flags & FLAGS_PASSED;
-    result = graph_prepare(graph);
+    result = graph->is_cut ? CUDA_SUCCESS : graph_prepare(graph);
     graph->instantiated = result == CUDA_SUCCESS;
     return result;
 }
 
-/* A node of a graph runs in the context that it was made for, and not where its stream does. */
-static bool is_confined(const struct stream *stream)
+/* A node of a graph runs in the context that it was made for, and not where its stream does. And
+ * what a node cannot do with one call the driver's graph cannot do. */
+static bool goes_node_by_node(const struct graph *graph, const struct stream *stream)
 {
-    return stream->share->partition != NULL;
+    return graph->is_cut || stream->share->partition != NULL;
 }
 
 /* Brings the graph up to date, and the stream to where the graph may begin. */
@@ -63,7 +64,7 @@ static CUresult begin(struct session *session, struct graph *graph, struct strea
 
     if (result == CUDA_SUCCESS)
         result = session_enter(session, graph->device);
-    if (result == CUDA_SUCCESS && !is_confined(stream))
+    if (result == CUDA_SUCCESS && !goes_node_by_node(graph, stream))
         result = graph_prepare(graph);
     return result != CUDA_SUCCESS ? result : stream_begin(stream);
 }
@@ -81,8 +82,8 @@ CUresult serve_cuGraphUpload(struct session *session, const struct wire_cuGraphU
 
 static CUresult launch(const struct graph *graph, const struct stream *stream)
 {
-    return is_confined(stream) ? graph_replay(graph, stream)
-                               : driver.cuGraphLaunch(graph->exec, stream->driver);
+    return goes_node_by_node(graph, stream) ? graph_replay(graph, stream)
+                                            : driver.cuGraphLaunch(graph->exec, stream->driver);
 }
 
 static CUresult launch_announced(const struct graph *graph, struct stream *stream)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "copy.h"
+#include "copy_pieces.h"
 #include "graph.h"
 #include "launch.h"
 #include "objects.h"
@@ -38,10 +39,18 @@ static CUresult check_change(const struct graph *graph, const char *call,
     return CUDA_ERROR_INVALID_VALUE;
 }
 
+static bool cuts(const struct window *window, const struct graph_node *node)
+{
+    return (node->kind == GRAPH_NODE_COPY && copy_pieces_cut_box(window, &node->copy)) ||
+           (node->kind == GRAPH_NODE_MEMSET && copy_pieces_cut_memset(window, &node->memset));
+}
+
+/* One that is cut is not the driver's any more: it is launched node by node. */
 static CUresult change(struct graph *graph, struct graph_node *node, const struct graph_node *what)
 {
     graph_node_become(graph, node, what);
-    if (!graph->exec)
+    graph->is_cut |= cuts(graph->session->window, what);
+    if (!graph->exec || graph->is_cut)
         return CUDA_SUCCESS;
     CUresult result = session_enter(graph->session, graph->device);
     return result != CUDA_SUCCESS ? result : graph_update_node(graph, node);
@@ -245,7 +254,7 @@ CUresult serve_cuGraphNodeSetEnabled(struct session *session,
     if (!node || !graph->instantiated || node->kind == GRAPH_NODE_EMPTY)
         return CUDA_ERROR_INVALID_VALUE;
     node->disabled = !in->enabled;
-    if (!graph->exec)
+    if (!graph->exec || graph->is_cut)
         return CUDA_SUCCESS;
     if (!driver.cuGraphNodeSetEnabled)
         return CUDA_ERROR_NOT_SUPPORTED;

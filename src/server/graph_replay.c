@@ -3,23 +3,23 @@
  * A graph without the driver's graphs. Nodes are numbered so that each comes behind all that it
  * depends on, and one stream keeps that order.
  */
-#include "copy.h"
+#include "copy_pieces.h"
 #include "graph.h"
 #include "launch.h"
 #include "stream.h"
 
 static CUresult replay_node(const struct graph_node *node, const struct stream *stream)
 {
-    const struct wire_fnMemset *fill = &node->memset;
+    const struct window *window = stream->session->window;
 
     switch (node->kind) {
     case GRAPH_NODE_KERNEL:
         return launch_with(&node->kernel->launch, stream, node->kernel->attributes,
                            node->kernel->attribute_count);
     case GRAPH_NODE_COPY:
-        return driver.cuMemcpy3DAsync_v2(&node->copy, stream->driver);
+        return copy_pieces_box(window, &node->copy, stream->driver);
     case GRAPH_NODE_MEMSET:
-        return copy_memset(fill, stream->driver);
+        return copy_pieces_memset(window, &node->memset, stream->driver);
     default:
         return CUDA_SUCCESS;
     }

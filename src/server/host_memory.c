@@ -80,7 +80,7 @@ static CUresult map_at(struct granule *granule)
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     if (!shm_map(granule->fd, granule->size, address, SHM_REPLACE, &address))
-        result = page_lock(address, granule->size);
+        result = page_lock_pieces(address, granule->size);
     if (result != CUDA_SUCCESS) {
         unmap_at(granule->address, granule->size);
         fd_close(&granule->fd);
@@ -123,7 +123,7 @@ static CUresult make_within_memory(struct session *session, uint64_t size,
 
 static void unmake(struct window *window, struct granule *granule)
 {
-    page_unlock((void *)(uintptr_t)granule->address);
+    page_unlock_pieces((void *)(uintptr_t)granule->address, granule->size);
     unmap_at(granule->address, granule->size);
     fd_close(&granule->fd);
     window_unplace(window, granule->address);

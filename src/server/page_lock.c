@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One address everywhere: page-locked memory that the GPU sees elsewhere is of no use here.
+ * One address everywhere: page-locked memory that the GPU sees elsewhere is of no use here. Pieces
+ * end at multiples of their size, so an address alone tells where its piece ends.
  */
 #include "page_lock.h"
 
-#include <stdint.h>
 #include <sys/mman.h>
+#include <time.h>
+
+/* Long enough for a thread that waits for the driver's lock to wake up and take it. */
+#define PAUSE_NS 50000
+
+static uint64_t piece_size = PAGE_LOCK_PIECE;
+
+void page_lock_whole(void)
+{
+    piece_size = 0;
+}
+
+uint64_t page_lock_left(uint64_t address)
+{
+    return piece_size ? piece_size - address % piece_size : UINT64_MAX;
+}
 
 /* While the driver locks pages, other threads' launches wait. Pages that are there already are
  * locked in a fifth of the time, so they are made before. Where the kernel does not know how, the
@@ -18,11 +34,9 @@ static void populate(void *address, size_t size)
 #endif
 }
 
-CUresult page_lock(void *address, size_t size)
+static CUresult lock(void *address, size_t size)
 {
     CUdeviceptr seen = 0;
-
-    populate(address, size);
     CUresult result = driver.cuMemHostRegister_v2(
         address, size, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
 
@@ -38,7 +52,52 @@ CUresult page_lock(void *address, size_t size)
     return result;
 }
 
+CUresult page_lock(void *address, size_t size)
+{
+    populate(address, size);
+    return lock(address, size);
+}
+
 void page_unlock(void *address)
 {
     driver.cuMemHostUnregister(address);
+}
+
+static size_t piece_at(const char *address, size_t left)
+{
+    uint64_t size = page_lock_left((uintptr_t)address);
+
+    return size < left ? (size_t)size : left;
+}
+
+static void pause_between(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+}
+
+CUresult page_lock_pieces(void *address, size_t size)
+{
+    char *start = address;
+    size_t piece;
+
+    populate(address, size);
+    for (size_t done = 0; done < size; done += piece) {
+        piece = piece_at(start + done, size - done);
+        if (done)
+            pause_between();
+        CUresult result = lock(start + done, piece);
+        if (result != CUDA_SUCCESS) {
+            page_unlock_pieces(address, done);
+            return result;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+void page_unlock_pieces(void *address, size_t size)
+{
+    char *start = address;
+
+    for (size_t done = 0; done < size; done += piece_at(start + done, size - done))
+        page_unlock(start + done);
 }

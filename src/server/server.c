@@ -19,6 +19,7 @@
 #include "fence_kernel.h"
 #include "limits_text.h"
 #include "log.h"
+#include "page_lock.h"
 #include "sock.h"
 #include "tally.h"
 #include "text.h"
@@ -272,6 +273,8 @@ int server_init(struct server *server)
     map_init(&server->ipc_names);
     list_init(&server->sessions);
     module_cache_init(&server->modules, !is_set("FUNNEL_NO_MODULE_CACHE"));
+    if (is_set("FUNNEL_NO_LOCK_PIECES"))
+        page_lock_whole();
     server->no_spares = is_set("FUNNEL_NO_SPARE_SHARES");
     server->no_batching = is_set("FUNNEL_NO_LAUNCH_BATCHING");
     if (!server->no_batching && !is_set("FUNNEL_NO_FENCE_KERNEL"))

@@ -130,32 +130,83 @@ static void a_box(void)
     munmap(host, SIZE);
 }
 
-static void a_captured_copy(void)
+static void check_captured_copy(size_t size)
 {
-    uint8_t *host = some_pages(SIZE), *back = some_pages(SIZE);
-    CUdeviceptr device = make_words(SIZE / 4, 0);
+    uint8_t *host = some_pages(size), *back = some_pages(size);
+    CUdeviceptr device = make_words(size / 4, 0);
     CUgraphExec exec;
     CUgraph graph;
     CUstream stream;
 
-    MUST(cuMemHostRegister_v2(host, SIZE, 0));
+    MUST(cuMemHostRegister_v2(host, size, 0));
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     MUST(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    EXPECT(CUDA_SUCCESS, cuMemcpyHtoDAsync_v2(device, host, SIZE, stream));
+    EXPECT(CUDA_SUCCESS, cuMemcpyHtoDAsync_v2(device, host, size, stream));
     MUST(cuStreamEndCapture(stream, &graph));
     MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
-    memset(host, 8, SIZE);
-    EXPECT(CUDA_SUCCESS, cuGraphLaunch(exec, stream));
+    memset(host, 8, size);
+    for (int i = 0; i < 2; i++)
+        EXPECT(CUDA_SUCCESS, cuGraphLaunch(exec, stream));
     EXPECT(CUDA_SUCCESS, cuStreamSynchronize(stream));
-    EXPECT(CUDA_SUCCESS, cuMemcpyDtoH_v2(back, device, SIZE));
-    IS_TRUE(bytes_are(back, SIZE, 8));
+    EXPECT(CUDA_SUCCESS, cuMemcpyDtoH_v2(back, device, size));
+    IS_TRUE(bytes_are(back, size, 8));
     MUST(cuGraphExecDestroy(exec));
     MUST(cuGraphDestroy(graph));
     MUST(cuStreamDestroy_v2(stream));
     EXPECT(CUDA_SUCCESS, cuMemHostUnregister(host));
     MUST(cuMemFree_v2(device));
-    munmap(host, SIZE);
-    munmap(back, SIZE);
+    munmap(host, size);
+    munmap(back, size);
+}
+
+static void a_captured_copy(void)
+{
+    check_captured_copy(SIZE);
+    check_captured_copy(20u << 20);
+}
+
+/* A driver may lock so much in several pieces; nobody has to notice. */
+static void large_memory(void)
+{
+    const size_t size = 20u << 20;
+    uint8_t *host = some_pages(size), *back;
+    CUdeviceptr device = make_words(size / 4, 0), pinned;
+    CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                         .srcDevice = device,
+                         .srcPitch = 3001,
+                         .srcHeight = 1100,
+                         .dstMemoryType = CU_MEMORYTYPE_HOST,
+                         .dstPitch = 3072,
+                         .dstHeight = 1200,
+                         .WidthInBytes = 3001,
+                         .Height = 1100,
+                         .Depth = 5};
+
+    MUST(cuMemAllocHost_v2((void **)&back, size));
+    MUST(cuMemHostRegister_v2(host, size, 0));
+    pinned = seen_by_device(host);
+    for (size_t i = 0; i < size; i++)
+        host[i] = (uint8_t)(i * 2654435761u >> 13);
+    EXPECT(CUDA_SUCCESS, cuMemcpyHtoDAsync_v2(device, host + 1, size - 1, NULL));
+    EXPECT(CUDA_SUCCESS, cuMemcpyDtoHAsync_v2(back, device, size - 1, NULL));
+    EXPECT(CUDA_SUCCESS, cuStreamSynchronize(NULL));
+    IS_TRUE(memcmp(back, host + 1, size - 1) == 0);
+    EXPECT(CUDA_SUCCESS, cuMemcpyHtoD_v2(device, host, size));
+    box.dstHost = back;
+    EXPECT(CUDA_SUCCESS, cuMemcpy3D_v2(&box));
+    for (size_t row = 0; row < 1100; row += 99)
+        IS_TRUE(memcmp(back + (4 * 1200 + row) * 3072, host + (4 * 1100 + row) * 3001, 3001) == 0);
+    EXPECT(CUDA_SUCCESS, cuMemsetD32_v2(pinned, 0x01010101, size / 4));
+    EXPECT(CUDA_SUCCESS, cuCtxSynchronize());
+    IS_TRUE(bytes_are(host, size, 1));
+    EXPECT(CUDA_SUCCESS, cuMemsetD2D8_v2(pinned + 100, 5000, 2, 3000, 4000));
+    EXPECT(CUDA_SUCCESS, cuCtxSynchronize());
+    IS_TRUE(host[99] == 1 && bytes_are(host + 100, 3000, 2) && host[3100] == 1);
+    IS_TRUE(bytes_are(host + 100 + 3999u * 5000u, 3000, 2) && host[99 + 3999u * 5000u] == 1);
+    EXPECT(CUDA_SUCCESS, cuMemHostUnregister(host));
+    MUST(cuMemFreeHost(back));
+    MUST(cuMemFree_v2(device));
+    munmap(host, size);
 }
 
 /* Neither begin nor end are those of a page, and what is beside them is not disturbed. */
@@ -393,6 +444,7 @@ int main(void)
     RUN(copies_in_both_directions);
     RUN(a_box);
     RUN(a_captured_copy);
+    RUN(large_memory);
     RUN(memory_of_malloc);
     RUN(variables_of_the_program);
     RUN(mistakes);
