@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "client_capture.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "wire_calls.h"
@@ -101,6 +102,8 @@ CUresult client_cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPT
     uint64_t handle;
     CUresult result = context_enter(&like.context);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
     if (result == CUDA_SUCCESS)
         result = array_check(pAllocateArray);
     if (result == CUDA_SUCCESS)
@@ -221,6 +224,8 @@ CUresult client_cuArrayDestroy(CUarray hArray)
     struct context *context;
     CUresult result = context_enter(&context);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
     if (result != CUDA_SUCCESS)
         return result;
     if (!array || array->whole)

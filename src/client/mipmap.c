@@ -4,6 +4,7 @@
  */
 #include "cleanup.h"
 #include "client_array.h"
+#include "client_capture.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "wire_calls.h"
@@ -35,6 +36,8 @@ CUresult client_cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
     uint64_t handle;
     CUresult result = context_enter(&like.context);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
     if (result == CUDA_SUCCESS)
         result = array_check(pMipmappedArrayDesc);
     if (result != CUDA_SUCCESS)
@@ -124,6 +127,8 @@ CUresult client_cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
     struct context *context;
     CUresult result = context_enter(&context);
 
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
     if (result != CUDA_SUCCESS)
         return result;
     if (!array)

@@ -7,6 +7,7 @@
 #include "cuda_array.h"
 #include "soft_array.h"
 #include "soft_context.h"
+#include "soft_stream.h"
 
 #define ROW_ALIGN 32u
 
@@ -64,6 +65,8 @@ CUresult array_create_locked(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, enum sof
     struct sg_format format;
     CUresult result = context_use_locked(&context);
 
+    if (!result)
+        result = capture_unsafe_locked();
     if (result)
         return result;
     if (!array_format(descriptor->Format, descriptor->NumChannels, &format) ||
@@ -255,6 +258,8 @@ CUresult soft_cuArrayDestroy(CUarray hArray)
     CUresult result = context_use_locked(&context);
     struct array *array;
 
+    if (!result)
+        result = capture_unsafe_locked();
     if (result)
         return result;
     array = array_get_locked(hArray);

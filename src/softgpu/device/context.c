@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #include "schedule.h"
-#include "soft_texture.h"
 #include "soft_memory.h"
 #include "soft_module.h"
 #include "soft_stream.h"
+#include "soft_texture.h"
 
 static struct list contexts = {&contexts, &contexts};
 static unsigned long long last_id;

@@ -7,6 +7,7 @@
 #include "cuda_array.h"
 #include "soft_array.h"
 #include "soft_context.h"
+#include "soft_stream.h"
 
 struct array *array_get_mipmap_locked(CUmipmappedArray handle)
 {
@@ -84,6 +85,8 @@ CUresult soft_cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
     CUresult result = context_use_locked(&context);
     struct array *array;
 
+    if (!result)
+        result = capture_unsafe_locked();
     if (result)
         return result;
     array = array_get_mipmap_locked(hMipmappedArray);
