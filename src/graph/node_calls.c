@@ -52,7 +52,9 @@ struct graph_node *graph_node_of(CUgraphNode handle, CUgraphNodeType type)
 CUresult graph_node_set(CUgraphNode handle, struct graph_work *work)
 {
     struct graph_node *node = graph_node_of(handle, work->type);
-    CUresult result = node ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    bool loses_memory =
+        node && work->type == CU_GRAPH_NODE_TYPE_GRAPH && graph_has_memory(node->work.child);
+    CUresult result = node && !loses_memory ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 
     if (node && work->type == CU_GRAPH_NODE_TYPE_KERNEL)
         result = graph_kernel_copy_attributes(&work->kernel, &node->work.kernel);
@@ -378,7 +380,32 @@ CUresult graph_cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
     return set_event(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
-/* The program's own graph takes the place of an empty one, and belongs to the node from now on. */
+static bool is_move(const CUgraphNodeParams *params)
+{
+    return params->type == CU_GRAPH_NODE_TYPE_GRAPH &&
+           params->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+}
+
+/* Only what is nobody's child, and does not contain what it is moved into. */
+static bool can_move(const struct graph *child, const struct graph *into)
+{
+    if (!child || child->in || child->is_captured_into)
+        return false;
+    while (into && into != child)
+        into = into->in ? into->in->graph : NULL;
+    return into == NULL;
+}
+
+/* An empty child, until the node is there. */
+static CUresult work_of_move(const struct graph *child, const struct graph *into,
+                             struct graph_work *ret_work)
+{
+    if (!can_move(child, into))
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_work = (struct graph_work){.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = graph_new(true)};
+    return ret_work->child ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 static void move_child(struct graph_node *node, struct graph *child)
 {
     graph_free(node->work.child);
@@ -386,10 +413,12 @@ static void move_child(struct graph_node *node, struct graph *child)
     child->in = node;
 }
 
-/* Memory nodes can be added, and nothing else. */
-static CUresult work_of_any(CUgraph graph, const CUgraphNodeParams *params,
+/* There is more that can be added than can be changed. */
+static CUresult work_of_new(CUgraph graph, const CUgraphNodeParams *params,
                             struct graph_work *ret_work)
 {
+    if (is_move(params))
+        return work_of_move(graph_get(params->graph.graph), graph_get(graph), ret_work);
     switch (params->type) {
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
         return graph_work_allocate(&params->alloc, NULL, ret_work);
@@ -407,23 +436,19 @@ CUresult graph_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    bool moves = nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH &&
-                 nodeParams->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
     CUresult result =
-        nodeParams ? work_of_any(hGraph, nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+        nodeParams ? work_of_new(hGraph, nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
 
-    if (!result && moves && nodeParams->graph.graph == hGraph) {
-        graph_work_fini(&work);
-        result = CUDA_ERROR_INVALID_VALUE;
-    }
     if (!result)
         result = graph_node_add(phGraphNode, hGraph, dependencies, dependencyData, numDependencies,
                                 &work);
-    if (!result && moves)
+    if (result)
+        return result;
+    if (is_move(nodeParams))
         move_child(graph_node_get(*phGraphNode), graph_get(nodeParams->graph.graph));
-    if (!result && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+    if (nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
         nodeParams->alloc.dptr = work.memory->address;
-    return result;
+    return CUDA_SUCCESS;
 }
 
 CUresult graph_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,

@@ -203,19 +203,13 @@ static CUresult fill_of_any(const CUDA_MEMSET_NODE_PARAMS_v2 *params, struct gra
     return graph_work_fill(&fill, params->ctx, ret_work);
 }
 
-/* One that is to be moved comes when its node is there. */
+/* Moving is for new nodes only, and their business. */
 static CUresult child_of_any(const CUDA_CHILD_GRAPH_NODE_PARAMS *params,
                              struct graph_work *ret_work)
 {
-    const struct graph *graph = graph_get(params->graph);
-
-    if (params->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
-        return graph_work_child(graph, ret_work);
-    if (params->ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE || !graph || graph->in ||
-        graph->is_captured_into)
+    if (params->ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
         return CUDA_ERROR_INVALID_VALUE;
-    *ret_work = (struct graph_work){.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = graph_new(true)};
-    return ret_work->child ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    return graph_work_child(graph_get(params->graph), ret_work);
 }
 
 CUresult graph_work_any(const CUgraphNodeParams *params, struct graph_work *ret_work)

@@ -111,12 +111,45 @@ static void dependencies_are_of_the_graph(void **state)
     assert_int_equal(graph_cuGraphDestroy(other), 0);
 }
 
+static CUresult move(CUgraph child, CUgraph into, CUgraphNode *ret_node)
+{
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+
+    params.graph.graph = child;
+    params.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+    return graph_cuGraphAddNode_v2(ret_node, into, NULL, NULL, 0, &params);
+}
+
+static void children_move_once_and_not_into_themselves(void **state)
+{
+    CUgraph graph = new_graph(), inner = new_graph(), other = new_graph(), told;
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+    CUgraphNode node, deep;
+
+    add_empty(inner, NULL, 0);
+    assert_int_equal(move(graph, graph, &node), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(move(inner, graph, &node), 0);
+    assert_int_equal(graph_cuGraphChildGraphNodeGetGraph(node, &told), 0);
+    assert_ptr_equal(told, inner);
+    assert_int_equal(move(inner, other, &deep), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(move(graph, inner, &deep), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(move(other, inner, &deep), 0);
+    params.graph.graph = graph;
+    params.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+    assert_int_equal(graph_cuGraphNodeSetParams(node, &params), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphDestroy(inner), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphDestroy(graph), 0);
+    assert_int_equal(graph_cuGraphDestroy(inner), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphDestroy(other), CUDA_ERROR_INVALID_VALUE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_keep_their_parameters),
         cmocka_unit_test(attributes_outlive_parameters),
         cmocka_unit_test(the_other_kinds),
+        cmocka_unit_test(children_move_once_and_not_into_themselves),
         cmocka_unit_test(dependencies_are_of_the_graph),
     };
 
