@@ -350,7 +350,6 @@ static void room_on_the_stack()
 
 __constant__ int coefficients[4] = {3, 1, 4, 1};
 __device__ int counter = 5;
-__device__ __managed__ int managed = 9;
 __device__ const char *const words[] = {"software", "gpu"};
 __device__ struct {
     short low;
@@ -367,8 +366,6 @@ __global__ void variables_kernel(int *out, int n)
     all[i] = i * n;
     __syncthreads();
     atomicAdd(&counter, 1);
-    if (i == 0)
-        managed += n;
     out[i] = where[i % 4] + words[i % 2][i % 3] + mixed.low + (int)(mixed.middle * 2) +
              mixed.text[i % 5];
 }
@@ -388,7 +385,6 @@ static void variables()
     SAME(int, variables_kernel, variable_sum);
     MUST(cudaMemcpyFromSymbol(&value, counter, sizeof(value)));
     IS_TRUE(value == 5 + THREADS);
-    IS_TRUE(managed == 16);
 }
 
 struct node {
