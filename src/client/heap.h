@@ -15,6 +15,7 @@
 #include "suballoc.h"
 
 struct context;
+struct cuda_advice;
 
 /* What the program asked for. Found by any address inside it. */
 struct allocation {
@@ -24,6 +25,7 @@ struct allocation {
     struct context *context;
     unsigned flags; /* of host memory: CU_MEMHOSTALLOC_... */
     bool managed;
+    struct cuda_advice *advice; /* of managed memory; goes with it */
     uint64_t host, device; /* of registered memory: its two addresses; see host_register.h */
     uint64_t pool;         /* handle of the pool it is from, or 0 */
 };

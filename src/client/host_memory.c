@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pinned host memory: shared pages inside the window, at one address for the program, the server
- * and the device. Managed memory is the same with other papers: both sides reach it at any time.
+ * and the device.
  */
 #include <stdlib.h>
 
@@ -97,24 +97,4 @@ CUresult client_cuMemHostGetFlags(unsigned *pFlags, void *p)
         return CUDA_ERROR_INVALID_VALUE;
     *pFlags = allocation.flags | CU_MEMHOSTALLOC_DEVICEMAP;
     return CUDA_SUCCESS;
-}
-
-CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned flags)
-{
-    struct context *context;
-    uint64_t address;
-    CUresult result = context_enter(&context);
-
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
-    if (!dptr || bytesize == 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = memory_take(&client->host_heap, context, bytesize, 0, true, &address);
-    if (result == CUDA_SUCCESS)
-        *dptr = address;
-    return result;
 }

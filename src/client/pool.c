@@ -105,6 +105,8 @@ void pool_end(struct allocation *allocation)
 {
     if (allocation && allocation->pool)
         refund(allocation->pool, allocation->size);
+    if (allocation)
+        free(allocation->advice);
     free(allocation);
 }
 

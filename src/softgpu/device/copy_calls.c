@@ -125,7 +125,7 @@ CUresult copy_request_fill(const struct cuda_box *box, struct copy_request *requ
                : read_side(&box->src, box, &request->box.from, &request->from, &request->from_part);
 }
 
-static CUresult copy_box(const struct cuda_box *box, CUstream stream, bool async)
+CUresult copy_described(const struct cuda_box *box, CUstream stream, bool async)
 {
     struct copy_request request = {.stream = stream, .async = async};
     CUresult result = copy_request_fill(box, &request);
@@ -140,7 +140,7 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool async)
 
     const struct cuda_box box = cuda_box_of_2d(p);
 
-    return copy_box(&box, stream, async);
+    return copy_described(&box, stream, async);
 }
 
 CUresult soft_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
@@ -165,7 +165,7 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
 
     const struct cuda_box box = cuda_box_of_3d(p);
 
-    return copy_box(&box, stream, async);
+    return copy_described(&box, stream, async);
 }
 
 CUresult soft_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
@@ -185,7 +185,7 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool 
 
     const struct cuda_box box = cuda_box_of_3d_peer(p);
 
-    return copy_box(&box, stream, async);
+    return copy_described(&box, stream, async);
 }
 
 CUresult soft_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)

@@ -249,6 +249,8 @@ CUresult module_variable_locked(struct module *module, const char *name, bool ma
     variable = sg_module_variable(module->library->code, index);
     if (managed_only && !variable->is_managed)
         return CUDA_ERROR_NOT_FOUND;
+    if (managed_only && module->variables)
+        module->variables->holds_managed = true;
     *ret_address = sg_instance_address(module->instance, index);
     *ret_size = variable->size;
     return CUDA_SUCCESS;

@@ -31,6 +31,11 @@ bool memory_is_host(const struct memory *memory)
     return memory->kind == MEMORY_HOST || memory->kind == MEMORY_REGISTERED;
 }
 
+bool memory_is_managed(const struct memory *memory)
+{
+    return memory->kind == MEMORY_MANAGED || memory->holds_managed;
+}
+
 static bool owns_pages(const struct memory *memory)
 {
     return memory->kind == MEMORY_DEVICE || memory->kind == MEMORY_MANAGED ||
@@ -43,10 +48,11 @@ static bool is_charged(enum memory_kind kind)
     return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED || kind == MEMORY_VARIABLE;
 }
 
-/* Host memory and mapped memory are every context's. */
+/* Host memory, managed memory and mapped memory are every context's. */
 static bool is_shared(const struct memory *memory)
 {
-    return memory_is_host(memory) || memory->kind == MEMORY_MAPPED;
+    return memory_is_host(memory) || memory->kind == MEMORY_MANAGED ||
+           memory->kind == MEMORY_MAPPED;
 }
 
 static struct context *audience(const struct memory *memory)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "cuda_managed.h"
 #include "soft.h"
 
 struct context;
@@ -34,6 +35,8 @@ struct memory {
     uint64_t pool;                 /* handle of the pool it is from, or 0 */
     uint64_t arena_offset;         /* see memory_is_in_arena() */
     int ipc_slot;                  /* under which other processes may open it, or -1 */
+    bool holds_managed;            /* of MEMORY_VARIABLE: a __managed__ one is among them */
+    struct cuda_advice advice;     /* of managed memory */
     struct ipc_import *import;     /* of MEMORY_IMPORTED */
     struct list in_context;
 };
@@ -59,6 +62,7 @@ bool memory_overlaps_locked(uint64_t address, uint64_t size);
 bool memory_is_in_arena(const struct memory *memory);
 /* In whole pages. */
 uint64_t memory_mapped_size(uint64_t size);
+bool memory_is_managed(const struct memory *memory);
 bool memory_is_host(const struct memory *memory);
 
 void memory_set_access_locked(struct memory *memory, unsigned access);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program has advised about a managed allocation. Pages here never move, so advice is only
+ * remembered and told again; it is kept for an allocation, not for each page of it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_abi.h"
+
+/* All zeroes: nothing was advised. */
+struct cuda_advice {
+    bool read_mostly;
+    CUmemLocation preferred, last_prefetch;
+    uint64_t accessed_by; /* bit d: device d; the highest: the host */
+};
+
+/* An ordinal as the older calls have it: CU_DEVICE_CPU is the host. */
+CUmemLocation cuda_location_of(CUdevice device);
+
+/* CUDA_ERROR_INVALID_DEVICE, or INVALID_VALUE for a kind of place that there is not. */
+CUresult cuda_location_check(CUmemLocation location, int device_count);
+
+CUresult cuda_advise(struct cuda_advice *advice, CUmem_advise what, CUmemLocation location,
+                     int device_count);
+
+CUresult cuda_advice_get(const struct cuda_advice *advice, CUmem_range_attribute attribute,
+                         void *ret_data, size_t size);
+
+/* What cuStreamAttachMemAsync takes for all of an allocation of `size` bytes. */
+bool cuda_attach_is_valid(CUstream stream, uint64_t size, uint64_t length, unsigned flags);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every attribute is a number; the table says how many bytes of it are written. */
+#include "cuda_pointer.h"
+
+#include <string.h>
+
+#define ATTRIBUTES (CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE + 1)
+
+/* Booleans that CUDA 10.2 and later brought are bytes; of IS_MANAGED libcudart reads four. */
+static const unsigned char widths[ATTRIBUTES] = {
+    [CU_POINTER_ATTRIBUTE_CONTEXT] = sizeof(CUcontext),
+    [CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = sizeof(unsigned),
+    [CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = sizeof(CUdeviceptr),
+    [CU_POINTER_ATTRIBUTE_HOST_POINTER] = sizeof(void *),
+    [CU_POINTER_ATTRIBUTE_SYNC_MEMOPS] = sizeof(unsigned),
+    [CU_POINTER_ATTRIBUTE_BUFFER_ID] = sizeof(unsigned long long),
+    [CU_POINTER_ATTRIBUTE_IS_MANAGED] = sizeof(int),
+    [CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL] = sizeof(int),
+    [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = sizeof(bool),
+    [CU_POINTER_ATTRIBUTE_RANGE_START_ADDR] = sizeof(CUdeviceptr),
+    [CU_POINTER_ATTRIBUTE_RANGE_SIZE] = sizeof(size_t),
+    [CU_POINTER_ATTRIBUTE_MAPPED] = sizeof(bool),
+    [CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES] = sizeof(unsigned long long),
+    [CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE] = sizeof(bool),
+    [CU_POINTER_ATTRIBUTE_ACCESS_FLAGS] = sizeof(unsigned),
+    [CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE] = sizeof(CUmemoryPool),
+    [CU_POINTER_ATTRIBUTE_MAPPING_SIZE] = sizeof(size_t),
+    [CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR] = sizeof(CUdeviceptr),
+    [CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID] = sizeof(unsigned long long),
+    [CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE] = sizeof(bool),
+};
+
+static unsigned width_of(CUpointer_attribute attribute)
+{
+    return (unsigned)attribute < ATTRIBUTES ? widths[attribute] : 0;
+}
+
+/* What is not named here is 0. */
+static uint64_t value_of(const struct cuda_pointer *pointer, CUpointer_attribute attribute)
+{
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        return (uintptr_t)pointer->context;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        return pointer->type;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        return pointer->on_device;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        return pointer->on_host;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+        return pointer->id;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        return pointer->managed;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        return (uint64_t)pointer->device;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        return pointer->ipc_capable;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        return pointer->start;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+        return pointer->size;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+        return true;
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+        return pointer->handle_types;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        return pointer->access;
+    default:
+        return 0;
+    }
+}
+
+static uint64_t value_of_unknown(CUdeviceptr address, CUpointer_attribute attribute)
+{
+    if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
+        return address;
+    return attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? (uint64_t)CU_DEVICE_INVALID : 0;
+}
+
+CUresult cuda_pointer_get(const struct cuda_pointer *pointer, CUpointer_attribute attribute,
+                          void *ret_data)
+{
+    unsigned width = width_of(attribute);
+    uint64_t value;
+
+    if (!ret_data || !width || !pointer->known ||
+        (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && !pointer->on_host))
+        return CUDA_ERROR_INVALID_VALUE;
+    value = value_of(pointer, attribute);
+    memcpy(ret_data, &value, width);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuda_pointer_get_all(const struct cuda_pointer *pointer, unsigned count,
+                              const CUpointer_attribute *attributes, void *const *ret_data)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (!ret_data[i])
+            return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t value = pointer->known ? value_of(pointer, attributes[i])
+                                        : value_of_unknown(pointer->address, attributes[i]);
+
+        memcpy(ret_data[i], &value, width_of(attributes[i]));
+    }
+    return CUDA_SUCCESS;
+}

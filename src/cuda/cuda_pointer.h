@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What cuPointerGetAttribute says of an address, and in how many bytes. Who answers fills in what
+ * he knows; which attribute that is and how wide it is stands here once.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_abi.h"
+
+struct cuda_pointer {
+    CUdeviceptr address;
+    bool known; /* else it is the program's own memory, and the rest means nothing */
+    CUdeviceptr on_device, on_host; /* by which either reaches it; 0 = it does not */
+    CUmemorytype type;
+    CUcontext context;
+    CUdevice device;
+    CUdeviceptr start; /* of the allocation */
+    uint64_t size;
+    unsigned long long id;
+    bool managed, ipc_capable;
+    unsigned handle_types;
+    unsigned access;
+};
+
+/* One of them. CUDA_ERROR_INVALID_VALUE where the address has none such. */
+CUresult cuda_pointer_get(const struct cuda_pointer *pointer, CUpointer_attribute attribute,
+                          void *ret_data);
+
+/* Several; what the address has none of is zeroes, and only a NULL is an error. */
+CUresult cuda_pointer_get_all(const struct cuda_pointer *pointer, unsigned count,
+                              const CUpointer_attribute *attributes, void *const *ret_data);

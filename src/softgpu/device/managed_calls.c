@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What programs say about managed memory. It is the machine's own memory and never moves, so their
+ * wishes are only remembered.
+ */
+#include "cuda_managed.h"
+#include "soft_context.h"
+#include "soft_memory.h"
+#include "soft_stream.h"
+
+/* Managed memory that holds all of a range. */
+static CUresult find_managed_locked(uint64_t address, uint64_t count, struct memory **ret_memory)
+{
+    struct memory *memory = memory_find_locked(address);
+
+    if (count == 0 || !memory || !memory_is_managed(memory) ||
+        count > memory->size - (address - memory->address))
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_memory = memory;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
+                             CUmemLocation location)
+{
+    struct memory *memory;
+    struct context *context;
+    SOFT_LOCKED;
+    CUresult result = context_use_locked(&context);
+
+    if (!result)
+        result = find_managed_locked(devPtr, count, &memory);
+    return result ? result : cuda_advise(&memory->advice, advice, location, (int)devices_count());
+}
+
+CUresult soft_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
+{
+    return soft_cuMemAdvise_v2(devPtr, count, advice, cuda_location_of(device));
+}
+
+CUresult soft_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
+                                    unsigned int flags, CUstream hStream)
+{
+    struct memory *memory;
+    struct stream *stream;
+    SOFT_LOCKED;
+    CUresult result = stream_use_locked(hStream, &stream);
+
+    if (result)
+        return result;
+    if (flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = cuda_location_check(location, (int)devices_count());
+    if (!result)
+        result = find_managed_locked(devPtr, count, &memory);
+    if (!result)
+        memory->advice.last_prefetch = location;
+    return result;
+}
+
+CUresult soft_cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice,
+                                 CUstream hStream)
+{
+    return soft_cuMemPrefetchAsync_v2(devPtr, count, cuda_location_of(dstDevice), 0, hStream);
+}
+
+CUresult soft_cuMemRangeGetAttributes(void **data, size_t *dataSizes,
+                                      CUmem_range_attribute *attributes, size_t numAttributes,
+                                      CUdeviceptr devPtr, size_t count)
+{
+    struct memory *memory;
+    CUresult result;
+
+    if (!data || !dataSizes || !attributes || numAttributes == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    result = find_managed_locked(devPtr, count, &memory);
+    for (size_t i = 0; i < numAttributes && !result; i++)
+        result = cuda_advice_get(&memory->advice, attributes[i], data[i], dataSizes[i]);
+    return result;
+}
+
+CUresult soft_cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute,
+                                     CUdeviceptr devPtr, size_t count)
+{
+    return soft_cuMemRangeGetAttributes(&data, &dataSize, &attribute, 1, devPtr, count);
+}
+
+CUresult soft_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length,
+                                     unsigned int flags)
+{
+    struct memory *memory;
+    struct stream *stream;
+    SOFT_LOCKED;
+    CUresult result = stream_use_locked(hStream, &stream);
+
+    if (!result)
+        result = find_managed_locked(dptr, 1, &memory);
+    if (result)
+        return result;
+    return memory->address == dptr && cuda_attach_is_valid(hStream, memory->size, length, flags)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
