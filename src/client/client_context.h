@@ -5,6 +5,12 @@
 
 #include "client.h"
 
+/* A context whose memory another one may touch, as both were then. */
+struct peer_access {
+    CUcontext peer;
+    uint64_t peer_epoch, epoch;
+};
+
 struct context {
     CUcontext handle;
     unsigned long long id;
@@ -21,6 +27,7 @@ struct context {
     CUfunc_cache cache;
     unsigned limits_set; /* bit l: the program has set limits[l] */
     uint64_t limits[CU_LIMIT_MAX];
+    struct peer_access peers[ATTACH_DEVICES_MAX]; /* under client->lock */
     struct list link;    /* client->contexts */
     struct list streams; /* these four under client->lock */
     struct list events;

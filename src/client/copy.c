@@ -4,6 +4,7 @@
  * alone; pageable memory takes the way of copy_pageable.c.
  */
 #include "client_capture.h"
+#include "client_peer.h"
 
 #include <string.h>
 
@@ -108,6 +109,15 @@ void copy_on_device(struct box *box)
         box->src = host_register_on_device(box->src);
 }
 
+static void prepare_peers(const struct box *box, struct device *device, enum place dst,
+                          enum place src)
+{
+    if (dst == PLACE_DEVICE && !box->dst_array)
+        peer_prepare_copy(device, box->dst);
+    if (src == PLACE_DEVICE && !box->src_array)
+        peer_prepare_copy(device, box->src);
+}
+
 static CUresult copy_in_window(const struct box *box, enum place dst, enum place src,
                                struct stream *stream, bool sync)
 {
@@ -115,6 +125,8 @@ static CUresult copy_in_window(const struct box *box, enum place dst, enum place
     CUresult result;
 
     copy_on_device(&seen);
+    if (client->device_count > 1)
+        prepare_peers(&seen, stream->device, dst, src);
     if (box_has_array(box))
         result = copy_array(box, stream);
     else

@@ -203,27 +203,6 @@ CUresult client_cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-CUresult client_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
-{
-    if (!canAccessPeer)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!device_lookup(dev) || !device_lookup(peerDev))
-        return CUDA_ERROR_INVALID_DEVICE;
-    *canAccessPeer = 0;
-    return CUDA_SUCCESS;
-}
-
-CUresult client_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib,
-                                        CUdevice srcDevice, CUdevice dstDevice)
-{
-    if (!value)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!device_lookup(srcDevice) || !device_lookup(dstDevice) || srcDevice == dstDevice)
-        return CUDA_ERROR_INVALID_DEVICE;
-    *value = 0;
-    return CUDA_SUCCESS;
-}
-
 CUresult client_cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
                                                    CUarray_format format, unsigned numChannels,
                                                    CUdevice dev)

@@ -98,15 +98,14 @@ static struct ipc_import *find_import(const struct session *session, const struc
     return NULL;
 }
 
-static CUresult map_at(const struct ipc_share *share, uint64_t address)
+static CUresult map_at(const struct session *session, const struct ipc_share *share,
+                       uint64_t address)
 {
-    CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, share->device->ordinal},
-                              CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUresult result = driver.cuMemMap(address, share->size, 0, share->memory, 0);
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = driver.cuMemSetAccess(address, share->size, &access, 1);
+    result = memory_grant(session, (unsigned)share->device->ordinal, address, share->size);
     if (result != CUDA_SUCCESS)
         driver.cuMemUnmap(address, share->size);
     return result;
@@ -125,7 +124,7 @@ static CUresult place(struct session *session, const struct ipc_share *share, ui
         return result;
     result = session_enter(session, share->device);
     if (result == CUDA_SUCCESS)
-        result = map_at(share, extent.address);
+        result = map_at(session, share, extent.address);
     if (result == CUDA_SUCCESS) {
         result = memory_allow(session, &extent);
         if (result != CUDA_SUCCESS)

@@ -14,6 +14,7 @@
 #include "fd.h"
 #include "host_memory.h"
 #include "ipc_share.h"
+#include "server.h"
 #include "server_dispatch.h"
 #include "sock.h"
 
@@ -93,15 +94,28 @@ static CUmemAllocationProp device_memory(const struct device *device)
     };
 }
 
-static CUresult map_granule(const struct device *device, const struct granule *granule)
+CUresult memory_grant(const struct session *session, unsigned device, uint64_t address,
+                      uint64_t size)
 {
-    CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
-                              CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    uint64_t devices = session->device[device].reached_by | 1ull << device;
+    CUmemAccessDesc access[SERVER_MAX_DEVICES];
+    size_t count = 0;
+
+    for (unsigned i = 0; i < session->server->devices.count; i++) {
+        if (devices >> i & 1)
+            access[count++] = (CUmemAccessDesc){{CU_MEM_LOCATION_TYPE_DEVICE, (int)i},
+                                                CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    }
+    return driver.cuMemSetAccess(address, size, access, count);
+}
+
+static CUresult map_granule(const struct session *session, const struct granule *granule)
+{
     CUresult result = driver.cuMemMap(granule->address, granule->size, 0, granule->handle, 0);
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = driver.cuMemSetAccess(granule->address, granule->size, &access, 1);
+    result = memory_grant(session, granule->part, granule->address, granule->size);
     if (result != CUDA_SUCCESS)
         driver.cuMemUnmap(granule->address, granule->size);
     return result;
@@ -145,7 +159,7 @@ static CUresult fill_place(struct session *session, const struct device *device,
                          driver_error_name(result));
         return result;
     }
-    result = map_granule(device, granule);
+    result = map_granule(session, granule);
     if (result != CUDA_SUCCESS)
         driver.cuMemRelease(granule->handle);
     return result;

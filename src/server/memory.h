@@ -40,6 +40,10 @@ void memory_forbid(struct session *session, uint64_t address);
 bool memory_charge(struct session *session, unsigned device, uint64_t size);
 void memory_refund(struct session *session, unsigned device, uint64_t size);
 
+/* Lets the devices touch mapped memory of the client that may: its own, and those that reach it. */
+CUresult memory_grant(const struct session *session, unsigned device, uint64_t address,
+                      uint64_t size);
+
 /* Whether all of [address, address + size) is the client's own. */
 bool memory_covers(const struct session *session, uint64_t address, uint64_t size);
 

@@ -54,6 +54,7 @@ struct session_device {
     struct share share; /* the multiprocessors it may use */
     struct list parked; /* libraries that it has unloaded: see module_cache.h */
     atomic_uint_fast64_t memory_used, memory_peak;
+    uint64_t reached_by; /* bit d: device d may touch the client's memory of this one */
 };
 
 /* What is known from outside about the stream of a fence word. */

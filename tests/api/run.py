@@ -25,7 +25,7 @@ EXAMPLES = ["vector_add", "matmul", "reduction", "histogram", "n_body", "mandelb
 DRIVER = ["startup", "contexts", "memory", "registers", "modules", "starts", "launches",
           "batches", "streams", "events", "callbacks", "threads", "pointers", "graphs", "prints", "forks",
           "exits", "bad_handles", "vmm", "pools", "graph_nodes", "captures", "graph_memory", "talk_calls"]
-DRIVER += ["ipc", "managed"]
+DRIVER += ["ipc", "managed", "peers"]
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]

@@ -187,6 +187,21 @@ static void opened_memory_is_not_owned(void **state)
     peer_leave(&other);
 }
 
+/* The server has one device, which is nobody's peer. */
+static void peers_that_are_none(void **state)
+{
+    const struct wire_cuCtxEnablePeerAccess pairs[] = {{0, 0},  {0, 1},  {1, 0},
+                                                       {0, 63}, {64, 0}, {UINT32_MAX, UINT32_MAX}};
+    struct peer peer;
+
+    (void)state;
+    assert_true(peer_attach(&peer, hostile.server.socket));
+    for (unsigned i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        assert_int_not_equal(wire_cuCtxEnablePeerAccess(&peer.channel, &pairs[i]), CUDA_SUCCESS);
+    assert_int_equal(deferred(&peer), CUDA_SUCCESS);
+    peer_leave(&peer);
+}
+
 /* ---- ends ---- */
 
 enum first { OWNER_FREES, OWNER_LEAVES, OPENER_LEAVES };
@@ -287,7 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HOSTILE_CASE(names_of_what_is_not_theirs), HOSTILE_CASE(names_that_are_none),
         HOSTILE_CASE(opened_memory_is_not_owned),  HOSTILE_CASE(ends_in_each_order),
-        HOSTILE_CASE(an_event_outlives_its_maker),
+        HOSTILE_CASE(an_event_outlives_its_maker), HOSTILE_CASE(peers_that_are_none),
     };
 
     return HOSTILE_MAIN(tests);

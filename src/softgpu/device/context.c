@@ -5,6 +5,7 @@
 #include "soft_context.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "schedule.h"
 #include "soft_memory.h"
@@ -124,6 +125,14 @@ static void empty_locked(struct context *context)
     context->space = NULL;
 }
 
+/* Those who could touch its memory, which is gone. */
+static void part_from_peers_locked(struct context *context)
+{
+    list_for_each(struct context, other, &contexts, in_all)
+        context_forget_peer_locked(other, context);
+    memset(context->peers, 0, sizeof(context->peers));
+}
+
 void context_deactivate_locked(struct context *context)
 {
     if (!context->active)
@@ -135,6 +144,7 @@ void context_deactivate_locked(struct context *context)
     context->retains = 0;
     list_remove(&context->in_all);
     empty_locked(context);
+    part_from_peers_locked(context);
 }
 
 struct context *context_get(CUcontext handle)
@@ -208,23 +218,26 @@ CUresult context_synchronise_legacy_locked(struct context *context)
     return join_locked(context, CU_STREAM_NON_BLOCKING);
 }
 
+static bool sees(struct context *context, const struct context *owner)
+{
+    return !owner || context == owner || context_reaches(context, owner);
+}
+
 void contexts_publish_locked(struct context *owner, uint64_t address, uint64_t size,
                              unsigned access)
 {
-    if (owner) {
-        sg_space_add(owner->space, address, size, access);
-        return;
-    }
     list_for_each(struct context, context, &contexts, in_all)
-        sg_space_add(context->space, address, size, access);
+    {
+        if (sees(context, owner))
+            sg_space_add(context->space, address, size, access);
+    }
 }
 
 void contexts_retract_locked(struct context *owner, uint64_t address)
 {
-    if (owner) {
-        sg_space_remove(owner->space, address);
-        return;
-    }
     list_for_each(struct context, context, &contexts, in_all)
-        sg_space_remove(context->space, address);
+    {
+        if (sees(context, owner))
+            sg_space_remove(context->space, address);
+    }
 }

@@ -163,29 +163,6 @@ CUresult soft_cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, C
     return CUDA_SUCCESS;
 }
 
-/* Devices of one process share its memory, but access to a peer cannot be switched on yet. */
-CUresult soft_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
-{
-    if (!canAccessPeer)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!device_get(dev) || !device_get(peerDev))
-        return CUDA_ERROR_INVALID_DEVICE;
-    *canAccessPeer = 0;
-    return CUDA_SUCCESS;
-}
-
-CUresult soft_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice,
-                                      CUdevice dstDevice)
-{
-    if (!value || attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
-        attrib > CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!device_get(srcDevice) || !device_get(dstDevice) || srcDevice == dstDevice)
-        return CUDA_ERROR_INVALID_DEVICE;
-    *value = 0;
-    return CUDA_SUCCESS;
-}
-
 /* There is no profiler that could be started. */
 CUresult soft_cuProfilerStart(void)
 {

@@ -229,6 +229,24 @@ void memory_show_shared_locked(struct context *context)
     }
 }
 
+void memory_show_peer_locked(struct context *owner, struct context *context)
+{
+    list_for_each(struct memory, memory, &owner->memory, in_context)
+    {
+        if (!is_shared(memory) && memory->access)
+            sg_space_add(context->space, memory->address, reach(memory), memory->access);
+    }
+}
+
+void memory_hide_peer_locked(struct context *owner, struct context *context)
+{
+    list_for_each(struct memory, memory, &owner->memory, in_context)
+    {
+        if (!is_shared(memory))
+            sg_space_remove(context->space, memory->address);
+    }
+}
+
 void memory_drop_context_locked(struct context *context)
 {
     list_for_each_safe(struct memory, memory, &context->memory, in_context)

@@ -31,7 +31,7 @@ struct context {
     size_t limits[CU_LIMIT_MAX];
     CUfunc_cache cache;
     CUsharedconfig shared_config;
-    CUcontext peers[SOFT_MAX_DEVICES];
+    struct context *peers[SOFT_MAX_DEVICES]; /* whose memory its kernels may touch; NULL: none */
 };
 
 struct context *context_create_primary_locked(struct device *device);
@@ -60,6 +60,10 @@ CUresult context_synchronise_legacy_locked(struct context *context);
 void contexts_publish_locked(struct context *owner, uint64_t address, uint64_t size,
                              unsigned access);
 void contexts_retract_locked(struct context *owner, uint64_t address);
+
+/* Of peer_calls.c: whether kernels of a context may touch what is the peer's. */
+bool context_reaches(struct context *context, const struct context *peer);
+void context_forget_peer_locked(struct context *context, const struct context *peer);
 
 /* A detached thread that takes no signals. */
 bool soft_thread_start(void *(*function)(void *), void *argument);

@@ -68,4 +68,7 @@ bool memory_is_host(const struct memory *memory);
 void memory_set_access_locked(struct memory *memory, unsigned access);
 /* A context that becomes active sees the host memory that is there already. */
 void memory_show_shared_locked(struct context *context);
+/* The other's own memory, to a context that may touch it now, and may no longer. */
+void memory_show_peer_locked(struct context *owner, struct context *context);
+void memory_hide_peer_locked(struct context *owner, struct context *context);
 void memory_drop_context_locked(struct context *context);
