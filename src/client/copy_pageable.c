@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "client_copy.h"
+#include "copy_pace.h"
 #include "copy_stream.h"
 #include "copy_team.h"
 #include "staging.h"
@@ -62,7 +63,7 @@ static CUresult transfer_run(const struct box *box, bool upload, struct stream *
     struct transfer transfer = {
         .stream = stream,
         .lock = PTHREAD_MUTEX_INITIALIZER,
-        .walk = walk_begin(box, upload, SLOT_SIZE),
+        .walk = walk_begin(box, upload, SLOT_SIZE, upload && copy_pace_is_crowded()),
     };
     bool large = box->width * box->height * box->depth >= SHARED_FROM;
 

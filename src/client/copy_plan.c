@@ -30,12 +30,12 @@ struct box box_flatten(const struct box *box)
 }
 
 /* The pieces come out equal, lest a last one of a few bytes costs as much as the others. */
-uint64_t copy_piece_size(uint64_t total, uint64_t slot_size)
+uint64_t copy_piece_size(uint64_t total, uint64_t slot_size, bool crowded)
 {
     uint64_t size = total / PIECES_WANTED, pieces;
 
     if (size < PIECE_MIN)
-        size = PIECE_MIN;
+        size = crowded ? slot_size : PIECE_MIN;
     if (size >= slot_size)
         return slot_size;
     pieces = total / size;
@@ -46,14 +46,14 @@ uint64_t copy_piece_size(uint64_t total, uint64_t slot_size)
     return smaller((size + LINE - 1) & ~(uint64_t)(LINE - 1), slot_size);
 }
 
-struct walk walk_begin(const struct box *box, bool upload, uint64_t slot_size)
+struct walk walk_begin(const struct box *box, bool upload, uint64_t slot_size, bool crowded)
 {
     uint64_t total = box->width * box->height * box->depth;
 
     return (struct walk){
         .box = *box,
         .upload = upload,
-        .piece_size = copy_piece_size(total, slot_size),
+        .piece_size = copy_piece_size(total, slot_size, crowded),
     };
 }
 

@@ -63,11 +63,11 @@ static inline void box_set_dst(struct box *box, uint64_t address)
 struct box box_flatten(const struct box *box);
 
 /* Pieces small enough that the thread and the GPU work side by side, and large enough that what a
- * command costs does not count. */
-uint64_t copy_piece_size(uint64_t total, uint64_t slot_size);
+ * command costs does not count; where it is crowded, as large as they can be. */
+uint64_t copy_piece_size(uint64_t total, uint64_t slot_size, bool crowded);
 
 /* `box` is not empty. */
-struct walk walk_begin(const struct box *box, bool upload, uint64_t slot_size);
+struct walk walk_begin(const struct box *box, bool upload, uint64_t slot_size, bool crowded);
 
 /* False when the whole box has been handed out. */
 bool walk_next(struct walk *walk, struct piece *ret_piece);

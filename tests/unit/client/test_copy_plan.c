@@ -26,14 +26,16 @@ static struct box row(uint64_t bytes)
 
 static void test_piece_sizes(void **state)
 {
-    assert_int_equal(copy_piece_size(20000, SLOT), 20032);
-    assert_int_equal(copy_piece_size(256 << 10, SLOT), 256 << 10);
-    assert_int_equal(copy_piece_size((256 << 10) + 1, SLOT), (256 << 10) + 64);
-    assert_int_equal(copy_piece_size(1 << 20, SLOT), 512 << 10);
-    assert_int_equal(copy_piece_size(4 << 20, SLOT), 512 << 10);
-    assert_int_equal(copy_piece_size(8 << 20, SLOT), 512 << 10);
-    assert_int_equal(copy_piece_size(16 << 20, SLOT), 1 << 20);
-    assert_int_equal(copy_piece_size(1ull << 40, SLOT), 1 << 20);
+    assert_int_equal(copy_piece_size(20000, SLOT, false), 20032);
+    assert_int_equal(copy_piece_size(256 << 10, SLOT, false), 256 << 10);
+    assert_int_equal(copy_piece_size((256 << 10) + 1, SLOT, false), (256 << 10) + 64);
+    assert_int_equal(copy_piece_size(1 << 20, SLOT, false), 512 << 10);
+    assert_int_equal(copy_piece_size(4 << 20, SLOT, false), 512 << 10);
+    assert_int_equal(copy_piece_size(8 << 20, SLOT, false), 512 << 10);
+    assert_int_equal(copy_piece_size(16 << 20, SLOT, false), 1 << 20);
+    assert_int_equal(copy_piece_size(1ull << 40, SLOT, false), 1 << 20);
+    assert_int_equal(copy_piece_size(1 << 20, SLOT, true), 1 << 20);
+    assert_int_equal(copy_piece_size(20000, SLOT, true), SLOT);
 }
 
 static void test_a_piece_fits_whatever_the_total(void **state)
@@ -42,7 +44,7 @@ static void test_a_piece_fits_whatever_the_total(void **state)
 
     for (int i = 0; i < 100000; i++) {
         uint64_t total = 1 + unit_random(&seed) % (40u << 20);
-        uint64_t size = copy_piece_size(total, SLOT);
+        uint64_t size = copy_piece_size(total, SLOT, false);
 
         assert_true(size > 0 && size <= SLOT);
         assert_true((total + size - 1) / size <= 17 || size == SLOT);
@@ -52,7 +54,7 @@ static void test_a_piece_fits_whatever_the_total(void **state)
 static void check_row(uint64_t bytes, bool upload)
 {
     struct box box = row(bytes);
-    struct walk walk = walk_begin(&box, upload, SLOT);
+    struct walk walk = walk_begin(&box, upload, SLOT, false);
     struct piece piece;
     uint64_t at = 0;
 
@@ -111,7 +113,7 @@ static void check_box(uint64_t width, uint64_t height, uint64_t depth, uint64_t 
     };
     uint64_t host_size = box.src_pitch * box.src_height * depth;
     unsigned char *seen = calloc(host_size, 1);
-    struct walk walk = walk_begin(&box, true, slot);
+    struct walk walk = walk_begin(&box, true, slot, false);
     struct piece piece;
 
     while (walk_next(&walk, &piece)) {
