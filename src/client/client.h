@@ -37,7 +37,7 @@ struct device {
     const struct device_record *record;
     struct context *primary;
     struct heap heap;      /* device memory */
-    uint32_t reaches;      /* atomic; bit d: the server maps memory of its device d for this one, too */
+    uint32_t reaches;      /* atomic; bit d: it reaches our memory of the server's device d */
     struct map textures;   /* by the driver's value; under client->lock */
     struct map surfaces;   /* likewise */
     struct stream *legacy; /* made when it is first used; under client->lock */
