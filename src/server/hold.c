@@ -81,6 +81,8 @@ static void be_patient(const struct stream *stream)
         nanosleep(&pause, NULL);
 }
 
+/* The client opens the gate when it has seen the fence. Mostly the GPU writes that, but fences of
+ * clients that print are written after calls of the driver (device_print.h). */
 static CUresult hold_at_gate(struct stream *stream, const struct wire_cuLaunchHostFunc *in)
 {
     struct session *session = stream->session;
@@ -95,9 +97,14 @@ static CUresult hold_at_gate(struct stream *stream, const struct wire_cuLaunchHo
     stream->gate_seq = in->gate_seq;
     stream->gate_fence = in->seq;
     session->gate_seq[in->gate] = in->gate_seq;
-    return driver.cuStreamWaitValue32_v2(stream->driver,
-                                         (uintptr_t)window_gate(session->window, in->gate),
-                                         in->gate_seq, CU_STREAM_WAIT_VALUE_GEQ);
+    stall_wait_begin();
+    result = driver.cuStreamWaitValue32_v2(stream->driver,
+                                           (uintptr_t)window_gate(session->window, in->gate),
+                                           in->gate_seq, CU_STREAM_WAIT_VALUE_GEQ);
+    if (result == CUDA_SUCCESS && session->prints.active)
+        stall_wait_note(stream->driver);
+    stall_wait_end();
+    return result;
 }
 
 CUresult serve_cuLaunchHostFunc(struct session *session, const struct wire_cuLaunchHostFunc *in,
