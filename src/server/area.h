@@ -14,7 +14,8 @@
 
 struct area {
     pthread_mutex_t lock;
-    struct ranges used;
+    struct ranges used;  /* by clients */
+    struct ranges slabs; /* that the driver has reserved for small ones */
 };
 
 void area_init(struct area *area);

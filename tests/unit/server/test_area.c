@@ -8,6 +8,7 @@
 #include "fake_driver.h"
 
 #define PIECE (2ull << 20)
+#define SLAB (64ull << 30)
 
 static struct area area;
 static uint64_t taken_elsewhere; /* in this process, by something else */
@@ -18,7 +19,7 @@ static CUresult reserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdevic
 {
     (void)alignment;
     (void)flags;
-    *ptr = addr == taken_elsewhere ? RESERVE_END : addr;
+    *ptr = addr == taken_elsewhere || size < SLAB ? RESERVE_END : addr;
     reserved += size;
     return CUDA_SUCCESS;
 }
@@ -44,6 +45,7 @@ static int teardown(void **state)
 {
     (void)state;
     ranges_fini(&area.used);
+    ranges_fini(&area.slabs);
     return 0;
 }
 
@@ -64,7 +66,7 @@ static void side_by_side_and_back(void **state)
     assert_int_equal(second, RESERVE_FIRST + 3 * PIECE);
     area_give_back(&area, first, 3 * PIECE);
     assert_int_equal(take(0, 2 * PIECE), first);
-    assert_int_equal(reserved, 3 * PIECE);
+    assert_int_equal(reserved, SLAB);
 }
 
 static void wishes(void **state)
@@ -82,8 +84,30 @@ static void passes_over_what_is_taken(void **state)
 {
     (void)state;
     taken_elsewhere = RESERVE_FIRST;
-    assert_int_equal(take(0, PIECE), RESERVE_FIRST + PIECE);
-    assert_int_equal(reserved, PIECE);
+    assert_int_equal(take(0, PIECE), RESERVE_FIRST + SLAB);
+    assert_int_equal(reserved, SLAB);
+}
+
+static void small_ones_lie_in_one_slab(void **state)
+{
+    (void)state;
+    assert_int_equal(take(RESERVE_FIRST + SLAB - PIECE, 2 * PIECE), RESERVE_FIRST + SLAB);
+    assert_int_equal(take(RESERVE_FIRST + SLAB - PIECE, PIECE), RESERVE_FIRST + SLAB - PIECE);
+    assert_int_equal(reserved, 2 * SLAB);
+}
+
+static void large_ones_are_slabs_and_go_back(void **state)
+{
+    (void)state;
+    assert_int_equal(take(0, PIECE), RESERVE_FIRST);
+    assert_int_equal(take(0, SLAB / 2), RESERVE_FIRST + SLAB);
+    assert_int_equal(take(0, SLAB + PIECE), RESERVE_FIRST + 2 * SLAB);
+    assert_int_equal(reserved, 4 * SLAB);
+    area_give_back(&area, RESERVE_FIRST, PIECE);
+    area_give_back(&area, RESERVE_FIRST + SLAB, SLAB / 2);
+    area_give_back(&area, RESERVE_FIRST + 2 * SLAB, SLAB + PIECE);
+    assert_int_equal(reserved, SLAB);
+    assert_int_equal(take(0, SLAB), RESERVE_FIRST + SLAB);
 }
 
 static void an_end(void **state)
@@ -102,6 +126,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(side_by_side_and_back, setup, teardown),
         cmocka_unit_test_setup_teardown(wishes, setup, teardown),
         cmocka_unit_test_setup_teardown(passes_over_what_is_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(small_ones_lie_in_one_slab, setup, teardown),
+        cmocka_unit_test_setup_teardown(large_ones_are_slabs_and_go_back, setup, teardown),
         cmocka_unit_test_setup_teardown(an_end, setup, teardown),
     };
 
