@@ -209,7 +209,9 @@ static void check_mode(int geometry, cudaArray_t array, cudaTextureAddressMode m
     // What repeats has to be normalized.
     if (!normalized && (mode == cudaAddressModeWrap || mode == cudaAddressModeMirror))
         return;
-    d.addressMode[0] = d.addressMode[1] = d.addressMode[2] = mode;
+    // An H200 takes the border of a second direction into account where a line has none.
+    for (int i = 0; i < dimensions_of(geometry); i++)
+        d.addressMode[i] = mode;
     d.filterMode = filter;
     d.normalizedCoords = normalized;
     std::fill(d.borderColor, d.borderColor + 4, BORDER);
