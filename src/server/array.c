@@ -9,6 +9,7 @@
 #include "cuda_array.h"
 #include "memory.h"
 #include "server_dispatch.h"
+#include "stall.h"
 
 static bool is_carried(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
@@ -61,12 +62,16 @@ static uint64_t size_of_all(const struct array *array)
     return size;
 }
 
+/* As cuMemFree does, it may wait for all work. What can not go now stays for good. */
 void array_destroy_driver(const struct array *array)
 {
+    if (stall_begin("cuArrayDestroy") != CUDA_SUCCESS)
+        return;
     if (array->mipmap)
         driver.cuMipmappedArrayDestroy(array->mipmap);
     else if (array->driver)
         driver.cuArrayDestroy(array->driver);
+    stall_end();
 }
 
 static CUresult create_driver(struct array *array)
