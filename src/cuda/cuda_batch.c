@@ -3,6 +3,7 @@
 #include "cuda_batch.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 static bool known_order(CUmemcpySrcAccessOrder order)
 {
@@ -26,9 +27,9 @@ static bool attributes_cover(const CUmemcpyAttributes *attributes, const size_t 
     return true;
 }
 
-CUresult cuda_batch_check(const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes,
-                          size_t count, const CUmemcpyAttributes *attributes, const size_t *indices,
-                          size_t attribute_count, CUstream stream)
+static CUresult check(const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes,
+                      size_t count, const CUmemcpyAttributes *attributes, const size_t *indices,
+                      size_t attribute_count, CUstream stream)
 {
     if (!dsts || !srcs || !sizes || count == 0 || !stream || stream == CU_STREAM_LEGACY ||
         !attributes_cover(attributes, indices, attribute_count, count))
@@ -52,7 +53,7 @@ static CUresult read_operand(const CUmemcpy3DOperand *operand, struct cuda_box_s
     return CUDA_SUCCESS;
 }
 
-CUresult cuda_batch_box(const CUDA_MEMCPY3D_BATCH_OP *op, struct cuda_box *ret_box)
+static CUresult find_box(const CUDA_MEMCPY3D_BATCH_OP *op, struct cuda_box *ret_box)
 {
     struct cuda_box box = {
         .width = op->extent.width, .height = op->extent.height, .depth = op->extent.depth};
@@ -64,5 +65,62 @@ CUresult cuda_batch_box(const CUDA_MEMCPY3D_BATCH_OP *op, struct cuda_box *ret_b
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         *ret_box = box;
+    return result;
+}
+
+static CUresult copy_all(const struct cuda_batch_copier *copier, const CUdeviceptr *dsts,
+                         const CUdeviceptr *srcs, const size_t *sizes, size_t count,
+                         CUstream stream, size_t *ret_failed)
+{
+    for (size_t i = 0; i < count; i++) {
+        CUresult result = copier->copy(dsts[i], srcs[i], sizes[i], stream);
+
+        if (result != CUDA_SUCCESS) {
+            *ret_failed = i;
+            return result;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult cuda_batch_copy(const struct cuda_batch_copier *copier, const CUdeviceptr *dsts,
+                         const CUdeviceptr *srcs, const size_t *sizes, size_t count,
+                         const CUmemcpyAttributes *attributes, const size_t *indices,
+                         size_t attribute_count, size_t *failed, CUstream stream)
+{
+    size_t which = SIZE_MAX;
+    CUresult result = check(dsts, srcs, sizes, count, attributes, indices, attribute_count, stream);
+
+    if (result == CUDA_SUCCESS)
+        result = copy_all(copier, dsts, srcs, sizes, count, stream, &which);
+    if (result != CUDA_SUCCESS && failed)
+        *failed = which;
+    return result;
+}
+
+static CUresult copy_one_box(const struct cuda_batch_copier *copier,
+                             const CUDA_MEMCPY3D_BATCH_OP *op, CUstream stream)
+{
+    struct cuda_box box;
+    CUresult result = find_box(op, &box);
+
+    return result == CUDA_SUCCESS ? copier->copy_box(&box, stream) : result;
+}
+
+CUresult cuda_batch_copy_boxes(const struct cuda_batch_copier *copier, size_t count,
+                               const CUDA_MEMCPY3D_BATCH_OP *list, size_t *failed,
+                               unsigned long long flags, CUstream stream)
+{
+    size_t which = SIZE_MAX;
+    CUresult result = CUDA_SUCCESS;
+
+    if (count == 0 || !list || flags || !stream || stream == CU_STREAM_LEGACY)
+        result = CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        result = copy_one_box(copier, &list[i], stream);
+        which = i;
+    }
+    if (result != CUDA_SUCCESS && failed)
+        *failed = which;
     return result;
 }

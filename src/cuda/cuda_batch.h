@@ -4,10 +4,20 @@
 
 #include "cuda_box.h"
 
-/* A batch of plain copies: CUDA_ERROR_INVALID_VALUE where it makes no sense as a whole. */
-CUresult cuda_batch_check(const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes,
-                          size_t count, const CUmemcpyAttributes *attributes, const size_t *indices,
-                          size_t attribute_count, CUstream stream);
+/* Who makes the copies. The second gets a box that makes sense. */
+struct cuda_batch_copier {
+    CUresult (*copy)(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream);
+    CUresult (*copy_box)(const struct cuda_box *box, CUstream stream);
+};
 
-/* The box that a copy of a batch means. Arrays are CUDA_ERROR_NOT_SUPPORTED. */
-CUresult cuda_batch_box(const CUDA_MEMCPY3D_BATCH_OP *op, struct cuda_box *ret_box);
+/* cuMemcpyBatchAsync: one copy after the other, in the order of the list. `failed` may be NULL;
+ * after an error it is the copy that was wrong, or SIZE_MAX for the batch as a whole. */
+CUresult cuda_batch_copy(const struct cuda_batch_copier *copier, const CUdeviceptr *dsts,
+                         const CUdeviceptr *srcs, const size_t *sizes, size_t count,
+                         const CUmemcpyAttributes *attributes, const size_t *indices,
+                         size_t attribute_count, size_t *failed, CUstream stream);
+
+/* cuMemcpy3DBatchAsync, likewise. Arrays are CUDA_ERROR_NOT_SUPPORTED. */
+CUresult cuda_batch_copy_boxes(const struct cuda_batch_copier *copier, size_t count,
+                               const CUDA_MEMCPY3D_BATCH_OP *list, size_t *failed,
+                               unsigned long long flags, CUstream stream);
