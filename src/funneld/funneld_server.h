@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The servers that run: at most one that takes clients for each name, which is uid_N for the server
- * of a user, or that of a service (service.h). A server is started for its first client, told of each one that follows, asked about them, and replaced when it has died.
+ * of a user, or that of a service (service.h). A server is started for its first client, told of
+ * each one that follows, asked about them, and replaced when it has died.
  */
 #pragma once
 
