@@ -2,12 +2,11 @@
 /* See nap.h. */
 #include "nap.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 
 #include "clock.h"
 #include "spin.h"
+#include "switch.h"
 
 #define SHORTEST_NS (30 * NS_PER_US)
 #define PART_OF_WAIT 128
@@ -16,9 +15,9 @@
 
 static bool is_switched_off(void)
 {
-    const char *value = getenv("FUNNEL_NO_NAPS");
+    static int known;
 
-    return value && *value && strcmp(value, "0") != 0;
+    return switch_is_on_once(&known, "FUNNEL_NO_NAPS");
 }
 
 struct nap nap_begin(void)

@@ -9,13 +9,14 @@
 #include "client_context.h"
 #include "client_prototypes.h"
 #include "environment.h"
+#include "switch.h"
 #include "wire_calls.h"
 
 #define CENTIPERCENT_ALL 10000u
 
 static bool by_context(void)
 {
-    return environment_switch("CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING");
+    return switch_is_on("CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING");
 }
 
 /* A context on a part of the device; without one that can be had, the server says why not. */

@@ -2,10 +2,8 @@
 /* A score that goes up with every copy that came late and down with every other. */
 #include "copy_pace.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "clock.h"
+#include "switch.h"
 
 #define SCORE_MAX 4
 
@@ -33,9 +31,9 @@ void copy_pace_note(uint64_t piece_bytes, uint64_t waited_ns)
 
 static bool is_switched_off(void)
 {
-    const char *value = getenv("FUNNEL_NO_COPY_PACE");
+    static int known;
 
-    return value && *value && strcmp(value, "0") != 0;
+    return switch_is_on_once(&known, "FUNNEL_NO_COPY_PACE");
 }
 
 bool copy_pace_is_crowded(void)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "environment.h"
+#include "switch.h"
 
 static void copy_plainly(void *dst, const void *src, size_t size)
 {
@@ -135,7 +135,7 @@ static void (*chosen)(void *dst, const void *src, size_t size) = copy_plainly;
 
 void copy_stream_init(void)
 {
-    bool off = environment_switch("FUNNEL_NO_STREAMING");
+    bool off = switch_is_on("FUNNEL_NO_STREAMING");
 
     chosen = ways[off ? 0 : count_ways() - 1].copy;
 }

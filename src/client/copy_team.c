@@ -13,8 +13,8 @@
 
 #include "cleanup.h"
 #include "cpus.h"
-#include "environment.h"
 #include "spin.h"
+#include "switch.h"
 
 #define HELPERS_MAX 2u
 
@@ -35,7 +35,7 @@ static unsigned wanted_size(void)
 {
     unsigned cpus = cpus_available();
 
-    if (cpus <= 2 || environment_switch("FUNNEL_NO_COPY_THREADS"))
+    if (cpus <= 2 || switch_is_on("FUNNEL_NO_COPY_THREADS"))
         return 0;
     return cpus - 2 < HELPERS_MAX ? cpus - 2 : HELPERS_MAX;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Environment variables, read once while attaching. */
 #include "environment.h"
+#include "switch.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -10,16 +11,9 @@
 
 #include "text.h"
 
-bool environment_switch(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value && strcmp(value, "0") != 0 && *value;
-}
-
 bool environment_requires_server(void)
 {
-    return environment_switch("FUNNEL_REQUIRE");
+    return switch_is_on("FUNNEL_REQUIRE");
 }
 
 bool environment_system_socket_path(char *path, size_t capacity)

@@ -29,9 +29,6 @@ void environment_names(struct hello *hello);
 int environment_visible_devices(const char *list, const struct device_record *records, int count,
                                 uint32_t *ret_indices);
 
-/* Whether a variable is set to something else than 0 or nothing. */
-bool environment_switch(const char *name);
-
 /* FUNNEL_REQUIRE: no falling back to the real driver. */
 bool environment_requires_server(void);
 

@@ -8,8 +8,8 @@
 
 #include "cleanup.h"
 #include "client_module.h"
-#include "environment.h"
 #include "kernel_record.h"
+#include "switch.h"
 #include "wire_calls.h"
 
 #define REPLY_BYTES 8000u
@@ -123,14 +123,9 @@ static struct function *find(struct module *module, const char *name, bool *ret_
 
 static bool wants_offers(void)
 {
-    static int wanted = -1;
-    int known = __atomic_load_n(&wanted, __ATOMIC_RELAXED);
+    static int known;
 
-    if (known < 0) {
-        known = !environment_switch("FUNNEL_NO_KERNEL_OFFERS");
-        __atomic_store_n(&wanted, known, __ATOMIC_RELAXED);
-    }
-    return known;
+    return !switch_is_on_once(&known, "FUNNEL_NO_KERNEL_OFFERS");
 }
 
 static uint32_t first_wanted(struct module *module)

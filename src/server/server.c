@@ -6,7 +6,6 @@
 #include "server.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -21,6 +20,7 @@
 #include "log.h"
 #include "page_lock.h"
 #include "sock.h"
+#include "switch.h"
 #include "tally.h"
 #include "text.h"
 
@@ -245,17 +245,9 @@ int server_listen(struct server *server, const char *path)
     return loop_watch_readable(server->loop, server->listen_fd, on_caller, server) ? 0 : -ENOMEM;
 }
 
-/* The switches for those who hunt a fault. */
-static bool is_set(const char *variable)
-{
-    const char *value = getenv(variable);
-
-    return value && *value && strcmp(value, "0") != 0;
-}
-
 static void load_fence_kernels(struct devices *devices)
 {
-    bool count = !is_set("FUNNEL_NO_FENCE_TALLY");
+    bool count = !switch_is_on("FUNNEL_NO_FENCE_TALLY");
 
     for (unsigned i = 0; i < devices->count; i++) {
         struct device *device = &devices->device[i];
@@ -272,12 +264,12 @@ int server_init(struct server *server)
     pthread_mutex_init(&server->ipc_lock, NULL);
     map_init(&server->ipc_names);
     list_init(&server->sessions);
-    module_cache_init(&server->modules, !is_set("FUNNEL_NO_MODULE_CACHE"));
-    if (is_set("FUNNEL_NO_LOCK_PIECES"))
+    module_cache_init(&server->modules, !switch_is_on("FUNNEL_NO_MODULE_CACHE"));
+    if (switch_is_on("FUNNEL_NO_LOCK_PIECES"))
         page_lock_whole();
-    server->no_spares = is_set("FUNNEL_NO_SPARE_SHARES");
-    server->no_batching = is_set("FUNNEL_NO_LAUNCH_BATCHING");
-    if (!server->no_batching && !is_set("FUNNEL_NO_FENCE_KERNEL"))
+    server->no_spares = switch_is_on("FUNNEL_NO_SPARE_SHARES");
+    server->no_batching = switch_is_on("FUNNEL_NO_LAUNCH_BATCHING");
+    if (!server->no_batching && !switch_is_on("FUNNEL_NO_FENCE_KERNEL"))
         load_fence_kernels(&server->devices);
     server->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->done_fd < 0)

@@ -3,6 +3,8 @@
 #include "copy_pace.h"
 
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "unit.h"
@@ -43,21 +45,28 @@ static void test_large_pieces_take_longer(void **state)
     assert_false(copy_pace_is_crowded());
 }
 
+/* The environment is read once, so this is a process of its own, before the others. */
 static void test_switched_off(void **state)
 {
-    note(10, 130);
-    setenv("FUNNEL_NO_COPY_PACE", "1", 1);
-    assert_false(copy_pace_is_crowded());
-    unsetenv("FUNNEL_NO_COPY_PACE");
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        setenv("FUNNEL_NO_COPY_PACE", "1", 1);
+        note(10, 130);
+        _exit(copy_pace_is_crowded() ? 1 : 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_switched_off),
         cmocka_unit_test(test_late_copies_make_a_crowd),
         cmocka_unit_test(test_nothing_is_remembered_for_long),
         cmocka_unit_test(test_large_pieces_take_longer),
-        cmocka_unit_test(test_switched_off),
     };
 
     return cmocka_run_group_tests_name("copy pace", tests, NULL, NULL);
