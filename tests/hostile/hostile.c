@@ -45,3 +45,22 @@ int hostile_group_teardown(void **state)
     server_process_stop(&hostile.server);
     return 0;
 }
+
+uint64_t free_memory(void)
+{
+    const struct wire_cuMemGetInfo_v2 in = {0};
+    struct wire_cuMemGetInfo_v2_reply out = {0};
+
+    assert_int_equal(wire_cuMemGetInfo_v2(&hostile.witness.peer.channel, &in, &out), CUDA_SUCCESS);
+    return out.free;
+}
+
+bool free_memory_comes_back_to(uint64_t before)
+{
+    for (unsigned i = 0; i < 500; i++) {
+        if (free_memory() >= before)
+            return true;
+        usleep(20000);
+    }
+    return false;
+}

@@ -23,6 +23,12 @@ int hostile_group_teardown(void **state);
 /* After each test: the server lives and the witness's sums are right. */
 int hostile_check(void **state);
 
+/* The device's, as the witness is told. */
+uint64_t free_memory(void);
+
+/* Within some seconds: what a dead client held goes back bit by bit. */
+bool free_memory_comes_back_to(uint64_t before);
+
 #define HOSTILE_CASE(name) cmocka_unit_test_teardown(name, hostile_check)
 #define HOSTILE_MAIN(tests) \
     cmocka_run_group_tests(tests, hostile_group_setup, hostile_group_teardown)

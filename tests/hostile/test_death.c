@@ -12,25 +12,6 @@
 
 #define MIB (1ull << 20)
 
-static uint64_t free_memory(void)
-{
-    const struct wire_cuMemGetInfo_v2 in = {0};
-    struct wire_cuMemGetInfo_v2_reply out = {0};
-
-    assert_int_equal(wire_cuMemGetInfo_v2(&hostile.witness.peer.channel, &in, &out), CUDA_SUCCESS);
-    return out.free;
-}
-
-static bool free_memory_comes_back_to(uint64_t before)
-{
-    for (unsigned i = 0; i < 500; i++) {
-        if (free_memory() >= before)
-            return true;
-        usleep(20000);
-    }
-    return false;
-}
-
 /* Runs `act` in a process of its own, which says when it is done and then stands still. */
 static pid_t start_actor(void (*act)(struct peer *peer), int *ret_ready)
 {

@@ -82,25 +82,6 @@ static CUresult set(struct peer *peer, uint64_t stream, uint64_t address, uint32
     return deferred(peer);
 }
 
-static uint64_t free_memory(void)
-{
-    const struct wire_cuMemGetInfo_v2 in = {0};
-    struct wire_cuMemGetInfo_v2_reply out = {0};
-
-    assert_int_equal(wire_cuMemGetInfo_v2(&hostile.witness.peer.channel, &in, &out), CUDA_SUCCESS);
-    return out.free;
-}
-
-static bool free_memory_comes_back_to(uint64_t before)
-{
-    for (unsigned i = 0; i < 500; i++) {
-        if (free_memory() >= before)
-            return true;
-        usleep(20000);
-    }
-    return false;
-}
-
 /* ---- lies ---- */
 
 static void names_of_what_is_not_theirs(void **state)

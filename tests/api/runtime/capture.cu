@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Capture as deep learning frameworks use it: warm up, capture on a stream of its own with memory
 // that stays where it is, and replay again and again with new input in the same place.
-#include "check.cuh"
-
-#define COUNT 4096
-
-__global__ void scale(float *out, const float *in, float factor, unsigned count)
-{
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-
-    if (i < count)
-        out[i] = in[i] * factor;
-}
+#include "graph_work.cuh"
 
 __global__ void accumulate(float *sum, const float *in, unsigned count)
 {
@@ -27,12 +17,6 @@ __global__ void step(unsigned *word, unsigned value)
     *word = *word * 10 + value;
 }
 
-static void run_scale(float *out, const float *in, float factor, cudaStream_t stream)
-{
-    scale<<<COUNT / 256, 256, 0, stream>>>(out, in, factor, COUNT);
-    EXPECT(cudaSuccess, cudaGetLastError());
-}
-
 static void run_accumulate(float *sum, const float *in, cudaStream_t stream)
 {
     accumulate<<<COUNT / 256, 256, 0, stream>>>(sum, in, COUNT);
@@ -43,22 +27,6 @@ static void run_step(unsigned *word, unsigned value, cudaStream_t stream)
 {
     step<<<1, 1, 0, stream>>>(word, value);
     EXPECT(cudaSuccess, cudaGetLastError());
-}
-
-static bool all_are(const float *pointer, float value)
-{
-    for (float x : take(pointer, COUNT))
-        if (x != value)
-            return false;
-    return true;
-}
-
-static cudaStream_t make_stream()
-{
-    cudaStream_t stream;
-
-    MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    return stream;
 }
 
 static cudaGraphExec_t end_capture(cudaStream_t stream)

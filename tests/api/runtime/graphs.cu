@@ -1,43 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs through the runtime: the calls that torch.cuda.graph makes, in their order, and what the
 // runtime adds to the driver's graphs.
-#include "check.cuh"
+#include "graph_work.cuh"
 
 #include <unistd.h>
 
 #include <atomic>
-
-#define COUNT 4096
-
-__global__ void scale(float *out, const float *in, float factor, unsigned count)
-{
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-
-    if (i < count)
-        out[i] = in[i] * factor;
-}
-
-static void run_scale(float *out, const float *in, float factor, cudaStream_t stream)
-{
-    scale<<<COUNT / 256, 256, 0, stream>>>(out, in, factor, COUNT);
-    EXPECT(cudaSuccess, cudaGetLastError());
-}
-
-static bool all_are(const float *pointer, float value)
-{
-    for (float x : take(pointer, COUNT))
-        if (x != value)
-            return false;
-    return true;
-}
-
-static cudaStream_t make_stream()
-{
-    cudaStream_t stream;
-
-    MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    return stream;
-}
 
 // A caching allocator asks the driver for memory in the middle of a capture, in relaxed mode.
 static float *allocate_while_capturing(cudaStream_t stream)
