@@ -81,6 +81,18 @@ static void be_patient(const struct stream *stream)
         nanosleep(&pause, NULL);
 }
 
+/* `noted`: what ends the wait may itself wait for a call of the driver. */
+static CUresult wait_for_word(const struct stream *stream, uint64_t address, uint32_t value,
+                              unsigned flags, bool noted)
+{
+    stall_wait_begin();
+    CUresult result = driver.cuStreamWaitValue32_v2(stream->driver, address, value, flags);
+    if (result == CUDA_SUCCESS && noted)
+        stall_wait_note(stream->driver);
+    stall_wait_end();
+    return result;
+}
+
 /* The client opens the gate when it has seen the fence. Mostly the GPU writes that, but fences of
  * clients that print are written after calls of the driver (device_print.h). */
 static CUresult hold_at_gate(struct stream *stream, const struct wire_cuLaunchHostFunc *in)
@@ -97,14 +109,8 @@ static CUresult hold_at_gate(struct stream *stream, const struct wire_cuLaunchHo
     stream->gate_seq = in->gate_seq;
     stream->gate_fence = in->seq;
     session->gate_seq[in->gate] = in->gate_seq;
-    stall_wait_begin();
-    result = driver.cuStreamWaitValue32_v2(stream->driver,
-                                           (uintptr_t)window_gate(session->window, in->gate),
-                                           in->gate_seq, CU_STREAM_WAIT_VALUE_GEQ);
-    if (result == CUDA_SUCCESS && session->prints.active)
-        stall_wait_note(stream->driver);
-    stall_wait_end();
-    return result;
+    return wait_for_word(stream, (uintptr_t)window_gate(session->window, in->gate), in->gate_seq,
+                         CU_STREAM_WAIT_VALUE_GEQ, session->prints.active);
 }
 
 CUresult serve_cuLaunchHostFunc(struct session *session, const struct wire_cuLaunchHostFunc *in,
@@ -197,12 +203,8 @@ CUresult serve_cuStreamWaitValue32_v2(struct session *session,
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
         result = remember(hStream, in->addr, in->value, in->flags, false);
-    stall_wait_begin();
     if (result == CUDA_SUCCESS)
-        result = driver.cuStreamWaitValue32_v2(hStream->driver, in->addr, in->value, in->flags);
-    if (result == CUDA_SUCCESS)
-        stall_wait_note(hStream->driver);
-    stall_wait_end();
+        result = wait_for_word(hStream, in->addr, in->value, in->flags, true);
     return stream_end(hStream, in->seq, result);
 }
 
