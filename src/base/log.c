@@ -7,9 +7,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "switch.h"
 
 #define LOG_LINE_MAX 4096
 
@@ -85,13 +86,9 @@ void log_line(const char *format, ...)
 
 void log_debug(const char *format, ...)
 {
-    static int enabled = -1; /* asked for once; several threads find the same answer */
-    int on = __atomic_load_n(&enabled, __ATOMIC_RELAXED);
-    if (on < 0) {
-        on = getenv("FUNNEL_DEBUG") != NULL;
-        __atomic_store_n(&enabled, on, __ATOMIC_RELAXED);
-    }
-    if (!on)
+    static int known;
+
+    if (!switch_is_on_once(&known, "FUNNEL_DEBUG"))
         return;
     va_list arguments;
     va_start(arguments, format);

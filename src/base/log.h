@@ -17,7 +17,7 @@ void log_open(int fd, const char *role);
 /* Writes "[YYYY-MM-DD HH:MM:SS.mmm Role   pid] text\n". errno is preserved. */
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, only when FUNNEL_DEBUG is set in the environment. */
+/* The same, only with FUNNEL_DEBUG=1 in the environment. */
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* How many lines were lost so far. */

@@ -3,11 +3,10 @@
 #include "spin.h"
 
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "clock.h"
 #include "cpus.h"
+#include "switch.h"
 
 #define MANY_CPUS 4
 #define LONG_SPIN_NS (50 * NS_PER_US)
@@ -17,8 +16,7 @@
 
 static uint64_t work_out_budget(void)
 {
-    const char *no_spin = getenv("FUNNEL_NO_SPIN");
-    if (no_spin && strcmp(no_spin, "0") != 0)
+    if (switch_is_on("FUNNEL_NO_SPIN"))
         return 0;
     return cpus_available() > MANY_CPUS ? LONG_SPIN_NS : SHORT_SPIN_NS;
 }
