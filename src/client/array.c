@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
-#include "client_capture.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "wire_calls.h"
@@ -100,10 +99,8 @@ CUresult client_cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPT
 {
     struct array like = {.descriptor = *pAllocateArray};
     uint64_t handle;
-    CUresult result = context_enter(&like.context);
+    CUresult result = context_enter_unsafe(&like.context);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
     if (result == CUDA_SUCCESS)
         result = array_check(pAllocateArray);
     if (result == CUDA_SUCCESS)
@@ -222,10 +219,8 @@ CUresult client_cuArrayDestroy(CUarray hArray)
 {
     const struct array *array = array_lookup(hArray);
     struct context *context;
-    CUresult result = context_enter(&context);
+    CUresult result = context_enter_unsafe(&context);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
     if (result != CUDA_SUCCESS)
         return result;
     if (!array || array->whole)

@@ -54,6 +54,9 @@ CUresult context_current(struct context **ret_context);
 /* The same for calls that reach the device: they report what has been lost before. */
 CUresult context_enter(struct context **ret_context);
 
+/* The same for calls that might make capturing streams wait, such as an allocation. */
+CUresult context_enter_unsafe(struct context **ret_context);
+
 /* `handle`, or the current one where it is NULL. */
 CUresult context_resolve(CUcontext handle, struct context **ret_context);
 

@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "client_array.h"
+#include "client_capture.h"
 #include "client_context.h"
 #include "client_event.h"
 #include "client_memory.h"
@@ -83,6 +84,13 @@ CUresult context_enter(struct context **ret_context)
     CUresult result = client_error();
 
     return result != CUDA_SUCCESS ? result : context_current(ret_context);
+}
+
+CUresult context_enter_unsafe(struct context **ret_context)
+{
+    CUresult result = context_enter(ret_context);
+
+    return result != CUDA_SUCCESS ? result : capture_check_unsafe();
 }
 
 CUresult context_resolve(CUcontext handle, struct context **ret_context)

@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 
-#include "client_capture.h"
 #include "client_memory.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -18,10 +17,8 @@ CUresult client_cuMemHostAlloc(void **pp, size_t bytesize, unsigned Flags)
 {
     struct context *context;
     uint64_t address;
-    CUresult result = context_enter(&context);
+    CUresult result = context_enter_unsafe(&context);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
     if (!pp || bytesize == 0 || Flags & ~(unsigned)HOST_FLAGS)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
@@ -48,10 +45,8 @@ CUresult client_cuMemFreeHost(void *p)
 {
     struct allocation allocation;
     struct context *context;
-    CUresult result = context_enter(&context);
+    CUresult result = context_enter_unsafe(&context);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
     if (result != CUDA_SUCCESS)
         return result;
     if (!p)

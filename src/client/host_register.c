@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "client_capture.h"
 #include "client_memory.h"
 #include "client_prototypes.h"
+#include "client_stream.h"
 #include "client_vmm.h"
 #include "fd.h"
 #include "page_swap.h"
@@ -342,10 +342,8 @@ CUresult client_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned Flags)
 {
     struct registration *registration;
     struct context *context;
-    CUresult result = context_enter(&context);
+    CUresult result = context_enter_unsafe(&context);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
     if (!p || bytesize == 0 || Flags & ~(unsigned)REGISTER_FLAGS ||
         bytesize > INT64_MAX - (uintptr_t)p)
         return CUDA_ERROR_INVALID_VALUE;
@@ -361,10 +359,8 @@ CUresult client_cuMemHostUnregister(void *p)
 {
     struct registration *registration;
     struct context *context;
-    CUresult result = context_enter(&context);
+    CUresult result = context_enter_unsafe(&context);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
     if (!p || is_in_window((uintptr_t)p))
         return CUDA_ERROR_INVALID_VALUE;
     for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)

@@ -15,10 +15,8 @@ CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned f
 {
     struct allocation like = {.size = bytesize, .managed = true};
     uint64_t address;
-    CUresult result = context_enter(&like.context);
+    CUresult result = context_enter_unsafe(&like.context);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
     if (!dptr || bytesize == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
-#include "client_capture.h"
 #include "client_ipc.h"
 #include "client_memory.h"
 #include "client_pool.h"
@@ -125,10 +124,8 @@ CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     struct context *context;
     uint64_t address;
-    CUresult result = context_enter(&context);
+    CUresult result = context_enter_unsafe(&context);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
     if (!dptr || bytesize == 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
@@ -184,10 +181,8 @@ CUresult client_cuMemFree_v2(CUdeviceptr dptr)
 {
     struct context *context;
     struct heap *heap;
-    CUresult result = context_enter(&context);
+    CUresult result = context_enter_unsafe(&context);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
     if (result != CUDA_SUCCESS || dptr == 0)
         return result;
     heap = heap_of_device_pointer(dptr);

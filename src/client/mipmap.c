@@ -4,7 +4,6 @@
  */
 #include "cleanup.h"
 #include "client_array.h"
-#include "client_capture.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "wire_calls.h"
@@ -34,10 +33,8 @@ CUresult client_cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
     struct array like = {.descriptor = *pMipmappedArrayDesc};
     unsigned most;
     uint64_t handle;
-    CUresult result = context_enter(&like.context);
+    CUresult result = context_enter_unsafe(&like.context);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
     if (result == CUDA_SUCCESS)
         result = array_check(pMipmappedArrayDesc);
     if (result != CUDA_SUCCESS)
@@ -125,10 +122,8 @@ CUresult client_cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
 {
     const struct array *array = array_lookup_mipmap(hMipmappedArray);
     struct context *context;
-    CUresult result = context_enter(&context);
+    CUresult result = context_enter_unsafe(&context);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
     if (result != CUDA_SUCCESS)
         return result;
     if (!array)

@@ -431,10 +431,8 @@ CUresult client_cuStreamQuery(CUstream hStream)
 CUresult client_cuCtxSynchronize(void)
 {
     struct context *context;
-    CUresult result = context_enter(&context);
+    CUresult result = context_enter_unsafe(&context);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_unsafe();
     return result != CUDA_SUCCESS ? result : stream_synchronize_context(context);
 }
 
