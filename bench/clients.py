@@ -10,14 +10,34 @@ import select
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent
 READY_TIMEOUT = 60
 
 # Machine code for Hopper; PTX for every other device, the software GPU included.
-NVCC_FLAGS = ["-O2", "-std=c++17", "-gencode", "arch=compute_75,code=compute_75",
-              "-gencode", "arch=compute_90,code=sm_90"]
+BOTH = ("-gencode", "arch=compute_75,code=compute_75", "-gencode", "arch=compute_90,code=sm_90")
+ONLY_TEXT = ("-gencode", "arch=compute_75,code=compute_75")
+ONLY_CODE = ("-gencode", "arch=compute_90,code=sm_90", "--no-compress")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A CUDA source and how it is compiled: by itself, or with so many parts of it (-DPART=n)."""
+    source: str
+    flags: tuple
+    parts: int = 0
+
+
+PROGRAMS = {
+    "client": Program("client.cu", BOTH),
+    "modules": Program("modules.cu", BOTH),
+    "rates": Program("rates.cu", BOTH),
+    "large_code": Program("large.cu", ONLY_CODE, 10),
+    "large_text": Program("large.cu", ONLY_TEXT, 2),
+}
 
 
 class BenchError(Exception):
@@ -29,9 +49,9 @@ class Skipped(Exception):
 
 
 def build(name, folder):
-    """The program of bench/NAME.cu in `folder`, which may have been built elsewhere."""
-    binary, source = Path(folder) / name, BENCH / f"{name}.cu"
-    if binary.exists() and binary.stat().st_mtime >= source.stat().st_mtime:
+    """One of PROGRAMS in `folder`, which may have been built elsewhere."""
+    program, binary = PROGRAMS[name], Path(folder) / name
+    if binary.exists() and binary.stat().st_mtime >= (BENCH / program.source).stat().st_mtime:
         return binary
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     if not os.access(nvcc, os.X_OK):
@@ -39,8 +59,23 @@ def build(name, folder):
             return binary
         raise Skipped(f"no nvcc, and no {binary}")
     binary.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([nvcc, *NVCC_FLAGS, "-o", str(binary), str(source)], check=True)
+    with tempfile.TemporaryDirectory() as objects:
+        compile_program([nvcc, "-O2", "-std=c++17", *program.flags], program, binary, Path(objects))
     return binary
+
+
+def compile_program(nvcc, program, binary, objects):
+    """All parts at the same time: nvcc uses one core."""
+    def compile_one(job):
+        target, flags = job
+        subprocess.run([*nvcc, *flags, "-c", "-o", str(target), str(BENCH / program.source)], check=True)
+        return str(target)
+
+    jobs = [(objects / "main.o", [])]
+    jobs += [(objects / f"part{part}.o", [f"-DPART={part}"]) for part in range(program.parts)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        made = list(pool.map(compile_one, jobs))
+    subprocess.run([*nvcc, "-o", str(binary), *made], check=True)
 
 
 class Client:

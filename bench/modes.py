@@ -31,23 +31,25 @@ def cpu_seconds_of(pid):
 
 
 class Native:
-    """Each process on the driver by itself; several take turns."""
+    """Each process on the driver by itself; several take turns. What NVIDIA's driver compiles it keeps
+    in a folder: each mode has its own, which is empty at its start."""
     name = "native"
 
     def __init__(self, funnel, device):
         self.prefix = [str(funnel), "run", "--direct", "--device", device, "--"] if device == "soft" else []
         self.directory = None
+        self.compiled = tempfile.mkdtemp(prefix="bench-native-")
 
     def environment(self):
-        env = dict(os.environ)
+        env = dict(os.environ, CUDA_CACHE_PATH=self.compiled)
         env.pop("CUDA_MPS_PIPE_DIRECTORY", None)
         return env
 
     def start(self):
-        pass
+        os.makedirs(self.compiled, exist_ok=True)
 
     def stop(self):
-        pass
+        shutil.rmtree(self.compiled, ignore_errors=True)
 
     def restart(self):
         self.stop()
@@ -83,17 +85,19 @@ class Mps(Native):
     def __init__(self):
         self.prefix = []
         self.directory = tempfile.mkdtemp(prefix="bench-mps-")
+        self.compiled = self.directory + "/compiled"
         self.control = shutil.which("nvidia-cuda-mps-control")
 
     def environment(self):
-        return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory, CUDA_MPS_LOG_DIRECTORY=self.directory)
+        return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory, CUDA_MPS_LOG_DIRECTORY=self.directory,
+                    CUDA_CACHE_PATH=self.compiled)
 
     def command(self, text, patience=60):
         return subprocess.run([self.control], input=text + "\n", text=True, env=self.environment(),
                               capture_output=True, timeout=patience)
 
     def start(self):
-        os.makedirs(self.directory, exist_ok=True)
+        os.makedirs(self.compiled, exist_ok=True)
         subprocess.run([self.control, "-d"], env=self.environment(), check=True, timeout=60,
                        stdout=subprocess.DEVNULL)
         self.command(f"start_server -uid {os.getuid()}")
@@ -114,14 +118,15 @@ class Funnel(Native):
         self.funnel = str(funnel)
         self.device = device
         self.directory = tempfile.mkdtemp(prefix="bench-funnel-")
+        self.compiled = self.directory + "/compiled"
         self.prefix = [self.funnel, "run", "-q", "--device", device, "--"]
 
     def environment(self):
         return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory,
-                    CUDA_MPS_LOG_DIRECTORY=self.directory + "/log")
+                    CUDA_MPS_LOG_DIRECTORY=self.directory + "/log", CUDA_CACHE_PATH=self.compiled)
 
     def start(self):
-        os.makedirs(self.directory, exist_ok=True)
+        os.makedirs(self.compiled, exist_ok=True)
         subprocess.run([self.funnel, "start", "--device", self.device], env=self.environment(), check=True,
                        timeout=60, stdout=subprocess.DEVNULL)
 

@@ -65,16 +65,22 @@ def stall(kind):
     return run
 
 
-def modules(bench, mode, count, seconds):
-    """The same program started twice beside a server that is new to it."""
-    mode.restart()
-    bench.warm_up(mode)
-    command = [bench.program("modules")]
-    first, second = ({}, {})
-    for found in (first, second):
-        with clients.Client(mode, command) as client:
-            found.update(client.report(120))
-    return {"first_load_ms": first["load_ms"], "second_load_ms": second["load_ms"]}
+def started_twice(program):
+    """The same program beside a server that is new to it, with nothing compiled before, and again."""
+    def run(bench, mode, count, seconds):
+        if program == "large_code" and bench.device == "soft":
+            raise Skipped("machine code needs a real GPU")
+        command = [bench.program(program)]
+        mode.restart()
+        bench.warm_up(mode)
+        reports = []
+        for _ in range(2):
+            with clients.Client(mode, command) as client:
+                reports.append(client.report(120))
+        first, second = (report["load_ms"] for report in reports)
+        return {"first_load_ms": first, "second_load_ms": second, "second_of_first": second / first,
+                "work_ms": reports[1].get("work_ms")}
+    return run
 
 
 def attach(bench, mode, count, seconds):
@@ -201,7 +207,9 @@ MEASUREMENTS = {
     "malloc_async": (simply("malloc_async"), "cudaMallocAsync + cudaFreeAsync, 4 MiB"),
     "wake": (simply("wake"), "asleep behind a kernel of 5 ms: how late it goes on"),
     "idle": (idle, "idle clients"),
-    "modules": (modules, "200 kernels of one program, loaded and launched"),
+    "modules": (started_twice("modules"), "200 small kernels of one program, loaded and launched"),
+    "large_code": (started_twice("large_code"), "25 MiB of machine code in 10 modules, loading"),
+    "large_text": (started_twice("large_text"), "10 MiB of PTX in 2 modules, compiling and loading"),
     "priority": (priority, "50 us kernels of 16 blocks beside a flood of below normal priority"),
     "attach": (attach, "many clients: the last one's start"),
     **{f"rate_{kernel}": (rate(kernel), what) for kernel, what in RATES.items()},
@@ -214,7 +222,9 @@ MEASUREMENTS = {
 }
 # What the software GPU does in reasonable time; others only when they are asked for.
 SOFT = {"launch_sync", "queued", "h2d_pageable", "d2h_pageable", "malloc", "malloc_async", "wake", "idle",
-        "modules", "attach", "start_up", *HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
+        "modules", "large_text", "attach", "start_up", *HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
+# Goals that hold for it, too.
+SOFT_GOALS = {"start_up", "large_text"}
 # About the CPU as a GPU.
 ONLY_SOFT = {*HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
 # Without CUDA there is nothing to share.
@@ -245,6 +255,8 @@ FIGURES = {
     "cpu_percent": Figure("% of a core, servers and clients"),
     "first_load_ms": Figure("ms, first start"),
     "second_load_ms": Figure("ms, second start"),
+    "second_of_first": Figure("second start, of the first"),
+    "work_ms": Figure("ms, the same launches again"),
     "worst_ms": Figure("ms"),
     "giga": Figure("thousand millions a second", True),
     "giga_a_core": Figure("thousand millions a second and core", True),
@@ -305,6 +317,9 @@ ROWS = [
     Row("wake", "p50_us", (1,), {1: Goal(60)}),
     Row("modules", "first_load_ms", (1,)),
     Row("modules", "second_load_ms", (1,)),
+    *[Row(f"large_{what}", figure, (1,), {1: Goal(0.1)} if figure == "second_of_first" else None)
+      for what in ("code", "text")
+      for figure in ("first_load_ms", "second_load_ms", "second_of_first", "work_ms")],
     *[Row(f"stall_{kind}", "worst_ms", (3,), {3: Goal(1)}) for kind in STALLS],
     Row("attach", "start_ms", (256,), {256: Goal(100)}),
     Row("start_up", "whole_ms", (1,), {1: Goal(50)}),
@@ -323,7 +338,7 @@ ROWS = [
 def fewer(row):
     """The same row for a machine where the GPU is the CPU."""
     counts = tuple(n for n in row.clients if n <= 2) or (min(8, row.clients[0]),)
-    return Row(row.measurement, row.figure, counts, row.goals if row.measurement == "start_up" else None)
+    return Row(row.measurement, row.figure, counts, row.goals if row.measurement in SOFT_GOALS else None)
 
 
 def select(device, wanted):

@@ -165,7 +165,7 @@ def main():
     args = parse_arguments()
     bench = Bench(args)
     if args.prepare:
-        for name in ("client", "modules", "rates"):
+        for name in clients.PROGRAMS:
             print(bench.program(name))
         return
     output = Path(args.output or Path(args.build) / "bench" / "results")
