@@ -86,9 +86,10 @@ bool context_limits_restore(struct server *server, const struct device *device)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&restore_lock);
 
-    if (!server_is_empty(server))
+    if (!server_is_empty(server) || !stall_try())
         return false;
     for (int limit = 0; limit < DEVICE_LIMITS_MAX && limit < CU_LIMIT_MAX; limit++)
         restore(device, (CUlimit)limit);
+    stall_end();
     return true;
 }

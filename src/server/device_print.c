@@ -25,6 +25,7 @@
 #include "log.h"
 #include "output.h"
 #include "server.h"
+#include "spare_events.h"
 #include "stream.h"
 
 #define TURN_PATIENCE_NS NS_PER_SEC
@@ -84,7 +85,7 @@ static void activate_locked(struct session *session)
 static void remove_mark_locked(struct mark *mark)
 {
     list_remove(&mark->link);
-    driver.cuEventDestroy_v2(mark->event);
+    spare_event_keep(mark->device, mark->event);
     free(mark);
 }
 
@@ -341,12 +342,12 @@ static struct mark *mark_create(struct stream *stream, uint32_t seq)
                           .word = stream->word,
                           .seq = seq,
                           .holds = stream->session->holds};
-    if (driver.cuEventCreate(&mark->event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+    if (spare_event_take(mark->device, &mark->event) != CUDA_SUCCESS) {
         free(mark);
         return NULL;
     }
     if (driver.cuEventRecord(mark->event, stream->driver) != CUDA_SUCCESS) {
-        driver.cuEventDestroy_v2(mark->event);
+        spare_event_keep(mark->device, mark->event);
         free(mark);
         return NULL;
     }

@@ -88,7 +88,7 @@ static CUresult wait_for_word(const struct stream *stream, uint64_t address, uin
     stall_wait_begin();
     CUresult result = driver.cuStreamWaitValue32_v2(stream->driver, address, value, flags);
     if (result == CUDA_SUCCESS && noted)
-        stall_wait_note(stream->driver);
+        stall_wait_note(stream->device, stream->driver);
     stall_wait_end();
     return result;
 }
@@ -225,7 +225,7 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamWaitValue64_v2(hStream->driver, in->addr, in->value, in->flags);
     if (result == CUDA_SUCCESS)
-        stall_wait_note(hStream->driver);
+        stall_wait_note(hStream->device, hStream->driver);
     stall_wait_end();
     return stream_end(hStream, in->seq, result);
 }

@@ -16,11 +16,12 @@
 #include "server_dispatch.h"
 #include "shm.h"
 #include "sock.h"
+#include "stall.h"
 
 #define HOST_GRANULARITY 4096ull
 #define HOST_ALIGNMENT (2ull << 20)
 
-/* What a window may keep locked for later. Beyond it, giving back is paid for at once. */
+/* What a window may keep locked for later. Beyond it, giving back is paid for at once (stall.h). */
 #define IDLE_BYTES_MAX (1ull << 30)
 
 /* Page-locked memory is taken from everybody on this machine, so all clients together get no more
@@ -130,17 +131,27 @@ static void unmake(struct window *window, struct granule *granule)
     atomic_fetch_sub(&locked_bytes, granule->size);
 }
 
+static void unmake_last(struct window *window)
+{
+    struct granule *last = container_of(window->idle.prev, struct granule, link);
+
+    list_remove(&last->link);
+    window->idle_bytes -= last->size;
+    unmake(window, last);
+    free(last);
+}
+
+/* While some stream waits for a value more is kept than that, for the next time. */
 void host_memory_retire(struct session *session, struct granule *granule)
 {
     struct window *window = session->window;
 
-    if (window->idle_bytes + granule->size > IDLE_BYTES_MAX) {
-        unmake(window, granule);
-        free(granule);
-        return;
-    }
     list_append(&window->idle, &granule->link);
     window->idle_bytes += granule->size;
+    while (window->idle_bytes > IDLE_BYTES_MAX && stall_try()) {
+        unmake_last(window);
+        stall_end();
+    }
 }
 
 void host_memory_drop_idle(struct window *window)
@@ -170,6 +181,17 @@ static CUresult obtain(struct session *session, uint64_t size, struct granule *r
     return make_within_memory(session, size, ret_granule);
 }
 
+/* Without memory for it the granule is lost. */
+static void give_up(struct session *session, const struct granule *granule)
+{
+    struct granule *kept = malloc(sizeof(*kept));
+
+    if (!kept)
+        return;
+    *kept = *granule;
+    host_memory_retire(session, kept);
+}
+
 CUresult serve_fnHostGranuleCreate(struct session *session,
                                    const struct wire_fnHostGranuleCreate *in,
                                    struct wire_fnHostGranuleCreate_reply *ret_out)
@@ -186,7 +208,7 @@ CUresult serve_fnHostGranuleCreate(struct session *session,
         return result;
     result = memory_allow(session, &granule);
     if (result != CUDA_SUCCESS) {
-        unmake(session->window, &granule);
+        give_up(session, &granule);
         return result;
     }
     ret_out->address = granule.address;

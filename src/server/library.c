@@ -48,6 +48,7 @@ struct library *library_create(const void *options, uint32_t options_size)
 
     if (!library)
         return NULL;
+    list_init(&library->link);
     for (unsigned i = 0; i < offered && library->option_count < LIBRARY_OPTIONS_MAX; i++) {
         uint64_t pair[2];
         memcpy(pair, (const unsigned char *)options + i * sizeof(pair), sizeof(pair));

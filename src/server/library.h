@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "list.h"
 #include "loader.h"
 
 #define LIBRARY_LOG_SIZE 4096u
@@ -15,7 +16,9 @@
 
 struct library {
     CUlibrary driver;
-    bool prints; /* its kernels may print */
+    struct list link; /* while retired (retired.h) */
+    uint64_t bytes;   /* the same */
+    bool prints;      /* its kernels may print */
     unsigned option_count;
     /* The driver may compile long after the load, and then still writes to what it was given there.
      * So options and log live as long as the library. */
@@ -31,5 +34,6 @@ struct library *library_create(const void *options, uint32_t options_size);
  * The device's context is current. */
 CUresult library_load(struct library *library, const void *image, size_t size);
 
-/* Waits for kernels of it that still run. NULL is allowed. */
+/* Waits until all streams are idle, and nobody gets into the driver meanwhile: see stall.h. NULL is
+ * allowed. */
 void library_destroy(struct library *library);

@@ -60,17 +60,27 @@ void module_cache_init(struct module_cache *cache, bool enabled)
     pthread_mutex_init(&cache->lock, NULL);
     pthread_cond_init(&cache->loaded, NULL);
     list_init(&cache->entries);
+    retired_init(&cache->retired);
 }
 
-static void cached_destroy(struct cached *cached)
+static uint64_t kept_bytes(const struct cached *cached)
 {
-    if (!cached)
-        return;
+    return cached->size + cached->variables.bytes;
+}
+
+/* The library itself goes later: what waits for all streams is done when nobody is at work. */
+static void cached_destroy(struct module_cache *cache, struct cached *cached)
+{
+    retired_add(&cache->retired, cached->library, kept_bytes(cached));
     kernel_book_fini(&cached->kernels);
     variables_fini(&cached->variables);
-    library_destroy(cached->library);
     free(cached->image);
     free(cached);
+}
+
+bool module_cache_unload(struct module_cache *cache)
+{
+    return retired_unload(&cache->retired);
 }
 
 void module_cache_fini(struct module_cache *cache)
@@ -78,8 +88,9 @@ void module_cache_fini(struct module_cache *cache)
     list_for_each_safe(struct cached, cached, &cache->entries, link)
     {
         list_remove(&cached->link);
-        cached_destroy(cached);
+        cached_destroy(cache, cached);
     }
+    retired_fini(&cache->retired);
 }
 
 uint64_t module_cache_hash(const void *bytes, uint64_t size)
@@ -139,11 +150,6 @@ static struct cached *find_locked(struct module_cache *cache, const struct image
             return cached;
     }
     return NULL;
-}
-
-static uint64_t kept_bytes(const struct cached *cached)
-{
-    return cached->size + cached->variables.bytes;
 }
 
 /* Takes a user for the entry, after its load if it is being loaded. That may fail, and then the
@@ -320,7 +326,7 @@ CUresult module_cache_get(struct module_cache *cache, const struct image *image,
     else
         result = load_new(cache, cached, ret_log);
     if (result != CUDA_SUCCESS)
-        cached_destroy(cached);
+        cached_destroy(cache, cached);
     else
         *ret_cached = cached;
     return result;
@@ -346,14 +352,14 @@ static void evict_locked(struct module_cache *cache, struct list *ret_evicted)
     }
 }
 
-/* Without the lock, for the driver may wait for running kernels. */
-static void destroy_evicted(struct list *evicted)
+/* Without the lock, for this may wait (retired.h). */
+static void destroy_evicted(struct module_cache *cache, struct list *evicted)
 {
     list_for_each_safe(struct cached, victim, evicted, link)
     {
         list_remove(&victim->link);
         log_debug("Module of %llu bytes goes", (unsigned long long)victim->size);
-        cached_destroy(victim);
+        cached_destroy(cache, victim);
     }
 }
 
@@ -393,7 +399,7 @@ void module_cache_trim(struct module_cache *cache, const struct device *device)
             take_out_locked(cache, cached, &surplus);
     }
     pthread_mutex_unlock(&cache->lock);
-    destroy_evicted(&surplus);
+    destroy_evicted(cache, &surplus);
 }
 
 /* ---- giving back ---- */
@@ -418,12 +424,12 @@ void module_cache_put(struct module_cache *cache, struct cached *cached)
         return;
     if (cached->sharing == FOR_ONE ||
         (cached->sharing == IN_TURN && variables_restore(&cached->variables) != CUDA_SUCCESS)) {
-        cached_destroy(cached);
+        cached_destroy(cache, cached);
         return;
     }
     list_init(&evicted);
     put_shared(cache, cached, &evicted);
-    destroy_evicted(&evicted);
+    destroy_evicted(cache, &evicted);
 }
 
 static bool has_room(const struct list *parked)
@@ -441,7 +447,7 @@ void module_cache_park(struct module_cache *cache, struct cached *cached, struct
     } else if (has_room(parked)) {
         list_append(parked, &cached->link);
     } else {
-        cached_destroy(cached);
+        cached_destroy(cache, cached);
     }
 }
 

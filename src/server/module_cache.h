@@ -12,6 +12,7 @@
 #include "kernel_book.h"
 #include "library.h"
 #include "list.h"
+#include "retired.h"
 
 /* Bytes of images of which nobody uses the library. */
 #define MODULE_CACHE_IDLE_BYTES (512ull << 20)
@@ -30,6 +31,7 @@ struct module_cache {
     struct list entries; /* struct cached; the one that was used last comes last */
     uint64_t idle_bytes, idle_bytes_max;
     bool enabled;
+    struct retired retired;
 };
 
 /* What is to be loaded. */
@@ -52,7 +54,7 @@ void module_cache_init(struct module_cache *cache, bool enabled);
 /* Finds images; what has the same one need not be the same. */
 uint64_t module_cache_hash(const void *bytes, uint64_t size);
 
-/* Forgets all libraries. Nobody uses one any more. */
+/* Unloads all libraries. Nobody uses one any more. */
 void module_cache_fini(struct module_cache *cache);
 
 /* The library of an image, loaded now if need be. The device's context is current. */
@@ -68,8 +70,12 @@ void module_cache_put(struct module_cache *cache, struct cached *cached);
 void module_cache_park(struct module_cache *cache, struct cached *cached, struct list *parked);
 void module_cache_put_parked(struct module_cache *cache, struct list *parked);
 
-/* There are no clients: of the libraries with variables on a device some of each image stay, however
- * many clients had one at the same time. The device's context is current. */
+/* Nobody is at work: unloads a library that is done with. False when there is none, or when that
+ * can not be now. */
+bool module_cache_unload(struct module_cache *cache);
+
+/* There are no clients: of the libraries with variables on a device some of each image stay,
+ * however many clients had one at the same time. The device's context is current. */
 void module_cache_trim(struct module_cache *cache, const struct device *device);
 
 const struct library *cached_library(const struct cached *cached);

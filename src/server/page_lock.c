@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "stall.h"
+
 /* Long enough for a thread that waits for the driver's lock to wake up and take it. */
 #define PAUSE_NS 50000
 
@@ -75,6 +77,15 @@ static void pause_between(void)
     nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 }
 
+/* Where some stream waits for too long the pages stay locked, and their addresses are lost. */
+static void give_up(void *address, size_t size)
+{
+    if (!size || stall_begin("cuMemHostUnregister") != CUDA_SUCCESS)
+        return;
+    page_unlock_pieces(address, size);
+    stall_end();
+}
+
 CUresult page_lock_pieces(void *address, size_t size)
 {
     char *start = address;
@@ -87,7 +98,7 @@ CUresult page_lock_pieces(void *address, size_t size)
             pause_between();
         CUresult result = lock(start + done, piece);
         if (result != CUDA_SUCCESS) {
-            page_unlock_pieces(address, done);
+            give_up(address, done);
             return result;
         }
     }

@@ -21,7 +21,8 @@ void page_lock_whole(void);
 CUresult page_lock(void *address, size_t size);
 CUresult page_lock_pieces(void *address, size_t size);
 
-/* Undoes it. Stalls every client until the GPU is idle. */
+/* Undoes it. Stalls every client until the GPU is idle: called between stall_begin() and
+ * stall_end(). */
 void page_unlock(void *address);
 void page_unlock_pieces(void *address, size_t size);
 

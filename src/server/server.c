@@ -131,6 +131,9 @@ static void on_hang_up(void *context, int fd)
 
     if (!sock_hung_up(fd))
         return;
+    /* It has no more to say. What we do to the socket ourselves would be news, again and again, for
+     * as long as the session takes to come to its end. */
+    watch_destroy(steal_pointer(session->hang_up));
     if (session->phase == SESSION_DONE)
         server_notify(session->server);
     else

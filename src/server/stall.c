@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Behind each wait stands an event: once that has passed, the wait is over. Events are kept for the
- * next ones.
+ * Behind each wait stands an event: once that has passed, the wait is over.
  */
 #include "stall.h"
 
@@ -14,12 +13,14 @@
 #include "list.h"
 #include "loader.h"
 #include "log.h"
+#include "spare_events.h"
 
 #define PATIENCE_NS (10 * NS_PER_SEC)
 #define PAUSE_NS (200 * NS_PER_US)
 
 struct wait {
     struct list link;
+    const struct device *device;
     CUevent passed;
 };
 
@@ -28,52 +29,42 @@ static pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;
 
 static struct {
     pthread_mutex_t lock;
-    struct list going, over;
+    struct list going;
 } waits = {
     PTHREAD_MUTEX_INITIALIZER,
     {&waits.going, &waits.going},
-    {&waits.over, &waits.over},
 };
 
-static struct wait *take_wait(void)
+static void wait_destroy(struct wait *wait)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&waits.lock);
+    spare_event_keep(wait->device, wait->passed);
+    free(wait);
+}
 
-    if (list_empty(&waits.over))
+static struct wait *wait_create(const struct device *device, CUstream stream)
+{
+    struct wait *wait = malloc(sizeof(*wait));
+
+    if (!wait || spare_event_take(device, &wait->passed) != CUDA_SUCCESS) {
+        free(wait);
         return NULL;
-    struct wait *wait = list_first(&waits.over, struct wait, link);
-    list_remove(&wait->link);
+    }
+    wait->device = device;
+    if (driver.cuEventRecord(wait->passed, stream) != CUDA_SUCCESS) {
+        wait_destroy(wait);
+        return NULL;
+    }
     return wait;
 }
 
-static struct wait *make_wait(void)
+/* Without memory for it a wait goes unnoticed. */
+void stall_wait_note(const struct device *device, CUstream stream)
 {
-    struct wait *wait = calloc(1, sizeof(*wait));
-
-    if (!wait || driver.cuEventCreate(&wait->passed, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS)
-        return wait;
-    free(wait);
-    return NULL;
-}
-
-static void keep(struct list *list, struct wait *wait)
-{
+    struct wait *wait = wait_create(device, stream);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&waits.lock);
 
-    list_append(list, &wait->link);
-}
-
-/* Without memory for it a wait goes unnoticed. */
-void stall_wait_note(CUstream stream)
-{
-    struct wait *wait = take_wait();
-
-    if (!wait)
-        wait = make_wait();
     if (wait)
-        keep(driver.cuEventRecord(wait->passed, stream) == CUDA_SUCCESS ? &waits.going
-                                                                        : &waits.over,
-             wait);
+        list_append(&waits.going, &wait->link);
 }
 
 void stall_wait_begin(void)
@@ -95,8 +86,18 @@ static bool somebody_waits(void)
         if (driver.cuEventQuery(wait->passed) == CUDA_ERROR_NOT_READY)
             return true;
         list_remove(&wait->link);
-        list_append(&waits.over, &wait->link);
+        wait_destroy(wait);
     }
+    return false;
+}
+
+bool stall_try(void)
+{
+    if (pthread_rwlock_trywrlock(&gate))
+        return false;
+    if (!somebody_waits())
+        return true;
+    pthread_rwlock_unlock(&gate);
     return false;
 }
 

@@ -10,12 +10,13 @@
 #include "context_limit.h"
 #include "fence.h"
 #include "log.h"
+#include "stall.h"
 
 /* Programs that are started one after the other shall find what the last one left. */
 #define EMPTY_NS (3 * NS_PER_SEC)
 
 /* To look at all fences of all clients takes a while. */
-#define SPARES_ROUNDS 5u
+#define LOOK_ROUNDS 5u
 
 /* What attaches will soon be at work. */
 static bool is_at_work(const struct session *session)
@@ -34,6 +35,13 @@ static bool anybody_at_work(struct server *server)
             return true;
     }
     return false;
+}
+
+/* Libraries that are done with: about as long for each as a kernel takes. */
+static void unload_libraries(struct server *server)
+{
+    while (!anybody_at_work(server) && module_cache_unload(&server->modules))
+        ;
 }
 
 static void make_spares(struct server *server)
@@ -64,11 +72,13 @@ static bool trim(struct server *server)
         if (!trim_device(server, i))
             return false;
     }
-    while (windows_trim(&server->windows)) {
-        if (!server_is_empty(server))
-            return false;
+    bool more = true;
+
+    while (more && server_is_empty(server) && stall_try()) {
+        more = windows_trim(&server->windows);
+        stall_end();
     }
-    return true;
+    return !more;
 }
 
 static void look_at_empty_server(struct server *server, struct upkeep *upkeep)
@@ -85,12 +95,16 @@ static void look_at_empty_server(struct server *server, struct upkeep *upkeep)
 
 void upkeep_look(struct server *server, struct upkeep *upkeep)
 {
+    bool look = upkeep->round++ % LOOK_ROUNDS == 0;
+
+    if (look)
+        unload_libraries(server);
     if (server_is_empty(server)) {
         look_at_empty_server(server, upkeep);
         return;
     }
     upkeep->empty_at = 0;
     upkeep->trimmed = false;
-    if (!server->no_spares && upkeep->round++ % SPARES_ROUNDS == 0)
+    if (look && !server->no_spares)
         make_spares(server);
 }

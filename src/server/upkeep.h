@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is done when nobody is at work, because it would hold up those who are: shares are made
- * ahead, and when there are no clients at all, what was kept for the next ones goes back.
+ * What is done when nobody is at work, because it would hold up those who are: libraries that are
+ * done with are unloaded, shares are made ahead, and when there are no clients at all, what was
+ * kept for the next ones goes back.
  */
 #pragma once
 

@@ -16,6 +16,7 @@
 #include "page_lock.h"
 #include "region.h"
 #include "shm.h"
+#include "stall.h"
 
 /* Position-independent programs are loaded near 0x550000000000, reservations lie above that. */
 #define WINDOW_LIMIT 0x540000000000ull
@@ -211,7 +212,11 @@ static CUresult take_retired(struct windows *windows, struct window **ret_window
 
     if (!window)
         return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
-    CUresult result = renew(window);
+    CUresult result = stall_begin("cuMemHostUnregister");
+    if (result == CUDA_SUCCESS) {
+        result = renew(window);
+        stall_end();
+    }
     if (result != CUDA_SUCCESS) {
         windows_retire(windows, window);
         return result;

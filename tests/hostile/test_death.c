@@ -3,6 +3,7 @@
  * Clients that die, or stand still, in the middle of something.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -208,12 +209,48 @@ static void never_reads_its_socket(void **state)
     peer_leave(&peer);
 }
 
+static void compute_for_ever(struct peer *peer)
+{
+    launch_spin(peer, peer_make_stream(peer, 1), UINT32_MAX);
+}
+
+/* Of the server's main thread, in clock ticks. */
+static long cpu_time(void)
+{
+    char path[64];
+    long user = 0, system = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", hostile.server.pid, hostile.server.pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    int got = fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld",
+                     &user, &system);
+    fclose(file);
+    assert_int_equal(got, 2);
+    return user + system;
+}
+
+/* The last test: its kernel ends with the server. */
+static void nobody_works_at_what_has_ended(void **state)
+{
+    (void)state;
+    act_and_die(compute_for_ever);
+    assert_int_equal(hostile_check(NULL), 0);
+    long before = cpu_time();
+    sleep(1);
+    assert_true(cpu_time() - before < sysconf(_SC_CLK_TCK) / 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOSTILE_CASE(memory_comes_back),           HOSTILE_CASE(dies_with_a_kernel_running),
-        HOSTILE_CASE(dies_holding_streams),        HOSTILE_CASE(dies_at_any_moment),
-        HOSTILE_CASE(stopped_clients_stop_nobody), HOSTILE_CASE(never_reads_its_socket),
+        HOSTILE_CASE(memory_comes_back),
+        HOSTILE_CASE(dies_with_a_kernel_running),
+        HOSTILE_CASE(dies_holding_streams),
+        HOSTILE_CASE(dies_at_any_moment),
+        HOSTILE_CASE(stopped_clients_stop_nobody),
+        HOSTILE_CASE(never_reads_its_socket),
+        HOSTILE_CASE(nobody_works_at_what_has_ended),
     };
 
     return HOSTILE_MAIN(tests);

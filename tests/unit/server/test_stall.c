@@ -40,7 +40,7 @@ static void begin_a_wait(void **state)
     struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
 
     stall_wait_begin();
-    stall_wait_note(stream->driver);
+    stall_wait_note(stream->device, stream->driver);
     stall_wait_end();
 }
 
@@ -72,6 +72,16 @@ static void a_call_waits_for_the_wait(void **state)
     set(&passed, true);
     pthread_join(thread, NULL);
     assert_true(get(&stalled));
+}
+
+static void a_call_that_has_time_comes_back_another_time(void **state)
+{
+    begin_a_wait(state);
+    assert_false(stall_try());
+    set(&passed, true);
+    assert_true(stall_try());
+    assert_false(stall_try());
+    stall_end();
 }
 
 static void *begin_and_tell(void *state)
@@ -113,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(nobody_waits),
         CASE(a_call_waits_for_the_wait),
+        CASE(a_call_that_has_time_comes_back_another_time),
         CASE(a_wait_waits_for_the_call),
         CASE(events_are_used_again),
     };

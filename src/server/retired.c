@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A queue. What can not be unloaded now goes back to where it was.
+ */
+#include "retired.h"
+
+#include "cleanup.h"
+#include "log.h"
+#include "stall.h"
+
+void retired_init(struct retired *retired)
+{
+    *retired = (struct retired){0};
+    pthread_mutex_init(&retired->lock, NULL);
+    list_init(&retired->libraries);
+}
+
+void retired_fini(struct retired *retired)
+{
+    list_for_each_safe(struct library, library, &retired->libraries, link)
+    {
+        list_remove(&library->link);
+        library_destroy(library);
+    }
+    retired->count = 0;
+    retired->bytes = 0;
+}
+
+static void count_locked(struct retired *retired, const struct library *library, int sign)
+{
+    retired->count += (unsigned)sign;
+    retired->bytes += (uint64_t)sign * library->bytes;
+}
+
+static void append(struct retired *retired, struct library *library)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&retired->lock);
+
+    list_append(&retired->libraries, &library->link);
+    count_locked(retired, library, 1);
+}
+
+static bool is_too_much_locked(const struct retired *retired)
+{
+    return retired->count > RETIRED_MAX || retired->bytes > RETIRED_BYTES_MAX;
+}
+
+/* The oldest one, or NULL. */
+static struct library *pop(struct retired *retired, bool only_surplus)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&retired->lock);
+
+    if (list_empty(&retired->libraries) || (only_surplus && !is_too_much_locked(retired)))
+        return NULL;
+    struct library *oldest = list_first(&retired->libraries, struct library, link);
+    list_remove(&oldest->link);
+    count_locked(retired, oldest, -1);
+    return oldest;
+}
+
+static void push_back(struct retired *retired, struct library *library)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&retired->lock);
+
+    list_insert(&retired->libraries, &library->link);
+    count_locked(retired, library, 1);
+}
+
+/* Ends the stall. */
+static void unload(struct library *library)
+{
+    log_debug("Module of %llu bytes is unloaded", (unsigned long long)library->bytes);
+    library_destroy(library);
+    stall_end();
+}
+
+static void unload_surplus(struct retired *retired)
+{
+    struct library *oldest;
+
+    while ((oldest = pop(retired, true))) {
+        if (stall_begin("cuLibraryUnload") != CUDA_SUCCESS) {
+            push_back(retired, oldest);
+            return;
+        }
+        unload(oldest);
+    }
+}
+
+void retired_add(struct retired *retired, struct library *library, uint64_t bytes)
+{
+    if (!library || !library->driver) {
+        library_destroy(library);
+        return;
+    }
+    library->bytes = bytes;
+    append(retired, library);
+    unload_surplus(retired);
+}
+
+bool retired_unload(struct retired *retired)
+{
+    struct library *oldest = pop(retired, false);
+
+    if (!oldest)
+        return false;
+    if (!stall_try()) {
+        push_back(retired, oldest);
+        return false;
+    }
+    unload(oldest);
+    return true;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Libraries that are done with are unloaded when nobody is at work, or when there are too many. */
+#include "retired.h"
+
+#include <stdlib.h>
+
+#include "fake_driver.h"
+#include "stall.h"
+#include "upkeep.h"
+
+static bool waiting; /* what every event answers */
+
+static CUresult query(CUevent event)
+{
+    (void)event;
+    return waiting ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+static int setup(void **state)
+{
+    int error = fixture_setup(state);
+    struct fixture *fixture = *state;
+
+    module_cache_init(&fixture->server.modules, true);
+    fixture->server.no_spares = true;
+    driver.cuEventQuery = query;
+    waiting = false;
+    return error;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    waiting = false;
+    module_cache_fini(&fixture->server.modules);
+    return fixture_teardown(state);
+}
+
+static struct retired *retired_of(struct fixture *fixture)
+{
+    return &fixture->server.modules.retired;
+}
+
+static struct library *load(void)
+{
+    struct library *library = library_create(NULL, 0);
+
+    assert_int_equal(library_load(library, "", 0), CUDA_SUCCESS);
+    return library;
+}
+
+static void begin_a_wait(struct fixture *fixture)
+{
+    struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
+
+    stall_wait_begin();
+    stall_wait_note(stream->device, stream->driver);
+    stall_wait_end();
+    waiting = true;
+}
+
+/* The watching thread looks five times before it does something. */
+static void look(struct fixture *fixture, struct upkeep *upkeep)
+{
+    for (int i = 0; i < 5; i++)
+        upkeep_look(&fixture->server, upkeep);
+}
+
+static void nothing_is_unloaded_at_once(void **state)
+{
+    struct retired *retired = retired_of(*state);
+
+    retired_add(retired, load(), 100);
+    retired_add(retired, load(), 10);
+    assert_string_equal(fake_trace(), "load l1; load l2; ");
+    assert_true(retired_unload(retired));
+    assert_int_equal(retired->bytes, 10);
+    assert_true(retired_unload(retired));
+    assert_string_equal(fake_trace(), "unload l1; unload l2; ");
+    assert_false(retired_unload(retired));
+    assert_int_equal(retired->count, 0);
+}
+
+static void what_was_never_loaded_is_gone(void **state)
+{
+    retired_add(retired_of(*state), library_create(NULL, 0), 100);
+    retired_add(retired_of(*state), NULL, 100);
+    assert_false(retired_unload(retired_of(*state)));
+    assert_string_equal(fake_trace(), "");
+}
+
+static void not_while_a_stream_waits(void **state)
+{
+    retired_add(retired_of(*state), load(), 100);
+    begin_a_wait(*state);
+    fake_trace();
+    assert_false(retired_unload(retired_of(*state)));
+    assert_string_equal(fake_trace(), "");
+    waiting = false;
+    assert_true(retired_unload(retired_of(*state)));
+    assert_string_equal(fake_trace(), "unload l1; ");
+}
+
+static void too_many_are_too_many(void **state)
+{
+    for (unsigned i = 0; i < RETIRED_MAX; i++)
+        retired_add(retired_of(*state), load(), 1);
+    struct library *last = load();
+    fake_trace();
+    retired_add(retired_of(*state), last, 1);
+    assert_string_equal(fake_trace(), "unload l1; ");
+    assert_int_equal(retired_of(*state)->count, RETIRED_MAX);
+}
+
+static void too_large_is_too_large(void **state)
+{
+    retired_add(retired_of(*state), load(), RETIRED_BYTES_MAX / 2);
+    retired_add(retired_of(*state), load(), RETIRED_BYTES_MAX / 2);
+    fake_trace();
+    retired_add(retired_of(*state), load(), 1);
+    assert_string_equal(fake_trace(), "load l3; unload l1; ");
+    retired_add(retired_of(*state), load(), RETIRED_BYTES_MAX + 1);
+    assert_string_equal(fake_trace(), "load l4; unload l2; unload l3; unload l4; ");
+    assert_int_equal(retired_of(*state)->bytes, 0);
+}
+
+static void set_phase(struct fixture *fixture, enum session_phase phase)
+{
+    list_remove(&fixture->session->link);
+    fixture->session->phase = phase;
+    list_append(&fixture->server.sessions, &fixture->session->link);
+}
+
+static void upkeep_unloads_when_nobody_is_at_work(void **state)
+{
+    struct upkeep upkeep = {0};
+
+    set_phase(*state, SESSION_ATTACHING);
+    retired_add(retired_of(*state), load(), 100);
+    retired_add(retired_of(*state), load(), 100);
+    fake_trace();
+    look(*state, &upkeep);
+    assert_string_equal(fake_trace(), "");
+    set_phase(*state, SESSION_SERVING);
+    look(*state, &upkeep);
+    assert_string_equal(fake_trace(), "unload l1; unload l2; ");
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(nothing_is_unloaded_at_once), CASE(what_was_never_loaded_is_gone),
+        CASE(not_while_a_stream_waits),    CASE(too_many_are_too_many),
+        CASE(too_large_is_too_large),      CASE(upkeep_unloads_when_nobody_is_at_work),
+    };
+
+    return cmocka_run_group_tests_name("retired", tests, NULL, NULL);
+}
