@@ -144,6 +144,16 @@ static void unmap_granule(struct session *session, const struct granule *granule
     memory_refund(session, granule->part, granule->size);
 }
 
+CUresult memory_create(struct session *session, uint64_t size, const CUmemAllocationProp *prop,
+                       CUmemGenericAllocationHandle *ret_handle)
+{
+    CUresult result = driver.cuMemCreate(ret_handle, size, prop, 0);
+
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && module_cache_give_way(&session->server->modules))
+        result = driver.cuMemCreate(ret_handle, size, prop, 0);
+    return result;
+}
+
 /* With its place in the window and its charge taken: memory there. */
 static CUresult fill_place(struct session *session, const struct device *device,
                            struct granule *granule)
@@ -152,7 +162,7 @@ static CUresult fill_place(struct session *session, const struct device *device,
     CUresult result = session_enter(session, device);
 
     if (result == CUDA_SUCCESS)
-        result = driver.cuMemCreate(&granule->handle, granule->size, &prop, 0);
+        result = memory_create(session, granule->size, &prop, &granule->handle);
     if (result != CUDA_SUCCESS) {
         session_complain(session, "%llu MiB of device %d can not be had: %s",
                          (unsigned long long)(granule->size >> 20), device->ordinal,

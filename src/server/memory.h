@@ -11,9 +11,9 @@ enum granule_kind {
     GRANULE_SHARED, /* the GPU-visible region of the window: belongs to the window */
     GRANULE_DEVICE,
     GRANULE_HOST,
-    GRANULE_MAPPED, /* a mapping of the client's own: see vmm.c */
+    GRANULE_MAPPED,   /* a mapping of the client's own: see vmm.c */
     GRANULE_IMPORTED, /* another client's: see ipc_memory.c */
-    GRANULE_GLOBAL, /* a variable of a module: belongs to the module */
+    GRANULE_GLOBAL,   /* a variable of a module: belongs to the module */
 };
 
 struct ipc_share;
@@ -39,6 +39,10 @@ void memory_forbid(struct session *session, uint64_t address);
 /* Charges device memory against the client's limit: false when it would exceed it. */
 bool memory_charge(struct session *session, unsigned device, uint64_t size);
 void memory_refund(struct session *session, unsigned device, uint64_t size);
+
+/* Memory of the driver's. Where there is too little, libraries that are done with give way. */
+CUresult memory_create(struct session *session, uint64_t size, const CUmemAllocationProp *prop,
+                       CUmemGenericAllocationHandle *ret_handle);
 
 /* Lets the devices touch mapped memory of the client that may: its own, and those that reach it. */
 CUresult memory_grant(const struct session *session, unsigned device, uint64_t address,

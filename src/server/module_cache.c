@@ -83,6 +83,11 @@ bool module_cache_unload(struct module_cache *cache)
     return retired_unload(&cache->retired);
 }
 
+bool module_cache_give_way(struct module_cache *cache)
+{
+    return retired_give_way(&cache->retired);
+}
+
 void module_cache_fini(struct module_cache *cache)
 {
     list_for_each_safe(struct cached, cached, &cache->entries, link)

@@ -74,6 +74,10 @@ void module_cache_put_parked(struct module_cache *cache, struct list *parked);
  * can not be now. */
 bool module_cache_unload(struct module_cache *cache);
 
+/* There is too little memory: waits, and unloads all that is done with. False when that has changed
+ * nothing. */
+bool module_cache_give_way(struct module_cache *cache);
+
 /* There are no clients: of the libraries with variables on a device some of each image stay,
  * however many clients had one at the same time. The device's context is current. */
 void module_cache_trim(struct module_cache *cache, const struct device *device);

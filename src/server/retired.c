@@ -74,17 +74,20 @@ static void unload(struct library *library)
     stall_end();
 }
 
-static void unload_surplus(struct retired *retired)
+/* Answers how many. */
+static unsigned unload_now(struct retired *retired, bool only_surplus)
 {
     struct library *oldest;
+    unsigned count = 0;
 
-    while ((oldest = pop(retired, true))) {
+    for (; (oldest = pop(retired, only_surplus)); count++) {
         if (stall_begin("cuLibraryUnload") != CUDA_SUCCESS) {
             push_back(retired, oldest);
-            return;
+            break;
         }
         unload(oldest);
     }
+    return count;
 }
 
 void retired_add(struct retired *retired, struct library *library, uint64_t bytes)
@@ -95,7 +98,12 @@ void retired_add(struct retired *retired, struct library *library, uint64_t byte
     }
     library->bytes = bytes;
     append(retired, library);
-    unload_surplus(retired);
+    unload_now(retired, true);
+}
+
+bool retired_give_way(struct retired *retired)
+{
+    return unload_now(retired, false) > 0;
 }
 
 bool retired_unload(struct retired *retired)

@@ -32,6 +32,10 @@ void retired_fini(struct retired *retired);
  * NULL is allowed. */
 void retired_add(struct retired *retired, struct library *library, uint64_t bytes);
 
+/* For when memory is short: unloads all. False when there was none, and so there is no more memory
+ * than before. */
+bool retired_give_way(struct retired *retired);
+
 /* For when nobody is at work: unloads one. False when there is none, or when some stream waits for
  * a value. */
 bool retired_unload(struct retired *retired);

@@ -139,7 +139,7 @@ static CUresult allocation_create(struct session *session, const struct device *
     CUresult result = session_enter(session, device);
 
     if (result == CUDA_SUCCESS)
-        result = driver.cuMemCreate(&allocation.driver, in->size, &prop, 0);
+        result = memory_create(session, in->size, &prop, &allocation.driver);
     if (result != CUDA_SUCCESS)
         return result;
     result = allocation_enter(session, in->handle, &allocation);

@@ -458,6 +458,7 @@ int fixture_setup(void **state)
     pthread_mutex_init(&fixture->server.lock, NULL);
     pthread_mutex_init(&fixture->server.ipc_lock, NULL);
     list_init(&fixture->server.sessions);
+    module_cache_init(&fixture->server.modules, true);
     fixture->session = session_create(&fixture->server, &who);
 
     struct window *window = &fixture->window;

@@ -26,7 +26,6 @@ static int setup(void **state)
     struct fixture *fixture = *state;
     struct module_cache *cache = &fixture->server.modules;
 
-    module_cache_init(cache, true);
     next_handle = 0;
     for (int i = 0; i < 2; i++) {
         const struct image image = {.device = &fixture->server.devices.device[0],

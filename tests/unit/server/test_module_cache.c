@@ -55,14 +55,6 @@ static const char *unload(struct module_cache *cache)
     return fake_trace();
 }
 
-static int setup(void **state)
-{
-    int error = fixture_setup(state);
-
-    module_cache_init(cache_of(*state), true);
-    return error;
-}
-
 static int teardown(void **state)
 {
     module_cache_fini(cache_of(*state));
@@ -432,7 +424,7 @@ static void variables_are_found(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(the_same_image_is_loaded_once),
         CASE(clients_that_start_together_load_once),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "fake_driver.h"
+#include "memory.h"
 #include "stall.h"
 #include "upkeep.h"
 
@@ -21,7 +22,6 @@ static int setup(void **state)
     int error = fixture_setup(state);
     struct fixture *fixture = *state;
 
-    module_cache_init(&fixture->server.modules, true);
     fixture->server.no_spares = true;
     driver.cuEventQuery = query;
     waiting = false;
@@ -125,6 +125,26 @@ static void too_large_is_too_large(void **state)
     assert_int_equal(retired_of(*state)->bytes, 0);
 }
 
+static CUresult create(struct fixture *fixture)
+{
+    const CUmemAllocationProp prop = {0};
+    CUmemGenericAllocationHandle handle;
+
+    fake_trace();
+    fake.refusal = CUDA_ERROR_OUT_OF_MEMORY;
+    return memory_create(fixture->session, 7, &prop, &handle);
+}
+
+static void they_give_way_to_memory(void **state)
+{
+    assert_int_equal(create(*state), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_string_equal(fake_trace(), "create 7; ");
+    retired_add(retired_of(*state), load(), 1);
+    retired_add(retired_of(*state), load(), 1);
+    assert_int_equal(create(*state), CUDA_SUCCESS);
+    assert_string_equal(fake_trace(), "create 7; unload l1; unload l2; create 7; ");
+}
+
 static void set_phase(struct fixture *fixture, enum session_phase phase)
 {
     list_remove(&fixture->session->link);
@@ -151,9 +171,13 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(nothing_is_unloaded_at_once), CASE(what_was_never_loaded_is_gone),
-        CASE(not_while_a_stream_waits),    CASE(too_many_are_too_many),
-        CASE(too_large_is_too_large),      CASE(upkeep_unloads_when_nobody_is_at_work),
+        CASE(nothing_is_unloaded_at_once),
+        CASE(what_was_never_loaded_is_gone),
+        CASE(not_while_a_stream_waits),
+        CASE(too_many_are_too_many),
+        CASE(too_large_is_too_large),
+        CASE(they_give_way_to_memory),
+        CASE(upkeep_unloads_when_nobody_is_at_work),
     };
 
     return cmocka_run_group_tests_name("retired", tests, NULL, NULL);
