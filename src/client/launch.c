@@ -132,11 +132,11 @@ static CUresult send_launch(const CUlaunchConfig *config, const struct function 
 
 static CUresult check_launch(const CUlaunchConfig *config, const struct function *function)
 {
-    CUresult result = launch_check(config, function->attributes,
-                                   function->module->context->device->record->attributes);
+    CUresult result = check_attributes(config);
 
     if (result == CUDA_SUCCESS)
-        result = check_attributes(config);
+        result = launch_check(config, function->attributes,
+                              function->module->context->device->record->attributes);
     if (result == CUDA_SUCCESS && cooperative(config))
         result = check_cooperative(config, function);
     return result;

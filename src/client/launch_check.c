@@ -40,6 +40,55 @@ static bool valid_shared(const CUlaunchConfig *config, const int32_t *function,
            (most == 0 || total <= most);
 }
 
+/* What the launch asks for, or else the kernel; a width of 0: neither does. */
+static void find_cluster(const CUlaunchConfig *config, const int32_t *function,
+                         uint32_t ret_cluster[3])
+{
+    for (unsigned i = 0; i < 3; i++)
+        ret_cluster[i] = (uint32_t)function[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH + i];
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *attribute = &config->attrs[i];
+
+        if (attribute->id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
+            !attribute->value.clusterDim.x)
+            continue;
+        ret_cluster[0] = attribute->value.clusterDim.x;
+        ret_cluster[1] = attribute->value.clusterDim.y;
+        ret_cluster[2] = attribute->value.clusterDim.z;
+    }
+}
+
+static bool is_required_cluster(const uint32_t *cluster, const int32_t *function)
+{
+    const int32_t *required = &function[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH];
+
+    for (unsigned i = 0; i < 3; i++)
+        if (required[0] && cluster[i] != (uint32_t)required[i])
+            return false;
+    return true;
+}
+
+/* Clusters of up to eight blocks can be launched anywhere; larger ones must be allowed first. */
+static bool valid_cluster(const CUlaunchConfig *config, const int32_t *function)
+{
+    const uint32_t grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
+    uint64_t most = function[CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED] ? 16 : 8;
+    uint64_t size = 1;
+    uint32_t cluster[3];
+
+    find_cluster(config, function, cluster);
+    if (!cluster[0])
+        return true;
+    if (!is_required_cluster(cluster, function))
+        return false;
+    for (unsigned i = 0; i < 3; i++) {
+        size *= cluster[i];
+        if (size == 0 || size > most || grid[i] % cluster[i])
+            return false;
+    }
+    return true;
+}
+
 CUresult launch_check(const CUlaunchConfig *config, const int32_t *function, const int32_t *device)
 {
     uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
@@ -52,5 +101,7 @@ CUresult launch_check(const CUlaunchConfig *config, const int32_t *function, con
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     if (!valid_shared(config, function, device))
         return CUDA_ERROR_INVALID_VALUE;
+    if (!valid_cluster(config, function))
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     return CUDA_SUCCESS;
 }

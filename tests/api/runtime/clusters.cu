@@ -281,6 +281,36 @@ static void occupancy()
     IS_TRUE(size == 8);
 }
 
+__global__ void __cluster_dims__(2, 1, 1) pair(int *out)
+{
+    if (out)
+        *out = 1;
+}
+
+__global__ void single(int *out)
+{
+    if (out)
+        *out = 1;
+}
+
+// Refused at once, and the context goes on.
+static void impossible()
+{
+    int *none = nullptr;
+
+    EXPECT(cudaErrorInvalidClusterSize, launch(single, dim3(3), dim3(32), dim3(2), 0, none));
+    EXPECT(cudaErrorInvalidClusterSize, launch(single, dim3(16), dim3(32), dim3(16), 0, none));
+    EXPECT(cudaErrorInvalidClusterSize, launch(single, dim3(64), dim3(32), dim3(32), 0, none));
+    EXPECT(cudaErrorInvalidClusterSize, launch(pair, dim3(8), dim3(32), dim3(4), 0, none));
+    pair<<<3, 32>>>(none);
+    EXPECT(cudaErrorInvalidClusterSize, cudaGetLastError());
+    pair<<<4, 32>>>(none);
+    EXPECT(cudaSuccess, cudaGetLastError());
+    MUST(cudaFuncSetAttribute(single, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    MUST(launch(single, dim3(16), dim3(32), dim3(16), 0, none));
+    MUST(cudaDeviceSynchronize());
+}
+
 static void in_a_graph()
 {
     const int blocks = 4, rounds = 4;
@@ -323,6 +353,7 @@ int main()
     RUN(bulk_copies);
     RUN(multicast);
     RUN(occupancy);
+    RUN(impossible);
     RUN(in_a_graph);
     return check_close();
 }

@@ -79,6 +79,52 @@ static void test_static_shared_memory_counts(void **state)
     assert_int_equal(check(1, 1, 32, 1, 9153), CUDA_ERROR_INVALID_VALUE);
 }
 
+static CUresult check_cluster(unsigned grid, unsigned asked)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                   .value.clusterDim = {asked, 1, 1}};
+    CUlaunchConfig config = {
+        .gridDimX = grid,
+        .gridDimY = 1,
+        .gridDimZ = 1,
+        .blockDimX = 32,
+        .blockDimY = 1,
+        .blockDimZ = 1,
+        .attrs = &attribute,
+        .numAttrs = asked ? 1 : 0,
+    };
+
+    return launch_check(&config, function, device);
+}
+
+static void require_cluster(int width)
+{
+    function[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = width;
+    function[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] = 1;
+    function[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = 1;
+}
+
+static void test_clusters_divide_the_grid(void **state)
+{
+    assert_int_equal(check_cluster(4, 2), CUDA_SUCCESS);
+    assert_int_equal(check_cluster(3, 2), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    assert_int_equal(check_cluster(0x7fffffff, 0x7fffffff), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    require_cluster(2);
+    assert_int_equal(check_cluster(4, 0), CUDA_SUCCESS);
+    assert_int_equal(check_cluster(4, 2), CUDA_SUCCESS);
+    assert_int_equal(check_cluster(3, 0), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    assert_int_equal(check_cluster(4, 4), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+}
+
+static void test_large_clusters_are_allowed_first(void **state)
+{
+    assert_int_equal(check_cluster(16, 8), CUDA_SUCCESS);
+    assert_int_equal(check_cluster(16, 16), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    function[CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED] = 1;
+    assert_int_equal(check_cluster(16, 16), CUDA_SUCCESS);
+    assert_int_equal(check_cluster(32, 32), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -86,6 +132,8 @@ int main(void)
         cmocka_unit_test_setup(test_registers_limit_the_block, setup),
         cmocka_unit_test_setup(test_shared_memory_beyond_the_usual_is_asked_for, setup),
         cmocka_unit_test_setup(test_static_shared_memory_counts, setup),
+        cmocka_unit_test_setup(test_clusters_divide_the_grid, setup),
+        cmocka_unit_test_setup(test_large_clusters_are_allowed_first, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
