@@ -88,7 +88,7 @@ CUresult graph_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGr
     if (!graph || !phGraphExec || graph->is_captured_into)
         return CUDA_ERROR_INVALID_VALUE;
     if (has_memory && graph_exec_get((CUgraphExec)(uintptr_t)graph->exec))
-        return CUDA_ERROR_INVALID_VALUE; /* one at a time */
+        return CUDA_ERROR_NOT_SUPPORTED; /* one at a time */
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (flags & ~(unsigned long long)KNOWN_FLAGS)

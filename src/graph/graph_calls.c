@@ -36,8 +36,10 @@ CUresult graph_cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
     const struct graph *graph = graph_get(originalGraph);
     struct graph *clone;
 
-    if (!graph || !phGraphClone || graph_has_memory(graph))
+    if (!graph || !phGraphClone)
         return CUDA_ERROR_INVALID_VALUE;
+    if (graph_has_memory(graph))
+        return CUDA_ERROR_NOT_SUPPORTED;
     CUresult result = graph_copy(graph, true, &clone);
     if (!result)
         *phGraphClone = (CUgraph)(uintptr_t)clone->handle;
@@ -276,8 +278,10 @@ CUresult graph_cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode *f
     GRAPH_LOCKED;
     const struct graph *graph = graph_get(hGraph);
 
-    if (!graph || (numDependencies && (!from || !to)) || graph_has_memory(graph))
+    if (!graph || (numDependencies && (!from || !to)))
         return CUDA_ERROR_INVALID_VALUE;
+    if (graph_has_memory(graph))
+        return CUDA_ERROR_NOT_SUPPORTED;
     for (size_t i = 0; i < numDependencies; i++) {
         struct graph_node *one, *other;
 

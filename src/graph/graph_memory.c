@@ -10,7 +10,9 @@
 
 #include "graph_objects.h"
 
-/* What a device's graphs use. Highest marks begin anew when the program says so. */
+/* What a device's graphs use: memory counts as used from the first launch that allocates it until
+ * it is given back, freed or not, as NVIDIA's driver counts it. Highest marks begin anew when the
+ * program says so. */
 struct usage {
     uint64_t used, used_high, reserved, reserved_high;
 };
@@ -69,6 +71,8 @@ static void give_back(struct graph_memory *memory)
 {
     map_remove(&by_address, memory->address);
     usage_of(memory)->reserved -= memory->size;
+    if (memory->was_live)
+        usage_of(memory)->used -= memory->size;
     graph_backend.memory_give_locked(memory);
     memory->address = 0;
 }
@@ -238,10 +242,9 @@ static void become(struct graph_memory *memory, bool live)
 {
     struct usage *usage = usage_of(memory);
 
-    if (live && !memory->live)
+    if (live && !memory->was_live)
         count(&usage->used, &usage->used_high, memory->size);
-    else if (!live && memory->live)
-        usage->used -= memory->size;
+    memory->was_live |= live;
     memory->live = live;
 }
 

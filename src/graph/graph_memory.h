@@ -17,6 +17,7 @@ struct graph_memory {
     uint64_t home;              /* the graph that allocates it */
     unsigned nodes, allocators; /* nodes that name it, and those of them that allocate it */
     bool live;                  /* a launch has allocated it, and nobody has freed it since */
+    bool was_live;              /* some launch has */
     bool will_live;             /* while a launch is checked */
     bool freed_at_home, freed_elsewhere;
     uint64_t id, behind; /* the owner's */

@@ -473,8 +473,10 @@ CUresult graph_cuGraphDestroyNode(CUgraphNode hNode)
     GRAPH_LOCKED;
     struct graph_node *node = graph_node_get(hNode);
 
-    if (!node || graph_has_memory(node->graph))
+    if (!node)
         return CUDA_ERROR_INVALID_VALUE;
+    if (graph_has_memory(node->graph))
+        return CUDA_ERROR_NOT_SUPPORTED;
     graph_remove(node);
     return CUDA_SUCCESS;
 }

@@ -175,8 +175,10 @@ CUresult graph_work_child(const struct graph *child, struct graph_work *ret_work
 {
     struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
 
-    if (!child || graph_has_memory(child))
+    if (!child)
         return CUDA_ERROR_INVALID_VALUE;
+    if (graph_has_memory(child))
+        return CUDA_ERROR_NOT_SUPPORTED;
     CUresult result = graph_copy(child, true, &work.child);
 
     return result ? result : graph_work_check(&work, ret_work);

@@ -105,10 +105,14 @@ static void within_one_launch(void)
     }
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(scratch));
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&node, graph, &node, 1, scratch));
-    IS_TRUE(cuGraphClone(&clone, graph) != CUDA_SUCCESS);
-    IS_TRUE(cuGraphDestroyNode(node) != CUDA_SUCCESS);
+    EXPECT(CUDA_ERROR_NOT_SUPPORTED, cuGraphClone(&clone, graph));
+    EXPECT(CUDA_ERROR_NOT_SUPPORTED, cuGraphDestroyNode(node));
     CUgraphExec second = NULL;
-    IS_TRUE(cuGraphInstantiateWithFlags(&second, graph, 0) != CUDA_SUCCESS);
+    EXPECT(CUDA_ERROR_NOT_SUPPORTED, cuGraphInstantiateWithFlags(&second, graph, 0));
+    CUgraph outer;
+    MUST(cuGraphCreate(&outer, 0));
+    EXPECT(CUDA_ERROR_NOT_SUPPORTED, cuGraphAddChildGraphNode(&node, outer, NULL, 0, graph));
+    MUST(cuGraphDestroy(outer));
     MUST(cuGraphExecDestroy(exec));
     exec = instantiate(graph, 0);
     launch(exec);
@@ -129,8 +133,9 @@ static void from_a_launch_to_the_program(void)
     CUgraphExec exec = instantiate(graph, 0);
     launch(exec);
     IS_TRUE(words_are(memory, 1024, 5));
-    IS_TRUE(cuGraphLaunch(exec, stream) != CUDA_SUCCESS); /* it is still allocated */
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(exec, stream)); /* it is still allocated */
     MUST(cuMemFreeAsync(memory, stream));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(memory, stream));
     launch(exec);
     IS_TRUE(words_are(memory, 1024, 5));
     MUST(cuMemFree_v2(memory));
@@ -241,6 +246,8 @@ static void use_is_counted(void)
     IS_TRUE(memory_of_graphs(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) >= 8 << 20);
     IS_TRUE(memory_of_graphs(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) >= 8 << 20);
     MUST(cuMemFree_v2(memory));
+    /* Freed, it is still the graph's. */
+    IS_TRUE(memory_of_graphs(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) >= 8 << 20);
     MUST(cuGraphExecDestroy(exec));
     MUST(cuGraphDestroy(graph));
     EXPECT(CUDA_SUCCESS, cuDeviceGraphMemTrim(device));
@@ -259,17 +266,25 @@ static void mistakes(void)
     CUDA_MEM_ALLOC_NODE_PARAMS params = {
         .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                       .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}}};
-    CUdeviceptr plain = make_words(4, 0), memory;
+    CUdeviceptr plain = make_words(4, 0), pooled, memory;
     CUgraphNode node;
     CUgraph graph;
+
+    MUST(cuMemAllocAsync(&pooled, 4096, stream));
 
     MUST(cuGraphCreate(&graph, 0));
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params));
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&node, graph, NULL, 0, plain));
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&node, graph, NULL, 0, 0));
     add_allocation(graph, 4096, &memory);
-    IS_TRUE(cuMemFree_v2(memory) != CUDA_SUCCESS); /* no launch has allocated it */
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(memory)); /* no launch has allocated it */
     MUST(cuGraphDestroy(graph));
+    /* A mistake that a capture outlives. */
+    MUST(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(pooled, stream));
+    EXPECT(CUDA_SUCCESS, cuStreamEndCapture(stream, &graph));
+    MUST(cuGraphDestroy(graph));
+    MUST(cuMemFreeAsync(pooled, stream));
     MUST(cuMemFree_v2(plain));
 }
 

@@ -50,6 +50,12 @@ static void batches_go_one_by_one(void)
     IS_TRUE(words[0] == 2);
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp_v2(stream, 1, &bad, 1));
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp_v2(stream, 256, ops, 0));
+    EXPECT(CUDA_SUCCESS, cuStreamBatchMemOp_v2(stream, 0, ops, 0));
+    bad.operation = CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES;
+    bad.flushRemoteWrites.flags = 0;
+    EXPECT(CUDA_ERROR_NOT_SUPPORTED, cuStreamBatchMemOp_v2(stream, 1, &bad, 0));
+    bad.operation = (CUstreamBatchMemOpType)77;
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp_v2(stream, 1, &bad, 0));
     bad.operation = 77;
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp_v2(stream, 1, &bad, 0));
     MUST(cuStreamSynchronize(stream));

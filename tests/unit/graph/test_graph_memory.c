@@ -109,12 +109,12 @@ static void such_graphs_are_one_of_a_kind(void **state)
     add_allocation(graph, &node);
     exec = instantiate(graph);
     assert_int_equal(graph_cuGraphInstantiateWithFlags(&second, graph, 0),
-                     CUDA_ERROR_INVALID_VALUE);
+                     CUDA_ERROR_NOT_SUPPORTED);
     assert_int_equal(graph_cuGraphExecDestroy(exec), 0);
-    assert_int_equal(graph_cuGraphClone(&clone, graph), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(graph_cuGraphDestroyNode(node), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphClone(&clone, graph), CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(graph_cuGraphDestroyNode(node), CUDA_ERROR_NOT_SUPPORTED);
     assert_int_equal(graph_cuGraphAddChildGraphNode(&child, outer, NULL, 0, graph),
-                     CUDA_ERROR_INVALID_VALUE);
+                     CUDA_ERROR_NOT_SUPPORTED);
     params.graph.graph = graph;
     params.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
     assert_int_equal(graph_cuGraphAddNode_v2(&child, outer, NULL, NULL, 0, &params), 0);
