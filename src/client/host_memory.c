@@ -72,7 +72,7 @@ CUresult client_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsign
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
-    if (!find_pinned(p, &allocation))
+    if (!find_pinned(p, &allocation) || allocation.managed)
         return CUDA_ERROR_INVALID_VALUE;
     *pdptr = host_register_on_device((uintptr_t)p);
     return CUDA_SUCCESS;

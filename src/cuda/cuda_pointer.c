@@ -2,32 +2,35 @@
 /* Every attribute is a number; the table says how many bytes of it are written. */
 #include "cuda_pointer.h"
 
+#include <stddef.h>
 #include <string.h>
 
+#define TOKENS_SIZE (offsetof(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS, vaSpaceToken) + sizeof(unsigned))
 #define ATTRIBUTES (CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE + 1)
 
-/* Booleans that CUDA 10.2 and later brought are bytes; of IS_MANAGED libcudart reads four. */
+/* As NVIDIA's driver writes them: four bytes of every boolean. */
 static const unsigned char widths[ATTRIBUTES] = {
     [CU_POINTER_ATTRIBUTE_CONTEXT] = sizeof(CUcontext),
     [CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = sizeof(unsigned),
     [CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = sizeof(CUdeviceptr),
     [CU_POINTER_ATTRIBUTE_HOST_POINTER] = sizeof(void *),
+    [CU_POINTER_ATTRIBUTE_P2P_TOKENS] = TOKENS_SIZE,
     [CU_POINTER_ATTRIBUTE_SYNC_MEMOPS] = sizeof(unsigned),
     [CU_POINTER_ATTRIBUTE_BUFFER_ID] = sizeof(unsigned long long),
     [CU_POINTER_ATTRIBUTE_IS_MANAGED] = sizeof(int),
     [CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL] = sizeof(int),
-    [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = sizeof(bool),
+    [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = sizeof(int),
     [CU_POINTER_ATTRIBUTE_RANGE_START_ADDR] = sizeof(CUdeviceptr),
     [CU_POINTER_ATTRIBUTE_RANGE_SIZE] = sizeof(size_t),
-    [CU_POINTER_ATTRIBUTE_MAPPED] = sizeof(bool),
+    [CU_POINTER_ATTRIBUTE_MAPPED] = sizeof(int),
     [CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES] = sizeof(unsigned long long),
-    [CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE] = sizeof(bool),
+    [CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE] = sizeof(int),
     [CU_POINTER_ATTRIBUTE_ACCESS_FLAGS] = sizeof(unsigned),
     [CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE] = sizeof(CUmemoryPool),
     [CU_POINTER_ATTRIBUTE_MAPPING_SIZE] = sizeof(size_t),
     [CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR] = sizeof(CUdeviceptr),
     [CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID] = sizeof(unsigned long long),
-    [CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE] = sizeof(bool),
+    [CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE] = sizeof(int),
 };
 
 static unsigned width_of(CUpointer_attribute attribute)
@@ -35,7 +38,8 @@ static unsigned width_of(CUpointer_attribute attribute)
     return (unsigned)attribute < ATTRIBUTES ? widths[attribute] : 0;
 }
 
-/* What is not named here is 0. */
+/* What is not named here is 0. Tokens are, too: nvidia-peermem and its like ask for none since
+ * CUDA 6, and take zeroes for that. */
 static uint64_t value_of(const struct cuda_pointer *pointer, CUpointer_attribute attribute)
 {
     switch (attribute) {
@@ -80,18 +84,31 @@ static uint64_t value_of_unknown(CUdeviceptr address, CUpointer_attribute attrib
     return attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? (uint64_t)CU_DEVICE_INVALID : 0;
 }
 
+static bool applies(const struct cuda_pointer *pointer, CUpointer_attribute attribute)
+{
+    return attribute != CU_POINTER_ATTRIBUTE_P2P_TOKENS ||
+           (pointer->type == CU_MEMORYTYPE_DEVICE && !pointer->managed);
+}
+
+static void write_value(void *ret_data, unsigned width, uint64_t value)
+{
+    const uint64_t words[2] = {value, 0};
+
+    memcpy(ret_data, words, width);
+}
+
+/* Where the host cannot reach it NVIDIA's driver writes NULL, and yet reports an error. */
 CUresult cuda_pointer_get(const struct cuda_pointer *pointer, CUpointer_attribute attribute,
                           void *ret_data)
 {
     unsigned width = width_of(attribute);
-    uint64_t value;
 
-    if (!ret_data || !width || !pointer->known ||
-        (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && !pointer->on_host))
+    if (!ret_data || !width || !pointer->known || !applies(pointer, attribute))
         return CUDA_ERROR_INVALID_VALUE;
-    value = value_of(pointer, attribute);
-    memcpy(ret_data, &value, width);
-    return CUDA_SUCCESS;
+    write_value(ret_data, width, value_of(pointer, attribute));
+    return attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && !pointer->on_host
+               ? CUDA_ERROR_INVALID_VALUE
+               : CUDA_SUCCESS;
 }
 
 CUresult cuda_pointer_get_all(const struct cuda_pointer *pointer, unsigned count,
@@ -104,7 +121,7 @@ CUresult cuda_pointer_get_all(const struct cuda_pointer *pointer, unsigned count
         uint64_t value = pointer->known ? value_of(pointer, attributes[i])
                                         : value_of_unknown(pointer->address, attributes[i]);
 
-        memcpy(ret_data[i], &value, width_of(attributes[i]));
+        write_value(ret_data[i], width_of(attributes[i]), value);
     }
     return CUDA_SUCCESS;
 }

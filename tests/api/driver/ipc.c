@@ -205,10 +205,12 @@ static void what_cannot_be_named_or_opened(void)
     memset(&nonsense, 0x5a, sizeof(nonsense));
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuIpcGetMemHandle(&handle, (CUdeviceptr)(uintptr_t)mine));
     MUST(cuIpcGetMemHandle(&handle, words));
-    IS_TRUE(cuIpcOpenMemHandle_v2(&opened, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) !=
-            CUDA_SUCCESS);
-    IS_TRUE(cuIpcOpenMemHandle_v2(&opened, nonsense, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) !=
-            CUDA_SUCCESS);
+    EXPECT(CUDA_ERROR_INVALID_CONTEXT,
+           cuIpcOpenMemHandle_v2(&opened, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuIpcOpenMemHandle_v2(&opened, handle, 0));
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuIpcOpenMemHandle_v2(&opened, nonsense, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    EXPECT(CUDA_SUCCESS, cuIpcGetMemHandle(&handle, words + 64)); /* of all that it lies in */
     IS_TRUE(cuIpcCloseMemHandle(words) != CUDA_SUCCESS);
     MUST(cuMemFree_v2(words));
 }

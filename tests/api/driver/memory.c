@@ -196,6 +196,25 @@ static void rows(void)
     free(out);
 }
 
+/* A pitch of 0 is no mistake. */
+static void no_pitch(void)
+{
+    CUdeviceptr a = make_words(1024, 3), b = make_words(1024, 4);
+    CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .srcDevice = a,
+                          .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .dstDevice = b,
+                          .WidthInBytes = 16,
+                          .Height = 2};
+
+    EXPECT(CUDA_SUCCESS, cuMemcpy2D_v2(&copy));
+    copy.srcXInBytes = 4;
+    EXPECT(CUDA_SUCCESS, cuMemcpy2D_v2(&copy));
+    IS_TRUE(words_are(b, 4, 3));
+    MUST(cuMemFree_v2(a));
+    MUST(cuMemFree_v2(b));
+}
+
 static void boxes(void)
 {
     enum { WIDTH = 40, HEIGHT = 6, DEPTH = 5 };
@@ -302,6 +321,7 @@ int main(void)
     RUN(bad_copies);
     RUN(memsets);
     RUN(rows);
+    RUN(no_pitch);
     RUN(boxes);
     RUN(pinned_memory);
     RUN(a_block_of_every_size);

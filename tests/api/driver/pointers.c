@@ -4,7 +4,9 @@
  */
 #include "check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static CUcontext context;
 
@@ -39,6 +41,54 @@ static void device_memory(void)
     EXPECT(CUDA_SUCCESS, cuPointerGetAttribute(&other_id, CU_POINTER_ATTRIBUTE_BUFFER_ID, words));
     IS_TRUE(id != other_id);
     MUST(cuMemFree_v2(words));
+}
+
+/* The bytes that a call writes are those that come out the same, whatever was there before. */
+static unsigned bytes_written(CUpointer_attribute attribute, CUdeviceptr pointer,
+                              CUresult *ret_result)
+{
+    unsigned char one[64], other[64];
+    unsigned width = 0;
+
+    memset(one, 0xaa, sizeof(one));
+    memset(other, 0x55, sizeof(other));
+    *ret_result = cuPointerGetAttribute(one, attribute, pointer);
+    cuPointerGetAttribute(other, attribute, pointer);
+    for (unsigned i = 0; i < sizeof(one); i++)
+        if (one[i] == other[i])
+            width = i + 1;
+    return width;
+}
+
+/* By the number of the attribute, as a driver of CUDA 13 writes them on an H200. */
+static void widths_of_attributes(void)
+{
+    static const unsigned expected[] = {0, 8, 4, 8, 8, 12, 4, 8, 4, 4, 4,
+                                        8, 8, 4, 8, 4, 4,  8, 8, 8, 8, 4};
+    CUdeviceptr words = make_words(100, 0);
+
+    for (int i = CU_POINTER_ATTRIBUTE_CONTEXT; i <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
+         i++) {
+        CUresult result;
+        unsigned width = bytes_written((CUpointer_attribute)i, words, &result);
+
+        if (width != expected[i])
+            printf("attribute %d has %u bytes\n", i, width);
+        IS_TRUE(width == expected[i]);
+        IS_TRUE((result == CUDA_SUCCESS) == (i != CU_POINTER_ATTRIBUTE_HOST_POINTER));
+    }
+    MUST(cuMemFree_v2(words));
+}
+
+/* Managed memory has one address for all, and is asked for no other. */
+static void managed_memory(void)
+{
+    CUdeviceptr managed, pointer = 0;
+
+    MUST(cuMemAllocManaged(&managed, 4096, CU_MEM_ATTACH_GLOBAL));
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuMemHostGetDevicePointer_v2(&pointer, (void *)(uintptr_t)managed, 0));
+    MUST(cuMemFree_v2(managed));
 }
 
 static void pinned_memory(void)
@@ -87,6 +137,8 @@ int main(void)
     check_open();
     MUST(cuCtxGetCurrent(&context));
     RUN(device_memory);
+    RUN(widths_of_attributes);
+    RUN(managed_memory);
     RUN(pinned_memory);
     RUN(unknown_memory);
     return check_close();
