@@ -41,12 +41,19 @@ static pthread_mutex_t decide_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t generation;
 static bool fork_watched;
 
-CUresult client_sync_error(void)
+CUresult client_asked_error(void)
 {
     CUresult result = client_error();
 
-    client_print();
     return result != CUDA_SUCCESS ? result : channel_take_deferred_error(&client->channel);
+}
+
+CUresult client_sync_error(void)
+{
+    CUresult result = client_asked_error();
+
+    client_print();
+    return result;
 }
 
 /* ---- fork ---- */

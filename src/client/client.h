@@ -46,6 +46,12 @@ struct device {
     uint64_t blocking_work; /* commands put on blocking streams; under the channel lock */
 };
 
+/* Of kernels: see client_print.h. */
+struct kept_text {
+    char *bytes;
+    size_t size;
+};
+
 struct client {
     struct channel channel;
     int socket;
@@ -71,7 +77,9 @@ struct client {
     struct handles handles;
     struct heap host_heap; /* pinned host memory */
 
-    pthread_mutex_t print_lock; /* who writes text of kernels; see client_print.h */
+    pthread_mutex_t print_lock; /* who takes and writes text of kernels */
+    struct kept_text kept_text[TEXT_KINDS];
+    bool keeps_text;      /* atomic */
     pthread_mutex_t lock; /* short: the lists below and in contexts */
     struct list contexts;
     struct ranges globals; /* variables of modules, which lie outside the window */
@@ -93,6 +101,9 @@ static inline CUresult client_error(void)
 }
 
 /* The same, and else the error that an asynchronous command left, which is thereby taken. */
+CUresult client_asked_error(void);
+
+/* The same at the end of a call that synchronises: what kernels printed comes out. */
 CUresult client_sync_error(void);
 
 /* A sentence for the server's log, or FUNNEL_LOG's file where there is no server. */

@@ -6,27 +6,92 @@
 #include "client_print.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cleanup.h"
 
-static void write_out(enum region_text kind, FILE *file)
+#define KEPT_MAX (1u << 20)
+
+#define PRINT_LOCKED _cleanup_mutex_ pthread_mutex_t *print_held = mutex_hold(&client->print_lock)
+
+static FILE *file_of(enum region_text kind)
 {
+    return kind == TEXT_OUTPUT ? stdout : stderr;
+}
+
+static size_t write_kept_locked(enum region_text kind)
+{
+    struct kept_text *kept = &client->kept_text[kind];
+    size_t size = kept->size;
+
+    kept->size = 0;
+    return size ? fwrite(kept->bytes, 1, size, file_of(kind)) : 0;
+}
+
+static void write_out_locked(enum region_text kind)
+{
+    size_t size, total = write_kept_locked(kind);
     char text[4096];
-    size_t size, total = 0;
 
     while ((size = channel_take_text(&client->channel, kind, text, sizeof(text))) > 0) {
-        fwrite(text, 1, size, file);
+        fwrite(text, 1, size, file_of(kind));
         total += size;
     }
     if (total)
-        fflush(file);
+        fflush(file_of(kind));
 }
 
-void client_print_waiting(void)
+void client_print_all(void)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->print_lock);
+    PRINT_LOCKED;
 
     channel_see_text(&client->channel);
-    write_out(TEXT_OUTPUT, stdout);
-    write_out(TEXT_ERROR, stderr);
+    for (unsigned kind = 0; kind < TEXT_KINDS; kind++)
+        write_out_locked(kind);
+    __atomic_store_n(&client->keeps_text, false, __ATOMIC_RELAXED);
+}
+
+/* Room for more. The program itself may print in between, so lines stay whole. */
+static void write_lines_locked(enum region_text kind)
+{
+    struct kept_text *kept = &client->kept_text[kind];
+    const char *last = memrchr(kept->bytes, '\n', kept->size);
+    size_t whole = last ? (size_t)(last - kept->bytes) + 1 : kept->size;
+
+    fwrite(kept->bytes, 1, whole, file_of(kind));
+    fflush(file_of(kind));
+    kept->size -= whole;
+    memmove(kept->bytes, kept->bytes + whole, kept->size);
+}
+
+/* What cannot be kept comes out too early, rather than never. */
+static void keep_locked(enum region_text kind)
+{
+    struct kept_text *kept = &client->kept_text[kind];
+    size_t size;
+
+    if (!kept->bytes)
+        kept->bytes = malloc(KEPT_MAX);
+    if (!kept->bytes) {
+        write_out_locked(kind);
+        return;
+    }
+    do {
+        if (kept->size == KEPT_MAX)
+            write_lines_locked(kind);
+        size = channel_take_text(&client->channel, kind, kept->bytes + kept->size,
+                                 KEPT_MAX - kept->size);
+        kept->size += size;
+    } while (size > 0);
+}
+
+void client_print_keep(void)
+{
+    PRINT_LOCKED;
+
+    channel_see_text(&client->channel);
+    __atomic_store_n(&client->keeps_text, true, __ATOMIC_RELAXED);
+    for (unsigned kind = 0; kind < TEXT_KINDS; kind++)
+        keep_locked(kind);
 }

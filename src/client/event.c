@@ -271,7 +271,7 @@ static CUresult find_record(CUevent handle, struct last_record *ret_record)
         .context_flags = event->context->flags,
     };
     channel_unlock(&client->channel);
-    client_print();
+    client_take_text();
     return CUDA_SUCCESS;
 }
 
@@ -301,7 +301,7 @@ CUresult client_cuEventQuery(CUevent hEvent)
     }
     if (result != CUDA_SUCCESS)
         return result;
-    return record.pending ? CUDA_ERROR_NOT_READY : client_sync_error();
+    return record.pending ? CUDA_ERROR_NOT_READY : client_asked_error();
 }
 
 /* The stream may be gone by now; then nobody can wake us and we poll. */

@@ -82,8 +82,8 @@ static void run(struct job *job)
     free(job);
 }
 
-/* The program may be waiting for a callback, and for nothing else: then this thread alone can bring
- * out the text that holds back the fence before it. */
+/* The program may be waiting for a callback, and for nothing else: then this thread alone can take
+ * the text that holds back the fence before it. */
 static void *run_jobs(void *unused)
 {
     struct timespec pause = {0, 20000};
@@ -92,7 +92,7 @@ static void *run_jobs(void *unused)
     for (unsigned idle = 0;; idle++) {
         struct job *job = next_job();
 
-        client_print();
+        client_take_text();
         if (job) {
             run(job);
             spin = spin_begin();

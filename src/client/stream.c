@@ -424,8 +424,8 @@ CUresult client_cuStreamQuery(CUstream hStream)
         result = stream_fence(stream, &fence);
     if (result != CUDA_SUCCESS)
         return result;
-    client_print();
-    return fence_passed(fence) ? client_sync_error() : CUDA_ERROR_NOT_READY;
+    client_take_text();
+    return fence_passed(fence) ? client_asked_error() : CUDA_ERROR_NOT_READY;
 }
 
 CUresult client_cuCtxSynchronize(void)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels print comes out of the program that launched them, all of it and nothing else, in time.
-Run as: python3 test_prints.py BUILD [unittest options]."""
+"""What kernels print comes out of the program that launched them, all of it and nothing else, in
+time. Run as: python3 test_prints.py BUILD [unittest options]."""
 import os
 import re
 import signal
@@ -90,9 +90,16 @@ class Prints(unittest.TestCase):
         self.assertGreater(len(out), 1 << 20)
         self.check_rounds(out, 1000000, 1, 22000)
 
-    def test_who_only_asks_gets_all_of_it(self):
-        out, _ = self.end(self.begin(5000, 2, 4000, "asks"))
-        self.check_rounds(out, 5000, 2, 4000)
+    def test_who_only_asks_gets_all_of_it_when_he_waits(self):
+        out, _ = self.end(self.begin(5000, 1, 4000, "asks"))
+        self.check_rounds(out, 5000, 1, 4000)
+
+    def test_more_than_a_megabyte_comes_out_while_asking(self):
+        """No more is kept, and nothing is lost or said twice."""
+        out, _ = self.end(self.begin(1000000, 2, 22000, "asks"))
+        blocks = [int(match[1]) for match in map(LINE.fullmatch, out.splitlines()) if match]
+        self.assertGreater(len(out), 2 << 20)
+        self.assertEqual(sorted(blocks), sorted(2 * list(range(22000))))
 
     def test_a_program_killed_in_the_middle(self):
         victim = self.begin(1000000, 1000000, 500)

@@ -10,6 +10,7 @@
 #include "schedule.h"
 #include "soft_memory.h"
 #include "soft_module.h"
+#include "soft_print.h"
 #include "soft_stream.h"
 #include "soft_texture.h"
 
@@ -205,6 +206,7 @@ static CUresult join_locked(struct context *context, unsigned flags_left_out)
     schedule_begin_locked(context, join);
     operation_wait_finished_locked(join);
     operation_unref_locked(join);
+    print_flush_locked();
     return context->error;
 }
 

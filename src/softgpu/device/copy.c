@@ -13,6 +13,7 @@
 #include "soft_context.h"
 #include "soft_graph.h"
 #include "soft_memory.h"
+#include "soft_print.h"
 #include "soft_stream.h"
 
 /* Shorter copies cost less than handing them to a thread. */
@@ -94,6 +95,7 @@ static CUresult copy_in_turn_locked(struct stream *stream, const struct box *box
         operation_finish_locked(turn);
     }
     operation_unref_locked(turn);
+    print_flush_locked();
     return context->error;
 }
 

@@ -8,6 +8,7 @@
 #include "soft_context.h"
 #include "soft_graph.h"
 #include "soft_ipc.h"
+#include "soft_print.h"
 #include "soft_stream.h"
 
 /* Of a record, and of a wait. */
@@ -187,6 +188,7 @@ CUresult soft_cuEventSynchronize(CUevent hEvent)
         shared_event_wait_locked(event->shared);
     else
         operation_wait_finished_locked(event->record);
+    print_flush_locked();
     return context->error;
 }
 

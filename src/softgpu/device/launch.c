@@ -3,12 +3,12 @@
  * Launches: what the caller gave is checked now, so that a wrong shape is an error of this call;
  * the grid goes to the engine when its turn in the stream comes.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "soft_context.h"
 #include "soft_graph.h"
 #include "soft_module.h"
+#include "soft_print.h"
 #include "soft_stream.h"
 
 #define PARAMS_LIMIT 32764u
@@ -27,7 +27,6 @@ struct launch {
     struct operation operation;
     struct sg_launch grid;
     struct workspace workspace __attribute__((aligned(16)));
-    bool printed;
     unsigned char params[];
 };
 
@@ -46,21 +45,19 @@ struct launch_request {
     CUevent event; /* recorded behind it */
 };
 
-/* Output is the program's own standard output, through the same buffer. */
 static void launch_print(void *user, enum sg_print_kind kind, const char *text, size_t size)
 {
-    struct launch *launch = user;
-
-    __atomic_store_n(&launch->printed, true, __ATOMIC_RELAXED);
-    fwrite(text, 1, size, kind == SG_PRINT_OUTPUT ? stdout : stderr);
+    (void)user;
+    print_keep(kind, text, size);
 }
 
+/* After a fault nothing may synchronise any more. */
 static void launch_done(void *user, CUresult result, const char *sentence)
 {
     struct launch *launch = user;
 
-    if (__atomic_load_n(&launch->printed, __ATOMIC_RELAXED))
-        fflush(stdout);
+    if (result)
+        print_flush();
     SOFT_LOCKED;
     if (launch->grid.workspace)
         sg_space_remove(launch->grid.space, launch->grid.workspace);

@@ -8,6 +8,7 @@
 
 #include "soft_context.h"
 #include "soft_entry.h"
+#include "soft_print.h"
 
 /* A thread's own default streams, one for each context that it has used one in. */
 #define OWN_STREAMS 32
@@ -162,5 +163,6 @@ CUresult stream_synchronise_locked(struct stream *stream)
         return context_synchronise_legacy_locked(context);
     if (stream->last)
         operation_wait_finished_locked(stream->last);
+    print_flush_locked();
     return context->error;
 }

@@ -15,6 +15,33 @@ static void say(int number)
     launch_one(get_kernel(module, "say"), NULL, parameters);
 }
 
+/* Asking brings nothing out; waiting does, be it for something else. */
+static void say_and_ask(int number)
+{
+    CUstream other;
+    CUevent event;
+
+    MUST(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    say(number);
+    MUST(cuEventRecord(event, NULL));
+    while (cuEventQuery(event) == CUDA_ERROR_NOT_READY)
+        continue;
+    MUST(cuStreamQuery(NULL));
+    puts("asked");
+    fflush(stdout);
+    MUST(cuStreamSynchronize(other));
+    puts("waited");
+    fflush(stdout);
+    say(number + 1);
+    MUST(cuEventRecord(event, NULL));
+    MUST(cuEventSynchronize(event));
+    puts("waited for an event");
+    fflush(stdout);
+    MUST(cuEventDestroy_v2(event));
+    MUST(cuStreamDestroy_v2(other));
+}
+
 int main(void)
 {
     check_open();
@@ -29,5 +56,7 @@ int main(void)
     say(40);
     MUST(cuCtxSynchronize());
     puts("after");
+    fflush(stdout);
+    say_and_ask(50);
     return check_close();
 }

@@ -42,6 +42,8 @@ static void say_in_rounds(int number, unsigned rounds, unsigned blocks, bool ask
         else
             MUST(cuStreamSynchronize(stream));
     }
+    if (asks)
+        MUST(cuStreamSynchronize(stream)); /* which brings the text out */
     MUST(cuStreamDestroy(stream));
     puts("end");
 }
