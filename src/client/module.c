@@ -48,6 +48,22 @@ static void write_log(const struct jit_log *log, const char *text, uint32_t size
         *log->ret_size = size;
 }
 
+/* By the server's number for it, or else as it is. */
+static CUresult ask_for(const struct image *image, struct wire_cuLibraryLoadData *in,
+                        struct wire_cuLibraryLoadData_reply *ret_out)
+{
+    CUresult result = CUDA_ERROR_NOT_FOUND;
+
+    in->image = image->number;
+    if (in->image)
+        result = wire_cuLibraryLoadData(&client->channel, in, ret_out);
+    if (result != CUDA_ERROR_NOT_FOUND)
+        return result;
+    in->image = 0;
+    result = send_image(image, &in->blob);
+    return result == CUDA_SUCCESS ? wire_cuLibraryLoadData(&client->channel, in, ret_out) : result;
+}
+
 static CUresult send_load(const struct module *module, const struct image *image,
                           const struct jit_options *options)
 {
@@ -60,11 +76,8 @@ static CUresult send_load(const struct module *module, const struct image *image
         .options_size = image->options_size,
     };
     struct wire_cuLibraryLoadData_reply out = {.error_log = text, .error_log_capacity = LOG_MAX};
-    CUresult result = send_image(image, &in.blob);
+    CUresult result = ask_for(image, &in, &out);
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = wire_cuLibraryLoadData(&client->channel, &in, &out);
     if (options) {
         write_log(&options->info, text, result == CUDA_SUCCESS ? out.error_log_size : 0);
         write_log(&options->error, text, result == CUDA_SUCCESS ? 0 : out.error_log_size);

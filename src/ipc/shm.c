@@ -40,6 +40,8 @@ int shm_create_read_only(const char *name, const void *data, size_t size, int *r
     if (rc < 0)
         return rc;
     rc = write_all(fd, data, size);
+    if (rc == 0)
+        rc = write_all(fd, "", 1);
     if (rc < 0)
         return rc;
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)

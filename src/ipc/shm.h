@@ -12,7 +12,7 @@
 /* `size` zero bytes that can never shrink, grow or get other seals: 0 or -errno. */
 int shm_create(const char *name, size_t size, int *ret_fd);
 
-/* A copy of `data` that nobody can write any more. */
+/* A copy of `data`, with a NUL behind it, that nobody can write any more. */
 int shm_create_read_only(const char *name, const void *data, size_t size, int *ret_fd);
 
 /* Maps the first `size` bytes, shared, at `fixed_address` if not NULL: 0; -EEXIST when something is

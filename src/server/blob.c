@@ -73,23 +73,18 @@ static bool blob_receive(struct session *session)
     return false;
 }
 
-static CUresult blob_read(struct session *session, const struct blob *blob, uint64_t size,
-                          void **ret_bytes)
+static CUresult blob_check(struct session *session, const struct blob *blob, uint64_t size)
 {
+    if (!size || size > BLOB_SIZE_MAX) {
+        session_complain(session, "blob %u: %llu bytes, the limit is %llu", blob->id,
+                         (unsigned long long)size, BLOB_SIZE_MAX);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     if (blob->size != size || shm_check(blob->fd, size)) {
         session_complain(session, "blob %u is no sealed memory file of %llu bytes", blob->id,
                          (unsigned long long)size);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    unsigned char *bytes = malloc(size + 1);
-    if (!bytes)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (pread_all(blob->fd, bytes, size, 0)) {
-        free(bytes);
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    bytes[size] = '\0';
-    *ret_bytes = bytes;
     return CUDA_SUCCESS;
 }
 
@@ -115,19 +110,15 @@ CUresult blob_take_fd(struct session *session, uint32_t id, int *ret_fd)
     return CUDA_SUCCESS;
 }
 
-CUresult blob_take(struct session *session, uint32_t id, uint64_t size, void **ret_bytes)
+CUresult blob_take(struct session *session, uint32_t id, uint64_t size, int *ret_fd)
 {
     struct blob *blob = blob_await(session, id);
 
     if (!blob)
         return CUDA_ERROR_INVALID_VALUE;
-
-    CUresult result = CUDA_ERROR_INVALID_VALUE;
-    if (size && size <= BLOB_SIZE_MAX)
-        result = blob_read(session, blob, size, ret_bytes);
-    else
-        session_complain(session, "blob %u: %llu bytes, the limit is %llu", id,
-                         (unsigned long long)size, BLOB_SIZE_MAX);
+    CUresult result = blob_check(session, blob, size);
+    if (result == CUDA_SUCCESS)
+        *ret_fd = fd_steal(&blob->fd);
     blob_destroy(session, blob);
     return result;
 }

@@ -9,9 +9,9 @@
 
 #define BLOB_SIZE_MAX (512ull << 20)
 
-/* Copies blob `id` of `size` bytes into new memory, with a NUL behind it: CUDA_SUCCESS;
- * CUDA_ERROR_INVALID_VALUE and a sentence when it did not come as it should. */
-CUresult blob_take(struct session *session, uint32_t id, uint64_t size, void **ret_bytes);
+/* The file of blob `id`, for the caller to close. It has `size` bytes and can not shrink:
+ * CUDA_SUCCESS; CUDA_ERROR_INVALID_VALUE and a sentence when it did not come as it should. */
+CUresult blob_take(struct session *session, uint32_t id, uint64_t size, int *ret_fd);
 
 /* The descriptor of blob `id` itself, for the caller to close. Nothing of it has been checked. */
 CUresult blob_take_fd(struct session *session, uint32_t id, int *ret_fd);

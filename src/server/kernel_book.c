@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "module_cache.h"
+#include "code.h"
 
 void kernel_book_init(struct kernel_book *book)
 {
@@ -27,7 +27,7 @@ void kernel_book_fini(struct kernel_book *book)
 
 static uint64_t hash_name(const char *name)
 {
-    return module_cache_hash(name, strlen(name));
+    return code_hash(name, strlen(name));
 }
 
 /* Names of one hash have keys that follow each other. */

@@ -5,27 +5,58 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach.h"
 #include "blob.h"
 #include "cleanup.h"
+#include "code.h"
 #include "graph.h"
 #include "image.h"
 #include "memory.h"
 #include "objects.h"
 #include "server.h"
 #include "server_dispatch.h"
+#include "sock.h"
 #include "stall.h"
 #include "stream.h"
 
-static CUresult take_image(struct session *session, const struct wire_cuLibraryLoadData *in,
-                           void **ret_image)
+static CUresult take_new(struct session *session, const struct wire_cuLibraryLoadData *in,
+                         struct code **ret_code)
 {
-    CUresult result = blob_take(session, in->blob, in->image_size, ret_image);
+    int fd = -1;
+    CUresult result = blob_take(session, in->blob, in->image_size, &fd);
 
-    if (result == CUDA_SUCCESS && !image_is_sound(*ret_image, in->image_size)) {
-        session_complain(session, "cuLibraryLoadData: the image is none, or is cut short");
-        free(*ret_image);
-        return CUDA_ERROR_INVALID_IMAGE;
-    }
+    if (result == CUDA_SUCCESS)
+        result = code_enter(&session->server->modules.codes, fd, in->image_size,
+                            session->who.identity.uid, ret_code);
+    if (result != CUDA_SUCCESS || image_is_sound((*ret_code)->bytes, in->image_size))
+        return result;
+    session_complain(session, "cuLibraryLoadData: the image is none, or is cut short");
+    code_put(steal_pointer(*ret_code));
+    return CUDA_ERROR_INVALID_IMAGE;
+}
+
+static CUresult take_known(struct session *session, const struct wire_cuLibraryLoadData *in,
+                           struct code **ret_code)
+{
+    *ret_code =
+        code_find_number(&session->server->modules.codes, in->image, session->who.identity.uid);
+    return *ret_code ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult serve_fnImageFind(struct session *session, const struct wire_fnImageFind *in,
+                           struct wire_fnImageFind_reply *ret_out)
+{
+    struct code *code =
+        code_find(&session->server->modules.codes, in->key, in->size, session->who.identity.uid);
+    CUresult result = CUDA_SUCCESS;
+
+    if (!code)
+        return CUDA_ERROR_NOT_FOUND;
+    const struct socket_message message = {.kind = SOCKET_IMAGE, .value = code->number};
+    if (sock_send(session->socket, &message, sizeof(message), &code->fd, 1))
+        result = CUDA_ERROR_MPS_RPC_FAILURE;
+    ret_out->image = code->number;
+    code_put(code);
     return result;
 }
 
@@ -40,14 +71,12 @@ static struct module *module_create(const struct device *device)
     return module;
 }
 
-/* The image goes to the cache or is freed. */
 static CUresult open_library(struct session *session, const struct wire_cuLibraryLoadData *in,
-                             struct module *module, void *image,
+                             struct module *module, struct code *code,
                              struct wire_cuLibraryLoadData_reply *ret_out)
 {
     struct image what = {.device = module->device,
-                         .bytes = image,
-                         .size = in->image_size,
+                         .code = code,
                          .options = in->options,
                          .options_size = in->options_size};
     struct image_log log = {.text = ret_out->error_log, .capacity = ret_out->error_log_capacity};
@@ -84,26 +113,33 @@ static CUresult check_load(struct session *session, const struct wire_cuLibraryL
     return session_enter(session, device);
 }
 
-CUresult serve_cuLibraryLoadData(struct session *session, const struct wire_cuLibraryLoadData *in,
-                                 struct wire_cuLibraryLoadData_reply *ret_out)
+static CUresult load_code(struct session *session, const struct wire_cuLibraryLoadData *in,
+                          struct code *code, struct wire_cuLibraryLoadData_reply *ret_out)
 {
     const struct device *device = NULL;
-    void *image = NULL;
-    CUresult result = take_image(session, in, &image);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = check_load(session, in, &device);
+    CUresult result = check_load(session, in, &device);
     struct module *module = result == CUDA_SUCCESS ? module_create(device) : NULL;
-    if (!module) {
-        free(image);
+
+    if (!module)
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    result = open_library(session, in, module, image, ret_out);
+    result = open_library(session, in, module, code, ret_out);
     if (result == CUDA_SUCCESS)
         result = enter_module(session, in, module);
     if (result != CUDA_SUCCESS)
         module_destroy(session, module);
+    return result;
+}
+
+CUresult serve_cuLibraryLoadData(struct session *session, const struct wire_cuLibraryLoadData *in,
+                                 struct wire_cuLibraryLoadData_reply *ret_out)
+{
+    struct code *code = NULL;
+    CUresult result = in->image ? take_known(session, in, &code) : take_new(session, in, &code);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = load_code(session, in, code, ret_out);
+    code_put(code);
     return result;
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The cache. Libraries with variables are in it only while nobody uses them; the others always are.
- * The hash finds an entry under the lock; its bytes are compared when the entry is held
- * and the lock is not, for images are large. One of the same hash and other bytes is somebody's
- * trick or very bad luck, and is loaded for its client alone. A library that is being loaded is in
- * the list already, so that clients that start together load it once.
+ * Code is kept once, so the same image is the same code; one that is alone there is loaded for its
+ * client alone. A library that is being loaded is in the list already, so that clients that start
+ * together load it once.
  */
 #include "module_cache.h"
 
@@ -31,10 +30,9 @@ struct cached {
     bool loading;
     struct variables variables; /* IN_TURN */
     unsigned users;
-    uint64_t hash;
     uint64_t size;
+    struct code *code; /* NULL = not needed any more: FOR_ONE */
     uint32_t options_size;
-    void *image;
     struct kernel_book kernels;
     unsigned char options[];
 };
@@ -57,6 +55,7 @@ bool cached_is_shared(const struct cached *cached)
 void module_cache_init(struct module_cache *cache, bool enabled)
 {
     *cache = (struct module_cache){.enabled = enabled, .idle_bytes_max = MODULE_CACHE_IDLE_BYTES};
+    code_store_init(&cache->codes);
     pthread_mutex_init(&cache->lock, NULL);
     pthread_cond_init(&cache->loaded, NULL);
     list_init(&cache->entries);
@@ -74,7 +73,7 @@ static void cached_destroy(struct module_cache *cache, struct cached *cached)
     retired_add(&cache->retired, cached->library, kept_bytes(cached));
     kernel_book_fini(&cached->kernels);
     variables_fini(&cached->variables);
-    free(cached->image);
+    code_put(cached->code);
     free(cached);
 }
 
@@ -95,27 +94,11 @@ void module_cache_fini(struct module_cache *cache)
         list_remove(&cached->link);
         cached_destroy(cache, cached);
     }
+    code_store_fini(&cache->codes);
     retired_fini(&cache->retired);
 }
 
-uint64_t module_cache_hash(const void *bytes, uint64_t size)
-{
-    const unsigned char *next = bytes;
-    uint64_t hash = size, word = 0;
-
-    for (; size >= sizeof(word); size -= sizeof(word), next += sizeof(word)) {
-        memcpy(&word, next, sizeof(word));
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 29;
-    }
-    word = 0;
-    memcpy(&word, next, size);
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 32;
-}
-
-/* Takes the image over, also when it answers NULL. */
-static struct cached *cached_create(const struct image *image, uint64_t hash)
+static struct cached *cached_create(const struct image *image)
 {
     struct cached *cached = calloc(1, sizeof(*cached) + image->options_size);
 
@@ -123,35 +106,32 @@ static struct cached *cached_create(const struct image *image, uint64_t hash)
         cached->library = library_create(image->options, image->options_size);
     if (!cached || !cached->library) {
         free(cached);
-        free(image->bytes);
         return NULL;
     }
     list_init(&cached->link);
     kernel_book_init(&cached->kernels);
     cached->device = image->device;
     cached->users = 1;
-    cached->hash = hash;
-    cached->size = image->size;
-    cached->image = image->bytes;
+    cached->code = code_use(image->code);
+    cached->size = cached->code->size;
     cached->options_size = image->options_size;
     if (image->options_size)
         memcpy(cached->options, image->options, image->options_size);
     return cached;
 }
 
-static bool cached_seems(const struct cached *cached, const struct image *image, uint64_t hash)
+static bool cached_is(const struct cached *cached, const struct image *image)
 {
-    return cached->hash == hash && cached->size == image->size && cached->device == image->device &&
+    return cached->code == image->code && cached->device == image->device &&
            cached->options_size == image->options_size &&
            (!image->options_size || !memcmp(cached->options, image->options, image->options_size));
 }
 
-static struct cached *find_locked(struct module_cache *cache, const struct image *image,
-                                  uint64_t hash)
+static struct cached *find_locked(struct module_cache *cache, const struct image *image)
 {
     list_for_each(struct cached, cached, &cache->entries, link)
     {
-        if (cached_seems(cached, image, hash))
+        if (cached_is(cached, image))
             return cached;
     }
     return NULL;
@@ -159,12 +139,11 @@ static struct cached *find_locked(struct module_cache *cache, const struct image
 
 /* Takes a user for the entry, after its load if it is being loaded. That may fail, and then the
  * entry is gone and the search begins anew. */
-static struct cached *use_locked(struct module_cache *cache, const struct image *image,
-                                 uint64_t hash)
+static struct cached *use_locked(struct module_cache *cache, const struct image *image)
 {
     struct cached *cached;
 
-    while ((cached = find_locked(cache, image, hash)) && cached->loading)
+    while ((cached = find_locked(cache, image)) && cached->loading)
         pthread_cond_wait(&cache->loaded, &cache->lock);
     if (!cached)
         return NULL;
@@ -176,16 +155,16 @@ static struct cached *use_locked(struct module_cache *cache, const struct image 
     return cached;
 }
 
-static struct cached *find(struct module_cache *cache, const struct image *image, uint64_t hash)
+static struct cached *find(struct module_cache *cache, const struct image *image)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
 
-    return use_locked(cache, image, hash);
+    return use_locked(cache, image);
 }
 
 static CUresult load(struct cached *cached, struct image_log *ret_log)
 {
-    CUresult result = library_load(cached->library, cached->image, cached->size);
+    CUresult result = library_load(cached->library, cached->code->bytes, cached->code->size);
     uint32_t size = (uint32_t)strnlen(cached->library->log, LIBRARY_LOG_SIZE);
 
     ret_log->size = size < ret_log->capacity ? size : ret_log->capacity;
@@ -193,13 +172,13 @@ static CUresult load(struct cached *cached, struct image_log *ret_log)
     return result;
 }
 
-/* Nobody else will look for it: the image is not needed any more. */
+/* Nobody else will look for it: the code is not needed any more. */
 static CUresult load_own(struct cached *cached, struct image_log *ret_log)
 {
     CUresult result = load(cached, ret_log);
 
-    free(steal_pointer(cached->image));
     log_debug("Module of %llu bytes is loaded for one client", (unsigned long long)cached->size);
+    code_put(steal_pointer(cached->code));
     return result;
 }
 
@@ -242,33 +221,21 @@ static CUresult load_new(struct module_cache *cache, struct cached *cached,
 
 /* The entry that is there, or else a new one that is announced to others if it is shared. */
 static struct cached *find_or_announce(struct module_cache *cache, const struct image *image,
-                                       uint64_t hash, bool *ret_found)
+                                       bool *ret_found)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
-    struct cached *cached = use_locked(cache, image, hash);
+    struct cached *cached = use_locked(cache, image);
 
     *ret_found = cached != NULL;
     if (cached)
         return cached;
-    cached = cached_create(image, hash);
+    cached = cached_create(image);
     if (cached) {
         cached->sharing = FOR_ALL;
         cached->loading = true;
         list_append(&cache->entries, &cached->link);
     }
     return cached;
-}
-
-/* Whether what was found is the image itself; if not, it is given back. */
-static bool confirm(struct module_cache *cache, struct cached *cached, const struct image *image)
-{
-    bool same = !memcmp(cached->image, image->bytes, image->size);
-
-    if (same)
-        free(image->bytes);
-    else
-        module_cache_put(cache, cached);
-    return same;
 }
 
 static unsigned architecture(const struct device *device)
@@ -280,13 +247,14 @@ static unsigned architecture(const struct device *device)
 }
 
 /* For a library with variables: may it be kept for others? What prints has text of its client. */
-static struct cached *create_for_one(const struct module_cache *cache, const struct image *image,
-                                     uint64_t hash)
+static struct cached *create_for_one(const struct image *image, bool in_turn)
 {
+    const struct code *code = image->code;
     struct image_names names = {0};
-    bool in_turn = cache->enabled && !image_prints(image->bytes, image->size) &&
-                   image_names_read(image->bytes, image->size, architecture(image->device), &names);
-    struct cached *cached = cached_create(image, hash);
+
+    in_turn = in_turn && !image_prints(code->bytes, code->size) &&
+              image_names_read(code->bytes, code->size, architecture(image->device), &names);
+    struct cached *cached = cached_create(image);
 
     if (!cached) {
         image_names_fini(&names);
@@ -301,19 +269,16 @@ static struct cached *create_for_one(const struct module_cache *cache, const str
 static struct cached *find_or_create(struct module_cache *cache, const struct image *image,
                                      bool *ret_found)
 {
-    uint64_t hash = cache->enabled ? module_cache_hash(image->bytes, image->size) : 0;
-    struct cached *cached = cache->enabled ? find(cache, image, hash) : NULL;
+    const struct code *code = image->code;
+    bool for_others = cache->enabled && code->number;
+    struct cached *cached = for_others ? find(cache, image) : NULL;
 
     *ret_found = cached != NULL;
-    if (!cached && cache->enabled && !image_has_variables(image->bytes, image->size)) {
-        cached = find_or_announce(cache, image, hash, ret_found);
-        if (!*ret_found)
-            return cached;
-    }
-    if (cached && confirm(cache, cached, image))
+    if (cached)
         return cached;
-    *ret_found = false;
-    return create_for_one(cache, image, hash);
+    if (for_others && !image_has_variables(code->bytes, code->size))
+        return find_or_announce(cache, image, ret_found);
+    return create_for_one(image, for_others);
 }
 
 CUresult module_cache_get(struct module_cache *cache, const struct image *image,
@@ -372,8 +337,8 @@ static void destroy_evicted(struct module_cache *cache, struct list *evicted)
 
 static bool is_same_image(const struct cached *a, const struct cached *b)
 {
-    return a->hash == b->hash && a->size == b->size && a->device == b->device &&
-           a->options_size == b->options_size && !memcmp(a->options, b->options, a->options_size);
+    return a->code == b->code && a->device == b->device && a->options_size == b->options_size &&
+           !memcmp(a->options, b->options, a->options_size);
 }
 
 /* Idle ones of the same image that were used later. */

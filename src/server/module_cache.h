@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "code.h"
 #include "kernel_book.h"
 #include "library.h"
 #include "list.h"
@@ -26,6 +27,7 @@
 struct cached;
 
 struct module_cache {
+    struct code_store codes;
     pthread_mutex_t lock;
     pthread_cond_t loaded;
     struct list entries; /* struct cached; the one that was used last comes last */
@@ -37,8 +39,7 @@ struct module_cache {
 /* What is to be loaded. */
 struct image {
     const struct device *device;
-    void *bytes; /* malloc()ed; module_cache_get() takes it over */
-    uint64_t size;
+    struct code *code;
     const void *options;
     uint32_t options_size;
 };
@@ -50,9 +51,6 @@ struct image_log {
 };
 
 void module_cache_init(struct module_cache *cache, bool enabled);
-
-/* Finds images; what has the same one need not be the same. */
-uint64_t module_cache_hash(const void *bytes, uint64_t size);
 
 /* Unloads all libraries. Nobody uses one any more. */
 void module_cache_fini(struct module_cache *cache);

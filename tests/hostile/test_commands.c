@@ -353,6 +353,22 @@ static void blob_that_never_comes(void **state)
     peer_leave(&peer);
 }
 
+static void images_that_the_server_does_not_have(void **state)
+{
+    const struct wire_fnImageFind wanted = {.key = 1, .size = UINT64_MAX};
+    const struct wire_cuLibraryLoadData in = {.library = 1ull << 48, .image = 77, .image_size = 10};
+    struct wire_fnImageFind_reply found = {0};
+    struct wire_cuLibraryLoadData_reply out = {0};
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    assert_int_equal(wire_fnImageFind(&peer.channel, &wanted, &found), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(wire_cuLibraryLoadData(&peer.channel, &in, &out), CUDA_ERROR_NOT_FOUND);
+    assert_true(still_served(&peer));
+    peer_leave(&peer);
+}
+
 static void images_that_are_none(void **state)
 {
     unsigned char container[256] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 0xff, 0xff, 0xff, 0x7f};
@@ -483,6 +499,7 @@ int main(void)
         HOSTILE_CASE(copies_out_of_bounds),
         HOSTILE_CASE(descriptors_that_are_no_blobs),
         HOSTILE_CASE(blob_that_never_comes),
+        HOSTILE_CASE(images_that_the_server_does_not_have),
         HOSTILE_CASE(images_that_are_none),
         HOSTILE_CASE(short_parameters),
         HOSTILE_CASE(kernels_that_are_not_known),

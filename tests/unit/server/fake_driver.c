@@ -5,6 +5,7 @@
 #include "fake_driver.h"
 
 #include "cuda_graph.h"
+#include "shm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -497,6 +498,17 @@ int fixture_teardown(void **state)
 uint64_t fixture_handle(enum wire_handle kind, uint32_t index)
 {
     return (uint64_t)kind << 48 | 1ull << 24 | index;
+}
+
+struct code *fixture_code(struct fixture *fixture, const char *text)
+{
+    struct code *code = NULL;
+    int fd = -1;
+
+    assert_int_equal(shm_create_read_only("test", text, strlen(text), &fd), 0);
+    assert_int_equal(code_enter(&fixture->server.modules.codes, fd, strlen(text), 1, &code),
+                     CUDA_SUCCESS);
+    return code;
 }
 
 struct stream *fixture_stream(struct fixture *fixture, uint32_t index, uint32_t flags)

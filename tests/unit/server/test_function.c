@@ -29,12 +29,12 @@ static int setup(void **state)
     next_handle = 0;
     for (int i = 0; i < 2; i++) {
         const struct image image = {.device = &fixture->server.devices.device[0],
-                                    .bytes = strdup(PTX),
-                                    .size = strlen(PTX)};
+                                    .code = fixture_code(fixture, PTX)};
         struct image_log log = {0};
         modules[i] = (struct module){.device = image.device};
         list_init(&modules[i].functions);
         assert_int_equal(module_cache_get(cache, &image, &modules[i].cached, &log), CUDA_SUCCESS);
+        code_put(image.code);
     }
     fake_trace();
     return error;

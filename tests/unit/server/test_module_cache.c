@@ -29,14 +29,15 @@ static CUresult try_get(struct fixture *fixture, const char *text, uint64_t opti
 {
     uint64_t options[2] = {CU_JIT_OPTIMIZATION_LEVEL, option};
     const struct image image = {.device = &fixture->server.devices.device[0],
-                                .bytes = strdup(text),
-                                .size = strlen(text),
+                                .code = fixture_code(fixture, text),
                                 .options = options,
                                 .options_size = sizeof(options)};
     char text_log[16];
     struct image_log log = {.text = text_log, .capacity = sizeof(text_log)};
+    CUresult result = module_cache_get(cache_of(fixture), &image, ret_cached, &log);
 
-    return module_cache_get(cache_of(fixture), &image, ret_cached, &log);
+    code_put(image.code);
+    return result;
 }
 
 static struct cached *get(struct fixture *fixture, const char *text)
@@ -343,7 +344,7 @@ static void the_longest_idle_goes_first(void **state)
 
 static uint64_t hash_of(const char *text)
 {
-    return module_cache_hash(text, strlen(text));
+    return code_hash(text, strlen(text));
 }
 
 /* The multiplier of the hash is odd, so any change of one word can be undone by the next. */
