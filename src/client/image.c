@@ -14,6 +14,7 @@
 #include "fd.h"
 #include "image_key.h"
 #include "image_size.h"
+#include "same_bytes.h"
 #include "shm.h"
 #include "switch.h"
 #include "wire_calls.h"
@@ -81,7 +82,7 @@ static bool is_same(int fd, const void *bytes, size_t size)
 
     if (shm_check(fd, size) < 0 || shm_map(fd, size, NULL, SHM_READ_ONLY, &other) < 0)
         return false;
-    bool same = memcmp(other, bytes, size) == 0;
+    bool same = same_bytes(other, bytes, size);
     shm_unmap(other, size);
     return same;
 }

@@ -147,6 +147,55 @@ static void twice_in_one(void)
     }
 }
 
+/* ---- images that differ in one byte, far from both ends ---- */
+
+#define LARGE (100u << 10)
+#define LARGE_KERNEL                                                 \
+    "\n.version 7.0\n.target sm_75\n.address_size 64\n"              \
+    ".visible .entry answer(.param .u64 out)\n{\n"                   \
+    ".reg .u64 %%rd<3>;\n.reg .b32 %%r<2>;\nmov.u32 %%r1, %u;\n"     \
+    "ld.param.u64 %%rd1, [out];\ncvta.to.global.u64 %%rd2, %%rd1;\n" \
+    "st.global.u32 [%%rd2], %%r1;\nret;\n}\n//"
+
+static void write_large_image(char *text, unsigned answer)
+{
+    size_t middle = LARGE / 2;
+
+    memset(text, 'x', LARGE);
+    memcpy(text, "//", 2);
+    middle += (size_t)snprintf(text + middle, LARGE - middle, LARGE_KERNEL, answer);
+    text[middle] = 'x'; /* the comment goes on */
+    text[LARGE - 1] = '\0';
+}
+
+static int start_large(unsigned answer)
+{
+    static char text[LARGE];
+    CUmodule module;
+
+    check_open();
+    write_large_image(text, answer);
+    out = make_words(1, 0);
+    void *parameters[] = {&out};
+    MUST(cuModuleLoadData(&module, text));
+    launch_one(get_kernel(module, "answer"), NULL, parameters);
+    IS_TRUE(word_at(out) == answer);
+    return check_close();
+}
+
+static void each_runs_its_own_code(void)
+{
+    static const unsigned answers[] = {3, 3, 4, 4, 3, 4};
+
+    for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+        pid_t pid = fork();
+
+        if (pid == 0)
+            _exit(start_large(answers[i]));
+        is_well(pid);
+    }
+}
+
 int main(void)
 {
     setvbuf(stdout, NULL, _IONBF, 0);
@@ -154,5 +203,6 @@ int main(void)
     RUN(at_once);
     RUN(one_after_the_other);
     RUN(twice_in_one);
+    RUN(each_runs_its_own_code);
     return check_close();
 }
