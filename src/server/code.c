@@ -21,7 +21,7 @@
 
 void code_store_init(struct code_store *store)
 {
-    *store = (struct code_store){0};
+    *store = (struct code_store){.files_max = CODE_FILES_MAX};
     pthread_mutex_init(&store->lock, NULL);
     list_init(&store->codes);
 }
@@ -61,15 +61,47 @@ static bool may_stay(int fd, uint64_t size)
            (uint64_t)status.st_blocks * 512 > size;
 }
 
+static bool count_file(struct code_store *store)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&store->lock);
+
+    if (store->files >= store->files_max)
+        return false;
+    store->files++;
+    return true;
+}
+
+static void discount_file(struct code_store *store)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&store->lock);
+
+    store->files--;
+}
+
+/* Mapped, with a NUL behind it. */
+static bool map_file(int fd, uint64_t size, void **ret_bytes)
+{
+    void *bytes;
+
+    if (!may_stay(fd, size) || shm_map(fd, size + 1, NULL, SHM_READ_ONLY, &bytes))
+        return false;
+    if (((const char *)bytes)[size]) {
+        shm_unmap(bytes, size + 1);
+        return false;
+    }
+    *ret_bytes = bytes;
+    return true;
+}
+
 /* Takes the file over when that succeeds. */
 static bool map_bytes(struct code *code, int *fd)
 {
     void *bytes;
 
-    if (!may_stay(*fd, code->size) || shm_map(*fd, code->size + 1, NULL, SHM_READ_ONLY, &bytes))
+    if (!count_file(code->store))
         return false;
-    if (((const char *)bytes)[code->size]) {
-        shm_unmap(bytes, code->size + 1);
+    if (!map_file(*fd, code->size, &bytes)) {
+        discount_file(code->store);
         return false;
     }
     code->bytes = bytes;
@@ -94,11 +126,13 @@ static CUresult copy_bytes(struct code *code, int fd)
 
 static void code_destroy(struct code *code)
 {
-    if (code->fd >= 0)
+    if (code->fd >= 0) {
         shm_unmap((void *)code->bytes, code->size + 1);
-    else
+        fd_close(&code->fd);
+        discount_file(code->store);
+    } else {
         free((void *)code->bytes);
-    fd_close(&code->fd);
+    }
     free(code);
 }
 

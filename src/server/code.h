@@ -15,10 +15,14 @@
 #include "cuda_result.h"
 #include "list.h"
 
+/* A process may have only so many descriptors and mappings; further images are copied. */
+#define CODE_FILES_MAX 4096u
+
 struct code_store {
     pthread_mutex_t lock;
     struct list codes; /* struct code; the one that was used last comes last */
     uint64_t last_number;
+    unsigned files, files_max;
 };
 
 struct code {

@@ -34,7 +34,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    bool empty = list_empty(&store.codes);
+    bool empty = list_empty(&store.codes) && store.files == 0;
 
     (void)state;
     code_store_fini(&store);
@@ -180,6 +180,24 @@ static void what_has_no_nul_behind_it_is_copied(void **state)
     code_put(code);
 }
 
+static void only_so_many_stay_in_files(void **state)
+{
+    struct code *first, *second;
+
+    (void)state;
+    store.files_max = 1;
+    first = enter(SIZE);
+    image[0] ^= 1;
+    second = enter(SIZE);
+    assert_true(first->fd >= 0);
+    assert_int_equal(second->fd, -1);
+    code_put(first);
+    code_put(second);
+    second = enter(SIZE);
+    assert_true(second->fd >= 0);
+    code_put(second);
+}
+
 static void what_can_not_be_read_is_refused(void **state)
 {
     struct code *code = NULL;
@@ -201,6 +219,7 @@ int main(void)
         CASE(what_can_be_written_is_copied),
         CASE(what_has_holes_is_copied),
         CASE(what_has_no_nul_behind_it_is_copied),
+        CASE(only_so_many_stay_in_files),
         CASE(what_can_not_be_read_is_refused),
     };
 
