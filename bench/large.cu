@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program whose code is large: each file compiled with -DPART=n brings sixteen kernels of some
 // 150 KiB of machine code each, as a module of its own; the one compiled without is the program. It
-// asks for every kernel, launches each, and does the same once more. What the second time takes is
-// the program's own work, and what the first takes longer is loading. A launch runs one of the many
-// segments that a kernel consists of, so the work is short.
+// asks for every kernel, launches each, and does the same some more times. What the best of those
+// takes is the program's own work, and what the first takes longer is loading. A launch runs one of
+// the many segments that a kernel consists of, so the work is short.
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -54,6 +54,7 @@ static const bool entered = (enter(std::make_integer_sequence<int, KERNELS>()), 
 
 #else
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -124,7 +125,9 @@ int main()
     CHECK(cudaMalloc(&out, entries().size() * sizeof *out));
     CHECK(cudaDeviceSynchronize());
     double first = run(out, 1, &correct);
-    double again = run(out, 2, &correct);
+    double again = first;
+    for (unsigned round = 2; round < 10; round++)
+        again = std::min(again, run(out, round, &correct));
     printf("{\"load_ms\": %.3f, \"work_ms\": %.3f, \"correct\": %s}\n", first - again, again,
            correct ? "true" : "false");
     return correct ? 0 : 1;
