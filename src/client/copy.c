@@ -8,18 +8,12 @@
 
 #include <string.h>
 
-#include "clock.h"
-#include "copy_pace.h"
 #include "copy_plan.h"
 #include "host_register.h"
 #include "wire_calls.h"
 
 /* From here on a synchronous upload waits for the device, as CUDA's does. */
 #define SMALL_UPLOAD 65536u
-
-/* Of such copies one thread makes each, in one piece or in few: see copy_pace.h. */
-#define PACED_FROM (256u << 10)
-#define PACED_TO (4u << 20)
 
 static uint64_t extent(uint64_t pitch, uint64_t slice_height, const struct box *box)
 {
@@ -98,18 +92,6 @@ static CUresult copy_on_host(const struct box *box, struct stream *stream)
     return result;
 }
 
-/* Waits for a copy whose pieces all count about the same for how busy the way is. */
-static CUresult synchronize_upload(uint64_t size, struct stream *stream)
-{
-    bool crowded = copy_pace_is_crowded();
-    uint64_t piece = copy_piece_size(size, GPU_REGION_STAGING_SLOT_SIZE, crowded);
-    uint64_t begin = clock_ns();
-    CUresult result = stream_synchronize(stream);
-
-    copy_pace_note(piece < size ? piece : size, clock_ns() - begin);
-    return result;
-}
-
 /* A stream that does not wait for this one may use the data right after the call returned. */
 static CUresult finish_upload(const struct box *box, struct stream *stream)
 {
@@ -117,8 +99,7 @@ static CUresult finish_upload(const struct box *box, struct stream *stream)
 
     if (size <= SMALL_UPLOAD && stream->device->nonblocking_streams == 0)
         return CUDA_SUCCESS;
-    return size >= PACED_FROM && size <= PACED_TO ? synchronize_upload(size, stream)
-                                                  : stream_synchronize(stream);
+    return stream_synchronize(stream);
 }
 
 void copy_on_device(struct box *box)

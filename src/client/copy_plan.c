@@ -53,6 +53,7 @@ struct walk walk_begin(const struct box *box, bool upload, uint64_t slot_size, b
     return (struct walk){
         .box = *box,
         .upload = upload,
+        .crowded = crowded,
         .piece_size = copy_piece_size(total, slot_size, crowded),
     };
 }

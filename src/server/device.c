@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "copy_fence.h"
 #include "fd.h"
 #include "fence_kernel.h"
 #include "log.h"
@@ -179,6 +180,7 @@ void devices_fini(struct devices *devices)
 {
     for (unsigned i = 0; i < devices->count; i++) {
         fence_kernel_unload(&devices->device[i]);
+        copy_fence_discard(&devices->device[i]);
         driver.cuDevicePrimaryCtxRelease_v2(devices->device[i].ordinal);
     }
     fd_close(&devices->table_fd);

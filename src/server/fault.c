@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "crowd.h"
 #include "device_print.h"
 #include "fence.h"
 #include "last_words.h"
@@ -202,6 +203,8 @@ static void *watch_thread(void *context)
             if (round % MEMORY_ROUNDS == 0)
                 look_at_memory(device);
         }
+        if (!server->no_crowd)
+            crowd_look(server);
         upkeep_look(server, &upkeep);
         nanosleep(&period, NULL);
     }

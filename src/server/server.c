@@ -14,6 +14,7 @@
 #include "attach_client.h"
 #include "cleanup.h"
 #include "control.h"
+#include "copy_fence.h"
 #include "fd.h"
 #include "fence_kernel.h"
 #include "limits_text.h"
@@ -261,6 +262,12 @@ static void load_fence_kernels(struct devices *devices)
     }
 }
 
+static void prepare_copy_fences(struct devices *devices)
+{
+    for (unsigned i = 0; i < devices->count; i++)
+        copy_fence_prepare(&devices->device[i]);
+}
+
 int server_init(struct server *server)
 {
     pthread_mutex_init(&server->lock, NULL);
@@ -274,6 +281,9 @@ int server_init(struct server *server)
     server->no_batching = switch_is_on("FUNNEL_NO_LAUNCH_BATCHING");
     if (!server->no_batching && !switch_is_on("FUNNEL_NO_FENCE_KERNEL"))
         load_fence_kernels(&server->devices);
+    server->no_crowd = switch_is_on("FUNNEL_NO_COPY_CROWD");
+    if (!server->no_crowd)
+        prepare_copy_fences(&server->devices);
     server->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->done_fd < 0)
         return -errno;

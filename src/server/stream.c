@@ -99,15 +99,20 @@ CUresult stream_begin(struct stream *stream)
     return result;
 }
 
-CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result)
+CUresult stream_end_by(struct stream *stream, uint32_t seq, CUresult result, fence_writer *write)
 {
     stream->work++;
     if (!seq) {
         fence_note_work(stream);
         return result;
     }
-    CUresult fenced = fence_write(stream, seq);
+    CUresult fenced = write(stream, seq);
     return result != CUDA_SUCCESS ? result : fenced;
+}
+
+CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result)
+{
+    return stream_end_by(stream, seq, result, fence_write);
 }
 
 /* A client below normal priority runs at the bottom; the others keep one level above it. */

@@ -56,6 +56,10 @@ CUresult stream_begin(struct stream *stream);
  * `result`, or the fence's own failure. */
 CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result);
 
+/* The same with another way to write it: fence_write() or copy_fence_write(). */
+typedef CUresult fence_writer(struct stream *stream, uint32_t seq);
+CUresult stream_end_by(struct stream *stream, uint32_t seq, CUresult result, fence_writer *write);
+
 /* Makes the driver's stream anew, in the partition and with the priority that the client has now.
  * What was put into the old one comes first. */
 CUresult stream_renew(struct stream *stream);

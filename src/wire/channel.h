@@ -107,6 +107,12 @@ static inline bool channel_has_text(const struct channel *channel)
            __atomic_load_n(&channel->text_seen, __ATOMIC_RELAXED);
 }
 
+/* How many clients of the server are copying much, this one perhaps among them: one load. */
+static inline uint32_t channel_copiers(const struct channel *channel)
+{
+    return __atomic_load_n(&channel->region->copiers, __ATOMIC_RELAXED);
+}
+
 /* Notes that what is there now is going to be taken. One thread at a time does these two. */
 void channel_see_text(struct channel *channel);
 
@@ -162,5 +168,8 @@ void channel_server_defer(struct channel_server *server, CUresult status);
  * thread at a time. */
 size_t channel_server_put_text(struct channel_server *server, enum region_text kind,
                                const char *text, size_t size);
+
+/* What channel_copiers() tells. */
+void channel_server_put_copiers(struct channel_server *server, uint32_t count);
 
 #endif

@@ -138,3 +138,8 @@ size_t channel_server_put_text(struct channel_server *server, enum region_text k
         __atomic_store_n(&region->text_news, ++server->text_news, __ATOMIC_RELEASE);
     return put;
 }
+
+void channel_server_put_copiers(struct channel_server *server, uint32_t count)
+{
+    __atomic_store_n(&server->region->copiers, count, __ATOMIC_RELAXED);
+}

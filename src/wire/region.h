@@ -65,7 +65,8 @@ struct region {
     uint32_t sticky_error;   /* server: CUresult that every later call reports; 0 = all is well */
     uint32_t deferred_error; /* server puts one in if it is 0; the client takes it out, once */
     uint32_t text_news;      /* server: how often it has put something into a text area; wraps */
-    unsigned char pad1[REGION_PAGE - 20];
+    uint32_t copiers;        /* server: how many clients are copying much */
+    unsigned char pad1[REGION_PAGE - 24];
     struct reply_slot slots[REPLY_SLOTS];
     struct text_area text[TEXT_KINDS];
     struct ring_shared ring; /* see ring.h */
@@ -88,11 +89,15 @@ _Static_assert(sizeof(struct region) % REGION_PAGE == 0, "ring data begins on a 
 
 #define GPU_REGION_FENCE_OFFSET 0u
 #define GPU_REGION_GATE_OFFSET (GPU_REGION_FENCES * 4u)
-#define GPU_REGION_STAGING_OFFSET (GPU_REGION_GATE_OFFSET + GPU_REGION_GATES * 4u)
+/* No slot lies in two of the pieces in which the server locks host memory. */
+#define GPU_REGION_STAGING_OFFSET GPU_REGION_STAGING_SLOT_SIZE
 #define GPU_REGION_STAGING_SIZE (GPU_REGION_STAGING_SLOTS * GPU_REGION_STAGING_SLOT_SIZE)
 
 /* Rounded up to 2 MiB, so that it may lie on large pages. */
 #define GPU_REGION_SIZE \
     ((GPU_REGION_STAGING_OFFSET + GPU_REGION_STAGING_SIZE + (2u << 20) - 1) & ~((2u << 20) - 1))
+
+_Static_assert(GPU_REGION_GATE_OFFSET + GPU_REGION_GATES * 4u <= GPU_REGION_STAGING_OFFSET,
+               "words come before slots");
 
 #endif

@@ -115,6 +115,12 @@ static CUresult fake_cuStreamWaitValue32(CUstream stream, CUdeviceptr address, c
     return trace("gate s%u %u; ", number(stream), value);
 }
 
+static CUresult fake_cuMemcpyDtoHAsync(void *dst, CUdeviceptr src, size_t size, CUstream stream)
+{
+    memcpy(dst, (const void *)(uintptr_t)src, size);
+    return trace("down s%u %zu; ", number(stream), size);
+}
+
 static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                                       void **params, void **extra)
 {
@@ -402,6 +408,7 @@ static void fill_table(void)
         .cuEventRecord = fake_cuEventRecord,
         .cuStreamWaitEvent = fake_cuStreamWaitEvent,
         .cuStreamWriteValue32_v2 = fake_cuStreamWriteValue32,
+        .cuMemcpyDtoHAsync_v2 = fake_cuMemcpyDtoHAsync,
         .cuStreamWaitValue32_v2 = fake_cuStreamWaitValue32,
         .cuLaunchKernelEx = fake_cuLaunchKernelEx,
         .cuLibraryLoadData = fake_cuLibraryLoadData,

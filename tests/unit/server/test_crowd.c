@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients are told how many of them copy much, and also when they do not any more.
+ */
+#include "crowd.h"
+
+#include "fake_driver.h"
+
+#define MUCH (64ull << 20)
+
+static void copy(struct fixture *fixture, uint64_t bytes)
+{
+    fixture->session->copied_bytes += bytes;
+}
+
+static uint32_t told(const struct fixture *fixture)
+{
+    return fixture->session->channel->region->copiers;
+}
+
+static int setup(void **state)
+{
+    if (fixture_setup(state))
+        return -1;
+    struct fixture *fixture = *state;
+    fixture->session->phase = SESSION_SERVING;
+    list_append(&fixture->server.sessions, &fixture->session->link);
+    return 0;
+}
+
+static void who_copies_much_counts(void **state)
+{
+    copy(*state, MUCH);
+    crowd_look(&((struct fixture *)*state)->server);
+    assert_int_equal(told(*state), 1);
+}
+
+static void who_stops_counts_no_more(void **state)
+{
+    struct fixture *fixture = *state;
+
+    copy(fixture, MUCH);
+    crowd_look(&fixture->server);
+    crowd_look(&fixture->server);
+    assert_int_equal(told(fixture), 0);
+}
+
+static void who_copies_little_does_not_count(void **state)
+{
+    copy(*state, 4096);
+    crowd_look(&((struct fixture *)*state)->server);
+    assert_int_equal(told(*state), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_copies_much_counts, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(who_stops_counts_no_more, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(who_copies_little_does_not_count, setup, fixture_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
