@@ -13,20 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "core.h"
-#include "module.h"
-
-#define MAX_RESIDENT 32
-#define MAX_BLOCK_THREADS 1024
-#define MAX_SHARED_PER_BLOCK (227u << 10)
-
-/* Of an SM's resources. */
-struct share {
-    unsigned blocks;
-    unsigned threads;
-    unsigned shared;
-    unsigned registers;
-};
+#include "grid.h"
+#include "residency.h"
 
 struct sm {
     uint32_t index;
@@ -62,14 +50,12 @@ unsigned engine_sm_count(const struct sg_engine *engine)
     return engine->config.sm_count;
 }
 
-/* ---- Grids ---- */
-
-static void grid_destroy(struct grid *grid)
+const struct sg_engine_config *engine_config(const struct sg_engine *engine)
 {
-    sg_instance_unref(grid->launch.instance);
-    free(grid->params);
-    free(grid);
+    return &engine->config;
 }
+
+/* ---- Grids ---- */
 
 static bool concerns(const struct grid *grid, const struct sg_space *space)
 {
@@ -171,88 +157,19 @@ static bool finish_idle_locked(struct sg_engine *engine)
 
 /* ---- Residency ---- */
 
-/* What a block takes of an SM: registers and threads come by the warp, and one KiB of shared memory
- * is the system's, as on the hardware. */
-static struct share share_of(const struct sg_kernel_info *info, unsigned threads, size_t shared)
+/* A cluster that is larger than an SM has an empty one for itself. */
+static bool has_room_for(const struct sg_engine *engine, const struct sm *sm,
+                         const struct grid *grid)
 {
-    unsigned whole = (threads + LANES - 1) / LANES * LANES;
-    return (struct share){
-        .blocks = 1,
-        .threads = whole,
-        .shared = (unsigned)shared + 1024,
-        .registers = info->registers * whole,
-    };
-}
-
-/* Of a cluster, that is. */
-static struct share share_of_grid(const struct grid *grid)
-{
-    struct share one = share_of(grid->info, grid->threads_per_block, grid->shared_size);
-    unsigned count = grid->cluster_size;
-    return (struct share){
-        .blocks = count,
-        .threads = count * one.threads,
-        .shared = count * one.shared,
-        .registers = count * one.registers,
-    };
-}
-
-static unsigned least(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
-unsigned sg_occupancy(const struct sg_engine *engine, const struct sg_kernel_info *kernel,
-                      unsigned block_threads, size_t dynamic_shared)
-{
-    const struct sg_engine_config *config = &engine->config;
-    size_t shared = kernel->static_shared + dynamic_shared;
-    if (block_threads == 0 || block_threads > kernel->max_threads_per_block + LANES - 1 ||
-        shared > MAX_SHARED_PER_BLOCK)
-        return 0;
-    struct share share = share_of(kernel, block_threads, shared);
-    unsigned count = least(config->blocks_per_sm, MAX_RESIDENT);
-    count = least(count, config->threads_per_sm / share.threads);
-    count = least(count, config->shared_per_sm / share.shared);
-    return share.registers ? least(count, config->registers_per_sm / share.registers) : count;
-}
-
-/* All blocks of a cluster go to one SM. One that is larger than an SM has an empty one for itself.
- */
-static bool fits(const struct sg_engine *engine, const struct sm *sm, const struct grid *grid)
-{
-    const struct sg_engine_config *config = &engine->config;
     struct share share = share_of_grid(grid);
-    if (sm->count == 0)
-        return true;
-    return sm->used.blocks + share.blocks <= config->blocks_per_sm && sm->count < MAX_RESIDENT &&
-           sm->used.threads + share.threads <= config->threads_per_sm &&
-           sm->used.shared + share.shared <= config->shared_per_sm &&
-           sm->used.registers + share.registers <= config->registers_per_sm;
-}
-
-unsigned sg_cluster_occupancy(const struct sg_engine *engine, const struct sg_kernel_info *kernel,
-                              unsigned block_threads, size_t dynamic_shared, unsigned cluster_size)
-{
-    unsigned blocks = sg_occupancy(engine, kernel, block_threads, dynamic_shared);
-    unsigned clusters = blocks / cluster_size;
-    return blocks && !clusters ? 1 : clusters;
-}
-
-static bool allows_sm(const struct grid *grid, uint32_t sm)
-{
-    const uint64_t *mask = grid->launch.sm_mask;
-    bool any = false;
-    for (unsigned i = 0; i < SG_MAX_SMS / 64; i++)
-        any |= mask[i] != 0;
-    return !any || (mask[sm / 64] >> (sm % 64) & 1);
+    return sm->count == 0 || (sm->count < MAX_RESIDENT && share_fits(engine, &sm->used, &share));
 }
 
 static bool has_blocks_for(const struct sg_engine *engine, const struct sm *sm,
                            const struct grid *grid)
 {
-    return !grid->stopped && grid->next_block < grid->block_count && allows_sm(grid, sm->index) &&
-           fits(engine, sm, grid);
+    return !grid->stopped && grid->next_block < grid->block_count &&
+           grid_allows_sm(grid, sm->index) && has_room_for(engine, sm, grid);
 }
 
 /* The most urgent grid that has a block for this SM; among equals the one served least recently. */
@@ -265,15 +182,6 @@ static struct grid *choose_grid_locked(struct sg_engine *engine, const struct sm
             best = grid;
     }
     return best;
-}
-
-static void account(struct sm *sm, const struct grid *grid, int sign)
-{
-    struct share share = share_of_grid(grid);
-    sm->used.blocks += (unsigned)sign * share.blocks;
-    sm->used.threads += (unsigned)sign * share.threads;
-    sm->used.shared += (unsigned)sign * share.shared;
-    sm->used.registers += (unsigned)sign * share.registers;
 }
 
 /* Brings one more cluster onto the SM; NULL when there is none for it. */
@@ -303,7 +211,8 @@ static struct block *admit_locked(struct worker *worker, struct sm *sm)
             ;
         return NULL;
     }
-    account(sm, grid, 1);
+    struct share share = share_of_grid(grid);
+    share_add(&sm->used, &share);
     sm->blocks[sm->count++] = block;
     return block;
 }
@@ -312,7 +221,8 @@ static void retire_locked(struct worker *worker, struct sm *sm, unsigned at)
 {
     struct block *block = sm->blocks[at];
     struct grid *grid = block->grid;
-    account(sm, grid, -1);
+    struct share share = share_of_grid(grid);
+    share_take_away(&sm->used, &share);
     sm->blocks[at] = sm->blocks[--sm->count];
     sm->next = 0;
     cluster_destroy(block, &worker->pool);
@@ -487,119 +397,20 @@ void sg_engine_destroy(struct sg_engine *engine)
 
 /* ---- Launching ---- */
 
-/* Those that the launch asks for, or else the kernel. */
-static void find_cluster(const struct sg_launch *launch, const struct sg_kernel_info *info,
-                         uint32_t ret_cluster[3])
-{
-    const uint32_t *asked = launch->cluster[0] ? launch->cluster : info->cluster;
-    for (unsigned i = 0; i < 3; i++)
-        ret_cluster[i] = asked[0] && asked[i] ? asked[i] : 1;
-}
-
-static bool clusters_fit(const struct sg_launch *launch, const struct sg_kernel_info *info)
-{
-    uint32_t cluster[3];
-    uint64_t size = 1;
-    find_cluster(launch, info, cluster);
-    for (unsigned i = 0; i < 3; i++) {
-        size *= cluster[i];
-        if (size > SG_MAX_CLUSTER || launch->grid[i] % cluster[i])
-            return false;
-    }
-    return true;
-}
-
-static bool shape_is_valid(const struct sg_launch *launch, const struct sg_kernel_info *info)
-{
-    static const uint32_t most_grid[3] = {0x7fffffff, 65535, 65535};
-    static const uint32_t most_block[3] = {1024, 1024, 64};
-    for (unsigned i = 0; i < 3; i++) {
-        if (launch->grid[i] == 0 || launch->grid[i] > most_grid[i] || launch->block[i] == 0 ||
-            launch->block[i] > most_block[i])
-            return false;
-        if (info->required_block[0] && launch->block[i] != info->required_block[i])
-            return false;
-    }
-    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
-    return clusters_fit(launch, info) && threads <= info->max_threads_per_block &&
-           threads <= MAX_BLOCK_THREADS;
-}
-
-static unsigned allowed_sms(const struct sg_engine *engine, const struct grid *grid)
-{
-    unsigned count = 0;
-    for (uint32_t i = 0; i < engine->config.sm_count; i++)
-        count += allows_sm(grid, i);
-    return count;
-}
-
-static CUresult check_resources(const struct sg_engine *engine, const struct grid *grid)
-{
-    unsigned per_sm =
-        sg_cluster_occupancy(engine, grid->info, grid->threads_per_block,
-                             grid->shared_size - grid->info->static_shared, grid->cluster_size);
-    unsigned sms = allowed_sms(engine, grid);
-    if (sms == 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (per_sm == 0)
-        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    if (grid->launch.cooperative && grid->block_count > (uint64_t)per_sm * sms * grid->cluster_size)
-        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-    return CUDA_SUCCESS;
-}
-
-static uint64_t new_grid_number(void)
-{
-    static uint64_t last;
-    return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
-}
-
-static CUresult fill_grid(struct sg_engine *engine, struct grid *grid)
-{
-    const struct sg_launch *launch = &grid->launch;
-    CUresult result = CUDA_SUCCESS;
-    grid->engine = engine;
-    grid->number = new_grid_number();
-    grid->info = sg_module_kernel(launch->instance->module, launch->kernel);
-    if (!shape_is_valid(launch, grid->info) || launch->params_size < grid->info->params_size)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (launch->dynamic_shared > MAX_SHARED_PER_BLOCK)
-        return CUDA_ERROR_INVALID_VALUE;
-    grid->program = instance_program(launch->instance, launch->kernel, NULL, 0, &result);
-    if (!grid->program)
-        return result;
-    grid->block_count = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
-    find_cluster(launch, grid->info, grid->cluster);
-    grid->cluster_size = grid->cluster[0] * grid->cluster[1] * grid->cluster[2];
-    grid->threads_per_block = launch->block[0] * launch->block[1] * launch->block[2];
-    grid->shared_size = grid->program->dynamic_shared_start + launch->dynamic_shared;
-    grid->params = aligned_alloc(64, (grid->info->params_size + 64) / 64 * 64);
-    if (!grid->params)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (grid->info->params_size)
-        memcpy(grid->params, launch->params, grid->info->params_size);
-    return check_resources(engine, grid);
-}
-
 CUresult sg_engine_submit(struct sg_engine *engine, const struct sg_launch *launch)
 {
-    if (launch->kernel >= sg_module_kernel_count(launch->instance->module))
-        return CUDA_ERROR_INVALID_VALUE;
-    struct grid *grid = calloc(1, sizeof(*grid));
-    if (!grid)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    grid->launch = *launch;
-    __atomic_add_fetch(&launch->instance->references, 1, __ATOMIC_RELAXED);
-    CUresult result = fill_grid(engine, grid);
-    pthread_mutex_lock(&engine->lock);
-    if (result == CUDA_SUCCESS && (engine->stopping || !start_workers_locked(engine)))
-        result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (result == CUDA_SUCCESS) {
-        append_grid_locked(engine, grid);
-        pthread_cond_broadcast(&engine->work);
-    }
-    pthread_mutex_unlock(&engine->lock);
+    struct grid *grid;
+    CUresult result = grid_create(engine, launch, &grid);
     if (result != CUDA_SUCCESS)
+        return result;
+    pthread_mutex_lock(&engine->lock);
+    if (engine->stopping || !start_workers_locked(engine)) {
+        pthread_mutex_unlock(&engine->lock);
         grid_destroy(grid);
-    return result;
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    append_grid_locked(engine, grid);
+    pthread_cond_broadcast(&engine->work);
+    pthread_mutex_unlock(&engine->lock);
+    return CUDA_SUCCESS;
 }
