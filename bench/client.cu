@@ -176,6 +176,14 @@ class Witness {
     std::thread thread;
 };
 
+void *driver_entry(const char *name)
+{
+    cudaDriverEntryPointQueryResult found;
+    void *entry = nullptr;
+    CHECK(cudaGetDriverEntryPointByVersion(name, &entry, 2000, 0, &found));
+    return entry;
+}
+
 // A module of its own for every `number`, so that no cache knows it.
 void load_module(unsigned long number)
 {
@@ -183,13 +191,13 @@ void load_module(unsigned long number)
     static PFN_cuModuleGetFunction_v2000 find;
     static PFN_cuModuleUnload_v2000 unload;
     if (!load) {
-        cudaDriverEntryPointQueryResult found;
-        CHECK(cudaGetDriverEntryPointByVersion("cuModuleLoadData", (void **)&load, 2000, 0, &found));
-        CHECK(cudaGetDriverEntryPointByVersion("cuModuleGetFunction", (void **)&find, 2000, 0, &found));
-        CHECK(cudaGetDriverEntryPointByVersion("cuModuleUnload", (void **)&unload, 2000, 0, &found));
+        load = (decltype(load))driver_entry("cuModuleLoadData");
+        find = (decltype(find))driver_entry("cuModuleGetFunction");
+        unload = (decltype(unload))driver_entry("cuModuleUnload");
     }
     std::string name = "k" + std::to_string(getpid()) + "_" + std::to_string(number);
-    std::string ptx = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry " + name + "()\n{\n    ret;\n}\n";
+    std::string ptx = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry " + name +
+                      "()\n{\n    ret;\n}\n";
     CUmodule module;
     CUfunction function;
     if (load(&module, ptx.c_str()) || find(&function, module, name.c_str()) || unload(module)) {
@@ -448,14 +456,16 @@ const std::map<std::string, std::function<Result(Row &, double)>> rows = {
 
 double percentile_us(std::vector<float> &sorted, double p)
 {
-    return sorted.empty() ? 0 : sorted[std::min(sorted.size() - 1, (size_t)(sorted.size() * p))] * 1e6;
+    return sorted.empty() ? 0
+                          : sorted[std::min(sorted.size() - 1, (size_t)(sorted.size() * p))] * 1e6;
 }
 
 void report(Result &r, double first_call_ms, double start_ms)
 {
     std::sort(r.latencies.begin(), r.latencies.end());
-    printf("{\"units\": %ld, \"seconds\": %.6f, \"rate\": %.3f, \"p50_us\": %.3f, \"p99_us\": %.3f, "
-           "\"max_us\": %.3f, \"cpu_us\": %.4f, \"gb_per_s\": %.4f, \"first_call_ms\": %.2f, "
+    printf("{\"units\": %ld, \"seconds\": %.6f, \"rate\": %.3f, "
+           "\"p50_us\": %.3f, \"p99_us\": %.3f, \"max_us\": %.3f, \"cpu_us\": %.4f, "
+           "\"gb_per_s\": %.4f, \"first_call_ms\": %.2f, "
            "\"start_ms\": %.2f, \"correct\": %s}\n",
            r.units, r.seconds, r.units / r.seconds, percentile_us(r.latencies, 0.5),
            percentile_us(r.latencies, 0.99), percentile_us(r.latencies, 1.0),

@@ -68,7 +68,8 @@ def compile_program(nvcc, program, binary, objects):
     """All parts at the same time: nvcc uses one core."""
     def compile_one(job):
         target, flags = job
-        subprocess.run([*nvcc, *flags, "-c", "-o", str(target), str(BENCH / program.source)], check=True)
+        subprocess.run([*nvcc, *flags, "-c", "-o", str(target), str(BENCH / program.source)],
+                       check=True)
         return str(target)
 
     jobs = [(objects / "main.o", [])]

@@ -19,7 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = 77
 FEW, MANY = 500, 2500
-CALLGRIND = ["valgrind", "--quiet", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no"]
+CALLGRIND = ["valgrind", "--quiet", "--tool=callgrind", "--compress-strings=no",
+             "--compress-pos=no"]
 
 
 class Tree:
@@ -35,7 +36,8 @@ class Tree:
     def count_server_in(self, out):
         # The second toggle stops counting inside the driver.
         self.write_server(f"exec {' '.join(CALLGRIND)} --toggle-collect=server_dispatch "
-                          f"--toggle-collect=cuLaunchKernelEx --callgrind-out-file={out} {self.build}/bin/funnel-server \"$@\"")
+                          f"--toggle-collect=cuLaunchKernelEx --callgrind-out-file={out} "
+                          f"{self.build}/bin/funnel-server \"$@\"")
 
     def leave_server_alone(self):
         self.write_server(f"exec {self.build}/bin/funnel-server \"$@\"")
@@ -48,9 +50,11 @@ class Tree:
     def run(self, launches, before=()):
         """One program that queues so many launches, beside a daemon and a server of its own."""
         pipe = self.folder / "pipe"
-        env = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=str(pipe), CUDA_MPS_LOG_DIRECTORY=str(self.folder / "log"))
+        env = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=str(pipe),
+                   CUDA_MPS_LOG_DIRECTORY=str(self.folder / "log"))
         funnel = str(self.folder / "bin" / "funnel")
-        quiet = {"env": env, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 120}
+        quiet = {"env": env, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL,
+                 "timeout": 120}
         program = [str(self.build / "examples" / "vector_add"), "-n", "1", "-r", str(launches)]
         subprocess.run([funnel, "start", "--device", "soft"], check=True, **quiet)
         try:
@@ -84,7 +88,8 @@ def per_launch(measure):
 def client_costs(tree, folder):
     def measure(launches):
         out = folder / f"client.{launches}"
-        tree.run(launches, [*CALLGRIND, "--toggle-collect=cuLaunchKernel", f"--callgrind-out-file={out}"])
+        tree.run(launches,
+                 [*CALLGRIND, "--toggle-collect=cuLaunchKernel", f"--callgrind-out-file={out}"])
         return costs(out)
 
     tree.leave_server_alone()
@@ -110,7 +115,8 @@ def show(title, found, functions):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=str(ROOT / "build"))
     parser.add_argument("--functions", type=int, default=12, help="how many to list (default: 12)")
     args = parser.parse_args()
@@ -119,8 +125,10 @@ def main():
         return SKIPPED
     with tempfile.TemporaryDirectory(prefix="bench-count-") as folder:
         tree = Tree(args.build, folder)
-        show("a queued launch in the client (cuLaunchKernel)", client_costs(tree, Path(folder)), args.functions)
-        show("its dispatch in the server, without the driver", server_costs(tree, Path(folder)), args.functions)
+        show("a queued launch in the client (cuLaunchKernel)", client_costs(tree, Path(folder)),
+             args.functions)
+        show("its dispatch in the server, without the driver", server_costs(tree, Path(folder)),
+             args.functions)
     return 0
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVIDIA's MPS and Funnel, asked the same: the programs of tests/limits as clients, and the commands that
-both control programs know."""
+"""NVIDIA's MPS and Funnel, asked the same: the programs of tests/limits as clients, and the
+commands that both control programs know."""
 import contextlib
 import os
 import select
@@ -19,7 +19,8 @@ class Program:
     """A client that works. Its answers are lines of words."""
 
     def __init__(self, command, environment):
-        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, text=True, bufsize=1,
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, text=True,
+                                        bufsize=1,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.pid = self.process.pid
 
@@ -77,7 +78,8 @@ class Way:
         """What the control program answers, as words."""
         try:
             done = subprocess.run([self.control], input=text + "\n", text=True, timeout=patience,
-                                  env=self.mode.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                                  env=self.mode.environment(), stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
         except subprocess.TimeoutExpired as error:
             raise NoAnswer(f"nothing for {patience} s") from error
         return done.stdout.split()
@@ -129,10 +131,12 @@ class Way:
             self.running.remove(client)
 
     def small_beside_flood(self, priority, seconds):
-        """A client that waits for each of its small kernels, beside one of this priority that always has more
-        blocks of 1 ms waiting than the GPU has room for; None = alone. Kernels a second, median and 99th
-        percentile in us."""
-        others = [self.begin("flood", seconds + 2, CUDA_MPS_CLIENT_PRIORITY=priority)] if priority else []
+        """A client that waits for each of its small kernels, beside one of this priority that
+        always has more blocks of 1 ms waiting than the GPU has room for; None = alone. Kernels a
+        second, median and 99th percentile in us."""
+        others = []
+        if priority:
+            others.append(self.begin("flood", seconds + 2, CUDA_MPS_CLIENT_PRIORITY=priority))
         small = self.begin("small", seconds)
         for client in others:
             client.go()

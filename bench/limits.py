@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Limits, priorities and terminate_client beside NVIDIA's MPS: what was asked for, what was granted, and
-what programs then really had.
+"""Limits, priorities and terminate_client beside NVIDIA's MPS: what was asked for, what was
+granted, and what programs then really had.
 
-Runs without MPS, too, and on the software GPU. Ends with status 1 when Funnel grants what its programs do
-not get, or get beyond it.
+Runs without MPS, too, and on the software GPU. Ends with status 1 when Funnel grants what its
+programs do not get, or get beyond it.
 """
 
 import argparse
@@ -43,12 +43,14 @@ class Table:
             self.wrong.append(asked)
 
     def text(self, ways):
-        head = ["asked", *(f"{NAMES[way.name]} {column}" for way in ways for column in self.columns)]
+        head = ["asked",
+                *(f"{NAMES[way.name]} {column}" for way in ways for column in self.columns)]
         lines = [f"## {self.title}", "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
         for asked, cells in self.rows.items():
             blank = ["-"] * len(self.columns)
             words = [asked, *(cell for way in ways for cell in cells.get(way.name, blank))]
-            lines.append("| " + " | ".join(words) + (" | **differs** |" if asked in self.wrong else " |"))
+            lines.append("| " + " | ".join(words)
+                         + (" | **differs** |" if asked in self.wrong else " |"))
         return "\n".join(lines) + "\n"
 
 
@@ -57,8 +59,8 @@ class Comparison:
         self.brief = args.brief
         self.build = Path(args.build)
         funnel = self.build / "bin/funnel"
-        self.funnel = Way(modes.Funnel(funnel, args.device), str(self.build / "bin/nvidia-cuda-mps-control"),
-                          self.build)
+        self.funnel = Way(modes.Funnel(funnel, args.device),
+                          str(self.build / "bin/nvidia-cuda-mps-control"), self.build)
         self.ways = [self.funnel]
         if args.device == "cuda" and not args.no_mps and shutil.which("nvidia-cuda-mps-control"):
             mps = modes.Mps()
@@ -67,15 +69,18 @@ class Comparison:
         self.notes = []
 
     def each_way(self, part, *tables):
-        """A part that does not come to its end is said below the tables, and the next one is begun."""
+        """A part that does not come to its end is said below the tables, and the next one is
+        begun."""
         for way in self.ways:
             began = time.monotonic()
             try:
                 part(way, *tables)
             except (NoAnswer, OSError, ValueError, IndexError, subprocess.SubprocessError) as error:
-                self.notes.append(f"{part.__name__} ({NAMES[way.name]}): {type(error).__name__} {error}")
+                self.notes.append(f"{part.__name__} ({NAMES[way.name]}): {type(error).__name__} "
+                                  f"{error}")
                 way.restart()
-            print(f"{part.__name__} {way.name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+            print(f"{part.__name__} {way.name}: {time.monotonic() - began:.0f} s", file=sys.stderr,
+                  flush=True)
 
     # ---- shares ----
 
@@ -117,7 +122,8 @@ class Comparison:
             answers = way.ask(*questions)
             for i, count in enumerate(counts):
                 (result, granted, _), seen = answers[3 * i], answers[3 * i + 1]
-                table.add(way, str(count), granted, len(seen), right=result == 0 and len(seen) == granted)
+                table.add(way, str(count), granted, len(seen),
+                          right=result == 0 and len(seen) == granted)
             for count in [count for count in COUNTS if count > sms][:1]:
                 result = way.ask(f"{question}={count}")[0][0]
                 table.add(way, str(count), f"error {result}", "-", right=result == 224)
@@ -128,7 +134,8 @@ class Comparison:
         limits = ("64M", "256M") if self.brief else ("1G", "4G")
         for limit in limits:
             size = 16 if self.brief else 64
-            (free, total), (pieces, error), _, (again, _) = way.ask("info", f"fill={size}", "drop", "info",
+            (free, total), (pieces, error), _, (again, _) = way.ask("info", f"fill={size}", "drop",
+                                                                    "info",
                                                                     **{MEMORY: f"0={limit}"})
             table.add(way, limit, f"free {free // MIB} of {total // MIB} MiB",
                       f"{pieces} x {size} MiB, then error {error}; free again {again // MIB}",
@@ -172,7 +179,8 @@ class Comparison:
         except NoAnswer as error:
             answer = str(error)
         took = time.monotonic() - began
-        self.tell_end(way, table, f"terminate_client, {after}", (witness, victim), f"{answer} after {took:.2f} s")
+        self.tell_end(way, table, f"terminate_client, {after}", (witness, victim),
+                      f"{answer} after {took:.2f} s")
 
     def kill_one(self, way, table):
         witness, victim = way.begin("steady", 600), way.begin("endless", 600)
@@ -234,7 +242,8 @@ class Comparison:
     # ---- changes while a program runs ----
 
     def limit(self, client, *words):
-        subprocess.run([str(self.build / "bin/funnel"), "limit", "--client", str(client.pid), *words], check=True,
+        subprocess.run([str(self.build / "bin/funnel"), "limit", "--client", str(client.pid),
+                        *words], check=True,
                        env=self.funnel.mode.environment(), stdout=subprocess.DEVNULL, timeout=60)
 
     def changes(self, way, table):
@@ -260,16 +269,18 @@ class Comparison:
         client.go()
         changed, ends = 0, time.monotonic() + 1.5
         while time.monotonic() < ends:
-            self.limit(client, "--sms", str(steps[changed % len(steps)]), "--priority", str(changed & 1))
+            self.limit(client, "--sms", str(steps[changed % len(steps)]), "--priority",
+                       str(changed & 1))
             changed += 1
         count, result, right = client.answer()
-        table.add(way, f"{changed} changes under queued kernels", f"{count} in order", f"{right}, error {result}",
-                  right=(result, right) == ("0", count))
+        table.add(way, f"{changed} changes under queued kernels", f"{count} in order",
+                  f"{right}, error {result}", right=(result, right) == ("0", count))
         way.end(client)
 
     def newcomers(self, way, table):
         """Shares that nobody had before, made while others work."""
-        for which, percent in (("the whole device", 100), ("a share: 37 %", 37), ("again 37 %", 37)):
+        for which, percent in (("the whole device", 100), ("a share: 37 %", 37),
+                               ("again 37 %", 37)):
             flood, witness = way.begin("flood", 2), way.begin("steady", 1.2)
             flood.go()
             witness.go()
@@ -284,14 +295,17 @@ class Comparison:
     # ---- all of it ----
 
     PARTS = {
-        "shares": (("A client's percentage, in SMs",), ("The server's default",), ("Set for a running server",),
-                   ("%smid of two clients with 25 %", "numbers")),
-        "affinity": (("cuCtxCreate_v3 with a number of SMs",), ("cuCtxCreate_v4 with a number of SMs",)),
+        "shares": (("A client's percentage, in SMs",), ("The server's default",),
+                   ("Set for a running server",), ("%smid of two clients with 25 %", "numbers")),
+        "affinity": (("cuCtxCreate_v3 with a number of SMs",),
+                     ("cuCtxCreate_v4 with a number of SMs",)),
         "memory": (("Memory limits",),),
         "priority": (("Priorities of streams", "least to greatest"),
-                     ("Kernels of 50 us and 16 blocks, each waited for", "a second", "median us", "p99 us")),
+                     ("Kernels of 50 us and 16 blocks, each waited for", "a second", "median us",
+                      "p99 us")),
         "changes": (("Shares of a program that runs",),),
-        "newcomers": (("A client comes while the GPU is full", "ms until it ended", "ms, worst kernel of another"),),
+        "newcomers": (("A client comes while the GPU is full", "ms until it ended",
+                       "ms, worst kernel of another"),),
         "crowd": (("More clients than are taken", "taken", "the others hear"),),
         "ending": (("Ending a client at work", "answer", "the client", "another", "newcomer"),),
     }
@@ -313,17 +327,22 @@ class Comparison:
             print(f"* {note}")
         wrong = [f"{table.title}: {asked}" for table in self.tables for asked in table.wrong]
         wrong += [note for note in self.notes if f"({NAMES['funnel']})" in note]
-        print("Funnel differs in:\n  " + "\n  ".join(wrong) if wrong else "Funnel gives what it grants.")
+        print("Funnel differs in:\n  " + "\n  ".join(wrong) if wrong
+              else "Funnel gives what it grants.")
         return bool(wrong)
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default=str(ROOT / "build"), help="build directory (default: build)")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=str(ROOT / "build"),
+                        help="build directory (default: build)")
     parser.add_argument("--device", choices=("auto", "cuda", "soft"), default="auto")
     parser.add_argument("--no-mps", action="store_true", help="leave NVIDIA's MPS out")
-    parser.add_argument("--part", action="append", choices=Comparison.PARTS, help="only this; may be repeated")
-    parser.add_argument("--brief", action="store_true", help="fewer values, as the software GPU is slow")
+    parser.add_argument("--part", action="append", choices=Comparison.PARTS,
+                        help="only this; may be repeated")
+    parser.add_argument("--brief", action="store_true",
+                        help="fewer values, as the software GPU is slow")
     args = parser.parse_args()
     if args.device == "auto":
         args.device = "cuda" if modes.gpu_memory_used_mib() is not None else "soft"

@@ -14,7 +14,8 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 def gpu_memory_used_mib():
     """MiB in use on the first GPU, or None without nvidia-smi."""
     try:
-        out = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
+        out = subprocess.run(["nvidia-smi", "--query-gpu=memory.used",
+                              "--format=csv,noheader,nounits"],
                              capture_output=True, text=True, timeout=20, check=True).stdout
         return float(out.splitlines()[0])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
@@ -31,12 +32,13 @@ def cpu_seconds_of(pid):
 
 
 class Native:
-    """Each process on the driver by itself; several take turns. What NVIDIA's driver compiles it keeps
-    in a folder: each mode has its own, which is empty at its start."""
+    """Each process on the driver by itself; several take turns. What NVIDIA's driver compiles it
+    keeps in a folder: each mode has its own, which is empty at its start."""
     name = "native"
 
     def __init__(self, funnel, device):
-        self.prefix = [str(funnel), "run", "--direct", "--device", device, "--"] if device == "soft" else []
+        by_hand = [str(funnel), "run", "--direct", "--device", device, "--"]
+        self.prefix = by_hand if device == "soft" else []
         self.directory = None
         self.compiled = tempfile.mkdtemp(prefix="bench-native-")
 
@@ -61,7 +63,8 @@ class Native:
             return []
         wanted = f"CUDA_MPS_PIPE_DIRECTORY={self.directory}".encode()
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
-                if wanted in environment_of(pid) and name_of(pid).startswith(("funnel", "nvidia-cuda-mps"))]
+                if wanted in environment_of(pid)
+                and name_of(pid).startswith(("funnel", "nvidia-cuda-mps"))]
 
 
 def environment_of(pid):
@@ -89,8 +92,8 @@ class Mps(Native):
         self.control = shutil.which("nvidia-cuda-mps-control")
 
     def environment(self):
-        return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory, CUDA_MPS_LOG_DIRECTORY=self.directory,
-                    CUDA_CACHE_PATH=self.compiled)
+        return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory,
+                    CUDA_MPS_LOG_DIRECTORY=self.directory, CUDA_CACHE_PATH=self.compiled)
 
     def command(self, text, patience=60):
         return subprocess.run([self.control], input=text + "\n", text=True, env=self.environment(),
@@ -127,8 +130,8 @@ class Funnel(Native):
 
     def start(self):
         os.makedirs(self.compiled, exist_ok=True)
-        subprocess.run([self.funnel, "start", "--device", self.device], env=self.environment(), check=True,
-                       timeout=60, stdout=subprocess.DEVNULL)
+        subprocess.run([self.funnel, "start", "--device", self.device], env=self.environment(),
+                       check=True, timeout=60, stdout=subprocess.DEVNULL)
 
     def stop(self):
         with contextlib.suppress(subprocess.SubprocessError):

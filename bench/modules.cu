@@ -44,7 +44,8 @@ int main()
     auto start = std::chrono::steady_clock::now();
     launch_all(out, std::make_integer_sequence<int, KERNELS>());
     CHECK(cudaDeviceSynchronize());
-    double ms = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() * 1e3;
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    double ms = took.count() * 1e3;
     CHECK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
     bool correct = true;
     for (unsigned count : host)

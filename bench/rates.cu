@@ -192,7 +192,9 @@ Work transpose_work()
     const int width = 1024;
     float *from = device_copy(numbers(COUNT)), *to = device_copy(std::vector<float>(COUNT));
     return {COUNT * 8.0,
-            [=] { transpose_kernel<<<dim3(width / 32, width / 32), dim3(32, 8)>>>(to, from, width); },
+            [=] {
+                transpose_kernel<<<dim3(width / 32, width / 32), dim3(32, 8)>>>(to, from, width);
+            },
             [=] {
                 auto found = host_copy(to, COUNT);
                 for (int i = 0; i < COUNT; i++) {
@@ -281,12 +283,15 @@ struct Best {
 Best best_launch(const Work &work, double limit)
 {
     Best best;
-    for (double start = clock_seconds(CLOCK_MONOTONIC); clock_seconds(CLOCK_MONOTONIC) < start + limit;) {
-        double begin = clock_seconds(CLOCK_MONOTONIC), cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    const double end = clock_seconds(CLOCK_MONOTONIC) + limit;
+    while (clock_seconds(CLOCK_MONOTONIC) < end) {
+        double begin = clock_seconds(CLOCK_MONOTONIC);
+        double cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
         work.launch();
         CHECK(cudaDeviceSynchronize());
         best.seconds = std::min(best.seconds, clock_seconds(CLOCK_MONOTONIC) - begin);
-        best.cpu_seconds = std::min(best.cpu_seconds, clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+        cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        best.cpu_seconds = std::min(best.cpu_seconds, cpu);
     }
     return best;
 }
@@ -307,7 +312,8 @@ int main(int count, char **words)
     Work work = found->second();
     Best best = best_launch(work, atof(words[2]));
     bool correct = work.is_correct();
-    printf("{\"giga\": %.6f, \"giga_a_core\": %.6f, \"correct\": %s}\n", work.units / best.seconds / 1e9,
-           work.units / best.cpu_seconds / 1e9, correct ? "true" : "false");
+    printf("{\"giga\": %.6f, \"giga_a_core\": %.6f, \"correct\": %s}\n",
+           work.units / best.seconds / 1e9, work.units / best.cpu_seconds / 1e9,
+           correct ? "true" : "false");
     return correct ? 0 : 1;
 }

@@ -11,7 +11,8 @@ MODES = ("native", "mps", "funnel")
 
 def write(folder, about, table):
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "results.json").write_text(json.dumps({"about": about, "rows": table}, indent=1) + "\n")
+    (folder / "results.json").write_text(json.dumps({"about": about, "rows": table}, indent=1)
+                                         + "\n")
     (folder / "table.md").write_text(markdown(about, table))
     (folder / "plot.svg").write_text(plot(about, table))
 
@@ -20,7 +21,8 @@ def line(row, count, figures):
     """One row for one number of clients, as it is kept in results.json."""
     goal = row.goal(count)
     found = {"row": row.measurement, "figure": row.figure, "clients": count, "modes": figures,
-             "higher_is_better": FIGURES[row.figure].higher_is_better, "goal": str(goal) if goal else None}
+             "higher_is_better": FIGURES[row.figure].higher_is_better,
+             "goal": str(goal) if goal else None}
     found["met"] = is_met(goal, found)
     return found
 
@@ -62,11 +64,11 @@ def cell(row, mode):
 
 
 def markdown(about, table):
-    lines = [f"{about['device']}; {about['host']}; {about['date']}; `{about['command']}`; medians of "
-             f"{about['repeat']} interleaved runs of {about['seconds']:g} s, ± half the spread. "
+    lines = [f"{about['device']}; {about['host']}; {about['date']}; `{about['command']}`; medians "
+             f"of {about['repeat']} interleaved runs of {about['seconds']:g} s, ± half the spread. "
              "`beside` says how many times better Funnel is (above 1 is better).", "",
-             "| row | clients | figure | native | NVIDIA MPS | Funnel | beside native | beside MPS | goal |",
-             "|---|---|---|---|---|---|---|---|---|"]
+             "| row | clients | figure | native | NVIDIA MPS | Funnel | beside native "
+             "| beside MPS | goal |", "|---|---|---|---|---|---|---|---|---|"]
     for row in filter(lambda row: row["modes"], table):
         ratios = [f"{r:.2f}" if (r := advantage(row, over)) else "-" for over in ("native", "mps")]
         cells = [MEASUREMENTS[row["row"]][1], str(row["clients"]), FIGURES[row["figure"]].unit]
@@ -84,16 +86,19 @@ def goal_cell(row):
 
 def plot(about, table):
     """Bars of Funnel's advantage over MPS (else over native), on a scale of powers of two."""
-    bars = [(row, over, ratio) for row in table for over in ("mps", "native") if (ratio := advantage(row, over))]
+    bars = [(row, over, ratio) for row in table for over in ("mps", "native")
+            if (ratio := advantage(row, over))]
     height, middle, step = 18 * len(bars) + 60, 560, 90
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="900" height="{height}" font-family="sans-serif" '
-             f'font-size="11"><rect width="900" height="{height}" fill="white"/>',
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="900" height="{height}" '
+             f'font-family="sans-serif" font-size="11">'
+             f'<rect width="900" height="{height}" fill="white"/>',
              f'<text x="10" y="20" font-size="14">Funnel beside MPS (dark) and native (light): '
              f'{escape(about["device"])}, {about["date"]}</text>']
     for power in range(-2, 4):
         x = middle + power * step
         parts.append(f'<line x1="{x}" y1="32" x2="{x}" y2="{height - 20}" stroke="#ccc"/>'
-                     f'<text x="{x}" y="{height - 6}" text-anchor="middle">{2.0 ** power:g}x</text>')
+                     f'<text x="{x}" y="{height - 6}" text-anchor="middle">'
+                     f'{2.0 ** power:g}x</text>')
     for i, (row, over, ratio) in enumerate(bars):
         parts.append(bar(row, over, ratio, 40 + 18 * i, middle, step))
     return "\n".join(parts) + "\n</svg>\n"

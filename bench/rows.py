@@ -52,7 +52,8 @@ def idle(bench, mode, count, seconds):
         spent = sum(map(modes.cpu_seconds_of, everyone)) - before
         return {"cpu_percent": 100 * spent / window, "gpu_mib": modes.gpu_memory_used_mib()}
 
-    return run_together(mode, [[bench.program("client"), "idle", window + 1]] * count, window, look)[1]
+    return run_together(mode, [[bench.program("client"), "idle", window + 1]] * count, window,
+                        look)[1]
 
 
 def stall(kind):
@@ -66,7 +67,8 @@ def stall(kind):
 
 
 def started_twice(program):
-    """The same program beside a server that is new to it, with nothing compiled before, and again."""
+    """The same program beside a server that is new to it, with nothing compiled before, and
+    again."""
     def run(bench, mode, count, seconds):
         if program == "large_code" and bench.device == "soft":
             raise Skipped("machine code needs a real GPU")
@@ -108,7 +110,8 @@ def attach(bench, mode, count, seconds):
 
 
 def rate(kernel):
-    """One kernel of rates.cu. CPU time is that of the device only where the program is the device."""
+    """One kernel of rates.cu. CPU time is that of the device only where the program is the
+    device."""
     def run(bench, mode, count, seconds):
         report = run_together(mode, [[bench.program("rates"), kernel, seconds]], seconds)[0][0]
         figures = ("giga", "giga_a_core") if mode.name == "native" else ("giga",)
@@ -135,7 +138,8 @@ def start_up(bench, mode, count, seconds):
     command, took = mode.prefix + [bench.built("examples/vector_add")], []
     while len(took) < 5 or sum(took) < seconds:
         begin = time.monotonic()
-        subprocess.run(command, env=mode.environment(), check=True, timeout=60, stdout=subprocess.DEVNULL)
+        subprocess.run(command, env=mode.environment(), check=True, timeout=60,
+                       stdout=subprocess.DEVNULL)
         took.append(time.monotonic() - begin)
     return {"whole_ms": sorted(took)[len(took) // 2] * 1e3}
 
@@ -209,7 +213,8 @@ MEASUREMENTS = {
     "idle": (idle, "idle clients"),
     "modules": (started_twice("modules"), "200 small kernels of one program, loaded and launched"),
     "large_code": (started_twice("large_code"), "25 MiB of machine code in 10 modules, loading"),
-    "large_text": (started_twice("large_text"), "10 MiB of PTX in 2 modules, compiling and loading"),
+    "large_text": (started_twice("large_text"),
+                   "10 MiB of PTX in 2 modules, compiling and loading"),
     "priority": (priority, "50 us kernels of 16 blocks beside a flood of below normal priority"),
     "attach": (attach, "many clients: the last one's start"),
     **{f"rate_{kernel}": (rate(kernel), what) for kernel, what in RATES.items()},
@@ -221,8 +226,9 @@ MEASUREMENTS = {
        for kind, what in STALLS.items()},
 }
 # What the software GPU does in reasonable time; others only when they are asked for.
-SOFT = {"launch_sync", "queued", "h2d_pageable", "d2h_pageable", "malloc", "malloc_async", "wake", "idle",
-        "modules", "large_text", "attach", "start_up", *HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
+SOFT = {"launch_sync", "queued", "h2d_pageable", "d2h_pageable", "malloc", "malloc_async", "wake",
+        "idle", "modules", "large_text", "attach", "start_up", *HOST_RATES,
+        *[f"rate_{kernel}" for kernel in RATES]}
 # Goals that hold for it, too.
 SOFT_GOALS = {"start_up", "large_text"}
 # About the CPU as a GPU.
@@ -231,6 +237,13 @@ ONLY_SOFT = {*HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
 ONLY_NATIVE = {*HOST_RATES}
 # No driver but ours takes so many.
 ONLY_FUNNEL = {"attach"}
+
+
+def measured_in(measurement, mode):
+    if measurement in ONLY_FUNNEL:
+        return mode == "funnel"
+    return mode == "native" or measurement not in ONLY_NATIVE
+
 
 # ---- figures and rows ----
 
@@ -338,7 +351,8 @@ ROWS = [
 def fewer(row):
     """The same row for a machine where the GPU is the CPU."""
     counts = tuple(n for n in row.clients if n <= 2) or (min(8, row.clients[0]),)
-    return Row(row.measurement, row.figure, counts, row.goals if row.measurement in SOFT_GOALS else None)
+    return Row(row.measurement, row.figure, counts,
+               row.goals if row.measurement in SOFT_GOALS else None)
 
 
 def select(device, wanted):

@@ -77,15 +77,16 @@ class Bench:
 
     def wanted(self):
         """(measurement, clients), each once, in the order of the rows."""
-        return list(dict.fromkeys((row.measurement, count) for row in self.rows for count in row.clients))
+        return list(dict.fromkeys((row.measurement, count) for row in self.rows
+                                  for count in row.clients))
 
     def time_for(self, key):
-        return not self.ends or time.monotonic() + self.took.get(key, 2 * self.seconds + 2) < self.ends
+        expected = self.took.get(key, 2 * self.seconds + 2)
+        return not self.ends or time.monotonic() + expected < self.ends
 
     def measure(self, name, count, mode):
         key = (name, count, mode.name)
-        only = "funnel" if name in rows.ONLY_FUNNEL else "native" if name in rows.ONLY_NATIVE else mode.name
-        if not self.time_for(key) or mode.name != only:
+        if not self.time_for(key) or not rows.measured_in(name, mode.name):
             return
         began = time.monotonic()
         say(f"\r\033[Kpass {self.passes + 1}  {name} {count} x {mode.name}")
@@ -111,7 +112,8 @@ class Bench:
         for row in self.rows:
             for count in row.clients:
                 found = self.figures.get((row.measurement, count), {})
-                shown = {mode: spread([f[row.figure] for f in results if f.get(row.figure) is not None])
+                shown = {mode: spread([f[row.figure] for f in results
+                                       if f.get(row.figure) is not None])
                          for mode, results in found.items()}
                 yield report.line(row, count, {mode: s for mode, s in shown.items() if s})
 
@@ -141,20 +143,29 @@ def device_name(device):
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default=str(ROOT / "build"), help="build directory (default: build)")
-    parser.add_argument("--programs", help="folder of the measured programs, built there if need be (default: "
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=str(ROOT / "build"),
+                        help="build directory (default: build)")
+    parser.add_argument("--programs",
+                        help="folder of the measured programs, built there if need be (default: "
                         "BUILD/bench)")
-    parser.add_argument("--prepare", action="store_true", help="build the measured programs, run nothing")
+    parser.add_argument("--prepare", action="store_true",
+                        help="build the measured programs, run nothing")
     parser.add_argument("--device", choices=("auto", "cuda", "soft"), default="auto")
-    parser.add_argument("--seconds", type=float, default=1.0, help="length of one measurement (default: 1)")
-    parser.add_argument("--repeat", type=int, default=3, help="repetitions, interleaved (default: 3)")
-    parser.add_argument("--budget", type=float, help="repeat as often as fits into this many seconds instead")
+    parser.add_argument("--seconds", type=float, default=1.0,
+                        help="length of one measurement (default: 1)")
+    parser.add_argument("--repeat", type=int, default=3,
+                        help="repetitions, interleaved (default: 3)")
+    parser.add_argument("--budget", type=float,
+                        help="repeat as often as fits into this many seconds instead")
     parser.add_argument("--row", action="append", choices=sorted(rows.MEASUREMENTS), metavar="ROW",
                         help="only this row; may be given several times")
-    parser.add_argument("--mode", action="append", choices=report.MODES, help="only this mode, likewise")
+    parser.add_argument("--mode", action="append", choices=report.MODES,
+                        help="only this mode, likewise")
     parser.add_argument("--no-mps", action="store_true", help="leave NVIDIA's MPS out")
-    parser.add_argument("--output", default=None, help="folder for results.json, table.md and plot.svg")
+    parser.add_argument("--output", default=None,
+                        help="folder for results.json, table.md and plot.svg")
     args = parser.parse_args()
     if args.device == "auto":
         args.device = "cuda" if modes.gpu_memory_used_mib() is not None else "soft"

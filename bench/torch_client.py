@@ -29,7 +29,8 @@ def matmul_step():
 def train_step():
     """Three linear layers that learn one batch: the loss must fall."""
     torch.manual_seed(1)
-    model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512),
+    model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(),
+                                torch.nn.Linear(512, 512),
                                 torch.nn.ReLU(), torch.nn.Linear(512, 10)).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     x, y = torch.randn(512, 256, device="cuda"), torch.randint(0, 10, (512,), device="cuda")
@@ -58,8 +59,9 @@ def main():
         latencies.append(time.perf_counter() - begin)
     total = time.perf_counter() - start
     latencies.sort()
-    print(json.dumps({"rate": len(latencies) / total, "p50_us": latencies[len(latencies) // 2] * 1e6,
-                      "p99_us": latencies[int(len(latencies) * 0.99)] * 1e6, "correct": correct()}))
+    print(
+        json.dumps({"rate": len(latencies) / total, "p50_us": latencies[len(latencies) // 2] * 1e6,
+                    "p99_us": latencies[int(len(latencies) * 0.99)] * 1e6, "correct": correct()}))
 
 
 main()

@@ -80,7 +80,8 @@ def room_complaints(rooms):
     for folder, uses in rooms.uses.items():
         for name in uses:
             if name not in folders and name not in LIBRARIES:
-                yield f"{PAGE.name}: src/{folder}/ may use '{name}', which is no folder and no library"
+                yield (f"{PAGE.name}: src/{folder}/ may use '{name}', "
+                       "which is no folder and no library")
 
 
 def include_complaints(rooms):
@@ -93,8 +94,8 @@ def include_complaints(rooms):
         for name in re.findall(r'^\s*#\s*include "(.*?)"', text, re.M):
             homes = owners.get(name, [])
             if folder not in homes and not allowed.intersection(homes):
-                yield f"{where}: '{name}' belongs to {' and '.join(homes) or 'nobody'}, not to what " \
-                      f"{folder} may use"
+                yield (f"{where}: '{name}' belongs to {' and '.join(homes) or 'nobody'}, "
+                       f"not to what {folder} may use")
         for name in re.findall(r"^\s*#\s*include <(.*?)>", text, re.M):
             for library, start in LIBRARIES.items():
                 if name.startswith(start) and library not in rooms.uses[folder]:
@@ -141,7 +142,8 @@ def page_complaints(page):
 
 def link_complaints(rooms, build):
     """What goes into each program. funneld, above all, must not hold what loads a driver."""
-    rules = dict(re.findall(r"^build (\S+): c_LINKER\S* (.*)$", (build / "build.ninja").read_text(), re.M))
+    rules = dict(re.findall(r"^build (\S+): c_LINKER\S* (.*)$", (build / "build.ninja").read_text(),
+                            re.M))
     for program, folder in PROGRAMS.items():
         if program not in rules:
             yield f"{build}: {program} is not built"

@@ -22,9 +22,11 @@ esac
 
 if [ $# -eq 0 ]; then
     set -- 'base handles' 'base log' 'ipc ring' 'ipc ring_hostile' 'ipc ring_stress' \
-        'ipc ring_stress asleep' 'ipc sock' 'wire channel' 'wire channel asleep' 'wire channel_server'
+        'ipc ring_stress asleep' 'ipc sock' 'wire channel' 'wire channel asleep' \
+        'wire channel_server'
     if [ "$kind" = address ]; then
-        set -- "$@" 'base map' 'base ranges' 'base text' 'base fd' 'base cleanup' 'base list' 'ipc shm'
+        set -- "$@" 'base map' 'base ranges' 'base text' 'base fd' 'base cleanup' 'base list' \
+            'ipc shm'
     fi
 fi
 

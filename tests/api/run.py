@@ -23,8 +23,10 @@ SKIPPED = 77
 
 EXAMPLES = ["vector_add", "matmul", "reduction", "histogram", "n_body", "mandelbrot"]
 DRIVER = ["startup", "contexts", "memory", "registers", "modules", "starts", "launches",
-          "batches", "streams", "events", "callbacks", "threads", "pointers", "graphs", "prints", "forks",
-          "exits", "bad_handles", "vmm", "pools", "graph_nodes", "captures", "graph_memory", "talk_calls"]
+          "batches", "streams", "events", "callbacks", "threads", "pointers", "graphs", "prints",
+          "forks",
+          "exits", "bad_handles", "vmm", "pools", "graph_nodes", "captures", "graph_memory",
+          "talk_calls"]
 DRIVER += ["ipc", "managed", "peers"]
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
@@ -85,8 +87,8 @@ def compile_runtime(nvcc, source, variant, flags, folder):
     if not nvcc:
         return None, "no nvcc"
     cudart = "shared" if variant == "shared" else "static"
-    command = [nvcc, "-std=c++17", "--extended-lambda", "-cudart", cudart, "-Xlinker", "-rpath=$ORIGIN", *flags,
-               "-o", str(program), str(source)]
+    command = [nvcc, "-std=c++17", "--extended-lambda", "-cudart", cudart, "-Xlinker",
+               "-rpath=$ORIGIN", *flags, "-o", str(program), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         return None, f"nvcc failed:\n{done.stdout}{done.stderr}"
@@ -118,7 +120,8 @@ def runtime_programs(build, only):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         built = pool.map(lambda one: compile_runtime(nvcc, *one, folder), wanted)
     for (source, variant, _), (program, reason) in zip(wanted, built):
-        yield Program(runtime_name(source, variant), [program], source.stem in RUNTIME_FAULTS, reason)
+        yield Program(runtime_name(source, variant), [program], source.stem in RUNTIME_FAULTS,
+                      reason)
 
 
 def all_programs(build, only):

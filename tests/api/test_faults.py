@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel does wrong on the software GPU: the error, that it stays, and the sentence in the log;
-directly and through Funnel. Run as: python3 test_faults.py BUILD [unittest options]."""
+"""What a kernel does wrong on the software GPU: the error, that it stays, and the sentence in the
+log; directly and through Funnel. Run as: python3 test_faults.py BUILD [unittest options]."""
 import os
 import subprocess
 import sys
@@ -13,16 +13,20 @@ PATIENCE = 120
 THREAD = "block (1,0,0), thread (35,0,0): "
 # What goes wrong: the error, and what the log says of it.
 FAULTS = {
-    "null": ("CUDA_ERROR_ILLEGAL_ADDRESS", THREAD + "an illegal write of 4 bytes at 0x10, PTX line "),
-    "misaligned": ("CUDA_ERROR_MISALIGNED_ADDRESS", THREAD + "a misaligned access of 4 bytes at 0x12, PTX line "),
+    "null": ("CUDA_ERROR_ILLEGAL_ADDRESS",
+             THREAD + "an illegal write of 4 bytes at 0x10, PTX line "),
+    "misaligned": ("CUDA_ERROR_MISALIGNED_ADDRESS",
+                   THREAD + "a misaligned access of 4 bytes at 0x12, PTX line "),
     "shared": ("CUDA_ERROR_ILLEGAL_ADDRESS",
-               THREAD + "an access of 4 bytes at 0x100000, beyond the 256 bytes of shared memory, PTX line "),
+               THREAD + "an access of 4 bytes at 0x100000, beyond the 256 bytes of shared memory, "
+                        "PTX line "),
     "local": ("CUDA_ERROR_ILLEGAL_ADDRESS", THREAD + "an access of 4 bytes at 0x100"),
     "stack": ("CUDA_ERROR_HARDWARE_STACK_ERROR", THREAD + "the stack overflows, PTX line "),
     "instruction": ("CUDA_ERROR_ILLEGAL_INSTRUCTION",
                     THREAD + "a branch index of 135, beyond 2 targets, PTX line "),
     "barrier": ("CUDA_ERROR_ILLEGAL_INSTRUCTION", THREAD + "barrier 99, of 16, PTX line "),
-    "pointer": ("CUDA_ERROR_INVALID_PC", THREAD + "a call to 0x1234, where no function is, PTX line "),
+    "pointer": ("CUDA_ERROR_INVALID_PC",
+                THREAD + "a call to 0x1234, where no function is, PTX line "),
     "trap": ("CUDA_ERROR_LAUNCH_FAILED", THREAD + "trap, PTX line "),
     "assert": ("CUDA_ERROR_ASSERT", THREAD + "assertion `x > 1` failed at a.cu:12, PTX line "),
     "endless": ("CUDA_ERROR_LAUNCH_TIMEOUT", "has run for more than 2000 ms"),
@@ -53,8 +57,10 @@ class Faults(unittest.TestCase):
     def check(self, kind, how):
         error, words = FAULTS[kind]
         before = len(self.said())
-        program = subprocess.run([self.funnel, "run", *how, "--", os.path.join(BUILD, "tests/api/strays"), kind],
-                                 env=self.environment, capture_output=True, text=True, timeout=PATIENCE)
+        program = subprocess.run([self.funnel, "run", *how, "--",
+                                  os.path.join(BUILD, "tests/api/strays"), kind],
+                                 env=self.environment, capture_output=True, text=True,
+                                 timeout=PATIENCE)
         said = self.said()[before:]
         self.assertEqual(program.returncode, 0, program.stdout + program.stderr)
         self.assertEqual(program.stdout, f"at first {error}\nthen {error}\nstill {error}\n")

@@ -4,7 +4,8 @@
 
 Prototypes: ours are compiled behind cuda.h, which conflicts where they differ. Types and numbers:
 one program that prints every size, offset and enumerator is compiled once with our header and once
-with cuda.h, and must print the same. Exits with 77 when there is no cuda.h of the version we describe.
+with cuda.h, and must print the same. Exits with 77 when there is no cuda.h of the version we
+describe.
 """
 
 import difflib

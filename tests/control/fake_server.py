@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for funnel-server that has no GPU: it welcomes clients, tells what it was told, and can
-be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang, silent).
-It writes one JSON line to its log for each message."""
+"""A stand-in for funnel-server that has no GPU: it welcomes clients, tells what it was told, and
+can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
+silent). It writes one JSON line to its log for each message."""
 import array
 import json
 import os
@@ -35,7 +35,8 @@ def send(kind, body=b"", request=0):
 
 def start():
     log(event="start", argv=sys.argv, uid=os.getuid(), gid=os.getgid(), groups=os.getgroups(),
-        environment=dict(os.environ), descriptors=sorted(int(n) for n in os.listdir("/proc/self/fd")),
+        environment=dict(os.environ),
+        descriptors=sorted(int(n) for n in os.listdir("/proc/self/fd")),
         affinity=sorted(os.sched_getaffinity(0)))
     if how == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -47,7 +48,8 @@ def start():
     if how == "slow":
         time.sleep(0.5)
     device = wire.DEVICE.pack(b"Test GPU", bytes(range(16)), b"0000:01:00.0", 1 << 34, 132, 9, 0, 0)
-    second = wire.DEVICE.pack(b"Test GPU", bytes(range(16, 32)), b"0000:02:00.0", 1 << 33, 66, 9, 0, 0)
+    second = wire.DEVICE.pack(b"Test GPU", bytes(range(16, 32)), b"0000:02:00.0", 1 << 33, 66, 9, 0,
+                              0)
     empty = bytes(wire.DEVICE.size * (wire.DEVICES - 2))
     send(wire.READY, struct.pack("<IIII", 2, 13000, 2, 512) + device + second + empty)
 
@@ -75,8 +77,9 @@ def on_status(request):
     if how == "silent":
         return
     for pid, number, identity, limits in clients.values():
-        tail = struct.pack("<IIQ", number, 1, 1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", 1 << 20,
-                                                          *[0] * 31, 2 << 20, *[0] * 31, 5, 33, *[0] * 31)
+        tail = struct.pack("<IIQ", number, 1,
+                           1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", 1 << 20,
+                                       *[0] * 31, 2 << 20, *[0] * 31, 5, 33, *[0] * 31)
         send(wire.STATUS_ROW, identity + limits + tail + struct.pack("<QQQ", 7, 3, 4096), request)
     send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) + bytes(8 * wire.DEVICES), request)
 
@@ -132,7 +135,8 @@ def on_control():
 
 
 def fault(*_):
-    send(wire.FAULT, struct.pack("<iIiI232s", 700, 0, 1234, 1, b"Client 1234 wrote where nothing is"))
+    send(wire.FAULT,
+         struct.pack("<iIiI232s", 700, 0, 1234, 1, b"Client 1234 wrote where nothing is"))
     signal.sigwait({signal.SIGUSR2})
     os._exit(3)
 

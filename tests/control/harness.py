@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An installation of Funnel of its own for a test: the real daemon and front ends, in a directory where
-their funnel-server is fake_server.py. Run as: python3 test_x.py BUILD [unittest options]."""
+"""An installation of Funnel of its own for a test: the real daemon and front ends, in a directory
+where their funnel-server is fake_server.py. Run as: python3 test_x.py BUILD [unittest options]."""
 import json
 import os
 import shutil

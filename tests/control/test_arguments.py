@@ -100,7 +100,8 @@ class Arguments(harness.TestCase):
         self.start("--device", "soft", "-S")
 
     def state(self):
-        return self.mps("get_default_active_thread_percentage\nget_default_device_pinned_mem_limit 0\n"
+        return self.mps("get_default_active_thread_percentage\nget_default_device_pinned_mem_limit "
+                        "0\n"
                         "get_default_client_priority\nget_server_list\n")
 
     def test_each_command_with_each_wrong_argument(self):

@@ -61,9 +61,11 @@ class Checklist(harness.TestCase):
         self.assertIn("-S", arguments)
         with open(f"/proc/{pid}/environ") as file:
             self.assertIn(f"CUDA_MPS_PIPE_DIRECTORY={self.pipe}", file.read().split("\0"))
-        self.assertGreaterEqual(int(self.run_program("nvidia-cuda-mps-control", "-v").stdout), 13010)
+        self.assertGreaterEqual(int(self.run_program("nvidia-cuda-mps-control", "-v").stdout),
+                                13010)
         created, = self.mps("sm_partition add GPU-0001 2\n")
-        self.assertRegex(created, "^Partition GPU-00010203-0405-0607-0809-0a0b0c0d0e0f/[^ ]+ created$")
+        self.assertRegex(created,
+                         "^Partition GPU-00010203-0405-0607-0809-0a0b0c0d0e0f/[^ ]+ created$")
         client = self.client(partition=created.split()[1].encode())
         self.assertEqual(client.welcome(), (0, ""))
         start, = self.server_events("start")
@@ -75,8 +77,9 @@ class Checklist(harness.TestCase):
         self.assertEqual(clients, [str(os.getpid())])
         listed = self.mps("lspart\n")
         self.assertEqual(listed[0].split(), "GPU Partition free used free used clients".split())
-        self.assertEqual(listed[3].split()[1:], [created.split("/")[1].split()[0], "-", "2", "-", "16",
-                                                 "Yes"])
+        self.assertEqual(listed[3].split()[1:],
+                         [created.split("/")[1].split()[0], "-", "2", "-", "16",
+                          "Yes"])
         self.assertEqual(self.mps(f"terminate_client {server[0]} {clients[0]}\n"), ["0"])
 
     def test_monitor(self):
@@ -98,14 +101,16 @@ class Checklist(harness.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertTrue(done.stdout.strip().isdigit())
         with open(f"/proc/{self.daemon_pid()}/comm") as file:
-            self.assertEqual(file.read().strip(), "nvidia-cuda-mps")  # all that ps knows of the name
+            self.assertEqual(file.read().strip(),
+                             "nvidia-cuda-mps")  # all that ps knows of the name
         again = self.sh("nvidia-cuda-mps-control -d")
         self.assertNotEqual(again.returncode, 0)
         self.assertIn("An instance of this daemon is already running", again.stdout)
         self.assertEqual(self.sh("echo quit | nvidia-cuda-mps-control").returncode, 0)
         wait_until(lambda: self.daemon_pid() is None)
         gone = self.sh("echo quit | nvidia-cuda-mps-control")
-        self.assertEqual((gone.returncode, gone.stdout), (1, "Cannot find MPS control daemon process\n"))
+        self.assertEqual((gone.returncode, gone.stdout),
+                         (1, "Cannot find MPS control daemon process\n"))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/mps-compatibility.md tells the truth about what is tested, and leaves out nothing that we have:
-no command, option, variable or error code."""
+"""docs/mps-compatibility.md tells the truth about what is tested, and leaves out nothing that we
+have: no command, option, variable or error code."""
 import pathlib
 import re
 import sys
@@ -90,10 +90,12 @@ class Complete(unittest.TestCase):
 
     def test_every_command(self):
         self.contains_all(re.findall(r"^COMMAND\((\w+),", read("src/control/command_list.h"), re.M))
-        self.contains_all(re.findall(r'^VERB\(\w+, "([^"]+)",', read("src/control/verb_list.h"), re.M))
+        self.contains_all(re.findall(r'^VERB\(\w+, "([^"]+)",', read("src/control/verb_list.h"),
+                                     re.M))
 
     def test_every_option(self):
-        options = re.findall(r'is_either\(option, "(-\w+)", "(-[\w-]+)"\)', read("src/cli/mps_control.c"))
+        options = re.findall(r'is_either\(option, "(-\w+)", "(-[\w-]+)"\)',
+                             read("src/cli/mps_control.c"))
         self.assertGreater(len(options), 7)
         self.contains_all(name for pair in options for name in pair)
 

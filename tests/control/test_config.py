@@ -90,13 +90,16 @@ class Config(harness.TestCase):
                          [["inference", "GPU-00010203", "small", "2", "-", "false", "configured"],
                           ["inference", "GPU-00010203", "large", "10", "-", "true", "configured"],
                           ["inference", "GPU-10111213", "small", "1", "-", "false", "configured"]])
-        client = Client(os.path.join(self.pipe, "inference", "funnel"), partition=rows[1][7].encode())
+        client = Client(os.path.join(self.pipe, "inference", "funnel"),
+                        partition=rows[1][7].encode())
         self.addCleanup(client.close)
         self.assertEqual(client.welcome(), (0, ""))
         rows = [row.split(",") for row in self.words("sm-partition list --format=csv,noheader")]
         self.assertEqual([row[2:7] for row in rows],
-                         [["small", "2", "16", "false", "created"], ["large", "10", "84", "true", "created"],
-                          ["small", "1", "8", "false", "created"], ["-", "4", "32", "-", "unallocated"],
+                         [["small", "2", "16", "false", "created"],
+                          ["large", "10", "84", "true", "created"],
+                          ["small", "1", "8", "false", "created"],
+                          ["-", "4", "32", "-", "unallocated"],
                           ["-", "7", "58", "-", "unallocated"]])
 
     def test_example_of_the_documentation(self):
@@ -118,26 +121,35 @@ class Config(harness.TestCase):
     def test_wrong(self):
         """The daemon does not start, and leaves nothing behind."""
         for line, text in (
-                (1, 'schema_version = "2.0"'), (1, "color = 1"), (1, "[server.a]"), (1, "[servers]"),
+                (1, 'schema_version = "2.0"'), (1, "color = 1"), (1, "[server.a]"),
+                (1, "[servers]"),
                 (2, "[servers.a]\ncolor = 1"), (2, "[servers.a]\nactive_thread_percentage = 0"),
-                (2, "[servers.a]\nactive-thread-percentage = 10"), (2, "[servers.a]\nclient_priority = 2"),
-                (2, "[servers.a]\npinned_memory_limit = 4G"), (2, '[servers.a]\npinned_memory_limit = "4"'),
-                (2, "[servers.a]\nlocality_domains = true"), (2, '[servers.a]\nallowed_devices = ["a b"]'),
-                (3, "[servers.a]\n\n[servers.a]"), (3, "[servers.a]\nclient_priority = 1\nclient_priority = 1"),
+                (2, "[servers.a]\nactive-thread-percentage = 10"),
+                (2, "[servers.a]\nclient_priority = 2"),
+                (2, "[servers.a]\npinned_memory_limit = 4G"),
+                (2, '[servers.a]\npinned_memory_limit = "4"'),
+                (2, "[servers.a]\nlocality_domains = true"),
+                (2, '[servers.a]\nallowed_devices = ["a b"]'), (3, "[servers.a]\n\n[servers.a]"),
+                (3, "[servers.a]\nclient_priority = 1\nclient_priority = 1"),
                 (2, "[servers.a.namespaces.b]\nuid = 0"), (1, "[servers.Big]"), (1, "[servers.a"),
                 (1, "[servers.uid_7777]\nuid = 1"), (1, "[features.x]"), (1, "[servers.a.devices]"),
                 (2, "[features.memacct]\nenabled = false"),
                 (2, "[features.context-share]\nenabled = true"),
                 (2, '[features.context-share]\ndefault_socket = "/tmp/x"'),
-                (1, "[[servers.a.devices.sm_partitions]]"), (2, "[[servers.a.devices]]\nordinal = 1"),
-                (4, '[[servers.a.devices]]\nuuid = "0"\n[[servers.a.devices.sm_partitions]]\nchunks = 0'),
-                (4, '[[servers.a.devices]]\nuuid = "0"\n[[servers.a.devices.sm_partitions]]\nname = "a-b"'),
-                (5, '[[servers.a.devices]]\nuuid = "0"\n[[servers.a.devices.sm_partitions]]\nchunks = 1\n'
+                (1, "[[servers.a.devices.sm_partitions]]"),
+                (2, "[[servers.a.devices]]\nordinal = 1"),
+                (4, '[[servers.a.devices]]\nuuid = '
+                    '"0"\n[[servers.a.devices.sm_partitions]]\nchunks = 0'),
+                (4, '[[servers.a.devices]]\nuuid = "0"\n[[servers.a.devices.sm_partitions]]\nname '
+                    '= "a-b"'),
+                (5, '[[servers.a.devices]]\nuuid = '
+                    '"0"\n[[servers.a.devices.sm_partitions]]\nchunks = 1\n'
                     '[servers.b]'),
                 (7, '[[servers.a.devices]]\nuuid = "0"\n' +
                     '[[servers.a.devices.sm_partitions]]\nname = "x"\nchunks = 1\n' * 2),
                 (1, 'schema_version = "1.0'), (1, 'schema_version = "1.0" x'), (1, "x"), (1, "= 1"),
-                (2, "[servers.a]\nallowed_devices = [0 1]"), (2, "[servers.a]\nallowed_devices = [0"),
+                (2, "[servers.a]\nallowed_devices = [0 1]"),
+                (2, "[servers.a]\nallowed_devices = [0"),
                 (1, "a.b.c = 1"), (1, "[a.b.c.d.e.f.g.h.i]"), (1, "x" * 300 + " = 1")):
             if text.startswith("[servers.uid_7777]") and os.geteuid() == 0:
                 line = 2

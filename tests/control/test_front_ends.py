@@ -55,8 +55,8 @@ class Commands(harness.TestCase):
                 ["", "0", "-1", "x", "nan", "inf", "10 20", "1e999", "10%"],
             "set_active_thread_percentage": ["", "1", "1 x", "0 10"],
             "set_default_device_pinned_mem_limit":
-                ["", "0", "0 1", "0 1K", "0 -1G", "0 0G", "0 99999999999999999999G", "0 17179869184G",
-                 "0 1G 1", "x" * 100 + " 1G"],
+                ["", "0", "0 1", "0 1K", "0 -1G", "0 0G", "0 99999999999999999999G",
+                 "0 17179869184G", "0 1G 1", "x" * 100 + " 1G"],
             "set_device_pinned_mem_limit": ["", "1", "1 0", "1 0 x"],
             "set_default_client_priority": ["-1", "2", "x", "0 1"],
             "terminate_client": ["", "1", "1 x", "x 1", "1 2 3"],
@@ -95,8 +95,8 @@ class Commands(harness.TestCase):
 
     def test_two_at_once(self):
         program = os.path.join(self.root, "bin/nvidia-cuda-mps-control")
-        both = [subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                 env=self.environment) for _ in range(2)]
+        both = [subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 text=True, env=self.environment) for _ in range(2)]
         self.processes += both
         for value in (10, 20, 30):
             for process in both:
@@ -226,7 +226,8 @@ class Rudeness(harness.TestCase):
         client = self.client()
         self.assertEqual(client.welcome(), (0, ""))
         self.mps("server create a\n")
-        for line in ("ps", "memacct list", "client list", "client terminate 1", "limit -user 1 -sm 50",
+        for line in ("ps", "memacct list", "client list", "client terminate 1",
+                     "limit -user 1 -sm 50",
                      "sm-partition create x --server=a --device=0 --chunks=1", "sm-partition list",
                      "namespace create b --server=a", "namespace delete b --server=a --force",
                      "server delete a --force"):
@@ -249,7 +250,8 @@ class Rudeness(harness.TestCase):
             connection.connect(self.socket_path)
             connection.send(wire.hello(kind=wire.HELLO_COMMAND))
             self.assertEqual(wire.welcome(connection.recv(8192)), (0, ""))
-            connection.send(wire.command_line(f"set_default_active_thread_percentage {i % 100 + 1}"))
+            connection.send(
+                wire.command_line(f"set_default_active_thread_percentage {i % 100 + 1}"))
             self.assertEqual(connection.recv(8192)[8:], f"{i % 100 + 1}.0".encode())
             connection.close()
         wait_until(lambda: len(os.listdir(descriptors)) <= before)

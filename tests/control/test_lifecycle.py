@@ -31,7 +31,8 @@ class Lifecycle(harness.TestCase):
     def test_second_daemon_is_refused(self):
         self.start()
         pid = self.daemon_pid()
-        for name, option in (("funneld", "-d"), ("funneld", "-f"), ("nvidia-cuda-mps-control", "-d")):
+        for name, option in (("funneld", "-d"), ("funneld", "-f"),
+                             ("nvidia-cuda-mps-control", "-d")):
             second = self.run_program(name, option)
             self.assertEqual(second.returncode, 1)
             self.assertIn("An instance of this daemon is already running", second.stderr)
@@ -148,8 +149,8 @@ class Lifecycle(harness.TestCase):
             touch {self.log}/control.log && yes > {self.log}/fill 2>/dev/null
             {self.root}/bin/funneld -d || exit 1
             echo get_default_active_thread_percentage | {self.root}/bin/nvidia-cuda-mps-control"""
-        done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=self.environment, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=self.environment,
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=harness.PATIENCE)
         if done.returncode == 77 or "unshare" in done.stdout:
             self.skipTest("cannot make a mount namespace")
@@ -177,7 +178,8 @@ class Lifecycle(harness.TestCase):
 
     def test_options(self):
         self.assertEqual(self.run_program("nvidia-cuda-mps-control", "-v").stdout, "13010\n")
-        for arguments in (["-S"], ["-m"], ["-x"], ["-p"], ["-p", "x"], ["--protocol=-1"], ["-d", "-p", "4"],
+        for arguments in (["-S"], ["-m"], ["-x"], ["-p"], ["-p", "x"], ["--protocol=-1"],
+                          ["-d", "-p", "4"],
                           ["-d", "-p", "4294967298"], ["-d", "-q"], ["-d", "-a", "file.toml"],
                           ["--apply=file.toml"]):
             done = self.run_program("nvidia-cuda-mps-control", *arguments)
@@ -190,7 +192,8 @@ class Lifecycle(harness.TestCase):
         self.assertIsNone(self.daemon_pid())
 
     def test_protocol(self):
-        """The variable counts more than the option, and a daemon takes the commands of both versions."""
+        """The variable counts more than the option, and a daemon takes the commands of both
+        versions."""
         done = self.run_program("nvidia-cuda-mps-control", "-d", "-p", "2",
                                 environment={"CUDA_MPS_PROTOCOL_VERSION": "4"})
         self.assertEqual(done.returncode, 1)

@@ -45,14 +45,16 @@ class Named(TestCase):
         self.enter("training")
         self.assertEqual(len(self.servers()), 2)
         self.assertEqual(len(self.words("client list --server=training --format=csv,noheader")), 2)
-        self.assertEqual([line.split(",")[0] for line in self.words("server list --format=csv,noheader")],
+        self.assertEqual([line.split(",")[0]
+                          for line in self.words("server list --format=csv,noheader")],
                          ["training", f"uid_{os.getuid()}"])
 
     def test_every_field(self):
         """Those that the help of a `get` names can be had, by an answer of one line."""
         self.words("server create a")
         self.enter("a")
-        for module, whose in (("server", "a"), ("namespace", "default a"), ("client", str(os.getpid()))):
+        for module, whose in (("server", "a"), ("namespace", "default a"),
+                              ("client", str(os.getpid()))):
             help_text = self.words(f"{module} get help")[1]
             fields = help_text.replace(" or ", ", ").split(", ")
             self.assertGreater(len(fields), 5)
@@ -72,7 +74,8 @@ class Named(TestCase):
 
     def test_limits(self):
         self.words("server create a")
-        self.words("server set a active-thread-percentage=30 --pinned-memory-limit=4G --client-priority=1")
+        self.words("server set a active-thread-percentage=30 --pinned-memory-limit=4G "
+                   "--client-priority=1")
         self.enter("a", sm_centipercent=5000)
         self.assertEqual((self.told("a")["share"], self.told("a")["priority"]), (3000, 1))
         self.assertEqual(self.told("a")["memory"], [4 << 30, 4 << 30])
@@ -153,7 +156,8 @@ class Views(TestCase):
         super().setUp()
         self.words("server create night")
         self.words("namespace create batch --server=night")
-        self.words("namespace set batch --server=night active-thread-percentage=25 pinned-memory-limit=4G")
+        self.words("namespace set batch --server=night active-thread-percentage=25 "
+                   "pinned-memory-limit=4G")
 
     def lines(self, *words):
         done = self.funnel(*words)
@@ -167,9 +171,11 @@ class Views(TestCase):
         self.assertEqual((row[0], row[1], row[3], row[-1]), ("night", "-", "stopped", path))
         self.enter("night")
         row = self.lines("servers")[1]
-        self.assertEqual((row[0], row[1], row[3], row[-1]), ("night", str(self.servers()[0]), "active", path))
+        self.assertEqual((row[0], row[1], row[3], row[-1]),
+                         ("night", str(self.servers()[0]), "active", path))
         server, = self.funnel_json("servers")
-        self.assertEqual((server["name"], server["pipe_directory"], server["clients"]), ("night", path, 1))
+        self.assertEqual((server["name"], server["pipe_directory"], server["clients"]),
+                         ("night", path, 1))
 
     def test_log(self):
         self.enter("night")
@@ -186,8 +192,10 @@ class Views(TestCase):
     def test_front_ends_at_the_servers_own_socket(self):
         """Whoever has set the directory for his programs need not set it back for us."""
         inside = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "night")}
-        self.assertEqual(self.funnel("servers", environment=inside).stdout, self.funnel("servers").stdout)
-        done = self.run_program("nvidia-cuda-mps-control", "server", "get", "night", "status", environment=inside)
+        self.assertEqual(self.funnel("servers", environment=inside).stdout,
+                         self.funnel("servers").stdout)
+        done = self.run_program("nvidia-cuda-mps-control", "server", "get", "night", "status",
+                                environment=inside)
         self.assertEqual((done.returncode, done.stdout), (0, "Stopped\n"))
 
     def test_status(self):
@@ -204,7 +212,8 @@ class Views(TestCase):
         self.assertEqual({d["server_name"] for d in self.funnel_json("devices")}, {"night"})
 
     def test_limits(self):
-        self.mps("set_default_active_thread_percentage 50\nset_default_device_pinned_mem_limit 0 2G\n"
+        self.mps("set_default_active_thread_percentage 50\nset_default_device_pinned_mem_limit 0 "
+                 "2G\n"
                  "limit -group nightly -sms 16 -priority 1\n")
         self.enter("night", "batch")
         self.mps(f"set_active_thread_percentage {self.servers()[0]} 40\n")
@@ -216,10 +225,12 @@ class Views(TestCase):
         self.assertIn(["group", "nightly", "16", "-", "-", "below", "normal"], rows)
         self.assertEqual(rows[-1][:6], [str(os.getpid()), "night", "0", "33", "of", "132"])
         limits = self.funnel_json("limits")
-        self.assertEqual(limits["limits"][0], {"scope": "daemon", "sm_centipercent": 5000, "priority": 0})
+        self.assertEqual(limits["limits"][0],
+                         {"scope": "daemon", "sm_centipercent": 5000, "priority": 0})
         self.assertIn({"scope": "namespace", "server": "night", "namespace": "batch",
                        "sm_centipercent": 2500, "memory_limit": 4 << 30}, limits["limits"])
-        self.assertIn({"scope": "group", "group": "nightly", "sms": 16, "priority": 1}, limits["limits"])
+        self.assertIn({"scope": "group", "group": "nightly", "sms": 16, "priority": 1},
+                      limits["limits"])
         self.assertEqual(limits["clients"][0]["devices"][0]["sm_granted"], 33)
 
 
@@ -231,11 +242,12 @@ class Namespaces(TestCase):
 
     def test_limits_and_lists(self):
         self.assertIn(self.path, self.words("namespace create batch --server=a")[0])
-        self.words("namespace set batch --server=a active-thread-percentage=12.5 pinned-memory-limit=512M")
+        self.words("namespace set batch --server=a active-thread-percentage=12.5 "
+                   "pinned-memory-limit=512M")
         self.words("namespace set default --server=a client-priority=1")
         self.assertEqual(self.words("namespace list --server=a --format=csv"), [
-            "name,server,server-status,pinned-memory-limit,active-thread-percentage,client-priority,"
-            "pipe-directory",
+            "name,server,server-status,pinned-memory-limit,active-thread-percentage,"
+            "client-priority,pipe-directory",
             f"default,a,Stopped,-,-,1,{self.pipe}/a", f"batch,a,Stopped,512M,12.5,-,{self.path}"])
         self.enter("a", "batch")
         self.assertEqual((self.told("a")["share"], self.told("a")["priority"]), (1250, 0))
@@ -246,7 +258,8 @@ class Namespaces(TestCase):
         self.assertEqual(self.words("namespace get batch a server-status"), ["Ready"])
         self.assertEqual(self.words("namespace get batch a pinned-memory-limit"), ["512M"])
         self.assertEqual([line.split(",")[3] for line in
-                          self.words("client list --server=a --format=csv,noheader")], ["batch", "default"])
+                          self.words("client list --server=a --format=csv,noheader")],
+                         ["batch", "default"])
 
     def test_delete(self):
         self.words("namespace create batch --server=a")
@@ -261,8 +274,8 @@ class Namespaces(TestCase):
 
     def test_wrong(self):
         for line in ("create x --server=b", "create default --server=a", "create funnel --server=a",
-                     "create Big --server=a", "set x --server=a client-priority=1", "list --server=b",
-                     "list x"):
+                     "create Big --server=a", "set x --server=a client-priority=1",
+                     "list --server=b", "list x"):
             self.assertTrue(self.words("namespace " + line, status=1))
 
     def test_too_long_a_path(self):

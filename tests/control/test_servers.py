@@ -34,7 +34,8 @@ class Servers(harness.TestCase):
         self.assertIn(f"Starting new server {servers[0]} for user {os.getuid()}", log)
         self.assertIn("Server is not ready, push client to pending list", log)
         self.assertIn(f"NEW SERVER {servers[0]}: Ready", log)
-        self.assertIn(f"NEW CLIENT {os.getpid()} from user {os.getuid()}: Server already exists", log)
+        self.assertIn(f"NEW CLIENT {os.getpid()} from user {os.getuid()}: Server already exists",
+                      log)
 
     def test_clean_process(self):
         self.environment["LD_PRELOAD"] = "/nowhere/libcuda.so.1"
@@ -88,7 +89,8 @@ class Servers(harness.TestCase):
             done = self.funnel(view, "--json")
             self.assertEqual(done.returncode, 0)
             self.assertIsInstance(json.loads(done.stdout), list)
-        self.assertEqual(sorted(json.loads(self.funnel("limits", "--json").stdout)), ["clients", "limits"])
+        self.assertEqual(sorted(json.loads(self.funnel("limits", "--json").stdout)),
+                         ["clients", "limits"])
 
     def test_tables(self):
         self.attach()
@@ -116,8 +118,10 @@ class Servers(harness.TestCase):
     def attached_process(self):
         """A client that is a process of its own."""
         program = ("import sys, time; sys.path.insert(0, sys.argv[1]); import harness; "
-                   "c = harness.Client(sys.argv[2]); c.welcome(); print(flush=True); time.sleep(60)")
-        process = subprocess.Popen([sys.executable, "-B", "-c", program, harness.HERE, self.socket_path],
+                   "c = harness.Client(sys.argv[2]); c.welcome(); print(flush=True); "
+                   "time.sleep(60)")
+        process = subprocess.Popen([sys.executable, "-B", "-c", program, harness.HERE,
+                                    self.socket_path],
                                    stdout=subprocess.PIPE)
         self.processes.append(process)
         process.stdout.readline()
@@ -347,7 +351,8 @@ class Users(harness.TestCase):
         wait_until(lambda: self.servers() == [roots])
 
     def test_what_is_open_to_other_users(self):
-        """Of somebody else's server nothing: neither to look into, nor to end, nor to stand in for."""
+        """Of somebody else's server nothing: neither to look into, nor to end, nor to stand in
+        for."""
         self.start()
         self.as_user(2001, lambda: self.client().welcome())
         server, = self.servers()
@@ -376,8 +381,9 @@ class Users(harness.TestCase):
 
         self.assertEqual(self.as_user(2002, succeed), [])
         self.assertEqual(self.servers(), [server])
-        self.assertIn("descriptors", self.as_user(2001, lambda: ["descriptors"] if os.listdir(process + "/fd")
-                                                  else []))
+        self.assertIn("descriptors",
+                      self.as_user(2001, lambda: ["descriptors"] if os.listdir(process + "/fd")
+                                   else []))
 
     def test_a_users_daemon_serves_that_user_only(self):
         os.makedirs(self.pipe)
@@ -386,10 +392,12 @@ class Users(harness.TestCase):
         status, text = self.as_user(2002, lambda: self.client().welcome())
         self.assertEqual(status, 807)
         self.assertIn("serves user 2001 only", text)
-        self.assertRegex(self.control_log(), r"Client \d+ of user 2002 refused with status 807: .*user 2001 only")
+        self.assertRegex(self.control_log(),
+                         r"Client \d+ of user 2002 refused with status 807: .*user 2001 only")
         self.assertEqual(self.client().welcome()[0], 807)
         self.assertEqual(self.mps_as(2002, "get_server_list\n")[0], 1)
-        self.assertRegex(self.control_log(), r"of user 2002 refused with status 805: .*takes commands from user")
+        self.assertRegex(self.control_log(),
+                         r"of user 2002 refused with status 805: .*takes commands from user")
         self.assertEqual(self.as_user(2001, lambda: self.client().welcome()), [0, ""])
         self.assertIn("start a server for user 2002",
                       self.mps_as(2001, "start_server -uid 2002\n")[1][0])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example units of packaging/systemd: systemd understands every line, and they run this build."""
+"""The example units of packaging/systemd: systemd understands every line, and they run this
+build."""
 import os
 import pathlib
 import re
@@ -18,12 +19,13 @@ class Units(unittest.TestCase):
     def complaints(self, name, change=lambda text: text):
         """What systemd says of the unit, with the programs of this build."""
         with tempfile.TemporaryDirectory() as folder:
-            text = (UNITS / name).read_text().replace("/usr/local/bin/", os.path.join(BUILD, "bin/"))
+            text = (UNITS / name).read_text().replace("/usr/local/bin/",
+                                                      os.path.join(BUILD, "bin/"))
             unit = os.path.join(folder, name)
             pathlib.Path(unit).write_text(change(text))
             scope = ["--user"] if name.endswith("-user.service") else ["--system"]
-            done = subprocess.run(["systemd-analyze", *scope, "verify", unit], text=True, timeout=60,
-                                  env={**os.environ, "XDG_RUNTIME_DIR": folder},
+            done = subprocess.run(["systemd-analyze", *scope, "verify", unit], text=True,
+                                  timeout=60, env={**os.environ, "XDG_RUNTIME_DIR": folder},
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         about_this = [line for line in done.stdout.splitlines() if name in line]
         return about_this or ([done.stdout] if done.returncode else [])
@@ -35,8 +37,10 @@ class Units(unittest.TestCase):
             self.assertEqual(self.complaints(name), [], name)
 
     def test_a_mistake_is_found(self):
-        self.assertTrue(self.complaints("funnel.service", lambda text: text.replace("Restart=", "Restrat=")))
-        self.assertTrue(self.complaints("funnel.service", lambda text: text.replace("bin/funneld", "bin/x")))
+        self.assertTrue(self.complaints("funnel.service",
+                                        lambda text: text.replace("Restart=", "Restrat=")))
+        self.assertTrue(self.complaints("funnel.service",
+                                        lambda text: text.replace("bin/funneld", "bin/x")))
 
 
 class Words(unittest.TestCase):

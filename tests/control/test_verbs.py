@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of MPS v3 on the command line: tables, comma-separated values, single fields, statuses."""
+"""Commands of MPS v3 on the command line: tables, comma-separated values, single fields,
+statuses."""
 import csv
 import os
 
@@ -24,7 +25,8 @@ class Verbs(harness.TestCase):
         row = [self.name, str(os.getuid()), str(self.server), "Ready", self.pipe, "all", "-"]
         titles = "name,uid,pid,status,pipe-directory,allowed-devices,context-ids"
         self.assertEqual(self.words("server", "list", "--format=csv"), [titles, ",".join(row)])
-        self.assertEqual(self.words("server", "list", self.name, "format=csv,noheader"), [",".join(row)])
+        self.assertEqual(self.words("server", "list", self.name, "format=csv,noheader"),
+                         [",".join(row)])
         header, line = self.words("server", "list")
         self.assertEqual((header.split(), line.split()), (titles.upper().split(","), row))
         self.assertEqual(header.index("STATUS"), line.index("Ready"))
@@ -41,7 +43,8 @@ class Verbs(harness.TestCase):
 
     def test_clients(self):
         line, = self.words("client", "list", "--server=" + self.name, "--format=csv,noheader")
-        self.assertEqual(next(csv.reader([line]))[:4], [str(os.getpid()), self.name, "0", "default"])
+        self.assertEqual(next(csv.reader([line]))[:4],
+                         [str(os.getpid()), self.name, "0", "default"])
         self.assertEqual(len(self.words("client", "list", "--all")), 2)
         space = str(os.stat("/proc/self/ns/pid").st_ino)
         for field, value in (("device", "0"), ("linux-ns", space), ("pci-id", "0000:01:00.0")):
@@ -51,8 +54,9 @@ class Verbs(harness.TestCase):
 
     def test_devices(self):
         rows = list(csv.reader(self.words("device", "list", "--format=csv")))
-        self.assertEqual(rows[0], ["Ordinal", "Server", "PCI ID", "Device UUID", "Name", "Total SMs",
-                                   "Total Chunks", "Attributes"])
+        self.assertEqual(rows[0],
+                         ["Ordinal", "Server", "PCI ID", "Device UUID", "Name", "Total SMs",
+                          "Total Chunks", "Attributes"])
         self.assertEqual([row[5:7] for row in rows[1:]], [["132", "16"], ["66", "8"]])
 
     def test_features(self):
@@ -67,14 +71,16 @@ class Verbs(harness.TestCase):
 
     def test_memory_accounting(self):
         rows = list(csv.reader(self.words("memacct", "list", "--format=csv")))
-        self.assertEqual(rows[0], ["server", "device", "pid", "namespace", "memory-used", "memory-peak",
-                                   "memory-limit", "cmd"])
+        self.assertEqual(rows[0],
+                         ["server", "device", "pid", "namespace", "memory-used", "memory-peak",
+                          "memory-limit", "cmd"])
         self.assertEqual(rows[1][:7],
                          [self.name, "0", str(os.getpid()), "default", "1048576", "2097152", "-"])
         self.assertEqual(rows[2], [self.name, "0", "-", "-", str(1 << 34), "-", str(1 << 34),
                                    "(the whole device)"])
         self.assertIn("16.0G", self.words("memacct", "list", "--server=" + self.name)[2])
-        self.assertEqual(self.words("memacct", "list", "--server=x", status=1), ["Server 'x' not found"])
+        self.assertEqual(self.words("memacct", "list", "--server=x", status=1),
+                         ["Server 'x' not found"])
 
     def test_audit_log(self):
         def described():
@@ -88,7 +94,8 @@ class Verbs(harness.TestCase):
         self.assertEqual(self.words("memacct", "set", "audit_log=true"), [])
         self.assertEqual(described(), ["audit_log,true"])
         self.words("client", "terminate", str(os.getpid()))
-        self.assertIn(f"Audit: client {os.getpid()} (id 1) of server {self.name} held at most 3145728 bytes "
+        self.assertIn(f"Audit: client {os.getpid()} (id 1) of server {self.name} held at most "
+                      f"3145728 bytes "
                       "of device 0", self.control_log())
         self.assertIn("met its memory limit 5 times", self.control_log())
         self.assertEqual(self.words("memacct", "set", "--audit_log=false"), [])

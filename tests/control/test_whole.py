@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon and the front ends with the real server, the software GPU and programs from examples/."""
+"""The daemon and the front ends with the real server, the software GPU and programs from
+examples/."""
 import json
 import os
 import signal
@@ -21,7 +22,8 @@ class Whole(harness.TestCase):
         return self.funnel("run", "--device", "soft", "--", *command, **options)
 
     def in_background(self, *command):
-        process = subprocess.Popen([os.path.join(self.root, "bin/funnel"), "run", "-q", "--", *command],
+        process = subprocess.Popen([os.path.join(self.root, "bin/funnel"), "run", "-q", "--",
+                                    *command],
                                    env=self.environment, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True)
         self.processes.append(process)
@@ -170,7 +172,8 @@ class Whole(harness.TestCase):
     def test_two_users_at_once(self):
         self.start("--device", "soft")
         for uid in (2001, 2002):
-            done = self.run_through(*self.program("vector_add"), user=uid, group=uid, extra_groups=[])
+            done = self.run_through(*self.program("vector_add"), user=uid, group=uid,
+                                    extra_groups=[])
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(sorted(s["uid"] for s in self.status()["servers"]), [2001, 2002])
 

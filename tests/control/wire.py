@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of src/ipc/hello.h and src/control/server_protocol.h, for tests that play a client or a
-server. They are written down a second time on purpose: a change of the layout must be noticed."""
+"""The messages of src/ipc/hello.h and src/control/server_protocol.h, for tests that play a client
+or a server. They are written down a second time on purpose: a change of the layout must be
+noticed."""
 import struct
 
 HELLO_MAGIC = 0x314C4E46

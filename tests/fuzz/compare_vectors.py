@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs random kernels on the software GPU once for each width of vector units: all must give the same.
+"""Runs random kernels on the software GPU once for each width of vector units: all must give the
+same.
 
 compare_vectors.py BUILD [FIRST LAST]     the seeds; what differs is said with its seed
 """
@@ -29,7 +30,8 @@ HEAD = f""".version 8.0
 .address_size 64
 .entry k(.param .u64 buffer, .param .u64 out)
 {{
-.reg .b32 %r<8>, %a<2>, %c<2>, %warp, %room; .reg .f32 %f<8>; .reg .pred %p<2>; .reg .b64 %d, %mine, %o;
+.reg .b32 %r<8>, %a<2>, %c<2>, %warp, %room; .reg .f32 %f<8>; .reg .pred %p<2>;
+.reg .b64 %d, %mine, %o;
 .shared .align 16 .b8 room[{3 * WARP_SHARED}];
 ld.param.u64 %mine, [buffer];
 ld.param.u64 %o, [out];
@@ -47,7 +49,8 @@ setp.lt.u32 %p1, %tid.x, 70;
 
 
 class Kernel:
-    """The text of a random kernel: arithmetic, loads and stores of all shapes, branches and loops."""
+    """The text of a random kernel: arithmetic, loads and stores of all shapes, branches and
+    loops."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -80,7 +83,8 @@ class Kernel:
 
     def body(self, count, depth):
         for _ in range(count):
-            statement = self.random.choice([self.arithmetic] * 6 + [self.compare] * 2 + [self.access] * 2 +
+            statement = self.random.choice([self.arithmetic] * 6 + [self.compare] * 2
+                                           + [self.access] * 2 +
                                            [self.atomic] + [self.branch, self.loop])
             if depth < 2 or statement not in (self.branch, self.loop):
                 statement(depth)
@@ -95,8 +99,10 @@ class Kernel:
     def compare(self, _):
         choose = self.random.choice
         self.say(self.guard() + choose([
-            f"setp.{choose(['lt', 'ne', 'ge', 'eq'])}.{choose(['s32', 'u32'])} {self.p()}, {self.r()}, {self.r()}",
-            f"setp.{choose(['lt', 'neu', 'geu', 'num', 'nan'])}.f32 {self.p()}, {self.f()}, {self.f()}"]))
+            f"setp.{choose(['lt', 'ne', 'ge', 'eq'])}.{choose(['s32', 'u32'])} {self.p()}, "
+            f"{self.r()}, {self.r()}",
+            f"setp.{choose(['lt', 'neu', 'geu', 'num', 'nan'])}.f32 {self.p()}, {self.f()}, "
+            f"{self.f()}"]))
 
     def access(self, _):
         """A row, one place, or 64 places that lanes choose."""
@@ -113,9 +119,11 @@ class Kernel:
             space, address = "global", "%d"
             self.say(f"mad.wide.u32 %d, %a0, {step}, %mine")
         if self.random.random() < 0.5:
-            self.say(f"{self.guard()}st.{space}{VECTOR[width]}.{kind} [{address}+{offset}], {registers}")
+            self.say(f"{self.guard()}st.{space}{VECTOR[width]}.{kind} [{address}+{offset}], "
+                     f"{registers}")
         else:
-            self.say(f"{self.guard()}ld.{space}{VECTOR[width]}.{kind} {registers}, [{address}+{offset}]")
+            self.say(f"{self.guard()}ld.{space}{VECTOR[width]}.{kind} {registers}, "
+                     f"[{address}+{offset}]")
 
     def atomic(self, _):
         operation = self.random.choice(["add.u32", "max.s32", "xor.b32", "exch.b32"])
@@ -168,7 +176,8 @@ class Device:
 
     def run(self, kernel, threads):
         """What is in memory afterwards, in short."""
-        arguments = (ctypes.c_void_p * 2)(*(ctypes.addressof(memory) for memory in (self.buffer, self.out)))
+        addresses = [ctypes.addressof(memory) for memory in (self.buffer, self.out)]
+        arguments = (ctypes.c_void_p * 2)(*addresses)
         found = ctypes.create_string_buffer(2 * SIZE)
         data = random.Random(1).randbytes(SIZE)
         self.call("cuMemcpyHtoD_v2", self.buffer, data, ctypes.c_size_t(SIZE))
@@ -197,8 +206,9 @@ def main():
     found = []
     for width in WIDTHS:
         environment = dict(os.environ, LD_LIBRARY_PATH=str(libraries), FUNNEL_SOFT_VECTORS=width)
-        found.append(subprocess.run([sys.executable, "-B", __file__, "--seeds", *seeds], env=environment,
-                                    check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines())
+        found.append(subprocess.run([sys.executable, "-B", __file__, "--seeds", *seeds],
+                                    env=environment, check=True, stdout=subprocess.PIPE,
+                                    text=True).stdout.splitlines())
     differ = [lines for lines in zip(*found) if len(set(lines)) > 1]
     for lines in differ:
         print("differs between", *WIDTHS, *lines, sep="\n  ")

@@ -11,8 +11,10 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 fuzz=$root/tests/fuzz
 mkdir -p "$work"
 
-echo 'int LLVMFuzzerTestOneInput(const char *d, long n); int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }' \
-    >"$work/probe.c"
+cat >"$work/probe.c" <<'END'
+int LLVMFuzzerTestOneInput(const char *d, long n);
+int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }
+END
 if ! clang -fsanitize=fuzzer,address,undefined "$work/probe.c" -o "$work/probe" 2>/dev/null; then
     echo "fuzz: skipped, there is no clang with libFuzzer"
     exit 0
@@ -47,8 +49,8 @@ build fuzz_ring
 build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c
 build fuzz_fatbin -I"$root/src/softgpu/fatbin" "$root"/src/softgpu/fatbin/*.c -lzstd -llz4
 cx16=$(uname -m | sed -n 's/x86_64/-mcx16/p')
-build fuzz_ptx $cx16 -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas -Wno-missing-field-initializers \
-    -I"$root/src/softgpu/ptx" -I"$root/src/softgpu/exec" \
+build fuzz_ptx $cx16 -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas \
+    -Wno-missing-field-initializers -I"$root/src/softgpu/ptx" -I"$root/src/softgpu/exec" \
     "$root"/src/softgpu/ptx/*.c "$root"/src/softgpu/exec/*.c -lm
 server=$root/src/server
 build fuzz_image -I"$server" "$server"/image.c "$server"/image_code_names.c "$server"/image_elf.c \
@@ -56,7 +58,8 @@ build fuzz_image -I"$server" "$server"/image.c "$server"/image_code_names.c "$se
     "$server"/image_text_names.c "$server"/image_variables.c -lzstd -llz4
 # Text is found sooner from text.
 mkdir -p "$work/corpus-fuzz_ptx"
-sed '1,/^\.address_size/d' "$root/tests/unit/softgpu/data/features.ptx" >"$work/corpus-fuzz_ptx/features"
+sed '1,/^\.address_size/d' "$root/tests/unit/softgpu/data/features.ptx" \
+    >"$work/corpus-fuzz_ptx/features"
 run fuzz_ring 1024
 run fuzz_decode 4096
 run fuzz_fatbin 4096

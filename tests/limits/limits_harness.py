@@ -34,7 +34,8 @@ class TestCase(harness.TestCase):
 
     def ask(self, *questions, environment=None, **options):
         """The answers of one program, as lists of numbers."""
-        done = subprocess.run(self.command(*questions), env={**self.environment, **(environment or {})},
+        done = subprocess.run(self.command(*questions),
+                              env={**self.environment, **(environment or {})},
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               timeout=harness.PATIENCE * 3, **options)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -42,7 +43,8 @@ class TestCase(harness.TestCase):
 
     def begin(self, *questions, environment=None, **options):
         """A program that stops at each `wait`."""
-        program = Program(self.command(*questions, **options), {**self.environment, **(environment or {})})
+        program = Program(self.command(*questions, **options),
+                          {**self.environment, **(environment or {})})
         self.processes.append(program.process)
         return program
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several devices: of one daemon, divided among daemons, and divided among servers of one daemon."""
+"""Several devices: of one daemon, divided among daemons, and divided among servers of one
+daemon."""
 import json
 import os
 
@@ -19,7 +20,8 @@ class TestCase(limits_harness.TestCase):
         return json.loads(done.stdout)
 
     def device_of(self, pipe, environment=None):
-        """The ordinals and UUIDs of the devices that a program works on, as its server knows them."""
+        """The ordinals and UUIDs of the devices that a program works on, as its server knows
+        them."""
         program = self.begin("info", "wait", environment={"CUDA_MPS_PIPE_DIRECTORY": pipe,
                                                           **(environment or {})})
         self.assertEqual(len(program.answer()), 2)
@@ -42,7 +44,8 @@ class OneDaemon(TestCase):
         self.assertEqual([program.answer() for _ in range(3)], [[4, 2], [3], [12, 2]])
         client, = self.funnel_json("ps")
         self.assertEqual([(d["ordinal"], d["memory_limit"], d["memory_used"])
-                          for d in client["devices"]], [(0, 64 << 20, 64 << 20), (2, 128 << 20, 128 << 20)])
+                          for d in client["devices"]],
+                         [(0, 64 << 20, 64 << 20), (2, 128 << 20, 128 << 20)])
         row = self.mps("get_device_client_list\n")
         self.assertEqual(row, ["Device 0", str(program.pid), "Device 2", str(program.pid)])
         self.assertEqual(len(self.mps("ps\n")), 3)
@@ -53,7 +56,7 @@ class OneDaemon(TestCase):
             done = self.run_program("nvidia-cuda-mps-control", "server", "create", name,
                                     "--allowed-devices=" + devices)
             self.assertEqual(done.returncode, 0, done.stdout)
-        whole = [uuid for _, uuid in (self.device_of(self.pipe, {VISIBLE: str(i)})[0] for i in range(3))]
+        whole = [self.device_of(self.pipe, {VISIBLE: str(i)})[0][1] for i in range(3)]
         self.assertEqual(len(set(whole)), 3)
         self.assertEqual(self.device_of(self.pipe + "/a"), [(0, whole[0])])
         self.assertEqual(self.device_of(self.pipe + "/b"), [(0, whole[2])])
@@ -64,7 +67,8 @@ class OneDaemon(TestCase):
         """CUDA_DEVICE_MAX_CONNECTIONS of a program neither helps nor harms."""
         self.start()
         for value in ("1", "32", "x"):
-            self.assertEqual(self.ask("sms", environment={"CUDA_DEVICE_MAX_CONNECTIONS": value}), [[16]])
+            self.assertEqual(self.ask("sms", environment={"CUDA_DEVICE_MAX_CONNECTIONS": value}),
+                             [[16]])
 
 
 class TwoDaemons(TestCase):
@@ -105,7 +109,8 @@ class TwoDaemons(TestCase):
         self.quit(self.pipes[0])
         self.assertIsNone(self.daemon_pid())
         programs[1].go_on()
-        self.assertEqual(self.ask("sms", environment={"CUDA_MPS_PIPE_DIRECTORY": self.pipes[1]}), [[16]])
+        self.assertEqual(self.ask("sms", environment={"CUDA_MPS_PIPE_DIRECTORY": self.pipes[1]}),
+                         [[16]])
         self.start(environment={VISIBLE: "2"})
         self.assertEqual(self.ask("sms"), [[16]])
 

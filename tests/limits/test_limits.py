@@ -28,8 +28,8 @@ class Shares(limits_harness.TestCase):
 
     def test_rounding(self):
         self.start()
-        for percent, sms in ((1, 2), (10, 2), (12.5, 2), (25, 4), (33, 4), (50, 8), (75, 12), (99, 14),
-                             (100, 16)):
+        for percent, sms in ((1, 2), (10, 2), (12.5, 2), (25, 4), (33, 4), (50, 8), (75, 12),
+                             (99, 14), (100, 16)):
             with self.subTest(percent=percent):
                 self.assertEqual(self.granted({PERCENT: str(percent)}), (sms, sms))
 
@@ -167,7 +167,8 @@ class Memory(limits_harness.TestCase):
         for name in (uuid, uuid[:12]):
             self.assertEqual(self.ask("info", environment={MEMORY: f"{name}=64M"})[0][0], 64 * MIB)
         # All but what the server keeps of the libraries of earlier programs.
-        self.assertGreater(self.ask("info", environment={MEMORY: "GPU-ffffffff=64M"})[0][0], 1023 * MIB)
+        self.assertGreater(self.ask("info", environment={MEMORY: "GPU-ffffffff=64M"})[0][0],
+                           1023 * MIB)
         server, = self.servers()
         self.mps(f"set_device_pinned_mem_limit {server} {uuid[:12]} 32M\n")
         self.assertEqual(self.ask("info")[0][0], 32 * MIB)
@@ -217,9 +218,11 @@ class Devices(limits_harness.TestCase):
         for program in programs:
             program.answer()
         self.fails_with(808, {})
-        self.assertRegex(self.server_log(), r"Client \{PID: \d+\} is refused with status 808: the server has as "
+        self.assertRegex(self.server_log(),
+                         r"Client \{PID: \d+\} is refused with status 808: the server has as "
                          r"many clients as it takes \(2 clients of at most 2\)")
-        self.assertRegex(self.control_log(), r"ended with status 808: the server has as many clients")
+        self.assertRegex(self.control_log(),
+                         r"ended with status 808: the server has as many clients")
         programs[0].process.kill()
         programs[0].process.wait()
         wait_until(lambda: len(self.funnel_json("ps")) == 1)
@@ -227,8 +230,8 @@ class Devices(limits_harness.TestCase):
 
 
     def test_as_many_as_there_are_windows(self):
-        for number, (devices, clients) in enumerate((("1:sms=16,mem=1G", 512), ("1:sms=16,mem=139G", 285),
-                                                     ("8:sms=16,mem=139G", 46)), 1):
+        rooms = (("1:sms=16,mem=1G", 512), ("1:sms=16,mem=139G", 285), ("8:sms=16,mem=139G", 46))
+        for number, (devices, clients) in enumerate(rooms, 1):
             self.environment["FUNNEL_SOFT_DEVICES"] = devices
             self.start()
             self.mps(f"start_server -uid {os.getuid()}\n")
@@ -331,8 +334,9 @@ class Ending(limits_harness.TestCase):
         victim = self.play("endless")
         self.assertIn("launched", victim.process.stdout.readline())
         server, = self.servers()
-        program = subprocess.Popen([os.path.join(self.root, "bin/nvidia-cuda-mps-control")], text=True,
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment)
+        program = subprocess.Popen([os.path.join(self.root, "bin/nvidia-cuda-mps-control")],
+                                   text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   env=self.environment)
         self.processes.append(program)
         program.stdin.write(f"terminate_client {server} {victim.pid}\n")
         program.stdin.flush()
@@ -353,10 +357,11 @@ class Logs(limits_harness.TestCase):
     def test_of_a_client(self):
         self.start()
         program = self.begin("fill=16", "wait", environment={
-            PERCENT: "25", MEMORY: "0=64M", "CUDA_MPS_CLIENT_PRIORITY": "1", "FUNNEL_GROUP": "batch"})
+            PERCENT: "25", MEMORY: "0=64M", "CUDA_MPS_CLIENT_PRIORITY": "1",
+            "FUNNEL_GROUP": "batch"})
         program.answer()
-        self.assertEqual(self.funnel("limit", "--client", str(program.pid), "--sm", "50", "--memory",
-                                     "128M").returncode, 0)
+        self.assertEqual(self.funnel("limit", "--client", str(program.pid), "--sm", "50",
+                                     "--memory", "128M").returncode, 0)
         server, = self.servers()
         self.mps(f"terminate_client {server} {program.pid}\n")
         program.process.kill()
@@ -366,14 +371,16 @@ class Logs(limits_harness.TestCase):
         who = rf"of user {os.getuid()}, group batch, namespace \w+: \S*limits_probe fill=16 wait\n"
         limits = "25.0 % of the SMs, below normal priority, at most 64 MiB of device 0\n"
         self.assertRegex(self.control_log(), f"Client {program.pid} is {who}")
-        self.assertIn(f"Client {program.pid} goes to server {server} with {limits}", self.control_log())
+        self.assertIn(f"Client {program.pid} goes to server {server} with {limits}",
+                      self.control_log())
         self.assertRegex(self.control_log(), rf"Commands of process \d+ of user {os.getuid()}\n")
         client = f"Client {{PID: {program.pid}, Context ID: 1}}"
         log = self.server_log()
         self.assertRegex(log, re.escape(client) + " is " + who)
         for text in (f" has {limits}", ": Active Threads Percentage set to 25.0, 4 SMs",
                      ": out of memory: it has 64 MiB of device 0, wants 16384 KiB more",
-                     ": limits are now 50.0 % of the SMs, below normal priority, at most 128 MiB of device 0",
+                     ": limits are now 50.0 % of the SMs, below normal priority, at most 128 MiB "
+                     "of device 0",
                      " is terminated by the daemon", ": 0 launches, 0 copies", " exit"):
             self.assertIn(client + text, log)
 

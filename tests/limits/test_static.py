@@ -39,7 +39,8 @@ class Static(StaticDaemon):
         for wrong in ({}, {"CUDA_MPS_SM_PARTITION": partition + "x"},
                       {"CUDA_MPS_SM_PARTITION": "GPU-ffff/" + partition.split("/")[1]}):
             done = self.funnel("run", "--no-start", "--",
-                               os.path.join(limits_harness.harness.BUILD, "tests/limits/limits_probe"),
+                               os.path.join(limits_harness.harness.BUILD,
+                                            "tests/limits/limits_probe"),
                                environment=wrong)
             self.assertIn("cuDevicePrimaryCtxRetain: error 915", done.stdout)
             self.assertEqual(self.ask("nothing=0", "sms", environment=wrong), [[915, 915], [36]])
@@ -49,7 +50,8 @@ class Static(StaticDaemon):
 
     def test_percentages_do_not_count(self):
         partition = self.add(2)
-        environment = {"CUDA_MPS_SM_PARTITION": partition, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "10"}
+        environment = {"CUDA_MPS_SM_PARTITION": partition,
+                       "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "10"}
         self.assertEqual(self.ask("sms", environment=environment), [[16]])
 
     def test_contexts_with_a_number_stay_inside(self):
@@ -67,12 +69,14 @@ class Static(StaticDaemon):
         partition = self.add(2)
         environment = {"CUDA_MPS_SM_PARTITION": partition,
                        "CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING": "1"}
-        whole, (result, granted, _), part = self.ask("smid", "percent=25", "smid", environment=environment)
+        whole, (result, granted, _), part = self.ask("smid", "percent=25", "smid",
+                                                     environment=environment)
         self.assertEqual((result, granted, part), (0, 16, whole))
 
     def test_shares_of_those_that_run_do_not_count(self):
         partition = self.add(2)
-        program = self.begin("smid", "wait", "smid", environment={"CUDA_MPS_SM_PARTITION": partition})
+        program = self.begin("smid", "wait", "smid",
+                             environment={"CUDA_MPS_SM_PARTITION": partition})
         whole = program.answer()
         done = self.funnel("limit", "--client", str(program.pid), "--sm", "10", "--priority", "1")
         self.assertIn("its static partition, below normal priority", done.stdout)
@@ -143,11 +147,13 @@ class OfAServer(limits_harness.TestCase):
     def refused(self, partition):
         environment = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "a"),
                        "CUDA_MPS_SM_PARTITION": partition}
-        done = self.funnel("run", "--no-start", "--", *self.command("sms")[5:], environment=environment)
+        done = self.funnel("run", "--no-start", "--", *self.command("sms")[5:],
+                           environment=environment)
         return "915" in done.stdout
 
     def test_configured_then_created(self):
-        """Before the server runs, nobody knows its devices; the printed name holds before and after."""
+        """Before the server runs, nobody knows its devices; the printed name holds before and
+        after."""
         said, small = self.create("small", 1)
         self.assertIn("configured on device 0", said)
         said, rest = self.create("rest", 2, "--include-remainder=true")
@@ -170,7 +176,8 @@ class OfAServer(limits_harness.TestCase):
         self.create("small", 1)
         self.assertTrue(self.refused(""))  # which starts the server
         said, other = self.create("other", 2)
-        self.assertRegex(said, r"^SM partition 'other' created on device GPU-[0-9a-f-]{36} \(sm-count=16\)$")
+        self.assertRegex(said, r"^SM partition 'other' created on device GPU-[0-9a-f-]{36} "
+                               r"\(sm-count=16\)$")
         self.assertEqual(self.within(other, "sms"), [[16]])
         answer, = self.words("sm-partition create more --server=a --device=0 --chunks=2", status=1)
         self.assertIn("CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION", answer)
@@ -186,15 +193,19 @@ class OfAServer(limits_harness.TestCase):
         self.assertIn("1 clients outside", self.words(command, status=1)[0])
         outside.process.kill()
         outside.process.wait()
-        limits_harness.wait_until(lambda: not self.words("client list --server=a --format=csv,noheader"))
+        limits_harness.wait_until(lambda: not self.words("client list --server=a "
+                                                         "--format=csv,noheader"))
         partition = self.words(command)[1].removeprefix("CUDA_MPS_SM_PARTITION=")
-        inside = self.begin("info", "wait", environment={**environment, "CUDA_MPS_SM_PARTITION": partition})
+        inside = self.begin("info", "wait",
+                            environment={**environment, "CUDA_MPS_SM_PARTITION": partition})
         inside.answer()
-        self.assertIn("1 clients", self.words("sm-partition delete x --server=a --device=0", status=1)[0])
+        self.assertIn("1 clients",
+                      self.words("sm-partition delete x --server=a --device=0", status=1)[0])
         self.create("y", 1)
         inside.process.kill()
         inside.process.wait()
-        limits_harness.wait_until(lambda: not self.words("client list --server=a --format=csv,noheader"))
+        limits_harness.wait_until(lambda: not self.words("client list --server=a "
+                                                         "--format=csv,noheader"))
         for name in "xy":
             self.assertIn(f"SM partition '{name}' deleted from device GPU-",
                           self.words(f"sm-partition delete {name} --server=a --device=0")[0])
@@ -205,7 +216,8 @@ class OfAServer(limits_harness.TestCase):
         """What funnel shows that a client gets."""
         _, small = self.create("small", 2)
         program = self.begin("info", "wait", environment={
-            "CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "a"), "CUDA_MPS_SM_PARTITION": small})
+            "CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "a"),
+            "CUDA_MPS_SM_PARTITION": small})
         program.answer()
         client, = self.funnel_json("ps")
         self.assertEqual([d["sm_granted"] for d in client["devices"]], [16])
@@ -215,7 +227,8 @@ class OfAServer(limits_harness.TestCase):
         self.create("small", 1)
         self.words("server create b")
         self.assertEqual(self.ask("sms"), [[36]])
-        self.assertEqual(self.ask("sms", environment={"CUDA_MPS_PIPE_DIRECTORY": self.pipe + "/b"}), [[36]])
+        self.assertEqual(self.ask("sms", environment={"CUDA_MPS_PIPE_DIRECTORY": self.pipe + "/b"}),
+                         [[36]])
         self.assertTrue(self.refused(""))
         self.assertTrue(self.refused("GPU-ffff/" + self.rows()[0][7].split("/")[1]))
         self.assertEqual({row[0] for row in self.rows()}, {"a"})
@@ -248,7 +261,8 @@ class OfAServer(limits_harness.TestCase):
                      f"create x --server=uid_{os.getuid()} --device=0 --chunks=1"):
             self.assertEqual(len(self.words("sm-partition " + line, status=1)), 1, line)
         self.create("x", 1)
-        self.assertEqual(self.words("sm-partition create x --server=a --device=0 --chunks=1", status=1),
+        self.assertEqual(self.words("sm-partition create x --server=a --device=0 --chunks=1",
+                                    status=1),
                          ["SM partition 'x' exists already on device 0"])
 
 

@@ -8,7 +8,8 @@ PROGRAMS = 64
 
 def run_crowd(funnel, expected):
     names = list(harness.PROGRAMS) * PROGRAMS
-    programs = [(name, funnel.start_program(name, *harness.PROGRAMS[name])) for name in names[:PROGRAMS]]
+    programs = [(name, funnel.start_program(name, *harness.PROGRAMS[name]))
+                for name in names[:PROGRAMS]]
     try:
         for name, program in programs:
             harness.check_end(name, program, expected[name], timeout=300)

@@ -97,7 +97,8 @@ class Funnel:
         }
 
     def await_idle(self):
-        """What is held when all clients have gone; all they had comes back but for their libraries."""
+        """What is held when all clients have gone; all they had comes back but for their
+        libraries."""
         began = time.monotonic()
         while True:
             held = self.holdings()
@@ -114,7 +115,8 @@ class Funnel:
             windows = sum(file.startswith(WINDOW_FILES[0]) for file in kept)
             if windows <= WINDOWS_WARM:
                 return
-            assert time.monotonic() - began < PATIENCE, f"nobody runs, but {windows} windows are kept"
+            assert time.monotonic() - began < PATIENCE, \
+                f"nobody runs, but {windows} windows are kept"
             time.sleep(0.1)
 
     def show_logs(self):

@@ -70,7 +70,8 @@ def await_sleep(programs):
     """Until then they may have something to do: to start, or to fill a ring."""
     began = time.monotonic()
     while not all_asleep(programs):
-        assert time.monotonic() - began < harness.PATIENCE, "they wait for the server, but not asleep"
+        assert time.monotonic() - began < harness.PATIENCE, \
+            "they wait for the server, but not asleep"
 
 
 def all_asleep(programs):

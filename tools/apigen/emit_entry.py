@@ -64,7 +64,8 @@ def prototypes(api, side):
 
 
 def entries(api, side):
-    includes = [f'"{side.prefix}_entry.h"', "", '"cuda_prototypes.h"', f'"{side.prefix}_prototypes.h"']
+    includes = [f'"{side.prefix}_entry.h"', "", '"cuda_prototypes.h"',
+                f'"{side.prefix}_prototypes.h"']
     if side.passthrough:
         includes.append('"passthrough_table.h"')
     text = head(*includes)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that print. By themselves, since a module that has one is treated as printing in all of
-// its kernels. talk.ptx is made by ./regenerate.
+// The kernels that print. By themselves, since a module that has one is treated as printing in all
+// of its kernels. talk.ptx is made by ./regenerate.
 #include <cassert>
 #include <cstdio>
 

@@ -200,7 +200,8 @@ static void captured()
     MUST(cudaStreamCreate(&stream));
     auto o = object(on(a));
     MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    MUST(cudaMemcpy2DToArrayAsync(a, 0, 0, pinned, W * 4, W * 4, H, cudaMemcpyHostToDevice, stream));
+    MUST(cudaMemcpy2DToArrayAsync(a, 0, 0, pinned, W * 4, W * 4, H, cudaMemcpyHostToDevice,
+                                  stream));
     double_plane<<<H, W, 0, stream>>>(o, m);
     MUST(cudaMemcpy2DToArrayAsync(b, 0, 0, m, W * 4, W * 4, H, cudaMemcpyDeviceToDevice, stream));
     // One row further down.

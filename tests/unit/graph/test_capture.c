@@ -52,8 +52,8 @@ static void work_follows_work(void **state)
     begin(&one);
     assert_int_equal(fill(&one), 0);
     assert_int_equal(fill(&one), 0);
-    assert_int_equal(graph_cuStreamGetCaptureInfo_v2(HANDLE(one), &status, NULL, &graph, NULL, NULL),
-                     0);
+    assert_int_equal(
+        graph_cuStreamGetCaptureInfo_v2(HANDLE(one), &status, NULL, &graph, NULL, NULL), 0);
     assert_int_equal(graph_cuGraphDestroy(graph), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(graph_cuStreamEndCapture(HANDLE(one), &graph), 0);
     assert_int_equal(graph_cuGraphGetNodes(graph, NULL, &nodes), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the first tests. basics.ptx is made from this file by tests/unit/softgpu/data/regenerate.
+// Kernels of the first tests. basics.ptx is made from this file by regenerate beside it.
 extern "C" {
 
 __global__ void vector_add(const float *a, const float *b, float *c, int n)

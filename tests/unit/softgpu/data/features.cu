@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel a feature of the execution model; each is checked by test_features.c. Compiled as usual and with -G.
+// One kernel a feature of the execution model: see test_features.c. Compiled as usual and with -G.
 #include <cassert>
 #include <cstdio>
 
@@ -136,8 +136,8 @@ __global__ void barriers(int *out)
 __global__ void print(int n)
 {
     if (threadIdx.x < 2)
-        printf("thread %d of %d: %5.2f %s %c %llx %%|%-4d|\n", threadIdx.x, n, 1.5f * threadIdx.x, "text",
-               'a' + threadIdx.x, 0x123456789abcull, n);
+        printf("thread %d of %d: %5.2f %s %c %llx %%|%-4d|\n", threadIdx.x, n, 1.5f * threadIdx.x,
+               "text", 'a' + threadIdx.x, 0x123456789abcull, n);
 }
 
 __global__ void check(int n)
