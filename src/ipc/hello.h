@@ -16,7 +16,7 @@
 #define HELLO_SOCKET_NAME "funnel"
 
 enum hello_kind {
-    HELLO_CLIENT = 1, /* a CUDA program: becomes the client of a server */
+    HELLO_CLIENT = 1,  /* a CUDA program: becomes the client of a server */
     HELLO_COMMAND = 2, /* a front end: what follows is in control/command_protocol.h */
 };
 
@@ -45,7 +45,7 @@ struct hello {
     char program[64];                         /* short name, for people; not trusted */
     char release[32];                         /* release of the client library */
     struct hello_named_limit named_limits[HELLO_NAMED_LIMITS];
-    char group[HELLO_GROUP_MAX];         /* FUNNEL_GROUP: a name that operators know it by, or "" */
+    char group[HELLO_GROUP_MAX]; /* FUNNEL_GROUP: a name that operators know it by, or "" */
     char sm_partition[HELLO_PARTITION_MAX]; /* CUDA_MPS_SM_PARTITION, or "" */
 };
 

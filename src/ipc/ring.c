@@ -29,10 +29,10 @@
  *
  * No wake-up is lost: each side stores one word and then loads the other's, all four accesses
  * sequentially consistent:
- *     producer   tail := new;       if (sleeping)   wake      |  want_space := 1;  if (no room)
- * sleep consumer   sleeping := 1;     if (no message) sleep     |  head := new;  if (want_space)
- * wake In the one total order either the first side's load comes after the second side's store and
- * it wakes, or the second side's load comes after the first side's store and it does not sleep. The
+ *     producer   tail := new;   if (sleeping) wake    |  want_space := 1; if (no room) sleep
+ *     consumer   sleeping := 1; if (no message) sleep |  head := new;     if (want_space) wake
+ * In the one total order either the first side's load comes after the second side's store and it
+ * wakes, or the second side's load comes after the first side's store and it does not sleep. The
  * sleep itself is a futex that compares the word again. The consumer wakes a producer only once
  * half of the ring is free, so a producer that outruns it does not ping-pong; no message is longer
  * than half of the ring, so half always suffices. A producer that saw no room for it saw more than
