@@ -19,12 +19,22 @@ static bool by_context(void)
     return switch_is_on("CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING");
 }
 
+static void destroy_share(uint32_t share)
+{
+    struct wire_fnShareDestroy in = {.share = share};
+
+    if (!share)
+        return;
+    channel_lock(&client->channel);
+    wire_fnShareDestroy(&client->channel, &in);
+    channel_unlock(&client->channel);
+}
+
 /* A context on a part of the device; without one that can be had, the server says why not. */
 static CUresult open_with_share(CUcontext *pctx, unsigned flags, CUdevice dev,
                                 const struct wire_fnShareCreate *wish)
 {
     struct wire_fnShareCreate_reply reply;
-    struct wire_fnShareDestroy in;
     CUresult result = client_error();
 
     if (result == CUDA_SUCCESS)
@@ -32,12 +42,8 @@ static CUresult open_with_share(CUcontext *pctx, unsigned flags, CUdevice dev,
     if (result != CUDA_SUCCESS)
         return result;
     result = context_open(pctx, flags, dev, reply.share, reply.sm_count);
-    if (result == CUDA_SUCCESS || !reply.share)
-        return result;
-    in.share = reply.share;
-    channel_lock(&client->channel);
-    wire_fnShareDestroy(&client->channel, &in);
-    channel_unlock(&client->channel);
+    if (result != CUDA_SUCCESS)
+        destroy_share(reply.share);
     return result;
 }
 
@@ -70,9 +76,10 @@ CUresult client_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray
         return CUDA_ERROR_INVALID_DEVICE;
     if (!paramsArray->param.smCount.val)
         return CUDA_ERROR_INVALID_VALUE;
-    return open_with_share(pctx, flags, dev,
-                           &(struct wire_fnShareCreate){.device = device->index,
-                                                        .sm_count = paramsArray->param.smCount.val});
+    return open_with_share(
+        pctx, flags, dev,
+        &(struct wire_fnShareCreate){.device = device->index,
+                                     .sm_count = paramsArray->param.smCount.val});
 }
 
 CUresult client_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned flags,
@@ -89,15 +96,9 @@ CUresult client_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreatePara
 
 void affinity_release(struct context *context)
 {
-    struct wire_fnShareDestroy in = {.share = context->share};
-
     context->legacy = NULL;
-    if (!context->share)
-        return;
+    destroy_share(context->share);
     context->share = 0;
-    channel_lock(&client->channel);
-    wire_fnShareDestroy(&client->channel, &in);
-    channel_unlock(&client->channel);
 }
 
 /* ---- asking ---- */
@@ -123,9 +124,9 @@ CUresult client_cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecA
         return result;
     pExecAffinity->type = type;
     pExecAffinity->param.smCount.val =
-        context->share ? context->sm_count
-                       : (unsigned)device_attribute(context->device,
-                                                    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        context->share
+            ? context->sm_count
+            : (unsigned)device_attribute(context->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     return CUDA_SUCCESS;
 }
 

@@ -20,16 +20,16 @@ struct context {
     unsigned retained; /* under client->lock */
     unsigned flags;
     unsigned version;
-    uint64_t epoch; /* grows with every reset */
-    uint32_t share;    /* of the client's multiprocessors, 0 = all of them: see affinity.c */
-    uint32_t sm_count; /* in that share */
+    uint64_t epoch;        /* grows with every reset */
+    uint32_t share;        /* of the client's multiprocessors, 0 = all of them: see affinity.c */
+    uint32_t sm_count;     /* in that share */
     struct stream *legacy; /* of a share; others use the device's; under client->lock */
     CUfunc_cache cache;
     unsigned limits_set; /* bit l: the program has set limits[l] */
     uint64_t limits[CU_LIMIT_MAX];
     struct peer_access peers[ATTACH_DEVICES_MAX]; /* under client->lock */
-    struct list link;    /* client->contexts */
-    struct list streams; /* these four under client->lock */
+    struct list link;                             /* client->contexts */
+    struct list streams;                          /* these four under client->lock */
     struct list events;
     struct list modules;
     struct list arrays;
@@ -70,6 +70,9 @@ static inline bool context_active(const struct context *context)
 
 /* The device behind an ordinal, NULL when there is none. */
 struct device *device_lookup(CUdevice ordinal);
+
+/* The same by the server's number. */
+struct device *device_with_index(uint64_t index);
 
 /* The value of an attribute, 0 when the server does not know it. */
 int device_attribute(const struct device *device, CUdevice_attribute attribute);

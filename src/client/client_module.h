@@ -136,4 +136,7 @@ CUresult kernel_function(struct kernel *kernel, struct context *context,
 CUresult function_resolve(struct context *context, CUfunction handle,
                           struct function **ret_function);
 
+/* context_enter() and function_resolve() in one. */
+CUresult function_enter(CUfunction handle, struct function **ret_function);
+
 #endif

@@ -23,8 +23,8 @@ struct stream {
     int priority;
     uint32_t word; /* index of its fence word, and of its gate word */
     uint32_t gate_seq;
-    bool unfenced;         /* commands behind the last fence; under the channel lock */
-    uint64_t work_covered; /* legacy: device->blocking_work at the last fence */
+    bool unfenced;                 /* commands behind the last fence; under the channel lock */
+    uint64_t work_covered;         /* legacy: device->blocking_work at the last fence */
     struct capture_stream capture; /* under client_graph_lock */
     struct list link;              /* context->streams */
 };

@@ -50,6 +50,14 @@ struct device *device_lookup(CUdevice ordinal)
     return &client->devices[ordinal];
 }
 
+struct device *device_with_index(uint64_t index)
+{
+    for (int i = 0; i < client->device_count; i++)
+        if (client->devices[i].index == index)
+            return &client->devices[i];
+    return NULL;
+}
+
 int device_attribute(const struct device *device, CUdevice_attribute attribute)
 {
     for (size_t i = 0; i < sizeof(overrides) / sizeof(*overrides); i++)

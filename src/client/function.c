@@ -20,7 +20,7 @@ CUresult function_resolve(struct context *context, CUfunction handle,
     return kernel ? kernel_function(kernel, context, ret_function) : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult enter_function(CUfunction handle, struct function **ret_function)
+CUresult function_enter(CUfunction handle, struct function **ret_function)
 {
     struct context *context;
     CUresult result = context_enter(&context);
@@ -104,14 +104,14 @@ CUresult client_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunct
 
     if (!pi)
         return CUDA_ERROR_INVALID_VALUE;
-    result = enter_function(hfunc, &function);
+    result = function_enter(hfunc, &function);
     return result != CUDA_SUCCESS ? result : get_attribute(function, attrib, pi);
 }
 
 CUresult client_cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
     struct function *function;
-    CUresult result = enter_function(hfunc, &function);
+    CUresult result = function_enter(hfunc, &function);
 
     return result != CUDA_SUCCESS ? result : set_attribute(function, attrib, value);
 }
@@ -155,7 +155,7 @@ static CUresult set_cache_config(struct function *function, CUfunc_cache config)
 CUresult client_cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 {
     struct function *function;
-    CUresult result = enter_function(hfunc, &function);
+    CUresult result = function_enter(hfunc, &function);
 
     return result != CUDA_SUCCESS ? result : set_cache_config(function, config);
 }
@@ -174,7 +174,7 @@ CUresult client_cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config
 
     if ((unsigned)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
         return CUDA_ERROR_INVALID_VALUE;
-    return enter_function(hfunc, &function);
+    return function_enter(hfunc, &function);
 }
 
 /* ---- names, parents, parameters ---- */
@@ -186,7 +186,7 @@ CUresult client_cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 
     if (!hmod)
         return CUDA_ERROR_INVALID_VALUE;
-    result = enter_function(hfunc, &function);
+    result = function_enter(hfunc, &function);
     if (result == CUDA_SUCCESS)
         *hmod = (CUmodule)function->module->handle;
     return result;
@@ -200,7 +200,7 @@ CUresult client_cuFuncGetName(const char **name, CUfunction hfunc)
 
     if (!name)
         return CUDA_ERROR_INVALID_VALUE;
-    result = enter_function(hfunc, &function);
+    result = function_enter(hfunc, &function);
     if (result == CUDA_SUCCESS)
         *name = function->name;
     return result;
@@ -233,7 +233,7 @@ CUresult client_cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *p
                                    size_t *paramSize)
 {
     struct function *function;
-    CUresult result = enter_function(func, &function);
+    CUresult result = function_enter(func, &function);
 
     return result != CUDA_SUCCESS ? result
                                   : param_info(function, paramIndex, paramOffset, paramSize);
@@ -291,7 +291,7 @@ CUresult client_cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction functio
 
     if (!state)
         return CUDA_ERROR_INVALID_VALUE;
-    result = enter_function(function, &found);
+    result = function_enter(function, &found);
     if (result == CUDA_SUCCESS)
         *state = CU_FUNCTION_LOADING_STATE_LOADED;
     return result;
@@ -301,5 +301,5 @@ CUresult client_cuFuncLoad(CUfunction function)
 {
     struct function *found;
 
-    return enter_function(function, &found);
+    return function_enter(function, &found);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small allocations share granules of 4 to 32 MiB, large ones have a granule each. Granules that are
- * wholly free stay up to a cap, so a program that allocates and frees in a loop asks the server
+ * Small allocations share granules of 4 to 32 MiB, large ones have a granule each. Granules that
+ * are wholly free stay up to a cap, so a program that allocates and frees in a loop asks the server
  * once.
  */
 #include "heap.h"

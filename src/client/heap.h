@@ -26,8 +26,8 @@ struct allocation {
     unsigned flags; /* of host memory: CU_MEMHOSTALLOC_... */
     bool managed;
     struct cuda_advice *advice; /* of managed memory; goes with it */
-    uint64_t host, device; /* of registered memory: its two addresses; see host_register.h */
-    uint64_t pool;         /* handle of the pool it is from, or 0 */
+    uint64_t host, device;      /* of registered memory: its two addresses; see host_register.h */
+    uint64_t pool;              /* handle of the pool it is from, or 0 */
 };
 
 /* How a heap gets its granules. `create` waits for the server and is called without the lock. */

@@ -124,6 +124,14 @@ static bool start_thread_locked(void)
     return runner.started;
 }
 
+static void enqueue(struct job *job)
+{
+    pthread_mutex_lock(&runner.lock);
+    list_append(&runner.jobs, &job->link);
+    pthread_cond_signal(&runner.wake);
+    pthread_mutex_unlock(&runner.lock);
+}
+
 static CUresult send_job(struct job *job, struct stream *stream)
 {
     struct wire_cuLaunchHostFunc in = {.hStream = stream->handle, .gate = stream->word};
@@ -136,10 +144,7 @@ static CUresult send_job(struct job *job, struct stream *stream)
     job->fence = stream_fence_at(stream, in.seq);
     job->gate = in.gate;
     job->gate_seq = in.gate_seq;
-    pthread_mutex_lock(&runner.lock);
-    list_append(&runner.jobs, &job->link);
-    pthread_cond_signal(&runner.wake);
-    pthread_mutex_unlock(&runner.lock);
+    enqueue(job);
     result = wire_cuLaunchHostFunc(&client->channel, &in);
     stream_end();
     return result;
@@ -172,10 +177,7 @@ void host_function_when(struct fence fence, CUhostFn function, void *user)
         function(user);
         return;
     }
-    pthread_mutex_lock(&runner.lock);
-    list_append(&runner.jobs, &job->link);
-    pthread_cond_signal(&runner.wake);
-    pthread_mutex_unlock(&runner.lock);
+    enqueue(job);
 }
 
 CUresult host_function_queue(struct stream *stream, CUhostFn function, void *user)

@@ -51,8 +51,8 @@ CUresult client_cuMemFreeHost(void *p)
         return result;
     if (!p)
         return CUDA_SUCCESS;
-    if (!find_pinned(p, &allocation) || allocation.address != (uintptr_t)p ||
-        allocation.managed || allocation.host)
+    if (!find_pinned(p, &allocation) || allocation.address != (uintptr_t)p || allocation.managed ||
+        allocation.host)
         return CUDA_ERROR_INVALID_VALUE;
     for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
         result = stream_drain_device(&client->devices[i]);

@@ -235,23 +235,34 @@ static CUresult replace_pages(struct registration *registration, const struct pa
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Puts pages of the program's own back, but only where ours still are: the program may have
- * unmapped them, and there may be something else now. */
-static bool give_pages_back(const struct registration *registration)
+/* Where our pages still are: the program may have unmapped them, and there may be something else
+ * now. */
+static bool find_own_pages(const struct registration *registration, struct page_area *areas,
+                           unsigned *ret_count)
 {
-    struct page_area areas[AREAS_MAX];
+    const uint64_t end = registration->start + registration->size;
+    unsigned count, own = 0;
     struct stat file;
-    unsigned count, ours = 0;
 
     if (fstat(registration->fd, &file) < 0 ||
-        page_map_read(registration->start, registration->start + registration->size, areas,
-                      AREAS_MAX, &count) < 0)
+        page_map_read(registration->start, end, areas, AREAS_MAX, &count) < 0)
         return false;
     for (unsigned i = 0; i < count; i++)
         if (areas[i].shared && areas[i].inode == file.st_ino && areas[i].device == file.st_dev &&
             areas[i].offset == areas[i].start - registration->start)
-            areas[ours++] = areas[i];
-    return pages_unshare(areas, ours, registration->start, registration->fd) == 0;
+            areas[own++] = areas[i];
+    *ret_count = own;
+    return true;
+}
+
+/* Puts pages of the program's own back. */
+static bool give_pages_back(const struct registration *registration)
+{
+    struct page_area areas[AREAS_MAX];
+    unsigned count;
+
+    return find_own_pages(registration, areas, &count) &&
+           pages_unshare(areas, count, registration->start, registration->fd) == 0;
 }
 
 /* Where that fails the memory stays as it is, and the granule with it. */
@@ -460,18 +471,13 @@ void host_register_after_fork_in_parent(void)
 static void part(const struct registration *registration)
 {
     struct page_area areas[AREAS_MAX];
-    struct stat file;
     unsigned count;
 
-    if (fstat(registration->fd, &file) < 0 ||
-        page_map_read(registration->start, registration->start + registration->size, areas,
-                      AREAS_MAX, &count) < 0)
+    if (!find_own_pages(registration, areas, &count))
         return;
     for (unsigned i = 0; i < count; i++) {
         void *place = (void *)(uintptr_t)areas[i].start;
 
-        if (!areas[i].shared || areas[i].inode != file.st_ino || areas[i].device != file.st_dev)
-            continue;
         if (mmap(place, areas[i].size, areas[i].protection, MAP_PRIVATE | MAP_FIXED,
                  registration->fd, (off_t)areas[i].offset) == place)
             restore(registration, &areas[i]);

@@ -14,12 +14,7 @@
 
 struct device *memory_device_of(uint64_t address)
 {
-    uint64_t index = (address - client->window_base) / client->device_stride;
-
-    for (int i = 0; i < client->device_count; i++)
-        if (client->devices[i].index == index)
-            return &client->devices[i];
-    return NULL;
+    return device_with_index((address - client->window_base) / client->device_stride);
 }
 
 bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place *ret_place)
@@ -38,8 +33,8 @@ bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place
     }
     *ret_place = PLACE_DEVICE;
     device = memory_device_of(address);
-    return device && (heap_find(&device->heap, address, ret_allocation) ||
-                      ipc_find(address, ret_allocation));
+    return device &&
+           (heap_find(&device->heap, address, ret_allocation) || ipc_find(address, ret_allocation));
 }
 
 static bool in_global(uint64_t address, uint64_t size, bool *ret_whole)
@@ -192,9 +187,9 @@ CUresult client_cuMemFree_v2(CUdeviceptr dptr)
         stream_drain_device(heap == &client->host_heap ? context->device : memory_device_of(dptr));
     if (result != CUDA_SUCCESS)
         return result;
-    ipc_withdraw(dptr);
     if (graph_memory_takes_free(dptr, NULL, &result))
         return result;
+    ipc_withdraw(dptr);
     pool_end(heap_give(heap, dptr));
     return client_sync_error();
 }

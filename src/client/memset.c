@@ -124,17 +124,20 @@ CUresult client_cuMemsetD32Async(CUdeviceptr dstDevice, unsigned ui, size_t N, C
 CUresult client_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
                                   size_t Width, size_t Height, CUstream hStream)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, uc, 1, Width, Height}, hStream, false);
+    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, uc, 1, Width, Height}, hStream,
+               false);
 }
 
 CUresult client_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
                                    size_t Width, size_t Height, CUstream hStream)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, us, 2, Width, Height}, hStream, false);
+    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, us, 2, Width, Height}, hStream,
+               false);
 }
 
 CUresult client_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned ui,
                                    size_t Width, size_t Height, CUstream hStream)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, ui, 4, Width, Height}, hStream, false);
+    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, ui, 4, Width, Height}, hStream,
+               false);
 }

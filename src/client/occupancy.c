@@ -4,14 +4,6 @@
 #include "client_prototypes.h"
 #include "wire_calls.h"
 
-static CUresult enter_function(CUfunction handle, struct function **ret_function)
-{
-    struct context *context;
-    CUresult result = context_enter(&context);
-
-    return result != CUDA_SUCCESS ? result : function_resolve(context, handle, ret_function);
-}
-
 static CUresult blocks_per_sm(const struct function *function, int block_size, size_t shared,
                               unsigned flags, int *ret_blocks)
 {
@@ -40,7 +32,7 @@ CUresult client_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlo
 
     if (!numBlocks || blockSize <= 0 || flags & ~1u)
         return CUDA_ERROR_INVALID_VALUE;
-    result = enter_function(func, &function);
+    result = function_enter(func, &function);
     if (result != CUDA_SUCCESS)
         return result;
     return blocks_per_sm(function, blockSize, dynamicSMemSize, flags, numBlocks);
@@ -64,7 +56,7 @@ CUresult client_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize,
 
     if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
         return CUDA_ERROR_INVALID_VALUE;
-    result = enter_function(func, &function);
+    result = function_enter(func, &function);
     if (result != CUDA_SUCCESS)
         return result;
     in.f = function->handle;
@@ -114,7 +106,7 @@ client_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSiz
 
     if (!minGridSize || !blockSize || flags & ~1u)
         return CUDA_ERROR_INVALID_VALUE;
-    result = enter_function(func, &function);
+    result = function_enter(func, &function);
     if (result != CUDA_SUCCESS)
         return result;
     return best_block(function, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit, flags,
@@ -136,7 +128,7 @@ static CUresult enter_config(const CUlaunchConfig *config, CUfunction func,
 {
     if (!config || config->numAttrs > 64 || (config->numAttrs > 0 && !config->attrs))
         return CUDA_ERROR_INVALID_VALUE;
-    return enter_function(func, ret_function);
+    return function_enter(func, ret_function);
 }
 
 CUresult client_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,

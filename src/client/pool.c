@@ -114,7 +114,7 @@ void pool_end(struct allocation *allocation)
 
 static struct pending *pop_ready(struct device *device)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pools.lock);
+    POOLS_LOCKED;
 
     list_for_each(struct pending, pending, &pools.pending, link)
     {
@@ -128,7 +128,7 @@ static struct pending *pop_ready(struct device *device)
 
 static bool oldest_fence(struct device *device, struct fence *ret_fence, uint64_t *ret_stream)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pools.lock);
+    POOLS_LOCKED;
 
     list_for_each(struct pending, pending, &pools.pending, link)
     {
@@ -160,7 +160,7 @@ void memory_reclaim(struct device *device, bool wait)
 /* A block of the same pool, stream and size: ready without any fence. */
 static bool take_from_stream(uint64_t pool, uint64_t stream, uint64_t size, uint64_t *ret_address)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pools.lock);
+    POOLS_LOCKED;
 
     list_for_each(struct pending, pending, &pools.pending, link)
     {
@@ -266,7 +266,7 @@ static bool already_pending_locked(uint64_t address)
 
 static CUresult put_off(struct pending what)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pools.lock);
+    POOLS_LOCKED;
     struct pending *pending;
 
     if (already_pending_locked(what.address))

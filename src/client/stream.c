@@ -78,7 +78,8 @@ static struct stream *legacy_stream(struct context *context)
         return stream;
     pthread_mutex_lock(&client->lock);
     if (!*legacy) {
-        stream = stream_create(context->share ? context : context->device->primary, STREAM_LEGACY, 0);
+        stream =
+            stream_create(context->share ? context : context->device->primary, STREAM_LEGACY, 0);
         if (stream && context->share)
             list_append(&context->streams, &stream->link);
         __atomic_store_n(legacy, stream, __ATOMIC_RELEASE);
@@ -221,6 +222,13 @@ static enum fence_patience patience_of(const struct context *context)
     return context->flags & CU_CTX_SCHED_BLOCKING_SYNC ? FENCE_SLEEP : FENCE_SPIN;
 }
 
+/* Text that came before an error comes out before it is reported. */
+static CUresult end_waiting(CUresult result)
+{
+    client_print();
+    return result != CUDA_SUCCESS ? result : client_asked_error();
+}
+
 CUresult stream_synchronize(struct stream *stream)
 {
     struct fence fence;
@@ -228,14 +236,13 @@ CUresult stream_synchronize(struct stream *stream)
 
     if (result == CUDA_SUCCESS)
         result = fence_wait(fence, stream->handle, patience_of(stream->context));
-    client_print();
-    return result != CUDA_SUCCESS ? result : client_sync_error();
+    return end_waiting(result);
 }
 
 /* All fences first, so that the streams finish side by side. */
-static CUresult fence_all(struct context *context, struct device *device)
+static CUresult fence_context_locked(struct context *context)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+    struct stream *legacy = context->device->legacy;
     CUresult result = CUDA_SUCCESS;
     struct fence fence;
 
@@ -244,8 +251,28 @@ static CUresult fence_all(struct context *context, struct device *device)
         if (result == CUDA_SUCCESS)
             result = stream_fence(stream, &fence);
     }
-    if (device->legacy && result == CUDA_SUCCESS)
-        result = stream_fence(device->legacy, &fence);
+    if (legacy && result == CUDA_SUCCESS)
+        result = stream_fence(legacy, &fence);
+    return result;
+}
+
+static CUresult fence_context(struct context *context)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    return fence_context_locked(context);
+}
+
+static CUresult fence_device(struct device *device)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+    CUresult result = CUDA_SUCCESS;
+
+    list_for_each(struct context, context, &client->contexts, link)
+    {
+        if (context->device == device && result == CUDA_SUCCESS)
+            result = fence_context_locked(context);
+    }
     return result;
 }
 
@@ -269,36 +296,19 @@ static uint64_t next_busy_stream(struct context *context, struct fence *ret_fenc
 
 CUresult stream_synchronize_context(struct context *context)
 {
-    CUresult result = fence_all(context, context->device);
+    CUresult result = fence_context(context);
     struct fence fence;
     uint64_t busy;
 
     while (result == CUDA_SUCCESS && (busy = next_busy_stream(context, &fence)) != 0)
         result = fence_wait(fence, busy, patience_of(context));
-    client_print();
-    return result != CUDA_SUCCESS ? result : client_sync_error();
+    return end_waiting(result);
 }
 
 CUresult stream_drain_device(struct device *device)
 {
-    CUresult result = CUDA_SUCCESS;
+    CUresult result = fence_device(device);
 
-    pthread_mutex_lock(&client->lock);
-    list_for_each(struct context, context, &client->contexts, link)
-    {
-        struct fence fence;
-
-        if (context->device != device)
-            continue;
-        list_for_each(struct stream, stream, &context->streams, link)
-        {
-            if (result == CUDA_SUCCESS)
-                result = stream_fence(stream, &fence);
-        }
-        if (device->legacy && result == CUDA_SUCCESS)
-            result = stream_fence(device->legacy, &fence);
-    }
-    pthread_mutex_unlock(&client->lock);
     return result != CUDA_SUCCESS ? result : fence_wait_device(device->ordinal);
 }
 

@@ -170,14 +170,6 @@ CUresult client_cuMemExportToShareableHandle(void *shareableHandle,
                : result;
 }
 
-static struct device *device_with_index(uint32_t index)
-{
-    for (int i = 0; i < client->device_count; i++)
-        if (client->devices[i].index == index)
-            return &client->devices[i];
-    return NULL;
-}
-
 static CUresult import(struct physical *physical, int fd)
 {
     struct wire_cuMemImportFromShareableHandle in = {.handle = physical->handle};
