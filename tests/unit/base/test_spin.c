@@ -30,6 +30,12 @@ static uint64_t budget_with_no_spin(void)
     return spin_more(&spin) ? UINT64_MAX : spin_budget_ns();
 }
 
+static uint64_t budget_with_an_empty_switch(void)
+{
+    setenv("FUNNEL_NO_SPIN", "", 1);
+    return budget_on_one_cpu();
+}
+
 static bool child_finds(uint64_t (*budget)(void), uint64_t expected)
 {
     pid_t child = fork();
@@ -48,6 +54,7 @@ static void test_few_cpus_spin_shortly(void **state)
 static void test_switched_off(void **state)
 {
     assert_true(child_finds(budget_with_no_spin, 0));
+    assert_true(child_finds(budget_with_an_empty_switch, 2000));
 }
 
 static void test_a_spin_ends(void **state)
