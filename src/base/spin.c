@@ -44,8 +44,7 @@ bool spin_is_cheap(void)
 
 struct spin spin_begin_patient(uint64_t patience_ns)
 {
-    return (struct spin){.budget = spin_budget_ns(),
-                         .patience = spin_is_cheap() ? patience_ns : 0};
+    return (struct spin){.budget = spin_budget_ns(), .patience = spin_is_cheap() ? patience_ns : 0};
 }
 
 bool spin_more(struct spin *spin)

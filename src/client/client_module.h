@@ -15,7 +15,7 @@
 struct image {
     int fd;
     uint64_t size;
-    uint64_t number; /* the server's, which has lent the memfd; 0 = it is our own */
+    uint64_t number;       /* the server's, which has lent the memfd; 0 = it is our own */
     uint32_t options_size; /* pairs of u64: the numeric JIT options */
     unsigned char options[512];
 };

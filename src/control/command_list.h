@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands of MPS v2, each once: COMMAND(name, who, grammar, help). The daemon makes its table of
- * handlers from this list, and the shell its help and its completion.
+ * The commands of MPS v2, each once: COMMAND(name, who, grammar, help). The daemon makes its table
+ * of handlers from this list, and the shell its help and its completion.
  *
  *     ANYBODY   concerns servers: who asks reaches those of his own user, operators reach all
  *     OPERATORS concerns everybody: root's and the daemon's own user's
@@ -13,13 +13,15 @@ COMMAND(get_server_status, ANYBODY, "SERVER", "its state: INITIALIZING, ACTIVE o
 COMMAND(start_server, ANYBODY, "-uid UID [-mlopart]", "start the server of a user")
 COMMAND(shutdown_server, ANYBODY, "SERVER [-f]", "end it when its last client leaves; -f: now")
 COMMAND(device_query, ANYBODY, "[SERVER] [--csv]", "devices that clients see")
-COMMAND(quit, OPERATORS, "[-t SECONDS]", "end the daemon when all clients have left, or after a while")
+COMMAND(quit, OPERATORS, "[-t SECONDS]",
+        "end the daemon when all clients have left, or after a while")
 
 /* Clients. */
 COMMAND(get_client_list, ANYBODY, "SERVER", "process ids of its clients")
 COMMAND(get_device_client_list, ANYBODY, "[SERVER]", "the same for each device")
 COMMAND(ps, ANYBODY, "[-p CLIENT]", "clients with their server, device and command line")
-COMMAND(terminate_client, ANYBODY, "SERVER CLIENT", "end a client; prints a CUresult, 0 for success")
+COMMAND(terminate_client, ANYBODY, "SERVER CLIENT",
+        "end a client; prints a CUresult, 0 for success")
 
 /* Static partitions: only in a daemon that was started with -S. */
 COMMAND(sm_partition, OPERATORS, "VERB DEVICE OBJECT",

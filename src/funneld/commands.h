@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of NVIDIA's control daemon (MPS v2, and views of v3), with its grammar and its answers. */
+/* The commands of NVIDIA's control daemon (MPS v2, and views of v3), with its grammar and its
+ * answers. */
 #pragma once
 
 #include "grammar.h"

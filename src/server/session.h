@@ -172,8 +172,8 @@ CUresult session_visit(struct session *session, const struct device *device);
 /* The device with this number, or NULL and a sentence. */
 const struct device *session_find_device(struct session *session, const char *call, uint32_t index);
 
-/* Notes launches that are about to be made, for the counters and for fault reports: a fault may come
- * sooner than the driver's call returns. The last is of this function. */
+/* Notes launches that are about to be made, for the counters and for fault reports: a fault may
+ * come sooner than the driver's call returns. The last is of this function. */
 void session_launched(struct session *session, unsigned count, uint64_t function,
                       const char *kernel);
 

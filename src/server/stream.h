@@ -10,8 +10,8 @@
 #include "chain.h"
 #include "session.h"
 
-/* A launch and its fence can go to the driver in two ways. Which is faster depends on the others: our
- * kernel has to find room on the GPU. So both are timed, from launch to launch of a client that
+/* A launch and its fence can go to the driver in two ways. Which is faster depends on the others:
+ * our kernel has to find room on the GPU. So both are timed, from launch to launch of a client that
  * waits in between. */
 enum fence_way { FENCE_BY_KERNEL, FENCE_BY_DRIVER, FENCE_WAYS };
 

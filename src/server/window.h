@@ -55,8 +55,8 @@ void windows_put_back(struct windows *windows, struct window *window);
  * again only when there is no other left, and then with new memory. NULL is allowed. */
 void windows_retire(struct windows *windows, struct window *window);
 
-/* There are no clients: gives back the memory of one window that nobody needs soon. False when there
- * is nothing to do. The calling thread is inside a context. */
+/* There are no clients: gives back the memory of one window that nobody needs soon. False when
+ * there is nothing to do. The calling thread is inside a context. */
 bool windows_trim(struct windows *windows);
 
 /* How many windows there can be at most. */

@@ -30,8 +30,8 @@
 #define WINDOW_FIRST 0x110000000000ull
 #define WINDOW_HOST_SPAN (64ull << 30)
 
-/* Where cuMemAddressReserve's addresses are, of all clients: above what position-independent programs
- * are loaded at, and below the libraries. */
+/* Where cuMemAddressReserve's addresses are, of all clients: above what position-independent
+ * programs are loaded at, and below the libraries. */
 #define RESERVE_FIRST 0x5a0000000000ull
 #define RESERVE_END 0x7a0000000000ull
 #define RESERVE_GRANULARITY (2ull << 20)

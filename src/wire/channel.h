@@ -90,7 +90,7 @@ void channel_reply_end(struct channel *channel, int slot);
  * CUDA_ERROR_MPS_RPC_FAILURE if it is known to be gone. Two loads; no system call. */
 CUresult channel_error(const struct channel *channel);
 
-/* Why nothing could be sent: channel_error(), or CUDA_ERROR_MPS_RPC_FAILURE where that is silent. */
+/* Why nothing was sent: channel_error(), or CUDA_ERROR_MPS_RPC_FAILURE where that is silent. */
 CUresult channel_failure(const struct channel *channel);
 
 /* Takes the error of an earlier asynchronous command out, or CUDA_SUCCESS. */

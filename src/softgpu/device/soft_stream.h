@@ -31,7 +31,7 @@ struct event {
     uint64_t handle;
     struct context *context;
     unsigned flags;
-    struct operation *record; /* the last one, or NULL */
+    struct operation *record;    /* the last one, or NULL */
     struct shared_event *shared; /* instead of that: other processes have it, too */
     struct capture_event capture;
     struct list in_context;
