@@ -11,8 +11,8 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "fd.h"
@@ -53,12 +53,11 @@ uint64_t code_hash(const void *bytes, uint64_t size)
 static bool may_stay(int fd, uint64_t size)
 {
     struct statfs system;
-    struct stat status;
     int seals = fcntl(fd, F_GET_SEALS);
 
-    return size >= IMAGE_KEY_MIN && seals >= 0 && (seals & F_SEAL_WRITE) && !fstatfs(fd, &system) &&
-           system.f_type == TMPFS_MAGIC && !shm_check(fd, size + 1) && !fstat(fd, &status) &&
-           (uint64_t)status.st_blocks * 512 > size;
+    return size >= IMAGE_KEY_MIN && seals >= 0 && (seals & F_SEAL_WRITE) &&
+           !fstatfs(fd, &system) && system.f_type == TMPFS_MAGIC && !shm_check(fd, size + 1) &&
+           lseek(fd, 0, SEEK_HOLE) > (off_t)size;
 }
 
 static bool count_file(struct code_store *store)
