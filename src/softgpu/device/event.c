@@ -179,14 +179,14 @@ CUresult soft_cuEventSynchronize(CUevent hEvent)
     SOFT_LOCKED;
     CUresult result = event_find_locked(hEvent, &event);
 
-    if (result || (!event->record && !event->shared))
+    if (result)
         return result;
 
     struct context *context = event->context;
 
     if (event->shared)
         shared_event_wait_locked(event->shared);
-    else
+    else if (event->record)
         operation_wait_finished_locked(event->record);
     print_flush_locked();
     return context->error;
