@@ -55,8 +55,8 @@ static bool may_stay(int fd, uint64_t size)
     struct statfs system;
     int seals = fcntl(fd, F_GET_SEALS);
 
-    return size >= IMAGE_KEY_MIN && seals >= 0 && (seals & F_SEAL_WRITE) &&
-           !fstatfs(fd, &system) && system.f_type == TMPFS_MAGIC && !shm_check(fd, size + 1) &&
+    return size >= IMAGE_KEY_MIN && seals >= 0 && (seals & F_SEAL_WRITE) && !fstatfs(fd, &system) &&
+           system.f_type == TMPFS_MAGIC && !shm_check(fd, size + 1) &&
            lseek(fd, 0, SEEK_HOLE) > (off_t)size;
 }
 
