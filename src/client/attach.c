@@ -6,10 +6,12 @@
 #include "client_attach.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "client_memory.h"
 #include "clock.h"
@@ -36,6 +38,7 @@ struct attempt {
     int fds[ATTACH_FDS];
     CUresult status;
     bool lost; /* the connection ended before an answer came */
+    uint64_t window_base; /* that of a client, which comes from another server */
     char *why;
     size_t why_size;
 };
@@ -86,6 +89,7 @@ static enum attach_outcome say_hello(struct attempt *attempt)
 
     environment_limits(&hello);
     environment_names(&hello);
+    hello.window_base = attempt->window_base;
     text_copy(hello.program, sizeof(hello.program), program_invocation_short_name);
     text_copy(hello.release, sizeof(hello.release), FUNNEL_RELEASE);
     if (sock_send(attempt->socket, &hello, sizeof(hello), NULL, 0) < 0)
@@ -335,6 +339,105 @@ enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, cha
         *ret_status = attempt.status;
         if (!attempt.lost || tries == sizeof(pauses_ms) / sizeof(*pauses_ms))
             return outcome;
+        pause_ms(pauses_ms[tries]);
+    }
+}
+
+/* ---- from one server to another ---- */
+
+static bool is_same_place(const struct attach_offer *offer)
+{
+    return offer->window_base == client->window_base &&
+           offer->window_base + window_size(offer) == client->window_end &&
+           offer->device_span == client->device_span &&
+           offer->device_stride == client->device_stride &&
+           offer->fence_address == (uintptr_t)client->fences &&
+           offer->gate_address == (uintptr_t)client->gates &&
+           offer->fence_count == client->fence_count && offer->gate_count == client->gate_count &&
+           offer->staging_address == client->staging_address &&
+           offer->staging_size / GPU_REGION_STAGING_SLOT_SIZE == client->staging_slots;
+}
+
+static bool are_same_devices(const struct attempt *attempt)
+{
+    size_t size = attempt->offer.device_count * sizeof(struct device_record);
+    const struct device_record *records;
+    void *mapped;
+    bool same = true;
+
+    if (size != client->records_size || shm_check(attempt->fds[ATTACH_FD_DEVICES], size) < 0 ||
+        shm_map(attempt->fds[ATTACH_FD_DEVICES], size, NULL, SHM_READ_ONLY, &mapped) < 0)
+        return false;
+    records = mapped;
+    for (uint32_t i = 0; i < attempt->offer.device_count; i++)
+        same &= !memcmp(records[i].uuid, client->records[i].uuid, sizeof(records[i].uuid)) &&
+                records[i].context_status == client->records[i].context_status;
+    shm_unmap(mapped, size);
+    return same;
+}
+
+/* Fences that have been reached stay reached, and gates stay open. */
+static int move_gpu_region(struct attempt *attempt)
+{
+    const struct attach_offer *offer = &attempt->offer;
+    int fd = attempt->fds[ATTACH_FD_GPU];
+    void *mapped;
+    int r = shm_check(fd, offer->gpu_size);
+
+    if (r == 0)
+        r = shm_map(fd, offer->gpu_size, NULL, 0, &mapped);
+    if (r < 0)
+        return r;
+    memcpy(mapped, (const void *)(uintptr_t)offer->gpu_address, offer->gpu_size);
+    shm_unmap(mapped, offer->gpu_size);
+    return map_gpu_region(attempt);
+}
+
+/* The descriptor keeps its number. */
+static int move_socket(const struct attempt *attempt)
+{
+    return dup3(attempt->socket, client->socket, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+static bool move_in(struct attempt *attempt)
+{
+    return move_gpu_region(attempt) == 0 && move_socket(attempt) == 0 &&
+           channel_reopen(&client->channel, attempt->fds[ATTACH_FD_CONTROL],
+                          attempt->offer.region_size, attempt->offer.ring_bytes) == 0 &&
+           answer(attempt, ATTACH_OK);
+}
+
+static bool attach_again_once(struct attempt *attempt)
+{
+    enum attach_outcome outcome = connect_daemon(attempt);
+
+    if (outcome == ATTACHED)
+        outcome = say_hello(attempt);
+    if (outcome == ATTACHED)
+        outcome = hear_offer(attempt);
+    if (outcome == ATTACHED && (!is_same_place(&attempt->offer) || !are_same_devices(attempt)))
+        outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                         "the server has other devices, or another place for the client's memory");
+    if (outcome == ATTACHED && !move_in(attempt))
+        outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                         "the server's shared memory could not be mapped");
+    close_descriptors(attempt);
+    fd_close(&attempt->socket);
+    return outcome == ATTACHED;
+}
+
+bool attach_again(char *why, size_t why_size)
+{
+    for (size_t tries = 0;; tries++) {
+        struct attempt attempt = {.socket = -1,
+                                  .fds = {-1, -1, -1},
+                                  .window_base = client->window_base,
+                                  .why = why,
+                                  .why_size = why_size};
+        bool done = attach_again_once(&attempt);
+
+        if (done || !attempt.lost || tries == sizeof(pauses_ms) / sizeof(*pauses_ms))
+            return done;
         pause_ms(pauses_ms[tries]);
     }
 }

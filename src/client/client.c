@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "client_attach.h"
+#include "client_call.h"
 #include "client_capture.h"
 #include "client_context.h"
 #include "client_entry.h"
@@ -23,9 +24,11 @@
 #include "client_pool.h"
 #include "client_print.h"
 #include "client_prototypes.h"
+#include "client_recovery.h"
 #include "client_vmm.h"
 #include "copy_stream.h"
 #include "copy_team.h"
+#include "cuda_error.h"
 #include "environment.h"
 #include "fd.h"
 #include "host_function.h"
@@ -45,7 +48,12 @@ CUresult client_asked_error(void)
 {
     CUresult result = client_error();
 
-    return result != CUDA_SUCCESS ? result : channel_take_deferred_error(&client->channel);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = channel_take_deferred_error(&client->channel);
+    if (cuda_error_is_fatal(result))
+        channel_break(&client->channel); /* the server is about to say it to everybody */
+    return result;
 }
 
 CUresult client_sync_error(void)
@@ -91,6 +99,7 @@ static void after_fork_in_child(void)
             heap_after_fork(&client->devices[i].heap);
         heap_after_fork(&client->host_heap);
         fd_close(&client->socket);
+        call_after_fork();
         client = NULL;
         __atomic_store_n(&client_mode_word, CLIENT_COLD, __ATOMIC_RELEASE);
     }
@@ -116,6 +125,7 @@ static CUresult furnish(void)
     vmm_init();
     host_register_init();
     ipc_init();
+    recovery_init();
     if (fence_init() < 0 || pool_init() < 0 || context_init_primaries() < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     export_init();

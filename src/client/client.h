@@ -94,10 +94,15 @@ static inline uint64_t client_next_id(void)
     return __atomic_add_fetch(&client->next_id, 1, __ATOMIC_RELAXED);
 }
 
-/* An error that every call reports from now on, or CUDA_SUCCESS. */
+/* An error that every call reports from now on, or CUDA_SUCCESS. Whoever asks tells the program: a
+ * client that has heard of the end of its server is not moved to another any more. */
 static inline CUresult client_error(void)
 {
-    return channel_error(&client->channel);
+    CUresult error = channel_error(&client->channel);
+
+    if (__builtin_expect(error != CUDA_SUCCESS, 0))
+        channel_break(&client->channel);
+    return error;
 }
 
 /* The same, and else the error that an asynchronous command left, which is thereby taken. */

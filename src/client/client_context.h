@@ -42,6 +42,9 @@ int context_init_primaries(void);
 CUresult context_open(CUcontext *pctx, unsigned flags, CUdevice dev, uint32_t share,
                       uint32_t sm_count);
 
+/* Sets its limits again, with another server. */
+CUresult context_replay_limits(const struct context *context);
+
 /* How many multiprocessors a device says it has, here and now. */
 int affinity_sm_count(const struct device *device);
 

@@ -7,6 +7,9 @@
 
 void event_destroy_all(struct context *context);
 
+/* Makes it again with another server, which knows nothing of its records. */
+CUresult event_replay(const void *event);
+
 bool event_exists(CUevent handle);
 
 /* Behind the last record; one that has passed if there is none. */

@@ -57,6 +57,9 @@ CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_patience pat
 /* Waits for every number issued so far for `device`, of streams that are gone as well. */
 CUresult fence_wait_device(int device);
 
+/* Whether every number issued to streams that are gone has arrived. */
+bool fence_orphans_passed(void);
+
 /* Whether every number issued for `device` has arrived. */
 bool fence_device_idle(int device);
 

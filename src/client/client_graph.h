@@ -23,6 +23,7 @@ struct plan_state {
 
 /* What the client keeps of an exec. Node i is exec->nodes[i]. */
 struct exec_plan {
+    const struct graph_exec *exec; /* whose it is */
     struct device *device;
     struct context *context;
     struct plan_node *nodes;
@@ -52,6 +53,9 @@ void exec_plan_destroy(struct graph_exec *exec);
 /* Has the runner of host functions call it behind the last launch of `after`, which may be NULL. */
 void exec_later(const struct graph_exec *after, CUhostFn function, void *user);
 
+/* Has the piece of that handle made again, by another server. */
+CUresult exec_replay(struct exec_plan *plan, uint64_t piece);
+
 /* A node does something else now, or takes part or not. */
 CUresult exec_plan_set(struct graph_exec *exec, struct graph_node *node);
 
@@ -72,6 +76,10 @@ CUresult exec_describe_node(const struct graph_exec *exec, uint32_t index);
 
 /* ... and whether it takes part. */
 CUresult exec_describe_enabled(const struct graph_exec *exec, uint32_t index);
+
+/* Has one piece made, under its handle if it has one already. */
+CUresult exec_describe_piece(const struct graph_exec *exec, uint32_t piece,
+                             const struct plan_edge *edges, uint32_t edge_count);
 
 /* Has all pieces made. */
 CUresult exec_describe(const struct graph_exec *exec, const struct plan_edge *edges,

@@ -31,6 +31,10 @@ extern const struct heap_source device_granules, host_granules;
  * lock since before the command, so the message answers its request and no other. */
 CUresult granule_receive(uint32_t kind, uint64_t value, int *ret_fd);
 
+/* Shows a new server the memory that the last one made. */
+CUresult granule_replay_all(void);
+CUresult granule_replay_host(uint64_t address, uint64_t size, int fd);
+
 /* NULL for addresses that are in no device's part of the window. */
 /* Could this be set? If it is not empty, `ret_place` says where it is. */
 CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS *fill, enum place *ret_place);

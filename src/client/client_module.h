@@ -26,6 +26,8 @@ struct module {
     uint64_t handle;
     struct context *context;
     struct library *library; /* NULL = loaded by cuModuleLoad* */
+    struct image image;      /* of such a one; else the library's is used */
+    bool has_state;          /* which is lost with the server */
     struct list functions;   /* under client->lock, as the rest */
     struct list offered;     /* functions that nobody has asked for: see module_function.c */
     uint32_t next_kernel;    /* which the server is to tell of next */
@@ -86,6 +88,9 @@ CUresult jit_options_read(struct jit_options *options, unsigned count, CUjit_opt
 CUresult image_init(struct image *image, const void *code, const struct jit_options *options);
 void image_fini(struct image *image);
 
+/* Another one of the same bytes. */
+CUresult image_copy(const struct image *image, struct image *ret_image);
+
 /* For cuModuleLoad and cuLibraryLoadFromFile: the whole file, NUL behind it. */
 CUresult image_read_file(const char *path, void **ret_bytes);
 
@@ -97,6 +102,9 @@ CUresult module_load(struct context *context, const struct image *image,
                      struct module **ret_module);
 void module_unload(struct module *module);
 void module_unload_all(struct context *context);
+
+/* Loads it again, with another server. */
+CUresult module_replay(struct module *module);
 
 /* Where a variable is and how large; asked for either or both. */
 CUresult module_global(struct module *module, const char *name, CUdeviceptr *ret_address,
@@ -114,10 +122,19 @@ CUresult module_kernel_names(struct module *module, char **names, unsigned count
 CUresult module_function(struct module *module, const char *name, struct function **ret_function);
 void function_destroy(struct function *function);
 
+/* Finds it again in a module that has been loaded again. */
+CUresult function_replay(const struct function *function);
+
+/* What was offered of a module that is to be loaded again. */
+void module_forget_offers(struct module *module);
+
 /* Names are long and begin alike, so lists are searched by this first. */
 uint64_t kernel_name_hash(const char *name);
 
 /* ---- library.c ---- */
+
+/* Another server has none of its images. */
+void library_forget_server(struct library *library);
 
 /* The library's module in a context, loaded if it is not there yet. */
 CUresult library_module(struct library *library, struct context *context,

@@ -23,8 +23,10 @@ struct stream {
     int priority;
     uint32_t word; /* index of its fence word, and of its gate word */
     uint32_t gate_seq;
-    bool unfenced;                 /* commands behind the last fence; under the channel lock */
-    uint64_t work_covered;         /* legacy: device->blocking_work at the last fence */
+    bool unfenced;         /* commands behind the last fence; under the channel lock */
+    uint64_t first_work;   /* channel.sent when it began to be busy; likewise */
+    uint64_t last_work;    /* blocking: device->blocking_work with the last command; likewise */
+    uint64_t work_covered; /* legacy: device->blocking_work at the last fence */
     struct capture_stream capture; /* under client_graph_lock */
     struct list link;              /* context->streams */
 };
@@ -61,6 +63,13 @@ CUresult stream_synchronize_context(struct context *context);
 
 /* Waits until nothing of this client runs on the device, if anything does. */
 CUresult stream_drain_device(struct device *device);
+
+/* After the server's death: whether it can have read work of the stream that is not done. It has
+ * read what was sent before `read`. */
+bool stream_lost_work(const struct stream *stream, uint64_t read);
+
+/* Makes it again with another server. */
+CUresult stream_replay(const struct stream *stream);
 
 void stream_destroy_all(struct context *context);
 void stream_destroy_handle(CUstream handle);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client.h"
+#include "client_call.h"
 #include "client_entry.h"
 #include "client_stream.h"
 
@@ -25,15 +26,23 @@ static void forget(struct thread *thread)
     memset(thread, 0, sizeof(*thread));
 }
 
+static void end_streams(const struct thread *thread)
+{
+    call_begin();
+    for (unsigned i = 0; i < thread->stream_count; i++)
+        stream_destroy_handle(thread->streams[i].stream);
+    call_end();
+}
+
 /* Runs while the thread ends: nobody else can use its default streams from now on. */
 static void thread_leave(void *argument)
 {
     struct thread *thread = argument;
 
     if (client_mode() == CLIENT_FUNNEL && thread->generation == client->generation)
-        for (unsigned i = 0; i < thread->stream_count; i++)
-            stream_destroy_handle(thread->streams[i].stream);
+        end_streams(thread);
     forget(thread);
+    call_place_give();
 }
 
 static void make_key(void)

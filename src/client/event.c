@@ -47,16 +47,22 @@ bool event_is_shared(CUevent handle)
     return event && event->flags & CU_EVENT_INTERPROCESS;
 }
 
-static void send_create(const struct event *event)
+CUresult event_replay(const void *object)
 {
+    const struct event *event = object;
     struct wire_cuEventCreate in = {
         .hEvent = event->handle,
         .device = event->context->device->index,
         .flags = event->flags & ~(unsigned)CU_EVENT_INTERPROCESS,
     };
 
+    return wire_cuEventCreate(&client->channel, &in);
+}
+
+static void send_create(const struct event *event)
+{
     channel_lock(&client->channel);
-    wire_cuEventCreate(&client->channel, &in);
+    event_replay(event);
     channel_unlock(&client->channel);
 }
 

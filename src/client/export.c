@@ -2,6 +2,7 @@
 /* What libraries ask of a driver beyond the public API: src/cudart answers, with these. */
 #include <string.h>
 
+#include "client_call.h"
 #include "client_context.h"
 #include "client_export.h"
 #include "client_module.h"
@@ -53,27 +54,39 @@ static CUresult stream_id(CUcontext handle, CUstream stream_handle, unsigned lon
 {
     struct context *context;
     struct stream *stream;
-    CUresult result = context_resolve(handle, &context);
+    CUresult result;
 
+    call_begin();
+    result = context_resolve(handle, &context);
     if (result == CUDA_SUCCESS)
         result = stream_resolve(context, stream_handle, &stream);
     if (result == CUDA_SUCCESS)
         *ret_id = stream->id;
+    call_end();
     return result;
+}
+
+static unsigned list_functions(CUmodule module, CUfunction *ret_functions, unsigned room)
+{
+    unsigned count = 0;
+    CUresult result;
+
+    call_begin();
+    result = client_cuModuleGetFunctionCount(&count, module);
+    if (count > room)
+        count = room;
+    if (result == CUDA_SUCCESS)
+        result = client_cuModuleEnumerateFunctions(ret_functions, count, module);
+    call_end();
+    return result == CUDA_SUCCESS ? count : 0;
 }
 
 static int for_each_function(CUcontext handle, CUmodule module_handle,
                              void (*visit)(void *user, CUfunction function), void *user)
 {
-    unsigned count = 0;
     CUfunction functions[64];
+    unsigned count = list_functions(module_handle, functions, 64);
 
-    if (client_cuModuleGetFunctionCount(&count, module_handle) != CUDA_SUCCESS)
-        return 0;
-    if (count > 64)
-        count = 64;
-    if (client_cuModuleEnumerateFunctions(functions, count, module_handle) != CUDA_SUCCESS)
-        return 0;
     for (unsigned i = 0; i < count; i++)
         visit(user, functions[i]);
     return (int)count;
@@ -81,7 +94,12 @@ static int for_each_function(CUcontext handle, CUmodule module_handle,
 
 static CUresult load_module(CUmodule *ret_module, const void *image)
 {
-    return client_cuModuleLoadData(ret_module, image);
+    CUresult result;
+
+    call_begin();
+    result = client_cuModuleLoadData(ret_module, image);
+    call_end();
+    return result;
 }
 
 static struct cudart_ops ops = {

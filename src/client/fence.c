@@ -9,6 +9,7 @@
 #include "cleanup.h"
 #include "client.h"
 #include "client_print.h"
+#include "client_recovery.h"
 #include "clock.h"
 #include "futex.h"
 #include "nap.h"
@@ -149,7 +150,7 @@ static CUresult doze_until(struct fence fence, bool woken, struct nap *nap)
             channel_alive(&client->channel);
             asked = clock_ns();
         }
-        if (client_error() != CUDA_SUCCESS)
+        if (recovery_error() != CUDA_SUCCESS)
             return client_error();
         doze(fence, value, woken, nap);
     }
@@ -174,7 +175,7 @@ static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_patie
         client_print();
         if (fence_passed(fence))
             return CUDA_SUCCESS;
-        if (client_error() != CUDA_SUCCESS)
+        if (recovery_error() != CUDA_SUCCESS)
             return client_error();
     } while (patience == FENCE_SPIN && spin_more(&spin));
     return sleep_until(fence, stream);
@@ -187,6 +188,14 @@ CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_patience pat
 
     client_print();
     return result;
+}
+
+bool fence_orphans_passed(void)
+{
+    for (uint32_t word = 0; word < fences.used; word++)
+        if (!fences.words[word].used && !word_quiet(word))
+            return false;
+    return true;
 }
 
 bool fence_device_idle(int device)

@@ -57,6 +57,48 @@ static CUresult device_granule_create(uint32_t device, uint64_t size, uint64_t *
     return granule_receive(SOCKET_GRANULE, out.address, ret_fd);
 }
 
+static CUresult send_descriptor(uint64_t size, int fd, uint32_t *ret_blob)
+{
+    struct socket_message message = {.kind = SOCKET_BLOB, .value = size};
+
+    message.id = *ret_blob = __atomic_add_fetch(&client->next_blob, 1, __ATOMIC_RELAXED);
+    return sock_send(client->socket, &message, sizeof(message), &fd, 1) < 0
+               ? CUDA_ERROR_MPS_RPC_FAILURE
+               : CUDA_SUCCESS;
+}
+
+static CUresult device_granule_replay(const struct heap *heap, uint64_t address, uint64_t size,
+                                      int fd)
+{
+    struct wire_fnGranuleAdopt in = {.device = heap->device, .address = address, .size = size};
+    CUresult result = send_descriptor(size, fd, &in.blob);
+
+    return result != CUDA_SUCCESS ? result : wire_fnGranuleAdopt(&client->channel, &in);
+}
+
+CUresult granule_replay_host(uint64_t address, uint64_t size, int fd)
+{
+    struct wire_fnHostGranuleAdopt in = {.address = address, .size = size};
+    CUresult result = send_descriptor(size, fd, &in.blob);
+
+    return result != CUDA_SUCCESS ? result : wire_fnHostGranuleAdopt(&client->channel, &in);
+}
+
+static CUresult host_granule_replay(const struct heap *heap, uint64_t address, uint64_t size,
+                                    int fd)
+{
+    return granule_replay_host(address, size, fd);
+}
+
+CUresult granule_replay_all(void)
+{
+    CUresult result = heap_for_each_granule(&client->host_heap, host_granule_replay);
+
+    for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
+        result = heap_for_each_granule(&client->devices[i].heap, device_granule_replay);
+    return result;
+}
+
 const struct heap_source device_granules = {device_granule_create, granule_release};
 
 /* The window is reserved by an inaccessible mapping, which the granule now replaces. */

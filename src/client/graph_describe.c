@@ -160,9 +160,11 @@ static CUresult create_piece(struct exec_plan *plan, uint32_t piece, uint32_t no
     struct wire_fnGraphCreate in = {.device = plan->device->index, .nodes = nodes};
     CUresult result;
 
-    in.graph = plan->pieces[piece] = handles_add(&client->handles, WIRE_GRAPH, plan);
-    if (!in.graph)
+    if (!plan->pieces[piece])
+        plan->pieces[piece] = handles_add(&client->handles, WIRE_GRAPH, plan);
+    if (!plan->pieces[piece])
         return CUDA_ERROR_OUT_OF_MEMORY;
+    in.graph = plan->pieces[piece];
     channel_lock(&client->channel);
     result = wire_fnGraphCreate(&client->channel, &in);
     channel_unlock(&client->channel);
@@ -228,8 +230,8 @@ static CUresult instantiate_piece(const struct graph_exec *exec, uint32_t piece,
     return result;
 }
 
-static CUresult describe_piece(const struct graph_exec *exec, uint32_t piece,
-                               const struct plan_edge *edges, uint32_t edge_count)
+CUresult exec_describe_piece(const struct graph_exec *exec, uint32_t piece,
+                             const struct plan_edge *edges, uint32_t edge_count)
 {
     struct census census = count_piece(exec->owner, piece);
     CUresult result;
@@ -251,6 +253,6 @@ CUresult exec_describe(const struct graph_exec *exec, const struct plan_edge *ed
     CUresult result = CUDA_SUCCESS;
 
     for (uint32_t piece = 0; piece < plan->phase_count && result == CUDA_SUCCESS; piece++)
-        result = describe_piece(exec, piece, edges, edge_count);
+        result = exec_describe_piece(exec, piece, edges, edge_count);
     return result;
 }

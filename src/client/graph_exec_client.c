@@ -260,6 +260,7 @@ CUresult exec_plan_create(struct graph_exec *exec)
 
     if (!plan)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    plan->exec = exec;
     exec->owner = plan;
     CUresult result = plan_fill(exec, plan, &edges);
     free(edges.edges);
@@ -267,6 +268,18 @@ CUresult exec_plan_create(struct graph_exec *exec)
         plan_free(plan);
         exec->owner = NULL;
     }
+    return result;
+}
+
+CUresult exec_replay(struct exec_plan *plan, uint64_t piece)
+{
+    struct edges edges = {0};
+    CUresult result = gather_edges(plan->exec, &edges);
+
+    for (uint32_t phase = 0; phase < plan->phase_count && result == CUDA_SUCCESS; phase++)
+        if (plan->pieces[phase] == piece)
+            result = exec_describe_piece(plan->exec, phase, edges.edges, edges.count);
+    free(edges.edges);
     return result;
 }
 

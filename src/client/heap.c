@@ -14,17 +14,23 @@
 #define SHARED_GRANULE_FIRST (UINT64_C(4) << 20)
 #define SHARED_DOUBLINGS 3
 #define LARGE (UINT64_C(16) << 20)
+#define PAGE 4096u
 #define KEPT_BYTES (UINT64_C(256) << 20)
 
-/* A map holds pointers; descriptor 0 is one, too. */
-static void *fd_to_value(int fd)
+/* A map holds pointers: pages above, the descriptor below, and descriptor 0 is one, too. */
+static void *granule_to_value(uint64_t size, int fd)
 {
-    return (void *)((intptr_t)fd + 1);
+    return (void *)(uintptr_t)(size / PAGE << 32 | ((uint32_t)fd + 1));
 }
 
 static int value_to_fd(void *value)
 {
-    return (int)((intptr_t)value - 1);
+    return (int)((uint32_t)(uintptr_t)value - 1);
+}
+
+static uint64_t value_to_size(void *value)
+{
+    return ((uint64_t)(uintptr_t)value >> 32) * PAGE;
 }
 
 void heap_init(struct heap *heap, const struct heap_source *source, uint32_t device,
@@ -50,7 +56,7 @@ static bool take(struct heap *heap, struct allocation *allocation)
 static int add_granule_locked(struct heap *heap, uint64_t address, uint64_t size, int fd,
                               struct allocation *allocation)
 {
-    if (map_put(&heap->granules, address, fd_to_value(fd)) < 0)
+    if (map_put(&heap->granules, address, granule_to_value(size, fd)) < 0)
         return -1;
     if (allocation->size >= LARGE) {
         allocation->address = address;
@@ -195,6 +201,19 @@ void heap_trim(struct heap *heap, uint64_t keep)
         heap->source->release(address, size);
         fd_close(&fd);
     }
+}
+
+CUresult heap_for_each_granule(struct heap *heap, CUresult (*visit)(const struct heap *heap,
+                                                                    uint64_t address, uint64_t size,
+                                                                    int fd))
+{
+    const struct map_entry *entry;
+    CUresult result = CUDA_SUCCESS;
+    size_t cursor = 0;
+
+    while (result == CUDA_SUCCESS && (entry = map_next(&heap->granules, &cursor)) != NULL)
+        result = visit(heap, entry->key, value_to_size(entry->value), value_to_fd(entry->value));
+    return result;
 }
 
 void heap_after_fork(struct heap *heap)

@@ -39,7 +39,7 @@ struct heap_source {
 struct heap {
     pthread_mutex_t lock;
     struct suballoc blocks;
-    struct map granules; /* address -> descriptor, which keeps the memory alive */
+    struct map granules; /* address -> size, and the descriptor, which keeps the memory alive */
     const struct heap_source *source;
     uint32_t device;
     uint64_t granularity;
@@ -66,6 +66,11 @@ uint64_t heap_unused(struct heap *heap);
 
 /* Gives back granules that are wholly free until at most `keep` bytes of them are left. */
 void heap_trim(struct heap *heap, uint64_t keep);
+
+/* Calls `visit` for each granule until it fails. Nobody else is inside. */
+CUresult heap_for_each_granule(struct heap *heap, CUresult (*visit)(const struct heap *heap,
+                                                                    uint64_t address, uint64_t size,
+                                                                    int fd));
 
 /* In a child of fork: the descriptors are the parent's memory. */
 void heap_after_fork(struct heap *heap);

@@ -12,9 +12,11 @@
 #include <time.h>
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_capture.h"
 #include "client_print.h"
 #include "client_prototypes.h"
+#include "client_recovery.h"
 #include "client_stream.h"
 #include "spin.h"
 #include "wire_calls.h"
@@ -47,7 +49,7 @@ void host_function_init(void)
 
 /* Once the context is lost nothing passes any more: callbacks hear the error, functions are
  * skipped, as CUDA does it. */
-static struct job *next_job(void)
+static struct job *next_job(CUresult error)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&runner.lock);
 
@@ -55,7 +57,7 @@ static struct job *next_job(void)
         pthread_cond_wait(&runner.wake, &runner.lock);
     list_for_each(struct job, job, &runner.jobs, link)
     {
-        if (fence_passed(job->fence) || client_error() != CUDA_SUCCESS) {
+        if (fence_passed(job->fence) || error != CUDA_SUCCESS) {
             list_remove(&job->link);
             return job;
         }
@@ -70,16 +72,25 @@ static void open_gate(const struct job *job)
     __atomic_store_n(&client->gates[job->gate], job->gate_seq, __ATOMIC_RELEASE);
 }
 
-static void run(struct job *job)
+static void run(struct job *job, CUresult error)
 {
-    CUresult error = client_error();
-
     if (job->callback)
         job->callback(job->stream, error, job->user);
     else if (error == CUDA_SUCCESS || !job->holds)
         job->function(job->user);
     open_gate(job);
     free(job);
+}
+
+/* One that a move to another server has not done away with. */
+static CUresult lasting_error(void)
+{
+    CUresult error;
+
+    call_begin();
+    error = recovery_error();
+    call_end();
+    return error;
 }
 
 /* The program may be waiting for a callback, and for nothing else: then this thread alone can take
@@ -90,11 +101,12 @@ static void *run_jobs(void *unused)
     struct spin spin = spin_begin();
 
     for (unsigned idle = 0;; idle++) {
-        struct job *job = next_job();
+        CUresult error = lasting_error();
+        struct job *job = next_job(error);
 
         client_take_text();
         if (job) {
-            run(job);
+            run(job, error);
             spin = spin_begin();
         } else if (!spin_more(&spin)) {
             nanosleep(&pause, NULL);

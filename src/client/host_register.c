@@ -393,6 +393,20 @@ void host_register_end_all(const struct context *context)
         end(registration);
 }
 
+CUresult host_register_replay(void)
+{
+    const struct range *range = NULL;
+    CUresult result = CUDA_SUCCESS;
+
+    while (result == CUDA_SUCCESS &&
+           (range = ranges_next(&table.by_window, range ? range->start + 1 : 0))) {
+        const struct registration *registration = range->value;
+        result =
+            granule_replay_host(registration->window, registration->size, registration->fd);
+    }
+    return result;
+}
+
 /* ---- fork ---- */
 
 static uint64_t saved_size(const struct registration *registration)

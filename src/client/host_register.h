@@ -18,6 +18,9 @@ bool host_register_find(uint64_t address, struct allocation *ret_allocation);
 /* Where the device finds what is at an address: registered memory elsewhere, all else there. */
 uint64_t host_register_on_device(uint64_t address);
 
+/* Shows another server the memory. */
+CUresult host_register_replay(void);
+
 /* Takes back what a context has registered; its work is done. */
 void host_register_end_all(const struct context *context);
 

@@ -143,6 +143,17 @@ CUresult image_init(struct image *image, const void *code, const struct jit_opti
     return CUDA_SUCCESS;
 }
 
+CUresult image_copy(const struct image *image, struct image *ret_image)
+{
+    int fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
+
+    if (fd < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *ret_image = *image;
+    ret_image->fd = fd;
+    return CUDA_SUCCESS;
+}
+
 void image_fini(struct image *image)
 {
     fd_close(&image->fd);

@@ -98,6 +98,11 @@ CUresult client_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
     return result;
 }
 
+void library_forget_server(struct library *library)
+{
+    library->image.number = 0;
+}
+
 static struct module *find_module(struct library *library, struct context *context)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);

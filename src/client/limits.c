@@ -32,6 +32,21 @@ CUresult client_cuCtxGetLimit(size_t *pvalue, CUlimit limit)
     return CUDA_SUCCESS;
 }
 
+CUresult context_replay_limits(const struct context *context)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (uint32_t limit = 0; limit < CU_LIMIT_MAX && result == CUDA_SUCCESS; limit++) {
+        const struct wire_cuCtxSetLimit in = {.device = context->device->index,
+                                              .limit = limit,
+                                              .value = context->limits[limit]};
+
+        if (context->limits_set >> limit & 1)
+            result = wire_cuCtxSetLimit(&client->channel, &in);
+    }
+    return result;
+}
+
 CUresult client_cuCtxSetLimit(CUlimit limit, size_t value)
 {
     struct wire_cuCtxSetLimit in = {.limit = limit, .value = value};

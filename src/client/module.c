@@ -64,7 +64,7 @@ static CUresult ask_for(const struct image *image, struct wire_cuLibraryLoadData
     return result == CUDA_SUCCESS ? wire_cuLibraryLoadData(&client->channel, in, ret_out) : result;
 }
 
-static CUresult send_load(const struct module *module, const struct image *image,
+static CUresult send_load(struct module *module, const struct image *image,
                           const struct jit_options *options)
 {
     char text[LOG_MAX];
@@ -78,6 +78,7 @@ static CUresult send_load(const struct module *module, const struct image *image
     struct wire_cuLibraryLoadData_reply out = {.error_log = text, .error_log_capacity = LOG_MAX};
     CUresult result = ask_for(image, &in, &out);
 
+    module->has_state = result != CUDA_SUCCESS || out.state;
     if (options) {
         write_log(&options->info, text, result == CUDA_SUCCESS ? out.error_log_size : 0);
         write_log(&options->error, text, result == CUDA_SUCCESS ? 0 : out.error_log_size);
@@ -100,10 +101,15 @@ CUresult module_load(struct context *context, const struct image *image,
     list_init(&module->offered);
     list_init(&module->globals);
     list_init(&module->link);
-    module->handle = handles_add(&client->handles, WIRE_MODULE, module);
-    result = module->handle ? send_load(module, image, options) : CUDA_ERROR_OUT_OF_MEMORY;
+    module->image.fd = -1;
+    result = library ? CUDA_SUCCESS : image_copy(image, &module->image);
+    if (result == CUDA_SUCCESS)
+        module->handle = handles_add(&client->handles, WIRE_MODULE, module);
+    if (result == CUDA_SUCCESS)
+        result = module->handle ? send_load(module, image, options) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result != CUDA_SUCCESS) {
         handles_remove(&client->handles, WIRE_MODULE, module->handle);
+        image_fini(&module->image);
         free(module);
         return result;
     }
@@ -112,6 +118,13 @@ CUresult module_load(struct context *context, const struct image *image,
     pthread_mutex_unlock(&client->lock);
     *ret_module = module;
     return CUDA_SUCCESS;
+}
+
+CUresult module_replay(struct module *module)
+{
+    module_forget_offers(module);
+    module->image.number = 0;
+    return send_load(module, module->library ? &module->library->image : &module->image, NULL);
 }
 
 static void forget_contents(struct module *module)
@@ -141,6 +154,7 @@ void module_unload(struct module *module)
     wire_cuLibraryUnload(&client->channel, &in);
     channel_unlock(&client->channel);
     forget_contents(module);
+    image_fini(&module->image);
     free(module);
 }
 

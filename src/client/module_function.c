@@ -208,6 +208,58 @@ static CUresult obtain(struct function *function, bool offered)
     return offered ? accept_offer(function) : ask(function);
 }
 
+/* ---- another server ---- */
+
+void module_forget_offers(struct module *module)
+{
+    list_for_each_safe(struct function, function, &module->offered, link)
+    {
+        list_remove(&function->link);
+        function_destroy(function);
+    }
+    module->next_kernel = 0;
+}
+
+static bool is_same(const struct function *function,
+                    const struct wire_cuLibraryGetKernel_reply *out)
+{
+    size_t layout_size = function->param_count * 8ull;
+
+    return out->param_count == function->param_count &&
+           out->params_size == function->params_size && out->layout_size >= layout_size &&
+           memcmp(out->layout, function->layout, layout_size) == 0;
+}
+
+/* What the program has set. */
+static CUresult set_attributes(const struct function *function, const int32_t *found)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (uint32_t i = 0; i < FUNCTION_ATTRIBUTES && result == CUDA_SUCCESS; i++) {
+        struct wire_cuFuncSetAttribute in = {
+            .f = function->handle, .attribute = i, .value = function->attributes[i]};
+
+        if (found[i] != in.value)
+            result = wire_cuFuncSetAttribute(&client->channel, &in);
+    }
+    return result;
+}
+
+CUresult function_replay(const struct function *function)
+{
+    uint32_t layout[REPLY_BYTES / 4];
+    struct wire_cuLibraryGetKernel in = {.library = function->module->handle,
+                                         .f = function->handle,
+                                         .first = UINT32_MAX,
+                                         .name = function->name};
+    struct wire_cuLibraryGetKernel_reply out = {.layout = layout, .layout_capacity = REPLY_BYTES};
+    CUresult result = wire_cuLibraryGetKernel(&client->channel, &in, &out);
+
+    if (result == CUDA_SUCCESS && !is_same(function, &out))
+        result = CUDA_ERROR_INVALID_IMAGE;
+    return result != CUDA_SUCCESS ? result : set_attributes(function, out.attributes);
+}
+
 CUresult module_function(struct module *module, const char *name, struct function **ret_function)
 {
     bool offered;

@@ -14,7 +14,7 @@
 #include "client_thread.h"
 #include "wire_calls.h"
 
-static void send_create(const struct stream *stream)
+CUresult stream_replay(const struct stream *stream)
 {
     struct wire_cuStreamCreateWithPriority in = {
         .hStream = stream->handle,
@@ -27,12 +27,17 @@ static void send_create(const struct stream *stream)
 
     if (stream->kind == STREAM_LEGACY)
         in.flags |= WIRE_STREAM_LEGACY;
+    return wire_cuStreamCreateWithPriority(&client->channel, &in);
+}
+
+static void send_create(const struct stream *stream)
+{
     channel_lock(&client->channel);
     if (stream->kind == STREAM_BLOCKING)
         stream->device->blocking_streams++;
     if (stream->kind == STREAM_NONBLOCKING)
         stream->device->nonblocking_streams++;
-    wire_cuStreamCreateWithPriority(&client->channel, &in);
+    stream_replay(stream);
     channel_unlock(&client->channel);
 }
 
@@ -164,12 +169,42 @@ CUresult stream_enter(CUstream handle, struct stream **ret_stream)
 static void count_work(struct stream *stream)
 {
     if (stream->kind == STREAM_BLOCKING)
-        stream->device->blocking_work++;
+        stream->last_work = ++stream->device->blocking_work;
+}
+
+/* Whether all that was put on the stream is known to be done. */
+static bool is_idle(const struct stream *stream)
+{
+    return !stream->unfenced && fence_passed(stream_fence_at(stream, fence_issued(stream->word)));
+}
+
+/* A fence of the legacy stream stands for those of blocking ones. */
+static bool legacy_covers(const struct stream *stream)
+{
+    const struct stream *legacy = stream->device->legacy;
+
+    return stream->kind == STREAM_BLOCKING && !stream->context->share && legacy &&
+           stream->last_work <= legacy->work_covered &&
+           fence_passed(stream_fence_at(legacy, fence_issued(legacy->word))) &&
+           fence_passed(stream_fence_at(stream, fence_issued(stream->word)));
+}
+
+/* From here on the stream is busy. */
+static void note_first_work(struct stream *stream)
+{
+    if (is_idle(stream) || legacy_covers(stream))
+        stream->first_work = client->channel.sent;
+}
+
+bool stream_lost_work(const struct stream *stream, uint64_t read)
+{
+    return !is_idle(stream) && stream->first_work < read && !legacy_covers(stream);
 }
 
 void stream_begin(struct stream *stream)
 {
     channel_lock(&client->channel);
+    note_first_work(stream);
     stream->unfenced = true;
     count_work(stream);
 }
@@ -177,6 +212,7 @@ void stream_begin(struct stream *stream)
 uint32_t stream_begin_fenced(struct stream *stream)
 {
     channel_lock(&client->channel);
+    note_first_work(stream);
     stream->unfenced = false;
     stream->work_covered = stream->device->blocking_work;
     count_work(stream);
@@ -198,8 +234,10 @@ static bool needs_fence(const struct stream *stream)
 /* Not a stream command in the sense of count_work(): a fence is no work to be waited for. */
 static CUresult fence_locked(struct stream *stream)
 {
-    struct wire_fnFence in = {.hStream = stream->handle, .seq = fence_issue(stream->word)};
+    struct wire_fnFence in = {.hStream = stream->handle};
 
+    note_first_work(stream);
+    in.seq = fence_issue(stream->word);
     stream->unfenced = false;
     stream->work_covered = stream->device->blocking_work;
     return wire_fnFence(&client->channel, &in);

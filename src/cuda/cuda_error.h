@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and descriptions of CUresult, for both driver libraries of ours. */
+/* Names and descriptions of CUresult, and what follows from it. */
 #ifndef FUNNEL_CUDA_ERROR_H
 #define FUNNEL_CUDA_ERROR_H
+
+#include <stdbool.h>
 
 #include "cuda_result.h"
 
@@ -10,5 +12,8 @@ const char *cuda_error_name(CUresult result);
 
 /* "invalid argument"; NULL for a number that is none. */
 const char *cuda_error_string(CUresult result);
+
+/* Whether the context is lost. */
+bool cuda_error_is_fatal(CUresult result);
 
 #endif

@@ -102,6 +102,15 @@ bool aftermath_goes_on(struct daemon *daemon, const char *name)
     return goes_on;
 }
 
+void aftermath_moved(struct daemon *daemon, pid_t pid)
+{
+    list_for_each_safe(struct survivor, survivor, &daemon->survivors, link)
+    {
+        if (survivor->pid == pid)
+            survivor_free(survivor);
+    }
+}
+
 static void free_all(struct list *survivors)
 {
     list_for_each_safe(struct survivor, survivor, survivors, link) survivor_free(survivor);

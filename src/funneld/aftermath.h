@@ -20,6 +20,9 @@ void aftermath_detached(struct server *server, pid_t pid);
 /* The server has met a fault: those who are attached now are waited for. */
 void aftermath_begin(struct server *server);
 
+/* A survivor comes for another server: it had nothing to do with the fault. */
+void aftermath_moved(struct daemon *daemon, pid_t pid);
+
 /* Are there still clients of the last server of that name, which met a fault? */
 bool aftermath_goes_on(struct daemon *daemon, const char *name);
 

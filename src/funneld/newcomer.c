@@ -169,7 +169,9 @@ static void place(struct newcomer *newcomer)
 {
     struct server *server = server_for(newcomer->daemon, newcomer->route.name);
 
-    if (aftermath_goes_on(newcomer->daemon, newcomer->route.name)) {
+    if (newcomer->hello.window_base)
+        aftermath_moved(newcomer->daemon, newcomer->identity.pid);
+    else if (aftermath_goes_on(newcomer->daemon, newcomer->route.name)) {
         refuse(newcomer, STATUS_SERVER_NOT_READY,
                "There was a fatal GPU error, and programs that it hit have not ended yet; try "
                "again when they have, or in some seconds");
@@ -223,6 +225,9 @@ static void admit_program(struct newcomer *newcomer)
         refuse(newcomer, STATUS_SERVER_NOT_READY, "The server %s serves user %u only, not user %u",
                service->name, (unsigned)service->uid, (unsigned)uid);
     else {
+        if (newcomer->hello.window_base)
+            journal("Client %d of user %u comes from a server that has ended, and moves to the next",
+                    newcomer->identity.pid, uid);
         find_route(newcomer);
         place(newcomer);
     }

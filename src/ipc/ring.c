@@ -10,6 +10,8 @@
  * Words, and who writes them:
  *     tail        the producer: bytes published since the beginning, modulo 2^32
  *     head        the consumer: bytes released since the beginning, modulo 2^32
+ *     seen        the consumer, before it reads a message: how far it knows that there are some. Behind
+ *                 it nothing has been read, which is what a producer goes by whose consumer has died
  *     sleeping    the consumer sets it before it sleeps on this very word; either side clears it
  *     want_space  the producer sets it before it sleeps on `head`; the consumer clears it
  * Each side keeps its own cursor in private memory (ring->cursor) and only copies it out.
@@ -46,7 +48,7 @@
  *                 buffer and at most tail - cursor, else -EPROTO. Then that many bytes are copied,
  *                 and the copy's size word is overwritten with the checked size. The bytes may be
  *                 garbage or change under the copy; the copy is private and its reader checks it;
- *     head        never read back;
+ *     head, seen  never read back;
  *     sleeping    a lie makes the consumer sleep up to SLEEP_SLICE_NS too long, or not at all: it
  *                 serves the liar late, or spends time that a flood of messages would cost as well;
  *     want_space  a lie costs one futex wake a release.
@@ -114,6 +116,18 @@ static bool take_sleeping(struct ring_shared *shared)
            __atomic_exchange_n(&shared->sleeping, 0, __ATOMIC_SEQ_CST) != 0;
 }
 
+/* Consumer, before it reads what it has just seen: partner load_seen(), after its death. */
+static void store_seen(struct ring_shared *shared, uint32_t tail)
+{
+    __atomic_store_n(&shared->seen, tail, __ATOMIC_RELEASE);
+}
+
+/* Producer. Partner store_seen(). */
+static uint32_t load_seen(const struct ring_shared *shared)
+{
+    return __atomic_load_n(&shared->seen, __ATOMIC_ACQUIRE);
+}
+
 /* Producer, before it looks at `head` for the last time: partner take_want_space(). */
 static void set_want_space(struct ring_shared *shared)
 {
@@ -168,6 +182,7 @@ void ring_format(struct ring_shared *shared)
     memset(shared, 0, sizeof(*shared));
     shared->tail = RING_START;
     shared->head = RING_START;
+    shared->seen = RING_START;
 }
 
 void ring_init(struct ring *ring, struct ring_shared *shared, void *data, uint32_t size,
@@ -242,6 +257,12 @@ bool ring_wait_space(struct ring *ring, uint32_t size, bool (*alive)(void *conte
     return true;
 }
 
+uint32_t ring_unread(const struct ring *ring)
+{
+    uint32_t unread = ring->cursor - load_seen(ring->shared);
+    return unread <= ring->size ? unread : 0;
+}
+
 /* ---- consumer ---- */
 
 /* Bytes published and not yet read: 0 .. size, or -EPROTO. The producer's line is looked at only
@@ -252,6 +273,8 @@ static int64_t available(struct ring *ring)
         uint32_t tail = load_tail(ring->shared), bytes = tail - ring->cursor;
         if (bytes > ring->size || bytes % RING_ALIGNMENT != 0)
             return -EPROTO;
+        if (tail != ring->peer)
+            store_seen(ring->shared, tail);
         ring->peer = tail;
     }
     return ring->peer - ring->cursor;

@@ -24,6 +24,7 @@ struct ring_shared {
     _Alignas(RING_LINE) uint32_t tail;     /* producer: bytes ever published, modulo 2^32 */
     uint32_t want_space;                   /* producer sets: it sleeps on `head`; consumer clears */
     _Alignas(RING_LINE) uint32_t head;     /* consumer: bytes ever released, modulo 2^32 */
+    uint32_t seen;                         /* consumer: `tail` as it last looked at it */
     _Alignas(RING_LINE) uint32_t sleeping; /* consumer sets: it sleeps here; either side clears */
 };
 
@@ -60,6 +61,9 @@ void ring_init(struct ring *ring, struct ring_shared *shared, void *data, uint32
 /* Room for a message of `size` bytes (multiple of 16, at most half of the ring), or NULL: no room
  * now, or the shared words make no sense. Reserving again without a commit gives the same place. */
 void *ring_reserve(struct ring *ring, uint32_t size);
+
+/* The consumer is gone: how many of the bytes published last it can not have read. */
+uint32_t ring_unread(const struct ring *ring);
 
 /* Publishes `size` bytes that were reserved: one message, or several side by side. Wakes the
  * consumer if it sleeps. */

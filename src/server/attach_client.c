@@ -197,9 +197,26 @@ static uint32_t offer_window(struct session *session, struct window *window)
     return verdict;
 }
 
+/* Its memory has these addresses, so no other window will do. */
+static bool find_own_window(struct session *session, uint64_t base)
+{
+    struct windows *windows = &session->server->windows;
+    struct window *window = NULL;
+    CUresult result = windows_take_at(windows, base, &window);
+
+    if (result != CUDA_SUCCESS) {
+        turn_away(session, result, "the window that it had with the last server is taken: %s",
+                  driver_error_name(result));
+        return false;
+    }
+    if (offer_window(session, window) != ATTACH_OK)
+        windows_put_back(windows, window);
+    return session->window;
+}
+
 /* Windows that a client has turned down come back only when it has decided: the next offer must be
  * another one. */
-static bool find_window(struct session *session)
+static bool find_any_window(struct session *session)
 {
     struct windows *windows = &session->server->windows;
     struct window *refused[ATTACH_TRIES];
@@ -224,6 +241,13 @@ static bool find_window(struct session *session)
     while (tries)
         windows_put_back(windows, refused[--tries]);
     return session->window;
+}
+
+static bool find_window(struct session *session)
+{
+    uint64_t base = session->who.hello.window_base;
+
+    return base ? find_own_window(session, base) : find_any_window(session);
 }
 
 /* Copies may touch fences and staging like any other memory of the client. */
@@ -308,7 +332,8 @@ bool attach_client(struct session *session)
     }
     log_limits(session);
     channel_server_close_fd(session->channel);
-    log_line("Client " CLIENT_FORMAT " connected", CLIENT_ARGS(session));
+    log_line("Client " CLIENT_FORMAT " connected%s", CLIENT_ARGS(session),
+             session->who.hello.window_base ? ", coming from a server that has ended" : "");
     log_devices(devices);
     log_line("Status of client " CLIENT_FORMAT " is ACTIVE", CLIENT_ARGS(session));
     return true;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fault.h"
+#include "cuda_error.h"
 #include "loader.h"
 #include "objects.h"
 
@@ -158,7 +158,7 @@ static bool chain_set(struct chain *chain, const struct launch *launches)
         CUresult result = link_set(chain, i, &launches[i]);
         if (result != CUDA_SUCCESS) {
             chain->links[i].known = false;
-            launches[i].function->unchained = !fault_is_fatal(result);
+            launches[i].function->unchained = !cuda_error_is_fatal(result);
             return false;
         }
     }

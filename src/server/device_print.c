@@ -19,6 +19,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "cuda_error.h"
 #include "fault.h"
 #include "fence.h"
 #include "futex.h"
@@ -224,7 +225,7 @@ static CUresult look_at_marks_locked(void)
         if (mark->reached || device_enter(mark->device) != CUDA_SUCCESS)
             continue;
         CUresult result = driver.cuEventQuery(mark->event);
-        if (fault_is_fatal(result))
+        if (cuda_error_is_fatal(result))
             return result;
         mark->reached = result != CUDA_ERROR_NOT_READY;
         if (mark->reached)

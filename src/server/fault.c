@@ -15,6 +15,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "crowd.h"
+#include "cuda_error.h"
 #include "device_print.h"
 #include "fence.h"
 #include "last_words.h"
@@ -31,28 +32,6 @@
 
 /* funneld knows this status: the server ended itself after a fault. */
 #define FAULT_EXIT_STATUS 3
-
-bool fault_is_fatal(CUresult result)
-{
-    switch (result) {
-    case CUDA_ERROR_ECC_UNCORRECTABLE:
-    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
-    case CUDA_ERROR_ILLEGAL_ADDRESS:
-    case CUDA_ERROR_LAUNCH_TIMEOUT:
-    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
-    case CUDA_ERROR_ASSERT:
-    case CUDA_ERROR_HARDWARE_STACK_ERROR:
-    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
-    case CUDA_ERROR_MISALIGNED_ADDRESS:
-    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-    case CUDA_ERROR_INVALID_PC:
-    case CUDA_ERROR_LAUNCH_FAILED:
-    case CUDA_ERROR_TENSOR_MEMORY_LEAK:
-        return true;
-    default:
-        return false;
-    }
-}
 
 static bool has_work(const struct session *session)
 {
@@ -176,7 +155,7 @@ static void ask_device(struct server *server, const struct device *device)
 
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamQuery(device->watch);
-    if (fault_is_fatal(result))
+    if (cuda_error_is_fatal(result))
         fault_raise(server, NULL, result);
 }
 

@@ -8,9 +8,6 @@
 
 #include "session.h"
 
-/* Does this result mean that the context is lost? */
-bool fault_is_fatal(CUresult result);
-
 /* Tells every client and the daemon, and ends the process. `witness` is the session whose call
  * showed it, perhaps NULL; that is seldom the culprit. */
 void fault_raise(struct server *server, struct session *witness, CUresult result);

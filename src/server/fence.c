@@ -13,6 +13,7 @@
 
 #include "batch.h"
 #include "futex.h"
+#include "server.h"
 #include "server_dispatch.h"
 
 uint32_t fence_value(const struct window *window, uint32_t word)
@@ -52,6 +53,8 @@ CUresult fence_write(struct stream *stream, uint32_t seq)
     uintptr_t word = (uintptr_t)window_fence(stream->session->window, stream->word);
 
     fence_note(stream, seq);
+    if (!stream->driver && stream->session->server->faulted)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (!stream->driver) {
         __atomic_store_n((uint32_t *)word, seq, __ATOMIC_RELEASE);
         futex_wake((uint32_t *)word, INT_MAX);

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "attach.h"
+#include "blob.h"
+#include "cleanup.h"
 #include "fd.h"
 #include "page_lock.h"
 #include "server_dispatch.h"
@@ -77,49 +79,59 @@ static CUresult map_at(struct granule *granule)
 {
     void *address = (void *)(uintptr_t)granule->address;
 
-    if (shm_create("funnel-host", granule->size, &granule->fd))
-        return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     if (!shm_map(granule->fd, granule->size, address, SHM_REPLACE, &address))
         result = page_lock_pieces(address, granule->size);
-    if (result != CUDA_SUCCESS) {
+    if (result != CUDA_SUCCESS)
         unmap_at(granule->address, granule->size);
-        fd_close(&granule->fd);
-    }
     return result;
 }
 
-static CUresult make_new(struct session *session, uint64_t size, struct granule *ret_granule)
+static CUresult take_place(struct session *session, struct granule *granule)
 {
-    const struct devices *devices = session->window->devices;
-    struct granule granule = {.kind = GRANULE_HOST, .part = devices->count, .size = size, .fd = -1};
-    CUresult result = session_visit(session, &devices->device[0]);
+    if (granule->address)
+        return window_place_at(session->window, granule->part, granule->address, granule->size);
+    return window_place(session->window, granule->part, granule->size, HOST_ALIGNMENT,
+                        &granule->address);
+}
+
+static CUresult settle(struct session *session, struct granule *granule)
+{
+    CUresult result = session_visit(session, &session->window->devices->device[0]);
 
     if (result == CUDA_SUCCESS)
-        result =
-            window_place(session->window, granule.part, size, HOST_ALIGNMENT, &granule.address);
+        result = take_place(session, granule);
     if (result != CUDA_SUCCESS)
         return result;
-    result = map_at(&granule);
+    result = map_at(granule);
+    if (result != CUDA_SUCCESS)
+        window_unplace(session->window, granule->address);
+    return result;
+}
+
+/* Takes `fd` over. At `address`, or anywhere if that is 0. */
+static CUresult make_within_memory(struct session *session, int fd, uint64_t address, uint64_t size,
+                                   struct granule *ret_granule)
+{
+    struct granule granule = {.kind = GRANULE_HOST,
+                              .part = session->window->devices->count,
+                              .address = address,
+                              .size = size,
+                              .fd = fd};
+
+    if (!reserve_memory(size)) {
+        session_complain(session, "no more memory can be page-locked");
+        fd_close(&granule.fd);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult result = settle(session, &granule);
     if (result != CUDA_SUCCESS) {
-        window_unplace(session->window, granule.address);
+        atomic_fetch_sub(&locked_bytes, size);
+        fd_close(&granule.fd);
         return result;
     }
     *ret_granule = granule;
     return CUDA_SUCCESS;
-}
-
-static CUresult make_within_memory(struct session *session, uint64_t size,
-                                   struct granule *ret_granule)
-{
-    if (!reserve_memory(size)) {
-        session_complain(session, "fnHostGranuleCreate: no more memory can be page-locked");
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    CUresult result = make_new(session, size, ret_granule);
-    if (result != CUDA_SUCCESS)
-        atomic_fetch_sub(&locked_bytes, size);
-    return result;
 }
 
 static void unmake(struct window *window, struct granule *granule)
@@ -178,7 +190,19 @@ static CUresult obtain(struct session *session, uint64_t size, struct granule *r
 {
     if (reuse_idle(session->window, size, ret_granule))
         return CUDA_SUCCESS;
-    return make_within_memory(session, size, ret_granule);
+    int fd;
+    if (shm_create("funnel-host", size, &fd))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return make_within_memory(session, fd, 0, size, ret_granule);
+}
+
+static bool is_sound_size(struct session *session, const char *call, uint64_t size)
+{
+    if (size && size % HOST_GRANULARITY == 0 && size <= WINDOW_HOST_SPAN)
+        return true;
+    session_complain(session, "%s: size %llu is no multiple of %llu", call,
+                     (unsigned long long)size, HOST_GRANULARITY);
+    return false;
 }
 
 /* Without memory for it the granule is lost. */
@@ -192,25 +216,52 @@ static void give_up(struct session *session, const struct granule *granule)
     host_memory_retire(session, kept);
 }
 
+static CUresult allow(struct session *session, const struct granule *granule)
+{
+    CUresult result = memory_allow(session, granule);
+
+    if (result != CUDA_SUCCESS)
+        give_up(session, granule);
+    return result;
+}
+
 CUresult serve_fnHostGranuleCreate(struct session *session,
                                    const struct wire_fnHostGranuleCreate *in,
                                    struct wire_fnHostGranuleCreate_reply *ret_out)
 {
     struct granule granule;
 
-    if (!in->size || in->size % HOST_GRANULARITY || in->size > WINDOW_HOST_SPAN) {
-        session_complain(session, "fnHostGranuleCreate: size %llu is no multiple of %llu",
-                         (unsigned long long)in->size, HOST_GRANULARITY);
+    if (!is_sound_size(session, "fnHostGranuleCreate", in->size))
         return CUDA_ERROR_INVALID_VALUE;
-    }
     CUresult result = obtain(session, in->size, &granule);
+    if (result == CUDA_SUCCESS)
+        result = allow(session, &granule);
     if (result != CUDA_SUCCESS)
         return result;
-    result = memory_allow(session, &granule);
-    if (result != CUDA_SUCCESS) {
-        give_up(session, &granule);
-        return result;
-    }
     ret_out->address = granule.address;
     return hand_over(session, &granule);
+}
+
+static bool is_sound_place(struct session *session, const struct wire_fnHostGranuleAdopt *in, int fd)
+{
+    if (in->address && in->address % HOST_ALIGNMENT == 0 && !shm_check(fd, in->size))
+        return true;
+    session_complain(session, "fnHostGranuleAdopt: %#llx is no place, or its descriptor no memory",
+                     (unsigned long long)in->address);
+    return false;
+}
+
+CUresult serve_fnHostGranuleAdopt(struct session *session, const struct wire_fnHostGranuleAdopt *in)
+{
+    struct granule granule;
+    _cleanup_fd_ int fd = -1;
+    CUresult result = blob_take_fd(session, in->blob, &fd);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!is_sound_size(session, "fnHostGranuleAdopt", in->size) ||
+        !is_sound_place(session, in, fd))
+        return CUDA_ERROR_INVALID_VALUE;
+    result = make_within_memory(session, fd_steal(&fd), in->address, in->size, &granule);
+    return result != CUDA_SUCCESS ? result : allow(session, &granule);
 }

@@ -34,6 +34,17 @@ bool image_names_add(struct image_names *names, const char *name, size_t length,
     return true;
 }
 
+bool image_names_are_of_text(const struct image_names *names)
+{
+    for (uint32_t i = 0; i < names->count; i++) {
+        const char *name = names->names[i].name;
+
+        if (strncmp(name, "$str", 4) != 0 && strncmp(name, "__unnamed_", 10) != 0)
+            return false;
+    }
+    return true;
+}
+
 void image_names_fini(struct image_names *names)
 {
     for (uint32_t i = 0; i < names->count; i++)

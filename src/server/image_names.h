@@ -28,6 +28,10 @@ struct image_names {
  * false when they can not be known, or a variable is of a kind whose state is not in its bytes. */
 bool image_names_read(const void *bytes, size_t size, unsigned sm, struct image_names *ret_names);
 
+/* Whether all of them are names that compilers give to the texts of printf and assert, which nobody
+ * writes to. */
+bool image_names_are_of_text(const struct image_names *names);
+
 void image_names_fini(struct image_names *names);
 
 /* ---- for those who read parts ---- */

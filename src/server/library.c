@@ -83,7 +83,7 @@ CUresult library_load(struct library *library, const void *image, size_t size)
         driver.cuLibraryLoadData(&library->driver, image, library->options, library->values,
                                  library->option_count, NULL, NULL, 0);
 
-    library->prints = image_prints(image, size);
+    image_calls(image, size, &library->prints, &library->allocates);
     return result != CUDA_SUCCESS ? result : compile(library->driver, image_is_text(image, size));
 }
 

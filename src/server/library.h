@@ -19,6 +19,7 @@ struct library {
     struct list link; /* while retired (retired.h) */
     uint64_t bytes;   /* the same */
     bool prints;      /* its kernels may print */
+    bool allocates;   /* they may keep memory of the device's own heap */
     unsigned option_count;
     /* The driver may compile long after the load, and then still writes to what it was given there.
      * So options and log live as long as the library. */

@@ -11,12 +11,15 @@
 #include <unistd.h>
 
 #include "attach.h"
+#include "blob.h"
+#include "cleanup.h"
 #include "fd.h"
 #include "host_memory.h"
 #include "ipc_share.h"
 #include "server.h"
 #include "server_dispatch.h"
 #include "sock.h"
+#include "vmm.h"
 
 CUresult memory_allow(struct session *session, const struct granule *like)
 {
@@ -154,15 +157,49 @@ CUresult memory_create(struct session *session, uint64_t size, const CUmemAlloca
     return result;
 }
 
-/* With its place in the window and its charge taken: memory there. */
-static CUresult fill_place(struct session *session, const struct device *device,
-                           struct granule *granule)
+static CUresult make_memory(struct session *session, const struct device *device,
+                            struct granule *granule)
 {
     CUmemAllocationProp prop = device_memory(device);
+
+    return memory_create(session, granule->size, &prop, &granule->handle);
+}
+
+/* More than there is can not be mapped. */
+static CUresult import_memory(int fd, struct granule *granule)
+{
+    CUmemAllocationProp prop = {0};
+    CUresult result = driver.cuMemImportFromShareableHandle(
+        &granule->handle, (void *)(uintptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver.cuMemGetAllocationPropertiesFromHandle(&prop, granule->handle);
+    if (result == CUDA_SUCCESS && (prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+                                   prop.location.id != (int)granule->part))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        driver.cuMemRelease(granule->handle);
+    return result;
+}
+
+static CUresult take_place(struct session *session, const struct device *device,
+                           struct granule *granule)
+{
+    if (granule->address)
+        return window_place_at(session->window, granule->part, granule->address, granule->size);
+    return window_place(session->window, granule->part, granule->size, device->record.granularity,
+                        &granule->address);
+}
+
+/* With its place in the window and its charge taken: memory there, made now or behind `fd`. */
+static CUresult fill_place(struct session *session, const struct device *device, int fd,
+                           struct granule *granule)
+{
     CUresult result = session_enter(session, device);
 
     if (result == CUDA_SUCCESS)
-        result = memory_create(session, granule->size, &prop, &granule->handle);
+        result = fd < 0 ? make_memory(session, device, granule) : import_memory(fd, granule);
     if (result != CUDA_SUCCESS) {
         session_complain(session, "%llu MiB of device %d can not be had: %s",
                          (unsigned long long)(granule->size >> 20), device->ordinal,
@@ -175,18 +212,21 @@ static CUresult fill_place(struct session *session, const struct device *device,
     return result;
 }
 
-static CUresult granule_create(struct session *session, const struct device *device, uint64_t size,
-                               struct granule *ret_granule)
+/* At `address`, or anywhere if that is 0; what is behind `fd`, or new memory if that is -1. */
+static CUresult settle(struct session *session, const struct device *device, uint64_t address,
+                       uint64_t size, int fd, struct granule *ret_granule)
 {
-    struct granule granule = {
-        .kind = GRANULE_DEVICE, .part = (unsigned)device->ordinal, .size = size, .fd = -1};
+    struct granule granule = {.kind = GRANULE_DEVICE,
+                              .part = (unsigned)device->ordinal,
+                              .address = address,
+                              .size = size,
+                              .fd = -1};
 
     if (!memory_charge(session, granule.part, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = window_place(session->window, granule.part, size, device->record.granularity,
-                                   &granule.address);
+    CUresult result = take_place(session, device, &granule);
     if (result == CUDA_SUCCESS) {
-        result = fill_place(session, device, &granule);
+        result = fill_place(session, device, fd, &granule);
         if (result != CUDA_SUCCESS)
             window_unplace(session->window, granule.address);
     }
@@ -198,30 +238,72 @@ static CUresult granule_create(struct session *session, const struct device *dev
     return CUDA_SUCCESS;
 }
 
-CUresult serve_fnGranuleCreate(struct session *session, const struct wire_fnGranuleCreate *in,
-                               struct wire_fnGranuleCreate_reply *ret_out)
+static CUresult granule_create(struct session *session, const struct device *device,
+                               uint64_t address, uint64_t size, int fd, struct granule *ret_granule)
 {
-    const struct device *device = session_find_device(session, "fnGranuleCreate", in->device);
-    struct granule granule;
+    CUresult result = settle(session, device, address, size, fd, ret_granule);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = memory_allow(session, ret_granule);
+    if (result != CUDA_SUCCESS)
+        unmap_granule(session, ret_granule);
+    return result;
+}
+
+static CUresult check_request(struct session *session, const char *call, uint32_t index,
+                              uint64_t size, const struct device **ret_device)
+{
+    const struct device *device = session_find_device(session, call, index);
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (!in->size || in->size % device->record.granularity) {
-        session_complain(session, "fnGranuleCreate: size %llu is no multiple of %llu",
-                         (unsigned long long)in->size,
-                         (unsigned long long)device->record.granularity);
+    if (!size || size % device->record.granularity) {
+        session_complain(session, "%s: size %llu is no multiple of %llu", call,
+                         (unsigned long long)size, (unsigned long long)device->record.granularity);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult result = granule_create(session, device, in->size, &granule);
+    *ret_device = device;
+    return CUDA_SUCCESS;
+}
+
+CUresult serve_fnGranuleCreate(struct session *session, const struct wire_fnGranuleCreate *in,
+                               struct wire_fnGranuleCreate_reply *ret_out)
+{
+    const struct device *device;
+    struct granule granule;
+    CUresult result = check_request(session, "fnGranuleCreate", in->device, in->size, &device);
+
+    if (result == CUDA_SUCCESS)
+        result = granule_create(session, device, 0, in->size, -1, &granule);
     if (result != CUDA_SUCCESS)
         return result;
-    result = memory_allow(session, &granule);
-    if (result != CUDA_SUCCESS) {
-        unmap_granule(session, &granule);
-        return result;
-    }
     ret_out->address = granule.address;
     return hand_over(session, &granule);
+}
+
+static CUresult adopt(struct session *session, const struct wire_fnGranuleAdopt *in, int fd)
+{
+    const struct device *device;
+    struct granule granule;
+    CUresult result = check_request(session, "fnGranuleAdopt", in->device, in->size, &device);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!in->address || in->address % device->record.granularity || !vmm_could_be_memory(fd)) {
+        session_complain(session, "fnGranuleAdopt: %#llx is no place, or its descriptor no memory",
+                         (unsigned long long)in->address);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return granule_create(session, device, in->address, in->size, fd, &granule);
+}
+
+CUresult serve_fnGranuleAdopt(struct session *session, const struct wire_fnGranuleAdopt *in)
+{
+    _cleanup_fd_ int fd = -1;
+    CUresult result = blob_take_fd(session, in->blob, &fd);
+
+    return result != CUDA_SUCCESS ? result : adopt(session, in, fd);
 }
 
 /* Those who have opened it keep the memory. */

@@ -83,9 +83,11 @@ static CUresult open_library(struct session *session, const struct wire_cuLibrar
     CUresult result = module_cache_get(&session->server->modules, &what, &module->cached, &log);
 
     ret_out->error_log_size = log.size;
-    if (result == CUDA_SUCCESS)
-        module->prints = module_library(module)->prints;
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    module->prints = module_library(module)->prints;
+    ret_out->state = cached_has_state(module->cached);
+    return CUDA_SUCCESS;
 }
 
 static CUresult enter_module(struct session *session, const struct wire_cuLibraryLoadData *in,

@@ -28,6 +28,7 @@ struct cached {
     const struct device *device;
     enum sharing sharing;
     bool loading;
+    bool has_state; /* a variable that its kernels may write */
     struct variables variables; /* IN_TURN */
     unsigned users;
     uint64_t size;
@@ -50,6 +51,11 @@ struct kernel_book *cached_kernels(struct cached *cached)
 bool cached_is_shared(const struct cached *cached)
 {
     return cached->sharing != FOR_ONE;
+}
+
+bool cached_has_state(const struct cached *cached)
+{
+    return cached->has_state || cached->library->allocates;
 }
 
 void module_cache_init(struct module_cache *cache, bool enabled)
@@ -251,17 +257,21 @@ static struct cached *create_for_one(const struct image *image, bool in_turn)
 {
     const struct code *code = image->code;
     struct image_names names = {0};
-
-    in_turn = in_turn && !image_prints(code->bytes, code->size) &&
-              image_names_read(code->bytes, code->size, architecture(image->device), &names);
+    bool known = in_turn && image_names_read(code->bytes, code->size,
+                                             architecture(image->device), &names);
     struct cached *cached = cached_create(image);
 
+    in_turn = known && !image_prints(code->bytes, code->size);
     if (!cached) {
         image_names_fini(&names);
         return NULL;
     }
     cached->sharing = in_turn ? IN_TURN : FOR_ONE;
-    cached->variables.names = names;
+    cached->has_state = !known || !image_names_are_of_text(&names);
+    if (in_turn)
+        cached->variables.names = names;
+    else
+        image_names_fini(&names);
     return cached;
 }
 

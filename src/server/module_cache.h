@@ -88,6 +88,9 @@ struct kernel_book *cached_kernels(struct cached *cached);
 /* Whether other clients may use it, too: now, or afterwards. */
 bool cached_is_shared(const struct cached *cached);
 
+/* Whether its kernels may keep something for their next launch, which is then this client's. */
+bool cached_has_state(const struct cached *cached);
+
 /* To be called before anything is asked of the library that makes the driver load its code; the
  * device's context is current. */
 void cached_will_be_used(struct cached *cached);

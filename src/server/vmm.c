@@ -193,7 +193,7 @@ CUresult serve_cuMemExportToShareableHandle(struct session *session,
 
 /* Drivers export memory as a character device of theirs, or as a sealed memory file. Anything else
  * is not shown to them. */
-static bool could_be_memory(int fd)
+bool vmm_could_be_memory(int fd)
 {
     struct stat status;
 
@@ -233,7 +233,7 @@ CUresult serve_cuMemImportFromShareableHandle(struct session *session,
 
     if (result != CUDA_SUCCESS)
         return result;
-    if (!could_be_memory(fd)) {
+    if (!vmm_could_be_memory(fd)) {
         session_complain(session, "cuMemImportFromShareableHandle: the descriptor is no memory");
         return CUDA_ERROR_INVALID_VALUE;
     }

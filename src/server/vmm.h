@@ -7,5 +7,8 @@
 
 #include "session.h"
 
+/* Whether a descriptor of a client's may be shown to the driver as one of memory. */
+bool vmm_could_be_memory(int fd);
+
 /* Unmaps, releases and unreserves everything. The client's work is done. */
 void vmm_release_all(struct session *session);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "fd.h"
@@ -34,12 +35,21 @@ static uint64_t window_size(const struct devices *devices)
 
 unsigned windows_limit(const struct devices *devices)
 {
-    return (unsigned)((WINDOW_LIMIT - WINDOW_FIRST) / window_size(devices));
+    uint64_t limit = (WINDOW_LIMIT - WINDOW_FIRST) / window_size(devices);
+
+    return limit < WINDOWS_MAX ? (unsigned)limit : WINDOWS_MAX;
+}
+
+/* Clients of the last server may come back for the windows they had there. So each server begins
+ * elsewhere, lest its first clients take those. */
+static unsigned first_place(const struct devices *devices)
+{
+    return (unsigned)getpid() * 2654435761u / 64 % windows_limit(devices);
 }
 
 void windows_init(struct windows *windows, const struct devices *devices)
 {
-    *windows = (struct windows){.devices = devices, .next_base = WINDOW_FIRST};
+    *windows = (struct windows){.devices = devices, .next_place = first_place(devices)};
     pthread_mutex_init(&windows->lock, NULL);
     list_init(&windows->idle);
     list_init(&windows->retired);
@@ -168,16 +178,28 @@ static struct window *pop(struct windows *windows, struct list *from)
     return window;
 }
 
+static bool claim_place_locked(struct windows *windows, unsigned place)
+{
+    uint64_t bit = 1ull << place % 64;
+    bool is_new = !(windows->created[place / 64] & bit);
+
+    windows->created[place / 64] |= bit;
+    return is_new;
+}
+
 static uint64_t next_base(struct windows *windows)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
-    uint64_t size = window_size(windows->devices);
-    uint64_t base = windows->next_base;
+    unsigned limit = windows_limit(windows->devices);
 
-    if (base + size > WINDOW_LIMIT)
-        return 0;
-    windows->next_base = base + size;
-    return base;
+    for (unsigned i = 0; i < limit; i++) {
+        unsigned place = (windows->next_place + i) % limit;
+        if (claim_place_locked(windows, place)) {
+            windows->next_place = (place + 1) % limit;
+            return WINDOW_FIRST + place * window_size(windows->devices);
+        }
+    }
+    return 0;
 }
 
 /* Gives back everything page-locked in the window. */
@@ -236,6 +258,18 @@ static CUresult take_idle(struct windows *windows, struct window *idle, struct w
     return result;
 }
 
+/* Without what the last client has left there, for the next brings its own. */
+static CUresult take_empty(struct windows *windows, struct window *idle, struct window **ret_window)
+{
+    CUresult result = renew(idle);
+
+    if (result == CUDA_SUCCESS)
+        *ret_window = idle;
+    else
+        windows_put_back(windows, idle);
+    return result;
+}
+
 CUresult windows_take(struct windows *windows, struct window **ret_window)
 {
     struct window *idle = pop(windows, &windows->idle);
@@ -251,6 +285,41 @@ CUresult windows_take(struct windows *windows, struct window **ret_window)
             return result;
         log_line("Window %#llx is taken in the server, trying the next", (unsigned long long)base);
     }
+}
+
+static struct window *pop_idle_at(struct windows *windows, uint64_t base)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+
+    list_for_each(struct window, window, &windows->idle, link)
+    {
+        if (window->base != base)
+            continue;
+        list_remove(&window->link);
+        return window;
+    }
+    return NULL;
+}
+
+static bool claim_base(struct windows *windows, uint64_t base)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+    uint64_t size = window_size(windows->devices), offset = base - WINDOW_FIRST;
+
+    return base >= WINDOW_FIRST && offset % size == 0 &&
+           offset / size < windows_limit(windows->devices) &&
+           claim_place_locked(windows, (unsigned)(offset / size));
+}
+
+CUresult windows_take_at(struct windows *windows, uint64_t base, struct window **ret_window)
+{
+    struct window *idle = pop_idle_at(windows, base);
+
+    if (idle)
+        return take_empty(windows, idle, ret_window);
+    if (!claim_base(windows, base))
+        return CUDA_ERROR_MAP_FAILED;
+    return window_create(windows->devices, base, ret_window);
 }
 
 void windows_put_back(struct windows *windows, struct window *window)
@@ -317,6 +386,16 @@ CUresult window_place(struct window *window, unsigned part, uint64_t size, uint6
         return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_address = address;
     return CUDA_SUCCESS;
+}
+
+CUresult window_place_at(struct window *window, unsigned part, uint64_t address, uint64_t size)
+{
+    uint64_t start = window_part_start(window, part), end = window_part_end(window, part);
+
+    if (address < start || address > end || size > end - address)
+        return CUDA_ERROR_INVALID_VALUE;
+    return ranges_add(&window->used, address, size, window) ? CUDA_ERROR_OUT_OF_MEMORY
+                                                            : CUDA_SUCCESS;
 }
 
 void window_unplace(struct window *window, uint64_t address)

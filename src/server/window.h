@@ -22,6 +22,9 @@
 
 struct granule;
 
+/* No device is so small that there could be more. */
+#define WINDOWS_MAX 1024u
+
 struct window {
     struct list link;
     const struct devices *devices;
@@ -38,7 +41,8 @@ struct windows {
     const struct devices *devices;
     struct list idle;
     struct list retired;
-    uint64_t next_base;
+    uint64_t created[WINDOWS_MAX / 64]; /* bit s: the window at place s has been made, or can not be */
+    unsigned next_place;
 };
 
 void windows_init(struct windows *windows, const struct devices *devices);
@@ -47,6 +51,10 @@ void windows_init(struct windows *windows, const struct devices *devices);
  * all addresses are given out, else what the driver says. The calling thread is inside a context.
  */
 CUresult windows_take(struct windows *windows, struct window **ret_window);
+
+/* The window at this address, which a client had with an earlier server. CUDA_ERROR_MAP_FAILED when
+ * somebody else has it. */
+CUresult windows_take_at(struct windows *windows, uint64_t base, struct window **ret_window);
 
 /* Its client is gone and so is all its work. NULL is allowed. */
 void windows_put_back(struct windows *windows, struct window *window);
@@ -69,6 +77,9 @@ uint64_t window_part_end(const struct window *window, unsigned index);
 /* Takes `size` addresses in a part: CUDA_SUCCESS or CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t alignment,
                       uint64_t *ret_address);
+
+/* The same at an address that is asked for. */
+CUresult window_place_at(struct window *window, unsigned part, uint64_t address, uint64_t size);
 
 /* Gives them back. */
 void window_unplace(struct window *window, uint64_t address);

@@ -5,6 +5,7 @@
  */
 #include "worker.h"
 
+#include "cuda_error.h"
 #include "fault.h"
 #include "log.h"
 #include "server_dispatch.h"
@@ -67,7 +68,7 @@ void worker_run(struct session *session)
 
 void worker_check(struct session *session, CUresult result)
 {
-    if (fault_is_fatal(result))
+    if (cuda_error_is_fatal(result))
         fault_raise(session->server, session, result);
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "clock.h"
 #include "futex.h"
@@ -87,6 +88,11 @@ CUresult channel_error(const struct channel *channel)
     return gone ? CUDA_ERROR_MPS_RPC_FAILURE : CUDA_SUCCESS;
 }
 
+CUresult channel_sticky_error(const struct channel *channel)
+{
+    return (CUresult)__atomic_load_n(&channel->region->sticky_error, __ATOMIC_ACQUIRE);
+}
+
 CUresult channel_failure(const struct channel *channel)
 {
     CUresult error = channel_error(channel);
@@ -111,11 +117,22 @@ bool channel_alive(struct channel *channel)
     return false;
 }
 
+void channel_break(struct channel *channel)
+{
+    __atomic_store_n(&channel->broken, 1, __ATOMIC_RELAXED);
+}
+
 /* Whether it makes sense to go on waiting for the server. */
 static bool usable(void *context)
 {
     struct channel *channel = context;
     return channel_alive(channel) && channel_error(channel) == CUDA_SUCCESS;
+}
+
+/* The same for those who may wait for another server as well. */
+static bool usable_again(struct channel *channel)
+{
+    return usable(channel) || (channel->revive && channel->revive());
 }
 
 /* ---- commands ---- */
@@ -139,13 +156,17 @@ struct ring_message *channel_reserve(struct channel *channel, uint32_t size)
 {
     if (size < sizeof(struct ring_message) || size > CHANNEL_MESSAGE_MAX)
         return NULL;
-    if (__atomic_load_n(&channel->gone, __ATOMIC_RELAXED))
+    if (__atomic_load_n(&channel->gone, __ATOMIC_RELAXED)) {
+        channel_break(channel);
         return NULL;
+    }
     uint32_t whole = whole_size(size);
     struct ring_message *message = ring_reserve(&channel->ring, whole);
     if (!message) {
-        if (!ring_wait_space(&channel->ring, whole, usable, channel))
+        if (!ring_wait_space(&channel->ring, whole, usable, channel)) {
+            channel_break(channel);
             return NULL;
+        }
         message = ring_reserve(&channel->ring, whole);
     }
     memset((unsigned char *)message + whole - RING_ALIGNMENT, 0, RING_ALIGNMENT);
@@ -156,6 +177,10 @@ struct ring_message *channel_reserve(struct channel *channel, uint32_t size)
 
 void channel_commit(struct channel *channel)
 {
+    const struct ring_message *message = ring_reserve(&channel->ring, channel->reserved);
+    uint32_t op = channel_kind_op(message->kind);
+    channel->used[op / 64 % 2] |= UINT64_C(1) << op % 64;
+    channel->sent += channel->reserved;
     ring_commit(&channel->ring, channel->reserved);
     channel->reserved = 0;
 }
@@ -179,12 +204,16 @@ static int take_slot(struct channel *channel)
 int channel_reply_begin(struct channel *channel)
 {
     int slot;
-    if (channel_error(channel) != CUDA_SUCCESS)
+    if (channel_error(channel) != CUDA_SUCCESS) {
+        channel_break(channel);
         return CHANNEL_NO_SLOT;
+    }
     while ((slot = take_slot(channel)) == CHANNEL_NO_SLOT) {
         futex_wait(&channel->busy_slots, ALL_SLOTS, LIFE_SIGN_NS);
-        if (!usable(channel))
+        if (!usable_again(channel)) {
+            channel_break(channel);
             return CHANNEL_NO_SLOT;
+        }
     }
     __atomic_store_n(&channel->region->slots[slot].state, REPLY_WAITING, __ATOMIC_RELAXED);
     return slot;
@@ -213,7 +242,7 @@ static bool wait_for_answer(struct channel *channel, struct reply_slot *slot)
         if (spin_more(&spin))
             continue;
         sleep_for_answer(slot);
-        if (!answered(slot) && !usable(channel))
+        if (!answered(slot) && !usable_again(channel))
             return answered(slot);
     }
     return true;
@@ -223,8 +252,10 @@ CUresult channel_reply_wait(struct channel *channel, int slot, const void **ret_
                             uint32_t *ret_size)
 {
     struct reply_slot *reply = &channel->region->slots[slot];
-    if (!wait_for_answer(channel, reply))
+    if (!wait_for_answer(channel, reply)) {
+        channel_break(channel);
         return channel_error(channel);
+    }
     *ret_data = reply->data;
     *ret_size = reply->size <= REPLY_DATA_MAX ? reply->size : REPLY_DATA_MAX;
     return (CUresult)reply->status;
@@ -239,6 +270,91 @@ void channel_reply_end(struct channel *channel, int slot)
     uint32_t before = __atomic_fetch_and(&channel->busy_slots, ~bit, __ATOMIC_RELEASE);
     if (before == ALL_SLOTS)
         futex_wake(&channel->busy_slots, 1);
+}
+
+/* ---- after the server's death ---- */
+
+uint32_t channel_unread(const struct channel *channel, const unsigned char **ret_messages)
+{
+    const struct ring *ring = &channel->ring;
+    uint32_t unread = ring_unread(ring);
+    *ret_messages = ring->data + ((ring->cursor - unread) & (ring->size - 1));
+    return unread;
+}
+
+/* Who waits looks at the same words again. */
+static void keep_waiting(const struct region *from, struct region *to)
+{
+    for (uint32_t slot = 0; slot < REPLY_SLOTS; slot++)
+        to->slots[slot].state = from->slots[slot].state == REPLY_FREE ? REPLY_FREE : REPLY_WAITING;
+}
+
+static int replace(void *address, size_t size, int fd, off_t offset)
+{
+    void *mapped =
+        mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset);
+    return mapped == MAP_FAILED ? -errno : 0;
+}
+
+static int replace_mappings(struct channel *channel, int fd)
+{
+    unsigned char *data = channel->ring_data;
+    size_t ring_bytes = channel->ring.size;
+    off_t offset = sizeof(struct region);
+    int rc = replace(data, ring_bytes, fd, offset);
+    if (rc == 0)
+        rc = replace(data + ring_bytes, ring_bytes, fd, offset);
+    return rc == 0 ? replace(channel->region, sizeof(struct region), fd, 0) : rc;
+}
+
+int channel_reopen(struct channel *channel, int region_fd, size_t region_size, uint32_t ring_bytes)
+{
+    void *mapped;
+    if (ring_bytes != channel->ring.size || !plausible_size(region_size, ring_bytes) ||
+        shm_check(region_fd, region_size) < 0)
+        return -EPROTO;
+    int rc = shm_map(region_fd, sizeof(struct region), NULL, 0, &mapped);
+    if (rc < 0)
+        return rc;
+    struct region *region = mapped;
+    bool sound = region->magic == REGION_MAGIC && region->ring_bytes == ring_bytes;
+    if (sound)
+        keep_waiting(channel->region, region);
+    shm_unmap(region, sizeof(*region));
+    rc = sound ? replace_mappings(channel, region_fd) : -EPROTO;
+    if (rc < 0)
+        return rc;
+    ring_init(&channel->ring, &channel->region->ring, channel->ring_data, ring_bytes, true);
+    memset(channel->text_head, 0, sizeof(channel->text_head));
+    __atomic_store_n(&channel->text_seen, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&channel->gone, 0, __ATOMIC_RELEASE);
+    return 0;
+}
+
+int channel_send_again(struct channel *channel, const unsigned char *messages, uint32_t size)
+{
+    while (size > 0) {
+        struct ring_message header;
+        memcpy(&header, messages, sizeof(header));
+        struct ring_message *message = channel_reserve(channel, header.size);
+        if (!message)
+            return -EPIPE;
+        memcpy(message, messages, header.size);
+        channel_commit(channel);
+        messages += header.size;
+        size -= header.size;
+    }
+    return 0;
+}
+
+void channel_give_up(struct channel *channel, CUresult error)
+{
+    __atomic_store_n(&channel->region->sticky_error, (uint32_t)error, __ATOMIC_RELEASE);
+}
+
+void channel_defer_error(struct channel *channel, CUresult error)
+{
+    __atomic_store_n(&channel->region->deferred_error, (uint32_t)error, __ATOMIC_RELEASE);
 }
 
 /* ---- text ---- */

@@ -45,10 +45,14 @@ struct channel {
     void *ring_data;
     struct ring ring;
     uint32_t reserved;    /* bytes that channel_commit() will send */
+    uint64_t sent;        /* bytes ever sent; under the lock */
+    uint64_t used[2];     /* bit c: call c was ever sent; under the lock */
     pthread_mutex_t lock; /* turns of the producers */
     int socket;           /* not ours to close */
     uint32_t busy_slots;  /* bit s: slot s is somebody's; also the futex of those who wait */
     uint32_t gone;        /* 1 = the server's end has closed */
+    uint32_t broken;      /* 1 = and somebody has heard of it */
+    bool (*revive)(void); /* asked before that: whether there is a new server; NULL = there is none */
     uint32_t text_seen;   /* of region->text_news */
     uint32_t text_head[TEXT_KINDS];
 };
@@ -90,15 +94,40 @@ void channel_reply_end(struct channel *channel, int slot);
  * CUDA_ERROR_MPS_RPC_FAILURE if it is known to be gone. Two loads; no system call. */
 CUresult channel_error(const struct channel *channel);
 
+/* Only what the server has set. */
+CUresult channel_sticky_error(const struct channel *channel);
+
 /* Why nothing was sent: channel_error(), or CUDA_ERROR_MPS_RPC_FAILURE where that is silent. */
 CUresult channel_failure(const struct channel *channel);
 
 /* Takes the error of an earlier asynchronous command out, or CUDA_SUCCESS. */
 CUresult channel_take_deferred_error(struct channel *channel);
 
+/* The program is going to hear that the server is gone: from now on it is too late for another. */
+void channel_break(struct channel *channel);
+
 /* Asks the kernel whether the server is still there; once gone, gone for good. For those who sleep
  * on something else, such as a fence word: ask at least every 100 ms. */
 bool channel_alive(struct channel *channel);
+
+/* ---- after the server's death; nobody else is inside ---- */
+
+/* The end of what was sent, which the server has not read: its size. Its first message is at
+ * channel->sent minus that. */
+uint32_t channel_unread(const struct channel *channel, const unsigned char **ret_messages);
+
+/* Takes the region of another server, at the same addresses; those who wait for an answer go on
+ * waiting, with the new one. 0 or -errno, and then everything is as before. */
+int channel_reopen(struct channel *channel, int region_fd, size_t region_size, uint32_t ring_bytes);
+
+/* Sends messages as they are. 0 or -EPIPE. */
+int channel_send_again(struct channel *channel, const unsigned char *messages, uint32_t size);
+
+/* Every later call reports this. */
+void channel_give_up(struct channel *channel, CUresult error);
+
+/* Puts back what was taken too early. */
+void channel_defer_error(struct channel *channel, CUresult error);
 
 /* Whether text of the program's kernels may be waiting: one load. From any thread. */
 static inline bool channel_has_text(const struct channel *channel)

@@ -23,7 +23,7 @@ def rows():
 
 
 def known_tests():
-    for folder in ("control", "limits"):
+    for folder in ("control", "limits", "recovery"):
         for path in (ROOT / "tests" / folder).glob("test_*.py"):
             for name in re.findall(r"def test_(\w+)", path.read_text()):
                 yield f"{path.stem.removeprefix('test_')}.{name}"

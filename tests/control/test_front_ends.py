@@ -174,7 +174,7 @@ class Rudeness(harness.TestCase):
     def test_bad_hellos(self):
         good = wire.hello()
         for bad in (b"x", b"x" * 8000, good[:-1], good + b"x", wire.hello(magic=1),
-                    wire.hello(version=2), wire.hello(kind=3)):
+                    wire.hello(version=1), wire.hello(kind=3)):
             connection = self.connection()
             connection.send(bad)
             status, text = wire.welcome(connection.recv(8192))

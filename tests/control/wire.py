@@ -9,6 +9,7 @@ WELCOME_MAGIC = 0x31574E46
 SERVER_MAGIC = 0x31534E46
 COMMAND_MAGIC = 0x31434E46
 VERSION = 1
+HELLO_VERSION = 2
 HELLO_CLIENT, HELLO_COMMAND = 1, 2
 UNSET = 0xFFFFFFFF
 DEVICES = 32
@@ -17,7 +18,7 @@ CLIENT, STATUS, SHUTDOWN, TERMINATE_CLIENT, SET_LIMITS, REOPEN_LOG = range(1, 7)
 (READY, FAILED, STATE_CHANGED, CLIENT_ATTACHED, CLIENT_GONE, STATUS_ROW, STATUS_END, RESULT,
  FAULT, ABANDONED) = range(64, 74)
 
-HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8 + "32s96s")
+HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8 + "32s96sQ")
 WELCOME = struct.Struct("<Ii472s")
 HEADER = struct.Struct("<IHHII")
 IDENTITY = struct.Struct("<iIIIQq256s32s72s")
@@ -26,10 +27,10 @@ DEVICE = struct.Struct("<128s16s16sQIIII")
 
 
 def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic=HELLO_MAGIC,
-          version=VERSION, group=b"", partition=b""):
+          version=HELLO_VERSION, group=b"", partition=b"", window_base=0):
     memory = list(memory) + [0] * (DEVICES - len(memory))
     return HELLO.pack(magic, version, kind, 0, sm_centipercent, priority, *memory, b"test",
-                      b"0.1.0", *(b"", 0) * 8, group, partition)
+                      b"0.1.0", *(b"", 0) * 8, group, partition, window_base)
 
 
 def welcome(data):

@@ -188,6 +188,57 @@ static void addresses_of_others(void **state)
     peer_leave(&peer);
 }
 
+static CUresult adopt(struct peer *peer, uint64_t address, uint64_t size, int fd)
+{
+    const struct socket_message message = {.kind = SOCKET_BLOB, .id = 78, .value = size};
+    const struct wire_fnGranuleAdopt in = {.blob = 78, .address = address, .size = size};
+
+    assert_int_equal(sock_send(peer->socket, &message, sizeof(message), &fd, 1), 0);
+    return wire_fnGranuleAdopt(&peer->channel, &in);
+}
+
+static CUresult adopt_host(struct peer *peer, uint64_t address, uint64_t size, int fd)
+{
+    const struct socket_message message = {.kind = SOCKET_BLOB, .id = 79, .value = size};
+    const struct wire_fnHostGranuleAdopt in = {.blob = 79, .address = address, .size = size};
+
+    assert_int_equal(sock_send(peer->socket, &message, sizeof(message), &fd, 1), 0);
+    return wire_fnHostGranuleAdopt(&peer->channel, &in);
+}
+
+/* Memory from a server that there never was: outside of the window, over what is there, larger than
+ * the descriptor has, and no memory at all. */
+static void memory_that_comes_along(void **state)
+{
+    const uint64_t piece = 2u << 20;
+    int memory, pipes[2];
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    const uint64_t base = peer.offer.window_base, host = base + peer.offer.device_span;
+    assert_int_equal(shm_create("test", piece, &memory), 0);
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_not_equal(adopt(&peer, base, piece, pipes[0]), CUDA_SUCCESS);
+    assert_int_not_equal(adopt(&peer, 0, piece, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt(&peer, base - piece, piece, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt(&peer, host, piece, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt(&peer, base + 1, piece, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt(&peer, base, piece - 1, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt(&peer, base, UINT64_MAX - piece + 1, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt_host(&peer, host, piece, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt_host(&peer, base, piece, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt_host(&peer, host + (64u << 20), 2 * piece, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt_host(&peer, host + (64u << 20), piece, pipes[0]), CUDA_SUCCESS);
+    assert_int_equal(adopt_host(&peer, host + (64u << 20), piece, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt_host(&peer, host + (64u << 20), piece, memory), CUDA_SUCCESS);
+    assert_true(still_served(&peer));
+    close(memory);
+    close(pipes[0]);
+    close(pipes[1]);
+    peer_leave(&peer);
+}
+
 /* Descriptors that are no memory are not shown to the driver. */
 static void descriptors_that_are_no_memory(void **state)
 {
@@ -491,6 +542,7 @@ int main(void)
         HOSTILE_CASE(unknown_commands_end_the_client),
         HOSTILE_CASE(addresses_without_end),
         HOSTILE_CASE(addresses_of_others),
+        HOSTILE_CASE(memory_that_comes_along),
         HOSTILE_CASE(descriptors_that_are_no_memory),
         HOSTILE_CASE(lengths_that_lie),
         HOSTILE_CASE(random_commands),

@@ -95,6 +95,44 @@ static void another_version_is_refused(void **state)
     is_refused_with_805(hello);
 }
 
+/* A client that comes from another server gets the window that it had there, or none. */
+static bool is_offered(uint64_t base, struct peer *ret_peer)
+{
+    struct hello hello = peer_hello();
+    bool offered;
+
+    hello.window_base = base;
+    call_with(&hello, sizeof(hello), NULL, 0, ret_peer);
+    offered = peer_receive_offer(ret_peer);
+    if (offered)
+        assert_int_equal(ret_peer->offer.window_base, base);
+    else
+        assert_int_not_equal(ret_peer->offer.welcome.status, 0);
+    return offered;
+}
+
+static void windows_that_are_asked_for(void **state)
+{
+    const uint64_t nonsense[] = {1, WINDOW_FIRST - 4096, WINDOW_FIRST + 4096, RESERVE_FIRST,
+                                 UINT64_MAX};
+    struct peer first, again, other;
+
+    (void)state;
+    assert_true(peer_attach(&first, hostile.server.socket));
+    const uint64_t base = first.offer.window_base;
+    for (size_t i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++) {
+        assert_false(is_offered(nonsense[i], &other));
+        peer_leave(&other);
+    }
+    assert_false(is_offered(base, &again));
+    peer_leave(&again);
+    peer_leave(&first);
+    while (!is_offered(base, &again))
+        peer_leave(&again); /* it takes a moment until the window is free */
+    assert_true(peer_answer(&again, ATTACH_OK));
+    peer_leave(&again);
+}
+
 static void greet(struct peer *peer)
 {
     struct hello hello = peer_hello();
@@ -196,7 +234,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HOSTILE_CASE(hello_of_every_length),       HOSTILE_CASE(hello_that_is_too_long),
         HOSTILE_CASE(hello_with_descriptors),      HOSTILE_CASE(hello_without_magic),
-        HOSTILE_CASE(another_version_is_refused),  HOSTILE_CASE(silent_callers_keep_nobody_waiting),
+        HOSTILE_CASE(another_version_is_refused),
+        HOSTILE_CASE(windows_that_are_asked_for),  HOSTILE_CASE(silent_callers_keep_nobody_waiting),
         HOSTILE_CASE(every_window_is_turned_down), HOSTILE_CASE(answers_that_are_none),
         HOSTILE_CASE(descriptors_are_sealed),      HOSTILE_CASE(comes_and_goes),
     };

@@ -391,7 +391,7 @@ class Faults(limits_harness.TestCase):
 
     def test_newcomers_while_old_clients_are_there(self):
         self.start()
-        bystander = self.begin("info", "wait", "info")
+        bystander = self.begin("info", "wait", "info", environment={"FUNNEL_NO_RECOVERY": "1"})
         bystander.answer()
         server, = self.servers()
         culprit = self.begin("fault", "10", program="limits_load")

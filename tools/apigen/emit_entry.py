@@ -38,6 +38,13 @@ class Side:
         return "" if early else ("    if (how == CLIENT_COLD)\n"
                                  "        return client_not_ready();\n")
 
+    def inside(self, call, edge):
+        """The client library knows who is inside it; before it is attached nobody is."""
+        if not self.passthrough:
+            return ""
+        early = "    if (how == CLIENT_FUNNEL)\n    " if "early" in call.tags else ""
+        return f"{early}    call_{edge}();\n"
+
 
 CLIENT = Side("client", True)
 SOFT = Side("soft", False)
@@ -68,6 +75,7 @@ def entries(api, side):
                 f'"{side.prefix}_prototypes.h"']
     if side.passthrough:
         includes.append('"passthrough_table.h"')
+        includes.insert(1, '"client_call.h"')
     text = head(*includes)
     text += '#define EXPORT __attribute__((visibility("default")))\n'
     for call in api.calls:
@@ -88,6 +96,7 @@ def entry(api, side, call, symbol):
         return text + (f'    {side.prefix}_unsupported("{symbol}");\n'
                        f"    return {work.error};\n}}\n")
     text += null_checks(call, work)
+    text += side.inside(call, "begin")
     return text + do_the_work(side, call, symbol, work, names) + "}\n"
 
 
@@ -118,6 +127,7 @@ def do_the_work(side, call, symbol, work, names):
     text += wrap(f"    CUresult answer = {prefix}_{work.name}(", names, ");") + "\n"
     if symbol != call.name:
         text += f"    {prefix}_default_stream_swap(before);\n"
+    text += side.inside(call, "end")
     formats, values = trace_arguments(call)
     text += f"    if ({prefix}_tracing)\n"
     start = f"        {prefix}_trace("

@@ -31,7 +31,7 @@ static inline void ring_fixture_init(struct ring_fixture *fixture, uint32_t curs
     close(fd);
     fixture->shared = shared;
     ring_format(fixture->shared);
-    fixture->shared->tail = fixture->shared->head = cursor;
+    fixture->shared->tail = fixture->shared->head = fixture->shared->seen = cursor;
     ring_init(&fixture->consumer, fixture->shared, fixture->data, FIXTURE_RING, false);
     ring_init(&fixture->producer, fixture->shared, fixture->data, FIXTURE_RING, true);
 }

@@ -167,6 +167,28 @@ static void test_sizes_that_cannot_be_mapped(void **state)
     close(fd);
 }
 
+/* What a consumer has seen it may have read, whether it has said so or not. */
+static void test_what_a_dead_consumer_has_not_read(void **state)
+{
+    struct ring_fixture fixture;
+    ring_fixture_init(&fixture, 0u - FIXTURE_RING / 4);
+    assert_int_equal(ring_unread(&fixture.producer), 0);
+    put(&fixture, 48, 1);
+    assert_int_equal(ring_unread(&fixture.producer), 48);
+    put(&fixture, 16, 2);
+    take(&fixture, 48, 1);
+    assert_int_equal(ring_unread(&fixture.producer), 0);
+    put(&fixture, 32, 3);
+    assert_int_equal(ring_unread(&fixture.producer), 32);
+    take(&fixture, 16, 2);
+    assert_int_equal(ring_unread(&fixture.producer), 32);
+    assert_int_equal(ring_next(&fixture.consumer, buffer, sizeof(buffer)), 32);
+    assert_int_equal(ring_unread(&fixture.producer), 0);
+    fixture.producer.shared->seen = fixture.producer.cursor + 16;
+    assert_int_equal(ring_unread(&fixture.producer), 0);
+    ring_fixture_fini(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +202,7 @@ int main(void)
         cmocka_unit_test(test_a_kick_wakes_a_sleeper),
         cmocka_unit_test(test_waiting_for_space_ends_with_the_consumer),
         cmocka_unit_test(test_sizes_that_cannot_be_mapped),
+        cmocka_unit_test(test_what_a_dead_consumer_has_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,12 +185,26 @@ static void code_cut_anywhere(void **state)
         assert_string_equal(names_in(&code, size), "-");
 }
 
+static void texts_of_assertions(void **state)
+{
+    struct image_names names = {0};
+
+    (void)state;
+    assert_true(image_names_are_of_text(&names));
+    assert_true(image_names_add(&names, "$str$3", 6, 10));
+    assert_true(image_names_add(&names, "__unnamed_2", 11, 4));
+    assert_true(image_names_are_of_text(&names));
+    assert_true(image_names_add(&names, "strength", 8, 4));
+    assert_false(image_names_are_of_text(&names));
+    image_names_fini(&names);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(declarations_in_text), cmocka_unit_test(text_that_is_not_understood),
         cmocka_unit_test(symbols_of_code),      cmocka_unit_test(code_that_is_not_understood),
-        cmocka_unit_test(code_cut_anywhere),
+        cmocka_unit_test(code_cut_anywhere),    cmocka_unit_test(texts_of_assertions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,6 +119,22 @@ static void test_what_does_not_expand_counts_as_printing(void **state)
     assert_true(says_it_prints(&huge));
 }
 
+static void test_all_calls_in_one_look(void **state)
+{
+    static const char allocates[] = ".extern .func (.param .b64 a) malloc (.param .b64 b);";
+    struct image image = container();
+    bool prints_too, allocates_too;
+
+    image_calls(silent, sizeof(silent) - 1, &prints_too, &allocates_too);
+    assert_false(prints_too || allocates_too);
+    add(&image, 0, prints, sizeof(prints), 0);
+    image_calls(image.bytes, image.size, &prints_too, &allocates_too);
+    assert_true(prints_too && !allocates_too);
+    add(&image, 0, allocates, sizeof(allocates), 0);
+    image_calls(image.bytes, image.size, &prints_too, &allocates_too);
+    assert_true(prints_too && allocates_too);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +142,7 @@ int main(void)
         cmocka_unit_test(test_plain_entries),
         cmocka_unit_test(test_compressed_entries),
         cmocka_unit_test(test_what_does_not_expand_counts_as_printing),
+        cmocka_unit_test(test_all_calls_in_one_look),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

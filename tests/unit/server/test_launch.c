@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fake_driver.h"
-#include "fault.h"
+#include "cuda_error.h"
 #include "objects.h"
 
 static CUresult launch(struct fixture *fixture, const CUlaunchAttribute *attributes,
@@ -80,13 +80,13 @@ static void cut_attributes_are_refused(void **state)
 static void only_lost_contexts_are_fatal(void **state)
 {
     (void)state;
-    assert_true(fault_is_fatal(CUDA_ERROR_ILLEGAL_ADDRESS));
-    assert_true(fault_is_fatal(CUDA_ERROR_LAUNCH_FAILED));
-    assert_false(fault_is_fatal(CUDA_SUCCESS));
-    assert_false(fault_is_fatal(CUDA_ERROR_INVALID_VALUE));
-    assert_false(fault_is_fatal(CUDA_ERROR_OUT_OF_MEMORY));
-    assert_false(fault_is_fatal(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES));
-    assert_false(fault_is_fatal(CUDA_ERROR_NOT_READY));
+    assert_true(cuda_error_is_fatal(CUDA_ERROR_ILLEGAL_ADDRESS));
+    assert_true(cuda_error_is_fatal(CUDA_ERROR_LAUNCH_FAILED));
+    assert_false(cuda_error_is_fatal(CUDA_SUCCESS));
+    assert_false(cuda_error_is_fatal(CUDA_ERROR_INVALID_VALUE));
+    assert_false(cuda_error_is_fatal(CUDA_ERROR_OUT_OF_MEMORY));
+    assert_false(cuda_error_is_fatal(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES));
+    assert_false(cuda_error_is_fatal(CUDA_ERROR_NOT_READY));
 }
 
 int main(void)

@@ -321,6 +321,76 @@ static void test_what_is_no_region_is_refused(void **state)
     channel_server_destroy(server);
 }
 
+static struct channel_fixture *reviving;
+static struct channel_server *successor;
+
+/* Another server takes over, and what the last one has not read is sent again. */
+static bool revive(void)
+{
+    struct channel *client = &reviving->client;
+    const unsigned char *unread;
+    unsigned char messages[64];
+    uint32_t size = channel_unread(client, &unread);
+    assert_in_range(size, 16, sizeof(messages));
+    memcpy(messages, unread, size);
+    assert_int_equal(channel_server_create(&successor), 0);
+    assert_int_equal(channel_reopen(client, channel_server_fd(successor), REGION_SIZE,
+                                    REGION_RING_BYTES),
+                     0);
+    client->socket = dup(reviving->ends[0]);
+    assert_int_equal(channel_send_again(client, messages, size), 0);
+    return true;
+}
+
+static void *answer_again(void *unused)
+{
+    const struct ring_message *message = NULL;
+    while (!__atomic_load_n(&successor, __ATOMIC_ACQUIRE))
+        usleep(1000);
+    while (channel_server_next(successor, &message) == 0)
+        channel_server_wait(successor, 0);
+    assert_int_equal(channel_kind_op(message->kind), 9);
+    channel_server_reply(successor, channel_kind_slot(message->kind), CUDA_SUCCESS, "yes", 4);
+    return NULL;
+}
+
+static void test_one_who_waits_is_answered_by_the_next_server(void **state)
+{
+    struct channel_fixture fixture;
+    const void *data;
+    uint32_t size;
+    pthread_t thread;
+    channel_fixture_init(&fixture);
+    reviving = &fixture;
+    fixture.client.revive = revive;
+    int slot = channel_reply_begin(&fixture.client);
+    assert_true(channel_fixture_send(&fixture.client, channel_kind(9, slot), 16, 0));
+    assert_int_equal(fixture.client.sent, 16);
+    assert_int_equal(fixture.client.used[0], 1u << 9);
+    assert_int_equal(pthread_create(&thread, NULL, answer_again, NULL), 0);
+    channel_fixture_server_dies(&fixture);
+    assert_int_equal(channel_reply_wait(&fixture.client, slot, &data, &size), CUDA_SUCCESS);
+    assert_string_equal(data, "yes");
+    channel_reply_end(&fixture.client, slot);
+    assert_int_equal(fixture.client.broken, 0);
+    pthread_join(thread, NULL);
+    close(fixture.client.socket);
+    channel_server_destroy(successor);
+    channel_fixture_fini(&fixture);
+}
+
+static void test_whoever_hears_of_the_end_is_not_moved(void **state)
+{
+    struct channel_fixture fixture;
+    channel_fixture_init(&fixture);
+    channel_give_up(&fixture.client, CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(channel_sticky_error(&fixture.client), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(fixture.client.broken, 0);
+    assert_int_equal(channel_reply_begin(&fixture.client), CHANNEL_NO_SLOT);
+    assert_int_equal(fixture.client.broken, 1);
+    channel_fixture_fini(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +409,8 @@ int main(void)
         cmocka_unit_test(test_a_failed_client_is_told_why_at_once),
         cmocka_unit_test(test_a_deferred_error_is_handed_out_once),
         cmocka_unit_test(test_what_is_no_region_is_refused),
+        cmocka_unit_test(test_one_who_waits_is_answered_by_the_next_server),
+        cmocka_unit_test(test_whoever_hears_of_the_end_is_not_moved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

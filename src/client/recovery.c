@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Moving to another server; see client_recovery.h. One thread does it while all others are outside
+ * of the library, or wait where they may. It takes no lock but its own: whoever holds another is
+ * not moved aside, and then the client stays with its error.
+ */
+#include "client_recovery.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "client_attach.h"
+#include "client_call.h"
+#include "client_event.h"
+#include "client_graph.h"
+#include "client_memory.h"
+#include "client_module.h"
+#include "client_note.h"
+#include "client_print.h"
+#include "client_stream.h"
+#include "clock.h"
+#include "cuda_error.h"
+#include "host_register.h"
+#include "recovery_rules.h"
+#include "sock.h"
+#include "switch.h"
+#include "wire_calls.h"
+
+/* A server that has said what went wrong ends at once; its driver may take a while over that. */
+#define END_PATIENCE_NS (10 * NS_PER_SEC)
+#define END_GLANCE_NS (2 * NS_PER_MS)
+
+static struct recovery {
+    pthread_mutex_t lock;
+    pthread_t mover; /* valid while moving */
+    bool moving;     /* atomic */
+    bool off;
+    bool hopeless;
+} recovery = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* What the last server has left behind. */
+struct estate {
+    uint64_t read; /* channel.sent up to which it may have read */
+    unsigned char *messages;
+    uint32_t size;
+    CUresult error, deferred;
+    const char *obstacle;
+};
+
+static bool revive(void)
+{
+    return recovery_error_slowly() == CUDA_SUCCESS;
+}
+
+void recovery_init(void)
+{
+    pthread_mutex_init(&recovery.lock, NULL);
+    recovery.moving = recovery.hopeless = false;
+    recovery.off = switch_is_on("FUNNEL_NO_RECOVERY");
+    client->channel.revive = revive;
+}
+
+/* ---- may it be moved? ---- */
+
+static void object_is(struct estate *estate, const char *obstacle)
+{
+    if (!estate->obstacle)
+        estate->obstacle = obstacle;
+}
+
+static void judge_object(void *context, uint64_t handle, void *object)
+{
+    struct estate *estate = context;
+
+    switch (handle_type(handle)) {
+    case WIRE_STREAM:
+        if (stream_lost_work(object, estate->read))
+            object_is(estate, "it had work in flight");
+        break;
+    case WIRE_MODULE:
+        if (((const struct module *)object)->has_state)
+            object_is(estate, "it has a module with variables");
+        break;
+    case WIRE_EVENT:
+    case WIRE_FUNCTION:
+    case WIRE_GRAPH:
+    case CLIENT_LIBRARY:
+    case CLIENT_KERNEL:
+    case CLIENT_POOL:
+        break;
+    case CLIENT_CONTEXT:
+        if (((const struct context *)object)->share)
+            object_is(estate, "it has a context with multiprocessors of its own");
+        break;
+    default:
+        object_is(estate, "it has an array, a texture or physical memory");
+    }
+}
+
+static void judge_work(void *context, uint64_t handle, void *object)
+{
+    if (handle_type(handle) == WIRE_STREAM)
+        judge_object(context, handle, object);
+}
+
+/* A server that goes on for a while can only read more. */
+static bool is_lost_already(struct estate *estate)
+{
+    const unsigned char *unread;
+
+    estate->read = client->channel.sent - channel_unread(&client->channel, &unread);
+    handles_for_each(&client->handles, judge_work, estate);
+    return estate->obstacle != NULL;
+}
+
+/* Every slot in use is one for whose answer somebody still has to wait. */
+static bool answers_are_due(uint32_t slots)
+{
+    return __atomic_load_n(&client->channel.busy_slots, __ATOMIC_ACQUIRE) == slots;
+}
+
+static void judge(struct estate *estate)
+{
+    uint32_t slots = 0;
+
+    if (!recovery_allows(client->channel.used))
+        object_is(estate, "it has shared or reserved something");
+    if (!fence_orphans_passed() || cuda_error_is_fatal(estate->deferred))
+        object_is(estate, "it had work in flight");
+    if (!recovery_sift(estate->messages, estate->size, &estate->size, &slots) ||
+        !answers_are_due(slots))
+        object_is(estate, "it was in the middle of a call");
+    handles_for_each(&client->handles, judge_object, estate);
+}
+
+/* ---- what is left ---- */
+
+static bool has_ended(void)
+{
+    const struct timespec glance = {.tv_nsec = END_GLANCE_NS};
+    uint64_t until = clock_ns() + END_PATIENCE_NS;
+
+    while (channel_alive(&client->channel)) {
+        if (clock_ns() > until)
+            return false;
+        nanosleep(&glance, NULL);
+    }
+    return true;
+}
+
+static bool take_stock(struct estate *estate)
+{
+    const unsigned char *unread;
+
+    estate->size = channel_unread(&client->channel, &unread);
+    estate->read = client->channel.sent - estate->size;
+    estate->messages = malloc(estate->size + 1);
+    if (!estate->messages)
+        return false;
+    memcpy(estate->messages, unread, estate->size);
+    estate->deferred = channel_take_deferred_error(&client->channel);
+    client_take_text();
+    return true;
+}
+
+/* ---- making everything again ---- */
+
+struct replay {
+    unsigned kind;
+    CUresult result;
+};
+
+static CUresult replay_one(unsigned kind, uint64_t handle, void *object)
+{
+    switch (kind) {
+    case CLIENT_CONTEXT:
+        return context_replay_limits(object);
+    case CLIENT_LIBRARY:
+        library_forget_server(object);
+        return CUDA_SUCCESS;
+    case WIRE_MODULE:
+        return module_replay(object);
+    case WIRE_FUNCTION:
+        return function_replay(object);
+    case WIRE_STREAM:
+        return stream_replay(object);
+    case WIRE_EVENT:
+        return event_replay(object);
+    default:
+        return exec_replay(object, handle);
+    }
+}
+
+static void replay_object(void *context, uint64_t handle, void *object)
+{
+    struct replay *replay = context;
+
+    if (handle_type(handle) == replay->kind && replay->result == CUDA_SUCCESS)
+        replay->result = replay_one(replay->kind, handle, object);
+}
+
+/* The answer says that all before it was done. */
+static CUresult wait_for_server(void)
+{
+    struct wire_cuMemGetInfo_v2 in = {.device = client->devices[0].index};
+    struct wire_cuMemGetInfo_v2_reply out;
+    CUresult result = wire_cuMemGetInfo_v2(&client->channel, &in, &out);
+
+    return result != CUDA_SUCCESS ? result : channel_take_deferred_error(&client->channel);
+}
+
+static CUresult replay_all(void)
+{
+    static const unsigned kinds[] = {CLIENT_CONTEXT, CLIENT_LIBRARY, WIRE_MODULE, WIRE_FUNCTION,
+                                     WIRE_STREAM,    WIRE_EVENT,     WIRE_GRAPH};
+    struct replay replay = {.result = granule_replay_all()};
+
+    if (replay.result == CUDA_SUCCESS)
+        replay.result = host_register_replay();
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        replay.kind = kinds[i];
+        handles_for_each(&client->handles, replay_object, &replay);
+    }
+    return replay.result != CUDA_SUCCESS ? replay.result : wait_for_server();
+}
+
+static CUresult settle_down(const struct estate *estate)
+{
+    CUresult result = replay_all();
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    channel_defer_error(&client->channel, estate->deferred);
+    return channel_send_again(&client->channel, estate->messages, estate->size) == 0
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_MPS_RPC_FAILURE;
+}
+
+/* ---- the move ---- */
+
+static CUresult move(struct estate *estate)
+{
+    char why[512] = "";
+    CUresult result;
+
+    if (!attach_again(why, sizeof(why))) {
+        note_to_file("another server was not to be had: %s", why);
+        return estate->error;
+    }
+    result = settle_down(estate);
+    if (result == CUDA_SUCCESS)
+        client_note("goes on after the end of its last server, with all that it had there");
+    else
+        note_to_file("not everything could be made again with another server: error %d", result);
+    return result == CUDA_SUCCESS ? CUDA_SUCCESS : estate->error;
+}
+
+static CUresult stay(const struct estate *estate)
+{
+    note_to_file("the server has ended, and this client can not be moved to another: %s",
+                 estate->obstacle);
+    return estate->error;
+}
+
+static CUresult move_if_allowed(struct estate *estate)
+{
+    CUresult result;
+
+    if (!is_lost_already(estate)) {
+        if (!has_ended() || !take_stock(estate))
+            return estate->error;
+        judge(estate);
+    }
+    result = estate->obstacle ? stay(estate) : move(estate);
+    free(estate->messages);
+    return result;
+}
+
+static CUresult try_to_move(CUresult error)
+{
+    bool gone = error == CUDA_ERROR_MPS_RPC_FAILURE && !channel_sticky_error(&client->channel);
+    struct estate estate = {.error = error};
+
+    if (recovery.off || (!gone && !recovery_makes_sense(error)) ||
+        __atomic_load_n(&client->channel.broken, __ATOMIC_RELAXED) || !call_close())
+        return error;
+    recovery.mover = pthread_self();
+    __atomic_store_n(&recovery.moving, true, __ATOMIC_RELEASE);
+    error = move_if_allowed(&estate);
+    __atomic_store_n(&recovery.moving, false, __ATOMIC_RELEASE);
+    if (error != CUDA_SUCCESS)
+        channel_give_up(&client->channel, error);
+    call_open();
+    return error;
+}
+
+/* The thread that makes the move waits for answers, too, and must not wait for itself. */
+static bool am_moving(void)
+{
+    return __atomic_load_n(&recovery.moving, __ATOMIC_ACQUIRE) &&
+           pthread_equal(recovery.mover, pthread_self());
+}
+
+static CUresult move_locked(void)
+{
+    CUresult error = channel_error(&client->channel);
+
+    if (error == CUDA_SUCCESS || recovery.hopeless)
+        return error;
+    error = try_to_move(error);
+    recovery.hopeless = error != CUDA_SUCCESS;
+    return error;
+}
+
+CUresult recovery_error_slowly(void)
+{
+    CUresult error;
+
+    if (am_moving())
+        return channel_error(&client->channel);
+    call_park();
+    pthread_mutex_lock(&recovery.lock);
+    error = move_locked();
+    call_unpark();
+    pthread_mutex_unlock(&recovery.lock);
+    return error;
+}

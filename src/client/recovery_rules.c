@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See recovery_rules.h. The compiler insists that every command is named; what is none of ours binds. */
+#include "recovery_rules.h"
+
+#include <string.h>
+
+#include "channel.h"
+#include "cuda_error.h"
+#include "wire_calls.h"
+
+enum recovery_rule recovery_rule(uint32_t op)
+{
+    switch ((enum wire_op)op) {
+    case WIRE_cuStreamWaitEvent:
+    case WIRE_cuEventRecordWithFlags:
+    case WIRE_cuLaunchKernelEx:
+    case WIRE_cuMemcpyAsync:
+    case WIRE_cuMemcpyHtoDAsync_v2:
+    case WIRE_cuMemcpy3DAsync_v2:
+    case WIRE_fnMemset:
+    case WIRE_fnFence:
+    case WIRE_fnFenceByCopy:
+    case WIRE_fnWake:
+    case WIRE_cuLaunchHostFunc:
+    case WIRE_cuStreamWriteValue32_v2:
+    case WIRE_cuStreamWriteValue64_v2:
+    case WIRE_cuStreamWaitValue32_v2:
+    case WIRE_cuStreamWaitValue64_v2:
+    case WIRE_cuFuncSetCacheConfig:
+    case WIRE_cuLibraryGetKernel:
+    case WIRE_cuLibraryEnumerateKernels:
+    case WIRE_cuFuncGetAttribute:
+    case WIRE_cuFuncSetAttribute:
+    case WIRE_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags:
+    case WIRE_cuOccupancyAvailableDynamicSMemPerBlock:
+    case WIRE_cuOccupancyMaxActiveClusters:
+    case WIRE_cuOccupancyMaxPotentialClusterSize:
+    case WIRE_cuEventElapsedTime_v2:
+    case WIRE_cuMemGetInfo_v2:
+    case WIRE_fnGranuleCreate:
+    case WIRE_fnHostGranuleCreate:
+    case WIRE_fnImageFind:
+    case WIRE_cuGraphUpload:
+    case WIRE_cuGraphLaunch:
+    case WIRE_fnNote:
+        return RECOVERY_WORK;
+    case WIRE_cuStreamCreateWithPriority:
+    case WIRE_cuEventCreate:
+    case WIRE_fnFunctionEnter:
+    case WIRE_fnGranuleRelease:
+        return RECOVERY_NEEDLESS;
+    case WIRE_cuStreamDestroy_v2:
+    case WIRE_cuEventDestroy_v2:
+    case WIRE_cuLibraryUnload:
+    case WIRE_cuGraphExecDestroy:
+        return RECOVERY_ENDS;
+    case WIRE_cuLibraryLoadData:
+    case WIRE_fnGranuleAdopt:
+    case WIRE_fnHostGranuleAdopt:
+    case WIRE_cuLibraryGetGlobal:
+    case WIRE_cuCtxSetLimit:
+    case WIRE_fnGraphCreate:
+    case WIRE_fnGraphKernelNode:
+    case WIRE_fnGraphCopyNode:
+    case WIRE_fnGraphMemsetNode:
+    case WIRE_fnGraphEdges:
+    case WIRE_cuGraphNodeSetEnabled:
+    case WIRE_cuGraphInstantiateWithFlags:
+    case WIRE_fnArrayCopy:
+    case WIRE_cuMemcpyAtoA_v2:
+    case WIRE_cuArrayDestroy:
+    case WIRE_cuTexObjectDestroy:
+    case WIRE_cuArray3DCreate_v2:
+    case WIRE_fnArrayTexture:
+    case WIRE_fnMemoryTexture:
+    case WIRE_cuMipmappedArrayCreate:
+    case WIRE_cuMipmappedArrayGetLevel:
+    case WIRE_fnArraySurface:
+        return RECOVERY_STAYS;
+    case WIRE_fnShareCreate:
+    case WIRE_fnShareDestroy:
+    case WIRE_fnReserve:
+    case WIRE_fnUnreserve:
+    case WIRE_cuMemCreate:
+    case WIRE_cuMemRelease:
+    case WIRE_cuMemMap:
+    case WIRE_cuMemUnmap:
+    case WIRE_cuMemSetAccess:
+    case WIRE_cuMemExportToShareableHandle:
+    case WIRE_cuMemImportFromShareableHandle:
+    case WIRE_cuIpcGetMemHandle:
+    case WIRE_fnIpcWithdraw:
+    case WIRE_cuIpcOpenMemHandle_v2:
+    case WIRE_cuIpcCloseMemHandle:
+    case WIRE_cuIpcGetEventHandle:
+    case WIRE_cuIpcOpenEventHandle:
+    case WIRE_cuEventQuery:
+    case WIRE_cuCtxEnablePeerAccess:
+        break;
+    }
+    return RECOVERY_BINDS;
+}
+
+bool recovery_makes_sense(CUresult error)
+{
+    if (error == CUDA_ERROR_ECC_UNCORRECTABLE || error == CUDA_ERROR_NVLINK_UNCORRECTABLE)
+        return false;
+    return error == CUDA_SUCCESS || cuda_error_is_fatal(error);
+}
+
+bool recovery_allows(const uint64_t used[2])
+{
+    for (uint32_t op = 0; op < 128; op++)
+        if (used[op / 64] >> op % 64 & 1 && recovery_rule(op) == RECOVERY_BINDS)
+            return false;
+    return true;
+}
+
+/* Work on something that the program has ended since then can not be done again. */
+static bool fit_together(unsigned work, unsigned ends)
+{
+    return !work || !ends;
+}
+
+bool recovery_sift(unsigned char *messages, uint32_t size, uint32_t *ret_size, uint32_t *ret_slots)
+{
+    uint32_t kept = 0, slots = 0;
+    unsigned work = 0, ends = 0;
+
+    for (uint32_t at = 0; at < size;) {
+        struct ring_message header;
+
+        memcpy(&header, messages + at, sizeof(header));
+        if (header.size < sizeof(header) || header.size > size - at)
+            return false;
+        switch (recovery_rule(channel_kind_op(header.kind))) {
+        case RECOVERY_WORK:
+            memmove(messages + kept, messages + at, header.size);
+            kept += header.size;
+            work++;
+            if (channel_kind_slot(header.kind) != CHANNEL_NO_SLOT)
+                slots |= 1u << channel_kind_slot(header.kind) % 32;
+            break;
+        case RECOVERY_NEEDLESS:
+            break;
+        case RECOVERY_ENDS:
+            ends++;
+            break;
+        default:
+            return false;
+        }
+        at += header.size;
+    }
+    *ret_size = kept;
+    *ret_slots = slots;
+    return fit_together(work, ends);
+}

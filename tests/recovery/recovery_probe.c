@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that does what it is told, a word a line on its standard input, and says how that went. It
+ * knows what its memory should hold, so whoever ends its server can ask it what has become of that.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cuda_abi.h"
+#include "cuda_prototypes.h"
+
+#define STREAMS 3
+#define SMALL (64u << 10)
+#define LARGE (24u << 20)
+#define THREADS 4
+#define BLOCK 128u
+
+static const char text[] =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    /* data[i] = data[i] * 3 + add */
+    ".visible .entry step(.param .u64 data, .param .u32 count, .param .u32 add)\n{\n"
+    ".reg .b32 %r<8>; .reg .b64 %d<4>; .reg .pred %p;\n"
+    "ld.param.u64 %d1, [data];\nld.param.u32 %r1, [count];\nld.param.u32 %r2, [add];\n"
+    "mov.u32 %r3, %tid.x;\nmov.u32 %r4, %ctaid.x;\nmov.u32 %r5, %ntid.x;\n"
+    "mad.lo.u32 %r3, %r4, %r5, %r3;\nsetp.ge.u32 %p, %r3, %r1;\n@%p bra done;\n"
+    "mul.wide.u32 %d2, %r3, 4;\nadd.u64 %d1, %d1, %d2;\nld.global.u32 %r6, [%d1];\n"
+    "mad.lo.u32 %r6, %r6, 3, %r2;\nst.global.u32 [%d1], %r6;\ndone:\nret;\n}\n"
+    ".visible .entry wait(.param .u64 flag)\n{\n"
+    ".reg .b32 %r<2>; .reg .b64 %d<2>; .reg .pred %p;\nld.param.u64 %d1, [flag];\n"
+    "again:\nld.volatile.global.u32 %r1, [%d1];\nsetp.eq.u32 %p, %r1, 0;\n@%p bra again;\nret;\n}\n"
+    ".visible .entry stray()\n{\n.reg .b64 %d<2>;\nmov.u64 %d1, 0x10;\n"
+    "st.global.u32 [%d1], 7;\nret;\n}\n";
+
+static const char text_with_variable[] =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    ".visible .global .align 4 .u32 count;\n"
+    ".visible .entry tally()\n{\n.reg .b32 %r<2>; .reg .b64 %d<2>;\nmov.u64 %d1, count;\n"
+    "ld.global.u32 %r1, [%d1];\nadd.u32 %r1, %r1, 1;\nst.global.u32 [%d1], %r1;\nret;\n}\n";
+
+static const char text_with_text[] =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    ".global .align 1 .b8 $str[4] = {97, 62, 98, 0};\n"
+    ".global .align 1 .b8 __unnamed_1[2] = {102, 0};\n"
+    ".visible .entry fine()\n{\nret;\n}\n";
+
+/* Words that the device changes, and what they should be. */
+struct field {
+    CUdeviceptr device;
+    uint32_t *expected, *seen;
+    uint32_t count;
+    CUstream stream;
+    CUevent done;
+};
+
+static struct program {
+    CUcontext context;
+    CUmodule module;
+    CUfunction step, wait, stray;
+    struct field fields[STREAMS];
+    uint32_t *flag; /* page-locked: ends the kernel `wait` */
+    uint32_t steps;
+} program;
+
+static const char *name_of(CUresult result)
+{
+    const char *name = NULL;
+
+    cuGetErrorName(result, &name);
+    return name ? name : "unknown error";
+}
+
+/* ---- fields ---- */
+
+static CUresult field_make(struct field *field, uint32_t bytes)
+{
+    CUresult result = cuMemAlloc_v2(&field->device, bytes);
+
+    field->count = bytes / 4;
+    field->expected = malloc(bytes);
+    field->seen = malloc(bytes);
+    for (uint32_t i = 0; i < field->count; i++)
+        field->expected[i] = i * 2654435761u;
+    if (!result)
+        result = cuMemcpyHtoD_v2(field->device, field->expected, bytes);
+    if (!result)
+        result = cuStreamCreate(&field->stream, CU_STREAM_NON_BLOCKING);
+    if (!result)
+        result = cuEventCreate(&field->done, CU_EVENT_DISABLE_TIMING);
+    return result;
+}
+
+static void field_expect(struct field *field, uint32_t add)
+{
+    for (uint32_t i = 0; i < field->count; i++)
+        field->expected[i] = field->expected[i] * 3 + add;
+}
+
+static CUresult field_launch(struct field *field, uint32_t add)
+{
+    void *parameters[] = {&field->device, &field->count, &add};
+
+    field_expect(field, add);
+    return cuLaunchKernel(program.step, (field->count + BLOCK - 1) / BLOCK, 1, 1, BLOCK, 1, 1, 0,
+                          field->stream, parameters, NULL);
+}
+
+static CUresult field_check(struct field *field, bool *ret_right)
+{
+    CUresult result = cuMemcpyDtoH_v2(field->seen, field->device, field->count * 4ul);
+
+    *ret_right = !result && !memcmp(field->seen, field->expected, field->count * 4ul);
+    return result;
+}
+
+/* A kernel that the next stream waits for, and so on; then everything is compared. */
+static CUresult round_of(struct field *fields, unsigned count)
+{
+    bool right = true;
+    CUresult result = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < count && !result; i++) {
+        result = field_launch(&fields[i], ++program.steps);
+        if (!result)
+            result = cuEventRecord(fields[i].done, fields[i].stream);
+        if (!result)
+            result = cuStreamWaitEvent(fields[(i + 1) % count].stream, fields[i].done, 0);
+    }
+    for (unsigned i = 0; i < count && !result; i++)
+        result = cuStreamSynchronize(fields[i].stream);
+    for (unsigned i = 0; i < count && !result && right; i++)
+        result = field_check(&fields[i], &right);
+    return result || right ? result : CUDA_ERROR_UNKNOWN;
+}
+
+/* ---- what it can be told ---- */
+
+static CUresult do_look(void)
+{
+    bool right = true;
+    CUresult result = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < STREAMS && !result && right; i++)
+        result = field_check(&program.fields[i], &right);
+    return result || right ? result : CUDA_ERROR_UNKNOWN;
+}
+
+static CUresult do_round(void)
+{
+    return round_of(program.fields, STREAMS);
+}
+
+static void *thread_round(void *field)
+{
+    CUresult result = cuCtxSetCurrent(program.context);
+
+    for (unsigned i = 0; i < 5 && !result; i++)
+        result = round_of(field, 1);
+    return (void *)(uintptr_t)result;
+}
+
+/* Threads that all notice. */
+static CUresult do_threads(void)
+{
+    pthread_t threads[STREAMS];
+    CUresult result = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < STREAMS; i++)
+        pthread_create(&threads[i], NULL, thread_round, &program.fields[i]);
+    for (unsigned i = 0; i < STREAMS; i++) {
+        void *end;
+        pthread_join(threads[i], &end);
+        result = end ? (CUresult)(uintptr_t)end : result;
+    }
+    return result;
+}
+
+static CUresult do_hold(void)
+{
+    void *parameters[] = {&program.flag};
+
+    return cuLaunchKernel(program.wait, 1, 1, 1, 1, 1, 1, 0, program.fields[0].stream, parameters,
+                          NULL);
+}
+
+static CUresult do_synchronize(void)
+{
+    return cuCtxSynchronize();
+}
+
+/* Nothing waits for what is launched here but what is done later. */
+static CUresult do_launch(void)
+{
+    return field_launch(&program.fields[0], ++program.steps);
+}
+
+static CUresult do_fault(void)
+{
+    CUresult result =
+        cuLaunchKernel(program.stray, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+
+    return result ? result : cuCtxSynchronize();
+}
+
+static CUresult do_variable(void)
+{
+    CUfunction tally;
+    CUmodule module;
+    CUresult result = cuModuleLoadData(&module, text_with_variable);
+
+    if (!result)
+        result = cuModuleGetFunction(&tally, module, "tally");
+    if (!result)
+        result = cuLaunchKernel(tally, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+    return result ? result : cuCtxSynchronize();
+}
+
+static CUresult do_allocate(void)
+{
+    CUdeviceptr pointer;
+
+    return cuMemAlloc_v2(&pointer, LARGE);
+}
+
+/* The flag in page-locked memory is what the program and the device both see. */
+static CUresult do_pinned(void)
+{
+    CUresult result = cuMemsetD32Async((CUdeviceptr)(uintptr_t)(program.flag + 1), 0x5a5a5a5a, 64,
+                                       program.fields[0].stream);
+
+    if (!result)
+        result = cuStreamSynchronize(program.fields[0].stream);
+    return result || program.flag[64] == 0x5a5a5a5a ? result : CUDA_ERROR_UNKNOWN;
+}
+
+static void CUDA_CB count_up(void *count)
+{
+    ++*(int *)count;
+}
+
+static CUresult do_callback(void)
+{
+    static int count;
+    int before = count;
+    CUresult result = cuLaunchHostFunc(program.fields[0].stream, count_up, &count);
+
+    if (!result)
+        result = cuStreamSynchronize(program.fields[0].stream);
+    return result || count == before + 1 ? result : CUDA_ERROR_UNKNOWN;
+}
+
+static CUresult do_module(void)
+{
+    CUresult result = cuModuleUnload(program.module);
+
+    if (!result)
+        result = cuModuleLoadData(&program.module, text);
+    if (!result)
+        result = cuModuleGetFunction(&program.step, program.module, "step");
+    return result;
+}
+
+/* Memory of the program's own that the device reaches. */
+static CUresult do_register(void)
+{
+    static uint32_t *memory;
+    CUdeviceptr address;
+    CUresult result = CUDA_SUCCESS;
+
+    if (!memory) {
+        memory = aligned_alloc(4096, 1u << 20);
+        result = cuMemHostRegister_v2(memory, 1u << 20, 0);
+    }
+    if (!result)
+        result = cuMemHostGetDevicePointer_v2(&address, memory, 0);
+    if (!result)
+        result = cuMemsetD32Async(address, ++program.steps, 1u << 18, program.fields[0].stream);
+    if (!result)
+        result = cuStreamSynchronize(program.fields[0].stream);
+    return result || memory[(1u << 18) - 1] == program.steps ? result : CUDA_ERROR_UNKNOWN;
+}
+
+/* Captured and instantiated once, launched each time. */
+static CUresult do_graph(void)
+{
+    static CUgraphExec exec;
+    struct field *field = &program.fields[1];
+    const uint32_t add = 77;
+    CUgraph graph;
+    CUresult result = CUDA_SUCCESS;
+
+    if (!exec) {
+        result = cuStreamBeginCapture_v2(field->stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+        for (unsigned i = 0; i < 3 && !result; i++)
+            result = field_launch(field, add);
+        if (!result)
+            result = cuStreamEndCapture(field->stream, &graph);
+        if (!result)
+            result = cuGraphInstantiateWithFlags(&exec, graph, 0);
+    } else {
+        for (unsigned i = 0; i < 3; i++)
+            field_expect(field, add);
+    }
+    if (!result)
+        result = cuGraphLaunch(exec, field->stream);
+    return result ? result : cuStreamSynchronize(field->stream);
+}
+
+static CUresult do_limit(void)
+{
+    return cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 2048);
+}
+
+/* Kernels that may fail an assertion have its text for variables. */
+static CUresult do_assertion(void)
+{
+    CUmodule module;
+
+    return cuModuleLoadData(&module, text_with_text);
+}
+
+static CUresult do_array(void)
+{
+    const CUDA_ARRAY_DESCRIPTOR description = {
+        .Width = 64, .Height = 64, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+    CUarray array;
+
+    return cuArrayCreate_v2(&array, &description);
+}
+
+static const struct {
+    const char *word;
+    CUresult (*act)(void);
+} acts[] = {
+    {"look", do_look},         {"round", do_round},
+    {"threads", do_threads},   {"hold", do_hold},
+    {"launch", do_launch},     {"synchronize", do_synchronize},
+    {"fault", do_fault},       {"variable", do_variable},
+    {"allocate", do_allocate}, {"pinned", do_pinned},
+    {"callback", do_callback}, {"module", do_module},
+    {"register", do_register}, {"graph", do_graph},
+    {"limit", do_limit},       {"assertion", do_assertion},
+    {"array", do_array},
+};
+
+static CUresult act(const char *word)
+{
+    for (size_t i = 0; i < sizeof(acts) / sizeof(*acts); i++)
+        if (!strcmp(acts[i].word, word))
+            return acts[i].act();
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+static CUresult open_program(void)
+{
+    CUdevice device;
+    CUresult result = cuInit(0);
+
+    if (!result)
+        result = cuDeviceGet(&device, 0);
+    if (!result)
+        result = cuDevicePrimaryCtxRetain(&program.context, device);
+    if (!result)
+        result = cuCtxSetCurrent(program.context);
+    if (!result)
+        result = cuModuleLoadData(&program.module, text);
+    if (!result)
+        result = cuModuleGetFunction(&program.step, program.module, "step");
+    if (!result)
+        result = cuModuleGetFunction(&program.wait, program.module, "wait");
+    if (!result)
+        result = cuModuleGetFunction(&program.stray, program.module, "stray");
+    if (!result)
+        result = cuMemHostAlloc((void **)&program.flag, 4096, 0);
+    for (unsigned i = 0; i < STREAMS && !result; i++)
+        result = field_make(&program.fields[i], i ? SMALL : LARGE);
+    if (!result)
+        *program.flag = 0;
+    return result ? result : cuCtxSynchronize();
+}
+
+int main(void)
+{
+    char line[64];
+    CUresult result = open_program();
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    printf("open %s\n", name_of(result));
+    while (fgets(line, sizeof(line), stdin)) {
+        line[strcspn(line, "\n")] = '\0';
+        result = act(line);
+        printf("%s %s\n", line, name_of(result));
+    }
+    return 0;
+}

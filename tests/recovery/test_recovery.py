@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One program's kernel faults, or the server is killed: those who had nothing in flight go on with all
+their memory, the others hear the error. Run as: python3 test_recovery.py BUILD [--device cuda]."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BUILD = None
+DEVICE = "soft"
+PATIENCE = 60
+FAULT = "CUDA_ERROR_ILLEGAL_ADDRESS"
+GONE = "CUDA_ERROR_MPS_RPC_FAILURE"
+FINE = "CUDA_SUCCESS"
+
+
+class Probe:
+    def __init__(self, environment, **more):
+        self.log = tempfile.NamedTemporaryFile("r", prefix="fnl-", dir="/tmp")
+        command = [os.path.join(BUILD, "bin/funnel"), "run", "-q", "--no-start", "--",
+                   os.path.join(BUILD, "tests/recovery/recovery_probe")]
+        self.process = subprocess.Popen(command, env={**environment, "FUNNEL_LOG": self.log.name, **more},
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def opened(self):
+        return self.hear("open")
+
+    def tell(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def hear(self, word):
+        said = self.process.stdout.readline().split()
+        assert said and said[0] == word, f"{word}: {said}"
+        return said[1]
+
+    def ask(self, word):
+        self.tell(word)
+        return self.hear(word)
+
+    def said(self):
+        with open(self.log.name) as log:
+            return log.read()
+
+    def end(self):
+        with self.process:
+            self.process.kill()
+        self.log.close()
+
+
+class Recovery(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="fnl-", dir="/tmp")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.environment = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.folder + "/pipe",
+                                CUDA_MPS_LOG_DIRECTORY=self.folder + "/log", FUNNEL_SOFT_DEVICES="1:mem=1G")
+        self.funnel("start", "--device", DEVICE)
+        self.addCleanup(self.funnel, "stop", "--force")
+
+    def funnel(self, *arguments):
+        return subprocess.run([os.path.join(BUILD, "bin/funnel"), *arguments], env=self.environment,
+                              timeout=PATIENCE, check=False, text=True, capture_output=True)
+
+    def probe(self, **more):
+        probe = Probe(self.environment, **more)
+        self.addCleanup(probe.end)
+        return probe
+
+    def probes(self, count):
+        probes = [self.probe() for _ in range(count)]
+        for probe in probes:
+            self.assertEqual(probe.opened(), FINE)
+            self.assertEqual(probe.ask("round"), FINE)
+        return probes
+
+    def log(self, name):
+        with open(f"{self.folder}/log/{name}.log") as log:
+            return log.read()
+
+    def server_pids(self):
+        found = []
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as environ, open(f"/proc/{entry}/comm") as comm:
+                    if comm.read().strip() == "funnel-server" and self.folder.encode() in environ.read():
+                        found.append(int(entry))
+            except OSError:
+                pass
+        return found
+
+    def kill_server(self):
+        server, = self.server_pids()
+        os.kill(server, signal.SIGKILL)
+
+    def fault(self, culprit):
+        """Until the server has noticed, others may still give it work, and that is then lost."""
+        server, = self.server_pids()
+        self.assertEqual(culprit.ask("fault"), FAULT)
+        end = time.monotonic() + PATIENCE
+        while server in self.server_pids():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def logs(self):
+        return self.log("control") + self.log("server")
+
+    def everything_works(self, probe):
+        for word in ("synchronize", "look", "round", "pinned", "callback", "allocate", "threads", "module", "round", "look"):
+            self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
+
+    def test_fault_of_another(self):
+        idle = self.probes(3)
+        culprit = self.probes(1)[0]
+        self.fault(culprit)
+        for probe in idle:
+            self.everything_works(probe)
+        self.assertEqual(culprit.ask("look"), FAULT)
+        self.assertEqual(self.log("control").count("moves to the next"), 3)
+
+    def test_again_and_again(self):
+        idle = self.probes(2)
+        for _ in range(4):
+            culprit = self.probe()
+            self.assertEqual(culprit.opened(), FINE)
+            self.fault(culprit)
+            culprit.end()
+            for probe in idle:
+                self.assertEqual(probe.ask("look"), FINE, probe.said())
+                self.assertEqual(probe.ask("round"), FINE)
+
+    def test_work_in_flight(self):
+        idle, busy, launched, culprit = self.probes(4)
+        self.assertEqual(busy.ask("hold"), FINE)
+        busy.tell("synchronize")
+        self.assertEqual(launched.ask("launch"), FINE)
+        self.fault(culprit)
+        self.assertEqual(busy.hear("synchronize"), FAULT)
+        self.assertEqual(busy.ask("look"), FAULT)
+        self.assertEqual(launched.ask("synchronize"), FAULT)
+        self.assertIn("work in flight", launched.said())
+        self.everything_works(idle)
+
+    def test_threads_notice_together(self):
+        idle, culprit = self.probes(2)
+        self.fault(culprit)
+        self.assertEqual(idle.ask("threads"), FINE, idle.said())
+        self.everything_works(idle)
+
+    def test_killed_server(self):
+        for word in ("look", "round", "launch", "threads", "allocate", "callback", "synchronize", "pinned"):
+            with self.subTest(word):
+                probe = self.probes(1)[0]
+                self.kill_server()
+                self.assertEqual(probe.ask(word), FINE, probe.said())
+                self.everything_works(probe)
+                probe.end()
+
+    def test_what_is_made_again(self):
+        words = ("graph", "register", "limit", "assertion")
+        probe, culprit = self.probes(2)
+        for word in words:
+            self.assertEqual((word, probe.ask(word)), (word, FINE))
+        self.fault(culprit)
+        for word in words:
+            self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
+        self.kill_server()
+        for word in words + words:
+            self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
+        self.everything_works(probe)
+
+    def test_arrays_are_lost(self):
+        probe, culprit = self.probes(2)
+        self.assertEqual(probe.ask("array"), FINE)
+        self.fault(culprit)
+        self.assertEqual(probe.ask("look"), FAULT)
+        self.assertIn("array", probe.said())
+
+    def test_variables_are_lost(self):
+        probe, culprit = self.probes(2)
+        self.assertEqual(probe.ask("variable"), FINE)
+        self.fault(culprit)
+        self.assertEqual(probe.ask("look"), FAULT)
+        self.assertIn("module with variables", probe.said())
+
+    def test_switched_off(self):
+        probe = self.probe(FUNNEL_NO_RECOVERY="1")
+        self.assertEqual(probe.opened(), FINE)
+        culprit = self.probes(1)[0]
+        self.fault(culprit)
+        self.assertEqual(probe.ask("look"), FAULT)
+
+    def test_nobody_to_move_to(self):
+        probe = self.probes(1)[0]
+        self.funnel("stop", "--force")
+        self.assertEqual(probe.ask("round"), GONE)
+        self.assertEqual(probe.ask("look"), GONE)
+
+
+if __name__ == "__main__":
+    BUILD = os.path.abspath(sys.argv.pop(1))
+    if "--device" in sys.argv:
+        at = sys.argv.index("--device")
+        DEVICE = sys.argv[at + 1]
+        del sys.argv[at:at + 2]
+    unittest.main(verbosity=2)
