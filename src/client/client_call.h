@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is inside the library. Every call of the program stands between call_begin() and call_end(), so
- * whoever has to change what all calls use can wait until nobody is between the two, or only such
- * as wait at a place that is made for it.
+ * Who is inside the library. Every call of the program stands between call_begin() and call_end(),
+ * so whoever has to change what all calls use can wait until nobody is between the two, or only
+ * such as wait at a place that is made for it.
  */
 #ifndef FUNNEL_CLIENT_CALL_H
 #define FUNNEL_CLIENT_CALL_H
@@ -55,8 +55,8 @@ void call_unpark(void);
 /* Only the outermost call of a thread sees everything at rest. */
 bool call_is_outermost(void);
 
-/* Keeps threads out, and waits until all that are inside are parked, the calling one included: false
- * when some are not after a while, and then nobody is kept out. */
+/* Keeps threads out, and waits until all that are inside are parked, the calling one included:
+ * false when some are not after a while, and then nobody is kept out. */
 bool call_close(void);
 void call_open(void);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See recovery_rules.h. The compiler insists that every command is named; what is none of ours binds. */
+/* See recovery_rules.h. The compiler insists that every command is named; what is none of ours
+ * binds. */
 #include "recovery_rules.h"
 
 #include <string.h>

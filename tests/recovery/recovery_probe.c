@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that does what it is told, a word a line on its standard input, and says how that went. It
- * knows what its memory should hold, so whoever ends its server can ask it what has become of that.
+ * A program that does what it is told, a word a line on its standard input, and says how that went.
+ * It knows what its memory should hold, so whoever ends its server can ask it what has become of
+ * that.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -41,11 +42,10 @@ static const char text_with_variable[] =
     ".visible .entry tally()\n{\n.reg .b32 %r<2>; .reg .b64 %d<2>;\nmov.u64 %d1, count;\n"
     "ld.global.u32 %r1, [%d1];\nadd.u32 %r1, %r1, 1;\nst.global.u32 [%d1], %r1;\nret;\n}\n";
 
-static const char text_with_text[] =
-    ".version 8.0\n.target sm_75\n.address_size 64\n"
-    ".global .align 1 .b8 $str[4] = {97, 62, 98, 0};\n"
-    ".global .align 1 .b8 __unnamed_1[2] = {102, 0};\n"
-    ".visible .entry fine()\n{\nret;\n}\n";
+static const char text_with_text[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
+                                     ".global .align 1 .b8 $str[4] = {97, 62, 98, 0};\n"
+                                     ".global .align 1 .b8 __unnamed_1[2] = {102, 0};\n"
+                                     ".visible .entry fine()\n{\nret;\n}\n";
 
 /* Words that the device changes, and what they should be. */
 struct field {
@@ -199,8 +199,7 @@ static CUresult do_launch(void)
 
 static CUresult do_fault(void)
 {
-    CUresult result =
-        cuLaunchKernel(program.stray, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+    CUresult result = cuLaunchKernel(program.stray, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 
     return result ? result : cuCtxSynchronize();
 }
@@ -335,15 +334,12 @@ static const struct {
     const char *word;
     CUresult (*act)(void);
 } acts[] = {
-    {"look", do_look},         {"round", do_round},
-    {"threads", do_threads},   {"hold", do_hold},
-    {"launch", do_launch},     {"synchronize", do_synchronize},
-    {"fault", do_fault},       {"variable", do_variable},
-    {"allocate", do_allocate}, {"pinned", do_pinned},
-    {"callback", do_callback}, {"module", do_module},
-    {"register", do_register}, {"graph", do_graph},
-    {"limit", do_limit},       {"assertion", do_assertion},
-    {"array", do_array},
+    {"look", do_look},           {"round", do_round},       {"threads", do_threads},
+    {"hold", do_hold},           {"launch", do_launch},     {"synchronize", do_synchronize},
+    {"fault", do_fault},         {"variable", do_variable}, {"allocate", do_allocate},
+    {"pinned", do_pinned},       {"callback", do_callback}, {"module", do_module},
+    {"register", do_register},   {"graph", do_graph},       {"limit", do_limit},
+    {"assertion", do_assertion}, {"array", do_array},
 };
 
 static CUresult act(const char *word)

@@ -80,8 +80,8 @@ static void test_ends(void **state)
 
 static void test_what_can_not_be_sent_again(void **state)
 {
-    const uint32_t ops[] = {WIRE_cuLibraryLoadData, WIRE_fnGraphKernelNode, WIRE_cuMemMap, 0, 127,
-                            0xffff};
+    const uint32_t ops[] = {
+        WIRE_cuLibraryLoadData, WIRE_fnGraphKernelNode, WIRE_cuMemMap, 0, 127, 0xffff};
 
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
         struct unread unread = {0};
