@@ -77,10 +77,30 @@ void call_after_fork(void)
     }
 }
 
+static void glance(void)
+{
+    const struct timespec pause = {.tv_nsec = GLANCE_NS};
+
+    nanosleep(&pause, NULL);
+}
+
+static bool is_closed(void)
+{
+    return __atomic_load_n(&call_closed, __ATOMIC_SEQ_CST);
+}
+
+/* During a move there may seem to be nothing wrong any more, so it is not enough to ask for errors. */
 void call_enter_slowly(void)
 {
-    if (call_is_outermost())
-        recovery_error();
+    if (!call_is_outermost())
+        return;
+    recovery_error_slowly();
+    while (is_closed()) {
+        call_park();
+        while (is_closed())
+            glance();
+        call_unpark();
+    }
 }
 
 void call_park(void)
@@ -116,7 +136,6 @@ static bool all_are_at_rest(void)
 
 bool call_close(void)
 {
-    const struct timespec glance = {.tv_nsec = GLANCE_NS};
     uint64_t until = clock_ns() + PATIENCE_NS;
 
     __atomic_store_n(&call_closed, 1, __ATOMIC_SEQ_CST);
@@ -125,7 +144,7 @@ bool call_close(void)
             call_open();
             return false;
         }
-        nanosleep(&glance, NULL);
+        glance();
     }
     return true;
 }
