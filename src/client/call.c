@@ -89,7 +89,7 @@ static bool is_closed(void)
     return __atomic_load_n(&call_closed, __ATOMIC_SEQ_CST);
 }
 
-/* During a move there may seem to be nothing wrong any more, so it is not enough to ask for errors. */
+/* During a move there may seem to be nothing wrong any more: it is not enough to ask for errors. */
 void call_enter_slowly(void)
 {
     if (!call_is_outermost())

@@ -197,6 +197,7 @@ CUresult module_global(struct module *module, const char *name, CUdeviceptr *ret
 
     if (result != CUDA_SUCCESS)
         return result;
+    module->has_state = true; /* the program may write there, and it will be elsewhere */
     remember_global(module, out.address, out.size);
     if (ret_address)
         *ret_address = out.address;

@@ -88,6 +88,14 @@ static bool is_variable(const struct image_elf *elf, const Elf64_Sym *symbol)
            (symbol->st_shndx >= elf->header.e_shnum || holds_variables(elf, symbol->st_shndx));
 }
 
+static bool is_constant(const struct image_elf *elf, const Elf64_Sym *symbol)
+{
+    Elf64_Shdr section;
+    const char *name = image_elf_section(elf, symbol->st_shndx, &section);
+
+    return name && strcmp(name, ".nv.constant3") == 0;
+}
+
 /* Any mark beside it makes a variable another kind of thing: managed memory has one. */
 static bool add_symbol(const struct image_elf *elf, const struct symbols *symbols,
                        const Elf64_Sym *symbol, struct image_names *names)
@@ -99,7 +107,7 @@ static bool add_symbol(const struct image_elf *elf, const struct symbols *symbol
         return false;
     size_t length = strnlen(name, symbols->text_size - symbol->st_name);
     return length && length < symbols->text_size - symbol->st_name &&
-           image_names_add(names, name, length, symbol->st_size);
+           image_names_add(names, name, length, symbol->st_size, is_constant(elf, symbol));
 }
 
 /* ---- sections ---- */

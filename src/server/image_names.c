@@ -16,7 +16,8 @@ struct choice {
     struct image_names *names;
 };
 
-bool image_names_add(struct image_names *names, const char *name, size_t length, uint64_t size)
+bool image_names_add(struct image_names *names, const char *name, size_t length, uint64_t size,
+                     bool constant)
 {
     if (names->count == names->capacity) {
         uint32_t capacity = names->capacity ? 2 * names->capacity : 32;
@@ -30,16 +31,37 @@ bool image_names_add(struct image_names *names, const char *name, size_t length,
     char *copy = names->count < IMAGE_NAMES_MAX ? strndup(name, length) : NULL;
     if (!copy)
         return false;
-    names->names[names->count++] = (struct image_name){copy, size};
+    names->names[names->count++] = (struct image_name){copy, size, constant};
     return true;
 }
 
-bool image_names_are_of_text(const struct image_names *names)
+/* ---- what no kernel writes to ---- */
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Texts of printf and assert, and tables of mathematical functions. */
+static bool is_of_compiler(const char *name)
+{
+    return starts_with(name, "$str") || starts_with(name, "__unnamed_") ||
+           starts_with(name, "__cudart_");
+}
+
+/* Function objects, tags and the like: names that programs may not declare anything under. */
+static bool is_empty_object(const struct image_name *name)
+{
+    return name->size <= 1 && starts_with(name->name, "_ZN") &&
+           (strstr(name->name, "4cuda3std") || strstr(name->name, "6thrust"));
+}
+
+bool image_names_are_constant(const struct image_names *names)
 {
     for (uint32_t i = 0; i < names->count; i++) {
-        const char *name = names->names[i].name;
+        const struct image_name *name = &names->names[i];
 
-        if (strncmp(name, "$str", 4) != 0 && strncmp(name, "__unnamed_", 10) != 0)
+        if (!name->constant && !is_of_compiler(name->name) && !is_empty_object(name))
             return false;
     }
     return true;

@@ -17,6 +17,7 @@
 struct image_name {
     char *name;
     uint64_t size; /* 0: not known */
+    bool constant; /* kernels can not write to it */
 };
 
 struct image_names {
@@ -28,15 +29,16 @@ struct image_names {
  * false when they can not be known, or a variable is of a kind whose state is not in its bytes. */
 bool image_names_read(const void *bytes, size_t size, unsigned sm, struct image_names *ret_names);
 
-/* Whether all of them are names that compilers give to the texts of printf and assert, which nobody
- * writes to. */
-bool image_names_are_of_text(const struct image_names *names);
+/* Whether no kernel writes to any of them: they are constant, or compilers and the libraries of CUDA
+ * C++ have made them, for texts, tables and objects without contents. */
+bool image_names_are_constant(const struct image_names *names);
 
 void image_names_fini(struct image_names *names);
 
 /* ---- for those who read parts ---- */
 
-bool image_names_add(struct image_names *names, const char *name, size_t length, uint64_t size);
+bool image_names_add(struct image_names *names, const char *name, size_t length, uint64_t size,
+                     bool constant);
 
 /* Adds those of machine code, and of PTX text: false as above. */
 bool image_code_names(const struct image_part *part, struct image_names *names);

@@ -74,7 +74,7 @@ static bool ends_well(struct cursor *cursor)
     return !is_over(cursor) && (*cursor->next == ';' || *cursor->next == '=');
 }
 
-static bool read_declaration(struct cursor *cursor, struct image_names *names)
+static bool read_declaration(struct cursor *cursor, bool constant, struct image_names *names)
 {
     const char *word;
 
@@ -85,7 +85,7 @@ static bool read_declaration(struct cursor *cursor, struct image_names *names)
         skip_blanks(cursor);
     }
     size_t length = take_word(cursor, &word);
-    return length && ends_well(cursor) && image_names_add(names, word, length, 0);
+    return length && ends_well(cursor) && image_names_add(names, word, length, 0, constant);
 }
 
 /* A space is named behind a blank where a variable is declared, and behind a name or a dot in an
@@ -93,6 +93,7 @@ static bool read_declaration(struct cursor *cursor, struct image_names *names)
 static bool read_declarations(const struct image_part *part, const char *space,
                               struct image_names *names)
 {
+    bool constant = strcmp(space, ".const") == 0;
     const char *start = part->bytes;
     struct cursor cursor = {start, start + part->size};
     size_t length = strlen(space);
@@ -105,7 +106,7 @@ static bool read_declarations(const struct image_part *part, const char *space,
         cursor.next = found + length;
         if (found > start && isalnum((unsigned char)found[-1]))
             continue;
-        if (!read_declaration(&cursor, names))
+        if (!read_declaration(&cursor, constant, names))
             return false;
     }
 }

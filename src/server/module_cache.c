@@ -267,7 +267,7 @@ static struct cached *create_for_one(const struct image *image, bool in_turn)
         return NULL;
     }
     cached->sharing = in_turn ? IN_TURN : FOR_ONE;
-    cached->has_state = !known || !image_names_are_of_text(&names);
+    cached->has_state = !known || !image_names_are_constant(&names);
     if (in_turn)
         cached->variables.names = names;
     else

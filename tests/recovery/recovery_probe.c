@@ -45,6 +45,7 @@ static const char text_with_variable[] =
 static const char text_with_text[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
                                      ".global .align 1 .b8 $str[4] = {97, 62, 98, 0};\n"
                                      ".global .align 1 .b8 __unnamed_1[2] = {102, 0};\n"
+    ".const .align 4 .b8 table[4] = {1, 2, 3, 4};\n"
                                      ".visible .entry fine()\n{\nret;\n}\n";
 
 /* Words that the device changes, and what they should be. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One program's kernel faults, or the server is killed: those who had nothing in flight go on with all
-their memory, the others hear the error. Run as: python3 test_recovery.py BUILD [--device cuda]."""
+"""One program's kernel faults, or the server is killed: those who had nothing in flight go on with
+all their memory, the others hear the error. Run as: test_recovery.py BUILD [--device cuda]."""
 import os
 import signal
 import subprocess
@@ -23,8 +23,9 @@ class Probe:
         self.log = tempfile.NamedTemporaryFile("r", prefix="fnl-", dir="/tmp")
         command = [os.path.join(BUILD, "bin/funnel"), "run", "-q", "--no-start", "--",
                    os.path.join(BUILD, "tests/recovery/recovery_probe")]
-        self.process = subprocess.Popen(command, env={**environment, "FUNNEL_LOG": self.log.name, **more},
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        environment = {**environment, "FUNNEL_LOG": self.log.name, **more}
+        self.process = subprocess.Popen(command, env=environment, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def opened(self):
         return self.hear("open")
@@ -52,13 +53,14 @@ class Probe:
         self.log.close()
 
 
-class Recovery(unittest.TestCase):
+class TestCase(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="fnl-", dir="/tmp")
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.environment = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.folder + "/pipe",
-                                CUDA_MPS_LOG_DIRECTORY=self.folder + "/log", FUNNEL_SOFT_DEVICES="1:mem=1G")
+                                CUDA_MPS_LOG_DIRECTORY=self.folder + "/log",
+                                FUNNEL_SOFT_DEVICES="1:mem=1G")
         self.funnel("start", "--device", DEVICE)
         self.addCleanup(self.funnel, "stop", "--force")
 
@@ -82,18 +84,16 @@ class Recovery(unittest.TestCase):
         with open(f"{self.folder}/log/{name}.log") as log:
             return log.read()
 
+    def is_server(self, pid):
+        try:
+            with open(f"/proc/{pid}/comm") as name, open(f"/proc/{pid}/environ", "rb") as variables:
+                return name.read() == "funnel-server\n" and self.folder.encode() in variables.read()
+        except OSError:
+            return False
+
     def server_pids(self):
-        found = []
-        for entry in os.listdir("/proc"):
-            if not entry.isdigit():
-                continue
-            try:
-                with open(f"/proc/{entry}/environ", "rb") as environ, open(f"/proc/{entry}/comm") as comm:
-                    if comm.read().strip() == "funnel-server" and self.folder.encode() in environ.read():
-                        found.append(int(entry))
-            except OSError:
-                pass
-        return found
+        return [int(entry) for entry in os.listdir("/proc")
+                if entry.isdigit() and self.is_server(entry)]
 
     def kill_server(self):
         server, = self.server_pids()
@@ -111,8 +111,11 @@ class Recovery(unittest.TestCase):
     def logs(self):
         return self.log("control") + self.log("server")
 
+
+class Recovery(TestCase):
     def everything_works(self, probe):
-        for word in ("synchronize", "look", "round", "pinned", "callback", "allocate", "threads", "module", "round", "look"):
+        for word in ("synchronize", "look", "round", "pinned", "callback", "allocate", "threads",
+                     "module", "round", "look"):
             self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
 
     def test_fault_of_another(self):
@@ -154,7 +157,8 @@ class Recovery(unittest.TestCase):
         self.everything_works(idle)
 
     def test_killed_server(self):
-        for word in ("look", "round", "launch", "threads", "allocate", "callback", "synchronize", "pinned"):
+        for word in ("look", "round", "launch", "threads", "allocate", "callback", "synchronize",
+                     "pinned"):
             with self.subTest(word):
                 probe = self.probes(1)[0]
                 self.kill_server()

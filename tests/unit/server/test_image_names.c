@@ -185,18 +185,33 @@ static void code_cut_anywhere(void **state)
         assert_string_equal(names_in(&code, size), "-");
 }
 
-static void texts_of_assertions(void **state)
+static bool are_constant(const char *name, uint64_t size, bool constant)
 {
     struct image_names names = {0};
 
-    (void)state;
-    assert_true(image_names_are_of_text(&names));
-    assert_true(image_names_add(&names, "$str$3", 6, 10));
-    assert_true(image_names_add(&names, "__unnamed_2", 11, 4));
-    assert_true(image_names_are_of_text(&names));
-    assert_true(image_names_add(&names, "strength", 8, 4));
-    assert_false(image_names_are_of_text(&names));
+    assert_true(image_names_add(&names, "$str$3", 6, 10, false));
+    assert_true(image_names_add(&names, name, strlen(name), size, constant));
+    bool answer = image_names_are_constant(&names);
     image_names_fini(&names);
+    return answer;
+}
+
+static void what_no_kernel_writes_to(void **state)
+{
+    struct image_names none = {0};
+
+    (void)state;
+    assert_true(image_names_are_constant(&none));
+    assert_true(are_constant("__unnamed_2", 4, false));
+    assert_true(are_constant("__cudart_i2opi_f", 24, false));
+    assert_true(are_constant("_ZN8INTERNAL4cuda3std3__45__cpo3endE", 1, false));
+    assert_true(are_constant("_ZN8INTERNAL6thrust12placeholders2_1E", 0, false));
+    assert_true(are_constant("table", 16, true));
+    assert_false(are_constant("table", 16, false));
+    assert_false(are_constant("flag", 1, false));
+    assert_false(are_constant("strength", 4, false));
+    assert_false(are_constant("_ZN4mine4flagE", 1, false));
+    assert_false(are_constant("_ZN4cuda3std5countE", 4, false));
 }
 
 int main(void)
@@ -204,7 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(declarations_in_text), cmocka_unit_test(text_that_is_not_understood),
         cmocka_unit_test(symbols_of_code),      cmocka_unit_test(code_that_is_not_understood),
-        cmocka_unit_test(code_cut_anywhere),    cmocka_unit_test(texts_of_assertions),
+        cmocka_unit_test(code_cut_anywhere),    cmocka_unit_test(what_no_kernel_writes_to),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
