@@ -166,6 +166,32 @@ static void test_the_allocations_of_a_context_can_be_walked(void **state)
     heap_trim(&heap, 0);
 }
 
+static uint64_t seen_bytes;
+
+static CUresult see(const struct heap *seen, uint64_t address, uint64_t size, int fd)
+{
+    assert_ptr_equal(seen, &heap);
+    assert_in_range(address, BASE, BASE + 64 * MIB);
+    assert_true(fcntl(fd, F_GETFD) >= 0);
+    seen_bytes += size;
+    return seen_bytes > 40 * MIB ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static void test_every_granule_is_shown_with_its_size(void **state)
+{
+    struct allocation *small = take(512), *large = take(20 * MIB), *larger;
+
+    seen_bytes = 0;
+    assert_int_equal(heap_for_each_granule(&heap, see), CUDA_SUCCESS);
+    assert_int_equal(seen_bytes, server.given);
+    larger = take(32 * MIB);
+    seen_bytes = 0;
+    assert_int_equal(heap_for_each_granule(&heap, see), CUDA_ERROR_OUT_OF_MEMORY);
+    give(small);
+    give(large);
+    give(larger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +201,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_when_memory_is_short_just_enough_is_asked_for, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_allocations_are_found_by_any_address_inside, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_every_granule_is_shown_with_its_size, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_the_allocations_of_a_context_can_be_walked, setup,
                                         teardown),
