@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ struct attempt {
     int fds[ATTACH_FDS];
     CUresult status;
     bool lost; /* the connection ended before an answer came */
-    uint64_t window_base; /* that of a client, which comes from another server */
+    struct greeting greeting;
     char *why;
     size_t why_size;
 };
@@ -58,6 +59,15 @@ static void close_descriptors(struct attempt *attempt)
 
 /* ---- the conversation ---- */
 
+static int connect_to(struct attempt *attempt, const char *path)
+{
+    int r = sock_connect(path, &attempt->socket);
+
+    if (r == 0 && strlen(path) < sizeof(attempt->greeting.path))
+        text_copy(attempt->greeting.path, sizeof(attempt->greeting.path), path);
+    return r;
+}
+
 static enum attach_outcome connect_daemon(struct attempt *attempt)
 {
     char path[4096], system_path[64];
@@ -66,9 +76,9 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
     if (!environment_socket_path(path, sizeof(path)))
         return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
                       "the path of the pipe directory is too long");
-    r = sock_connect(path, &attempt->socket);
+    r = connect_to(attempt, path);
     if (r != 0 && environment_system_socket_path(system_path, sizeof(system_path)) &&
-        sock_connect(system_path, &attempt->socket) == 0)
+        connect_to(attempt, system_path) == 0)
         return ATTACHED;
     if (r == 0)
         return ATTACHED;
@@ -78,21 +88,25 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
     return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR ? ATTACH_NOBODY : ATTACH_REFUSED;
 }
 
-static enum attach_outcome say_hello(struct attempt *attempt)
+static void write_hello(struct hello *hello)
 {
-    struct hello hello = {
+    *hello = (struct hello){
         .magic = HELLO_MAGIC,
         .version = HELLO_VERSION,
         .kind = HELLO_CLIENT,
         .api_hash = WIRE_API_HASH,
     };
+    environment_limits(hello);
+    environment_names(hello);
+    text_copy(hello->program, sizeof(hello->program), program_invocation_short_name);
+    text_copy(hello->release, sizeof(hello->release), FUNNEL_RELEASE);
+}
 
-    environment_limits(&hello);
-    environment_names(&hello);
-    hello.window_base = attempt->window_base;
-    text_copy(hello.program, sizeof(hello.program), program_invocation_short_name);
-    text_copy(hello.release, sizeof(hello.release), FUNNEL_RELEASE);
-    if (sock_send(attempt->socket, &hello, sizeof(hello), NULL, 0) < 0)
+static enum attach_outcome say_hello(struct attempt *attempt)
+{
+    const struct hello *hello = &attempt->greeting.hello;
+
+    if (sock_send(attempt->socket, hello, sizeof(*hello), NULL, 0) < 0)
         return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
                       "the daemon closed the connection before a word was said");
     return ATTACHED;
@@ -258,6 +272,13 @@ static void take_devices(struct client *made, int count)
     heap_init(&made->host_heap, &host_granules, 0, 2u << 20);
 }
 
+static uint64_t inode_of(int fd)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
 static int build(struct client *made, struct attempt *attempt)
 {
     int r = map_gpu_region(attempt);
@@ -272,6 +293,8 @@ static int build(struct client *made, struct attempt *attempt)
     if (r < 0)
         return r;
     made->socket = attempt->socket;
+    made->socket_inode = inode_of(attempt->socket);
+    made->greeting = attempt->greeting;
     pthread_mutex_init(&made->socket_lock, NULL);
     pthread_mutex_init(&made->lock, NULL);
     pthread_mutex_init(&made->print_lock, NULL);
@@ -334,6 +357,7 @@ enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, cha
     for (size_t tries = 0;; tries++) {
         struct attempt attempt = {
             .socket = -1, .fds = {-1, -1, -1}, .why = why, .why_size = why_size};
+        write_hello(&attempt.greeting.hello);
         enum attach_outcome outcome = make_client(&attempt, ret_client);
 
         *ret_status = attempt.status;
@@ -393,10 +417,18 @@ static int move_gpu_region(struct attempt *attempt)
     return map_gpu_region(attempt);
 }
 
+bool attach_is_whole(void)
+{
+    return client->socket_inode && inode_of(client->socket) == client->socket_inode;
+}
+
 /* The descriptor keeps its number. */
 static int move_socket(const struct attempt *attempt)
 {
-    return dup3(attempt->socket, client->socket, O_CLOEXEC) < 0 ? -errno : 0;
+    if (dup3(attempt->socket, client->socket, O_CLOEXEC) < 0)
+        return -errno;
+    client->socket_inode = inode_of(client->socket);
+    return 0;
 }
 
 static bool move_in(struct attempt *attempt)
@@ -409,8 +441,10 @@ static bool move_in(struct attempt *attempt)
 
 static bool attach_again_once(struct attempt *attempt)
 {
-    enum attach_outcome outcome = connect_daemon(attempt);
+    enum attach_outcome outcome = ATTACHED;
 
+    if (sock_connect(client->greeting.path, &attempt->socket) != 0)
+        outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED, "the daemon does not answer");
     if (outcome == ATTACHED)
         outcome = say_hello(attempt);
     if (outcome == ATTACHED)
@@ -431,9 +465,10 @@ bool attach_again(char *why, size_t why_size)
     for (size_t tries = 0;; tries++) {
         struct attempt attempt = {.socket = -1,
                                   .fds = {-1, -1, -1},
-                                  .window_base = client->window_base,
+                                  .greeting = client->greeting,
                                   .why = why,
                                   .why_size = why_size};
+        attempt.greeting.hello.window_base = client->window_base;
         bool done = attach_again_once(&attempt);
 
         if (done || !attempt.lost || tries == sizeof(pauses_ms) / sizeof(*pauses_ms))

@@ -15,6 +15,7 @@
 #include "cuda_abi.h"
 #include "handles.h"
 #include "heap.h"
+#include "hello.h"
 #include "list.h"
 #include "map.h"
 #include "ranges.h"
@@ -52,9 +53,17 @@ struct kept_text {
     size_t size;
 };
 
+/* What was said to whom when this client began: another server hears the same. */
+struct greeting {
+    char path[128]; /* of the daemon's socket; empty = longer than that */
+    struct hello hello;
+};
+
 struct client {
     struct channel channel;
     int socket;
+    uint64_t socket_inode; /* programs close descriptors that are not theirs */
+    struct greeting greeting;
     pthread_mutex_t socket_lock; /* from a request for a granule until its descriptor is here */
     uint32_t generation;         /* differs from that of any client before a fork */
     uint32_t next_blob;

@@ -125,6 +125,8 @@ static void judge(struct estate *estate)
 {
     uint32_t slots = 0;
 
+    if (!attach_is_whole())
+        object_is(estate, "its descriptors were closed");
     if (!recovery_allows(client->channel.used))
         object_is(estate, "it has shared or reserved something");
     if (!fence_orphans_passed() || cuda_error_is_fatal(estate->deferred))

@@ -5,6 +5,8 @@
  */
 #include "worker.h"
 
+#include <unistd.h>
+
 #include "cuda_error.h"
 #include "fault.h"
 #include "log.h"
@@ -68,8 +70,12 @@ void worker_run(struct session *session)
 
 void worker_check(struct session *session, CUresult result)
 {
-    if (cuda_error_is_fatal(result))
-        fault_raise(session->server, session, result);
+    if (!cuda_error_is_fatal(result))
+        return;
+    fault_raise(session->server, session, result);
+    /* Another thread has raised it before. What the client would hear now is not what it is about. */
+    for (;;)
+        pause();
 }
 
 CUresult serve_fnNote(struct session *session, const struct wire_fnNote *in)

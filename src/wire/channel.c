@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "clock.h"
+#include "cuda_error.h"
 #include "futex.h"
 #include "shm.h"
 #include "sock.h"
@@ -258,6 +259,8 @@ CUresult channel_reply_wait(struct channel *channel, int slot, const void **ret_
     }
     *ret_data = reply->data;
     *ret_size = reply->size <= REPLY_DATA_MAX ? reply->size : REPLY_DATA_MAX;
+    if (cuda_error_is_fatal((CUresult)reply->status))
+        channel_break(channel);
     return (CUresult)reply->status;
 }
 

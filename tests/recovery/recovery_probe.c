@@ -45,7 +45,7 @@ static const char text_with_variable[] =
 static const char text_with_text[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
                                      ".global .align 1 .b8 $str[4] = {97, 62, 98, 0};\n"
                                      ".global .align 1 .b8 __unnamed_1[2] = {102, 0};\n"
-    ".const .align 4 .b8 table[4] = {1, 2, 3, 4};\n"
+                                     ".const .align 4 .b8 table[4] = {1, 2, 3, 4};\n"
                                      ".visible .entry fine()\n{\nret;\n}\n";
 
 /* Words that the device changes, and what they should be. */
@@ -62,6 +62,7 @@ static struct program {
     CUmodule module;
     CUfunction step, wait, stray;
     struct field fields[STREAMS];
+    CUgraphExec exec;
     uint32_t *flag; /* page-locked: ends the kernel `wait` */
     uint32_t steps;
 } program;
@@ -256,6 +257,7 @@ static CUresult do_module(void)
 {
     CUresult result = cuModuleUnload(program.module);
 
+    program.exec = NULL; /* its kernels are gone */
     if (!result)
         result = cuModuleLoadData(&program.module, text);
     if (!result)
@@ -286,26 +288,25 @@ static CUresult do_register(void)
 /* Captured and instantiated once, launched each time. */
 static CUresult do_graph(void)
 {
-    static CUgraphExec exec;
     struct field *field = &program.fields[1];
     const uint32_t add = 77;
     CUgraph graph;
     CUresult result = CUDA_SUCCESS;
 
-    if (!exec) {
+    if (!program.exec) {
         result = cuStreamBeginCapture_v2(field->stream, CU_STREAM_CAPTURE_MODE_RELAXED);
         for (unsigned i = 0; i < 3 && !result; i++)
             result = field_launch(field, add);
         if (!result)
             result = cuStreamEndCapture(field->stream, &graph);
         if (!result)
-            result = cuGraphInstantiateWithFlags(&exec, graph, 0);
+            result = cuGraphInstantiateWithFlags(&program.exec, graph, 0);
     } else {
         for (unsigned i = 0; i < 3; i++)
             field_expect(field, add);
     }
     if (!result)
-        result = cuGraphLaunch(exec, field->stream);
+        result = cuGraphLaunch(program.exec, field->stream);
     return result ? result : cuStreamSynchronize(field->stream);
 }
 
@@ -322,6 +323,21 @@ static CUresult do_assertion(void)
     return cuModuleLoadData(&module, text_with_text);
 }
 
+/* As some programs do with descriptors that they do not know. */
+static CUresult do_close(void)
+{
+    for (int fd = 3; fd < 1024; fd++)
+        close(fd);
+    return CUDA_SUCCESS;
+}
+
+/* What the environment says now is for another time. */
+static CUresult do_environment(void)
+{
+    setenv("CUDA_MPS_PIPE_DIRECTORY", "/nowhere", 1);
+    return CUDA_SUCCESS;
+}
+
 static CUresult do_array(void)
 {
     const CUDA_ARRAY_DESCRIPTOR description = {
@@ -335,12 +351,25 @@ static const struct {
     const char *word;
     CUresult (*act)(void);
 } acts[] = {
-    {"look", do_look},           {"round", do_round},       {"threads", do_threads},
-    {"hold", do_hold},           {"launch", do_launch},     {"synchronize", do_synchronize},
-    {"fault", do_fault},         {"variable", do_variable}, {"allocate", do_allocate},
-    {"pinned", do_pinned},       {"callback", do_callback}, {"module", do_module},
-    {"register", do_register},   {"graph", do_graph},       {"limit", do_limit},
-    {"assertion", do_assertion}, {"array", do_array},
+    {"look", do_look},
+    {"round", do_round},
+    {"threads", do_threads},
+    {"hold", do_hold},
+    {"launch", do_launch},
+    {"synchronize", do_synchronize},
+    {"fault", do_fault},
+    {"variable", do_variable},
+    {"allocate", do_allocate},
+    {"pinned", do_pinned},
+    {"callback", do_callback},
+    {"module", do_module},
+    {"register", do_register},
+    {"graph", do_graph},
+    {"limit", do_limit},
+    {"assertion", do_assertion},
+    {"array", do_array},
+    {"close", do_close},
+    {"environment", do_environment},
 };
 
 static CUresult act(const char *word)

@@ -167,7 +167,7 @@ class Recovery(TestCase):
                 probe.end()
 
     def test_what_is_made_again(self):
-        words = ("graph", "register", "limit", "assertion")
+        words = ("graph", "register", "limit", "assertion", "environment")
         probe, culprit = self.probes(2)
         for word in words:
             self.assertEqual((word, probe.ask(word)), (word, FINE))
@@ -185,6 +185,13 @@ class Recovery(TestCase):
         self.fault(culprit)
         self.assertEqual(probe.ask("look"), FAULT)
         self.assertIn("array", probe.said())
+
+    def test_descriptors_are_lost(self):
+        probe = self.probes(1)[0]
+        self.assertEqual(probe.ask("close"), FINE)
+        self.kill_server()
+        self.assertEqual(probe.ask("look"), GONE)
+        self.assertEqual(probe.ask("round"), GONE)
 
     def test_variables_are_lost(self):
         probe, culprit = self.probes(2)
