@@ -19,6 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = 77
 FEW, MANY = 500, 2500
+# What a queued launch, by itself or with others, asks of it.
+DRIVER = ["cuLaunchKernelEx", "cuGraphLaunch", "cuGraphExecKernelNodeSetParams_v2"]
 CALLGRIND = ["valgrind", "--quiet", "--tool=callgrind", "--compress-strings=no",
              "--compress-pos=no"]
 
@@ -34,9 +36,9 @@ class Tree:
         (self.folder / "lib").symlink_to(self.build / "lib")
 
     def count_server_in(self, out):
-        # The second toggle stops counting inside the driver.
-        self.write_server(f"exec {' '.join(CALLGRIND)} --toggle-collect=server_dispatch "
-                          f"--toggle-collect=cuLaunchKernelEx --callgrind-out-file={out} "
+        # The toggles of the driver's own functions stop counting inside them.
+        toggles = " ".join(f"--toggle-collect={name}" for name in ["server_dispatch", *DRIVER])
+        self.write_server(f"exec {' '.join(CALLGRIND)} {toggles} --callgrind-out-file={out} "
                           f"{self.build}/bin/funnel-server \"$@\"")
 
     def leave_server_alone(self):

@@ -198,6 +198,7 @@ HOST_RATES = {
 # Name: what runs, and what it is called in the table.
 MEASUREMENTS = {
     "launch_sync": (simply("launch_sync"), "launch + synchronise an empty kernel"),
+    "crowd": (simply("launch_sync"), "the same with more clients than CPUs"),
     "queued": (simply("queued"), "queued launches"),
     "small": (simply("small"), "52 us kernels of 16 blocks, synchronised"),
     "nbody": (simply("nbody"), "all-pairs n-body, 131072 bodies"),
@@ -226,7 +227,7 @@ MEASUREMENTS = {
        for kind, what in STALLS.items()},
 }
 # What the software GPU does in reasonable time; others only when they are asked for.
-SOFT = {"launch_sync", "queued", "h2d_pageable", "d2h_pageable", "malloc", "malloc_async", "wake",
+SOFT = {"launch_sync", "crowd", "queued", "h2d_pageable", "d2h_pageable", "malloc", "malloc_async", "wake",
         "idle", "modules", "large_text", "attach", "start_up", *HOST_RATES,
         *[f"rate_{kernel}" for kernel in RATES]}
 # Goals that hold for it, too.
@@ -236,7 +237,9 @@ ONLY_SOFT = {*HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
 # Without CUDA there is nothing to share.
 ONLY_NATIVE = {*HOST_RATES}
 # No driver but ours takes so many.
-ONLY_FUNNEL = {"attach"}
+ONLY_FUNNEL = {"attach", "crowd"}
+# Also there with all clients: they are what it is about.
+ALL_CLIENTS = {"crowd"}
 
 
 def measured_in(measurement, mode):
@@ -307,6 +310,8 @@ ROWS = [
     Row("launch_sync", "p99_us", (1, 8), {1: beside("native", 1 / 1.5)}),
     Row("launch_sync", "rate", (1, 2, 4, 8), {8: beside("mps", 0.9)}),
     Row("launch_sync", "fairness", (8,), {8: Goal(0.9)}),
+    Row("crowd", "rate", (8, 64)),
+    Row("crowd", "fairness", (64,), {64: Goal(0.9)}),
     Row("small", "rate", (1, 2, 4, 8), {8: beside("mps")}),
     Row("small", "fairness", (8,), {8: Goal(0.9)}),
     Row("nbody", "rate", (1, 4, 8), {4: beside("mps"), 8: beside("mps")}),
@@ -350,6 +355,8 @@ ROWS = [
 
 def fewer(row):
     """The same row for a machine where the GPU is the CPU."""
+    if row.measurement in ALL_CLIENTS:
+        return row
     counts = tuple(n for n in row.clients if n <= 2) or (min(8, row.clients[0]),)
     return Row(row.measurement, row.figure, counts,
                row.goals if row.measurement in SOFT_GOALS else None)
