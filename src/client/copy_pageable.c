@@ -101,14 +101,16 @@ static CUresult send_array_piece(const struct walk *walk, const struct piece *pi
     return copy_send_array(&box, stream, seq);
 }
 
-/* What the command of a piece carries, when its fence is one by itself behind it. */
-#define NO_FENCE 0u
-
-static CUresult send_fence(uint32_t seq, struct stream *stream)
+static CUresult send_row(const struct walk *walk, const struct wire_cuMemcpyAsync *row)
 {
-    const struct wire_fnFenceByCopy in = {.hStream = stream->handle, .seq = seq};
+    const struct wire_fnCopyUp in = {.dst = row->dst,
+                                     .src = row->src,
+                                     .ByteCount = row->ByteCount,
+                                     .hStream = row->hStream,
+                                     .seq = row->seq};
 
-    return wire_fnFenceByCopy(&client->channel, &in);
+    return walk->crowded ? wire_fnCopyUp(&client->channel, &in)
+                         : wire_cuMemcpyAsync(&client->channel, row);
 }
 
 /* Of `walk` only what does not change is looked at. */
@@ -132,17 +134,14 @@ static CUresult send_piece(const struct walk *walk, const struct piece *piece, u
         .dst = in.dst, .src = in.src, .ByteCount = in.width, .hStream = in.hStream};
     CUresult result;
 
-    uint32_t seq = stream_begin_fenced(stream);
-    in.seq = row.seq = walk->crowded ? NO_FENCE : seq;
+    in.seq = row.seq = stream_begin_fenced(stream);
     if (box_has_array(&walk->box))
         result = send_array_piece(walk, piece, slot, stream, in.seq);
     else if (piece->rows == 1)
-        result = wire_cuMemcpyAsync(&client->channel, &row);
+        result = send_row(walk, &row);
     else
         result = wire_cuMemcpy3DAsync_v2(&client->channel, &in);
-    if (walk->crowded && result == CUDA_SUCCESS)
-        result = send_fence(seq, stream);
-    *ret_fence = stream_fence_at(stream, seq);
+    *ret_fence = stream_fence_at(stream, in.seq);
     stream_end();
     return result;
 }

@@ -28,7 +28,7 @@ struct piece {
 struct walk {
     struct box box;
     bool upload;         /* the program's memory is the source */
-    bool crowded;        /* others copy as well */
+    bool crowded;        /* an upload, and others copy as well */
     uint64_t piece_size; /* no piece has more bytes */
     uint64_t x, y, z;
 };

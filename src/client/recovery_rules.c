@@ -20,7 +20,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuMemcpy3DAsync_v2:
     case WIRE_fnMemset:
     case WIRE_fnFence:
-    case WIRE_fnFenceByCopy:
+    case WIRE_fnCopyUp:
     case WIRE_fnWake:
     case WIRE_cuLaunchHostFunc:
     case WIRE_cuStreamWriteValue32_v2:

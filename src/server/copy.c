@@ -5,7 +5,9 @@
  */
 #include "copy.h"
 
+#include "copy_fence.h"
 #include "copy_pieces.h"
+#include "lane.h"
 #include "memory.h"
 #include "server_dispatch.h"
 #include "stream.h"
@@ -56,6 +58,23 @@ CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpy
         result = copy_pieces(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
     copy_count(session, in->ByteCount);
     return stream_end(hStream, in->seq, result);
+}
+
+CUresult serve_fnCopyUp(struct session *session, const struct wire_fnCopyUp *in,
+                        struct stream *hStream)
+{
+    bool in_lane = lane_may_take(hStream);
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+    if (check_range(session, "cuMemcpyHtoDAsync", "dst", in->dst, in->ByteCount) &&
+        check_range(session, "cuMemcpyHtoDAsync", "src", in->src, in->ByteCount))
+        result = stream_begin(hStream);
+    if (result == CUDA_SUCCESS && in_lane)
+        result = lane_copy(hStream, in->dst, in->src, in->ByteCount);
+    else if (result == CUDA_SUCCESS)
+        result = copy_pieces(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
+    copy_count(session, in->ByteCount);
+    return stream_end_by(hStream, in->seq, result, copy_fence_write);
 }
 
 CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,

@@ -10,7 +10,6 @@
 
 #include "fence.h"
 #include "log.h"
-#include "server_dispatch.h"
 
 #define NUMBERS 65536u
 
@@ -83,11 +82,4 @@ CUresult copy_fence_write(struct stream *stream, uint32_t seq)
     return driver.cuMemcpyDtoHAsync_v2(window_fence(stream->session->window, stream->word),
                                        numbers + (seq % NUMBERS) * sizeof(uint16_t),
                                        sizeof(uint16_t), stream->driver);
-}
-
-CUresult serve_fnFenceByCopy(struct session *session, const struct wire_fnFenceByCopy *in,
-                             struct stream *hStream)
-{
-    (void)session;
-    return stream_end_by(hStream, in->seq, stream_begin(hStream), copy_fence_write);
 }

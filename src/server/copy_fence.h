@@ -4,7 +4,7 @@
  * end waits until all that was written has arrived, 4 us on an H200, and it does that for one
  * stream after the other: where many clients copy, they wait for that more than for each other. A
  * copy of two bytes, from a table of all numbers, holds nobody up, and needs no room among the
- * kernels. For one client alone it comes later, so the client asks for it (fnFenceByCopy).
+ * kernels. For one client alone it comes later, so the client asks for it (fnCopyUp).
  */
 #pragma once
 

@@ -10,6 +10,7 @@
 #include "copy_fence.h"
 #include "fd.h"
 #include "fence_kernel.h"
+#include "lane.h"
 #include "log.h"
 #include "shm.h"
 #include "text.h"
@@ -181,6 +182,7 @@ void devices_fini(struct devices *devices)
     for (unsigned i = 0; i < devices->count; i++) {
         fence_kernel_unload(&devices->device[i]);
         copy_fence_discard(&devices->device[i]);
+        lane_close(&devices->device[i]);
         driver.cuDevicePrimaryCtxRelease_v2(devices->device[i].ordinal);
     }
     fd_close(&devices->table_fd);

@@ -17,6 +17,7 @@
 #include "copy_fence.h"
 #include "fd.h"
 #include "fence_kernel.h"
+#include "lane.h"
 #include "limits_text.h"
 #include "log.h"
 #include "page_lock.h"
@@ -262,10 +263,15 @@ static void load_fence_kernels(struct devices *devices)
     }
 }
 
-static void prepare_copy_fences(struct devices *devices)
+static void prepare_for_crowds(struct devices *devices)
 {
-    for (unsigned i = 0; i < devices->count; i++)
+    bool with_lane = !switch_is_on("FUNNEL_NO_COPY_LANE");
+
+    for (unsigned i = 0; i < devices->count; i++) {
         copy_fence_prepare(&devices->device[i]);
+        if (with_lane)
+            lane_open(&devices->device[i]);
+    }
 }
 
 int server_init(struct server *server)
@@ -283,7 +289,7 @@ int server_init(struct server *server)
         load_fence_kernels(&server->devices);
     server->no_crowd = switch_is_on("FUNNEL_NO_COPY_CROWD");
     if (!server->no_crowd)
-        prepare_copy_fences(&server->devices);
+        prepare_for_crowds(&server->devices);
     server->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->done_fd < 0)
         return -errno;

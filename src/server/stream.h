@@ -38,6 +38,7 @@ struct stream {
 
     struct chains chains;    /* for many launches at a time */
     uint64_t work;           /* how many pieces of work it was given */
+    uint64_t lane_work;      /* `work` behind the last that went up in the lane: lane.h */
     uint64_t lone_work;      /* work, when a launch came without others beside it */
     int fence_trust;         /* above 0: a fence mostly follows such a launch at once */
     struct fence_ways ways;  /* of such a launch and its fence */

@@ -30,9 +30,7 @@ static struct stream *stream_of(struct fixture *fixture)
 
 static uint32_t write(struct fixture *fixture, uint32_t seq)
 {
-    const struct wire_fnFenceByCopy in = {.seq = seq};
-
-    assert_int_equal(serve_fnFenceByCopy(fixture->session, &in, stream_of(fixture)), CUDA_SUCCESS);
+    assert_int_equal(copy_fence_write(stream_of(fixture), seq), CUDA_SUCCESS);
     return fence_value(&fixture->window, stream_of(fixture)->word);
 }
 
