@@ -24,7 +24,6 @@
 #include "cuda_error.h"
 #include "host_register.h"
 #include "recovery_rules.h"
-#include "sock.h"
 #include "switch.h"
 #include "wire_calls.h"
 
@@ -64,7 +63,7 @@ void recovery_init(void)
 
 /* ---- may it be moved? ---- */
 
-static void object_is(struct estate *estate, const char *obstacle)
+static void hinder(struct estate *estate, const char *obstacle)
 {
     if (!estate->obstacle)
         estate->obstacle = obstacle;
@@ -77,11 +76,11 @@ static void judge_object(void *context, uint64_t handle, void *object)
     switch (handle_type(handle)) {
     case WIRE_STREAM:
         if (stream_lost_work(object, estate->read))
-            object_is(estate, "it had work in flight");
+            hinder(estate, "it had work in flight");
         break;
     case WIRE_MODULE:
         if (((const struct module *)object)->has_state)
-            object_is(estate, "it has a module with variables");
+            hinder(estate, "it has a module with variables");
         break;
     case WIRE_EVENT:
     case WIRE_FUNCTION:
@@ -92,10 +91,10 @@ static void judge_object(void *context, uint64_t handle, void *object)
         break;
     case CLIENT_CONTEXT:
         if (((const struct context *)object)->share)
-            object_is(estate, "it has a context with multiprocessors of its own");
+            hinder(estate, "it has a context with multiprocessors of its own");
         break;
     default:
-        object_is(estate, "it has an array, a texture or physical memory");
+        hinder(estate, "it has an array, a texture or physical memory");
     }
 }
 
@@ -126,14 +125,14 @@ static void judge(struct estate *estate)
     uint32_t slots = 0;
 
     if (!attach_is_whole())
-        object_is(estate, "its descriptors were closed");
+        hinder(estate, "its descriptors were closed");
     if (!recovery_allows(client->channel.used))
-        object_is(estate, "it has shared or reserved something");
+        hinder(estate, "it has shared or reserved something");
     if (!fence_orphans_passed() || cuda_error_is_fatal(estate->deferred))
-        object_is(estate, "it had work in flight");
+        hinder(estate, "it had work in flight");
     if (!recovery_sift(estate->messages, estate->size, &estate->size, &slots) ||
         !answers_are_due(slots))
-        object_is(estate, "it was in the middle of a call");
+        hinder(estate, "it was in the middle of a call");
     handles_for_each(&client->handles, judge_object, estate);
 }
 

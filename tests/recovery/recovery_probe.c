@@ -33,6 +33,7 @@ static const char text[] =
     ".visible .entry wait(.param .u64 flag)\n{\n"
     ".reg .b32 %r<2>; .reg .b64 %d<2>; .reg .pred %p;\nld.param.u64 %d1, [flag];\n"
     "again:\nld.volatile.global.u32 %r1, [%d1];\nsetp.eq.u32 %p, %r1, 0;\n@%p bra again;\nret;\n}\n"
+    ".visible .entry spare()\n{\nret;\n}\n"
     ".visible .entry stray()\n{\n.reg .b64 %d<2>;\nmov.u64 %d1, 0x10;\n"
     "st.global.u32 [%d1], 7;\nret;\n}\n";
 
@@ -323,6 +324,32 @@ static CUresult do_assertion(void)
     return cuModuleLoadData(&module, text_with_text);
 }
 
+/* One that was not asked for before. */
+static CUresult do_function(void)
+{
+    CUfunction spare;
+    CUresult result = cuModuleGetFunction(&spare, program.module, "spare");
+
+    return result ? result : cuLaunchKernel(spare, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+
+/* Times of records that one server has seen. */
+static CUresult do_time(void)
+{
+    static CUevent events[2];
+    float milliseconds;
+    CUresult result = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < 2 && !events[1] && !result; i++) {
+        result = cuEventCreate(&events[i], CU_EVENT_DEFAULT);
+        if (!result)
+            result = cuEventRecord(events[i], program.fields[0].stream);
+    }
+    if (!result)
+        result = cuStreamSynchronize(program.fields[0].stream);
+    return result ? result : cuEventElapsedTime_v2(&milliseconds, events[0], events[1]);
+}
+
 /* As some programs do with descriptors that they do not know. */
 static CUresult do_close(void)
 {
@@ -351,25 +378,13 @@ static const struct {
     const char *word;
     CUresult (*act)(void);
 } acts[] = {
-    {"look", do_look},
-    {"round", do_round},
-    {"threads", do_threads},
-    {"hold", do_hold},
-    {"launch", do_launch},
-    {"synchronize", do_synchronize},
-    {"fault", do_fault},
-    {"variable", do_variable},
-    {"allocate", do_allocate},
-    {"pinned", do_pinned},
-    {"callback", do_callback},
-    {"module", do_module},
-    {"register", do_register},
-    {"graph", do_graph},
-    {"limit", do_limit},
-    {"assertion", do_assertion},
-    {"array", do_array},
-    {"close", do_close},
-    {"environment", do_environment},
+    {"look", do_look},           {"round", do_round},       {"threads", do_threads},
+    {"hold", do_hold},           {"launch", do_launch},     {"synchronize", do_synchronize},
+    {"fault", do_fault},         {"variable", do_variable}, {"allocate", do_allocate},
+    {"pinned", do_pinned},       {"callback", do_callback}, {"module", do_module},
+    {"register", do_register},   {"graph", do_graph},       {"limit", do_limit},
+    {"assertion", do_assertion}, {"array", do_array},       {"close", do_close},
+    {"time", do_time},           {"function", do_function}, {"environment", do_environment},
 };
 
 static CUresult act(const char *word)

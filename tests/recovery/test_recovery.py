@@ -158,7 +158,7 @@ class Recovery(TestCase):
 
     def test_killed_server(self):
         for word in ("look", "round", "launch", "threads", "allocate", "callback", "synchronize",
-                     "pinned"):
+                     "pinned", "function"):
             with self.subTest(word):
                 probe = self.probes(1)[0]
                 self.kill_server()
@@ -185,6 +185,13 @@ class Recovery(TestCase):
         self.fault(culprit)
         self.assertEqual(probe.ask("look"), FAULT)
         self.assertIn("array", probe.said())
+
+    def test_times_are_lost(self):
+        probe = self.probes(1)[0]
+        self.assertEqual(probe.ask("time"), FINE)
+        self.kill_server()
+        self.assertEqual(probe.ask("time"), "CUDA_ERROR_INVALID_HANDLE")
+        self.everything_works(probe)
 
     def test_descriptors_are_lost(self):
         probe = self.probes(1)[0]
