@@ -32,19 +32,35 @@ uint64_t spin_budget_ns(void)
     return budget;
 }
 
+static bool brief; /* atomic */
+
+void spin_be_brief(bool be_brief)
+{
+    if (__atomic_load_n(&brief, __ATOMIC_RELAXED) != be_brief)
+        __atomic_store_n(&brief, be_brief, __ATOMIC_RELAXED);
+}
+
+static uint64_t budget_now(void)
+{
+    uint64_t budget = spin_budget_ns();
+    bool too_long = budget > SHORT_SPIN_NS && __atomic_load_n(&brief, __ATOMIC_RELAXED);
+
+    return too_long ? SHORT_SPIN_NS : budget;
+}
+
 struct spin spin_begin(void)
 {
-    return (struct spin){.budget = spin_budget_ns()};
+    return (struct spin){.budget = budget_now()};
 }
 
 bool spin_is_cheap(void)
 {
-    return spin_budget_ns() == LONG_SPIN_NS;
+    return budget_now() == LONG_SPIN_NS;
 }
 
 struct spin spin_begin_patient(uint64_t patience_ns)
 {
-    return (struct spin){.budget = spin_budget_ns(), .patience = spin_is_cheap() ? patience_ns : 0};
+    return (struct spin){.budget = budget_now(), .patience = spin_is_cheap() ? patience_ns : 0};
 }
 
 bool spin_more(struct spin *spin)

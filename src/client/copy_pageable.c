@@ -60,7 +60,7 @@ static bool transfer_over(struct transfer *transfer)
 
 static bool is_crowded(void)
 {
-    return channel_copiers(&client->channel) >= CROWD;
+    return channel_crowd(&client->channel).copiers >= CROWD;
 }
 
 /* Helpers are worth waking for what takes a thread a quarter of a millisecond. */

@@ -169,6 +169,7 @@ static CUresult sleep_until(struct fence fence, uint64_t stream)
 
 static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_patience patience)
 {
+    spin_be_brief(channel_crowd(&client->channel).lacks_cpus);
     struct spin spin = spin_begin_patient(PATIENCE_NS);
 
     do {

@@ -1,38 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever has moved so much since the last look is one of the crowd. */
+/* Whoever has done so much since the last look is one of the crowd. */
 #include "crowd.h"
 
 #include "cleanup.h"
+#include "spin.h"
 
 /* In the 20 ms between two looks: a sixtieth of what the way to the GPU can carry. */
 #define MUCH (16u << 20)
 
+/* A client at work and its worker. */
+#define THREADS_EACH 2u
+
 static bool copies_much(struct session *session)
 {
-    uint64_t bytes = session->copied_bytes, before = session->copied_bytes_seen;
+    uint64_t bytes = session->copied_bytes, before = session->seen.copied_bytes;
 
-    session->copied_bytes_seen = bytes;
-    return session->phase == SESSION_SERVING && bytes - before >= MUCH;
+    session->seen.copied_bytes = bytes;
+    return bytes - before >= MUCH;
 }
 
-static unsigned count_locked(struct server *server)
+static bool has_worked(struct session *session)
 {
-    unsigned count = 0;
+    uint64_t work = session->launches + session->copies, before = session->seen.work;
 
-    list_for_each(struct session, session, &server->sessions, link) count += copies_much(session);
-    return count;
+    session->seen.work = work;
+    return work != before;
+}
+
+static struct crowd look_locked(struct server *server)
+{
+    unsigned copiers = 0, workers = 0;
+
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        copiers += copies_much(session);
+        workers += has_worked(session);
+    }
+    return (struct crowd){
+        .copiers = server->no_crowd ? 0 : copiers,
+        .lacks_cpus = !server->no_brief_spin && workers * THREADS_EACH > server->cpus,
+    };
+}
+
+static void tell(struct session *session, struct crowd crowd)
+{
+    struct crowd *told = &session->seen.crowd;
+
+    if (!session->channel ||
+        (told->copiers == crowd.copiers && told->lacks_cpus == crowd.lacks_cpus))
+        return;
+    channel_server_put_crowd(session->channel, crowd);
+    *told = crowd;
 }
 
 void crowd_look(struct server *server)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
-    unsigned count = count_locked(server);
+    struct crowd crowd = look_locked(server);
 
-    list_for_each(struct session, session, &server->sessions, link)
-    {
-        if (session->channel && session->crowd_told != count) {
-            channel_server_put_copiers(session->channel, count);
-            session->crowd_told = count;
-        }
-    }
+    spin_be_brief(crowd.lacks_cpus);
+    list_for_each(struct session, session, &server->sessions, link) tell(session, crowd);
 }

@@ -182,8 +182,7 @@ static void *watch_thread(void *context)
             if (round % MEMORY_ROUNDS == 0)
                 look_at_memory(device);
         }
-        if (!server->no_crowd)
-            crowd_look(server);
+        crowd_look(server);
         upkeep_look(server, &upkeep);
         nanosleep(&period, NULL);
     }

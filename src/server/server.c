@@ -15,6 +15,7 @@
 #include "cleanup.h"
 #include "control.h"
 #include "copy_fence.h"
+#include "cpus.h"
 #include "fd.h"
 #include "fence_kernel.h"
 #include "lane.h"
@@ -287,6 +288,8 @@ int server_init(struct server *server)
     server->no_batching = switch_is_on("FUNNEL_NO_LAUNCH_BATCHING");
     if (!server->no_batching && !switch_is_on("FUNNEL_NO_FENCE_KERNEL"))
         load_fence_kernels(&server->devices);
+    server->cpus = cpus_available();
+    server->no_brief_spin = switch_is_on("FUNNEL_NO_BRIEF_SPIN");
     server->no_crowd = switch_is_on("FUNNEL_NO_COPY_CROWD");
     if (!server->no_crowd)
         prepare_for_crowds(&server->devices);

@@ -29,8 +29,10 @@ struct server {
     unsigned clients_max;
     atomic_bool faulted;
     bool no_batching; /* every launch by itself: FUNNEL_NO_LAUNCH_BATCHING */
-    bool no_crowd;    /* clients hear nothing of others' copies: FUNNEL_NO_COPY_CROWD */
-    bool no_spares;   /* no shares ahead of need: FUNNEL_NO_SPARE_SHARES */
+    unsigned cpus;
+    bool no_brief_spin; /* whoever waits looks on as long as ever: FUNNEL_NO_BRIEF_SPIN */
+    bool no_crowd;      /* clients hear nothing of others' copies: FUNNEL_NO_COPY_CROWD */
+    bool no_spares;     /* no shares ahead of need: FUNNEL_NO_SPARE_SHARES */
 
     struct loop *loop;
     struct watch *control_watch;

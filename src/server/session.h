@@ -93,8 +93,10 @@ struct session {
     atomic_uint sm_centipercent, priority;                 /* as in server_limits */
     atomic_bool limits_changed; /* the session's thread has to look at those two again */
     atomic_uint_fast64_t launches, copies, copied_bytes;
-    uint64_t copied_bytes_seen; /* the watching thread's, as is the next one */
-    unsigned crowd_told;        /* what the client was told last: crowd.h */
+    struct {
+        uint64_t copied_bytes, work;
+        struct crowd crowd; /* as the client was told */
+    } seen; /* the watching thread's: crowd.h */
     atomic_uint_fast64_t memory_refused; /* how often its limit was in the way */
     atomic_uint_fast64_t device_mask;              /* devices that it has used */
     struct in_flight in_flight[GPU_REGION_FENCES]; /* by fence word: see fence.c */

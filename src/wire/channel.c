@@ -238,6 +238,7 @@ static void sleep_for_answer(struct reply_slot *slot)
 /* False = there will be none. An answer that came before the end still counts. */
 static bool wait_for_answer(struct channel *channel, struct reply_slot *slot)
 {
+    spin_be_brief(channel_crowd(channel).lacks_cpus);
     struct spin spin = spin_begin();
     while (!answered(slot)) {
         if (spin_more(&spin))

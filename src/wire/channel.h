@@ -136,10 +136,18 @@ static inline bool channel_has_text(const struct channel *channel)
            __atomic_load_n(&channel->text_seen, __ATOMIC_RELAXED);
 }
 
-/* How many clients of the server are copying much, this one perhaps among them: one load. */
-static inline uint32_t channel_copiers(const struct channel *channel)
+/* What the server tells each of its clients about all of them. */
+struct crowd {
+    uint32_t copiers; /* how many are copying much, this one perhaps among them */
+    bool lacks_cpus;  /* those who look on while they wait are more than there are CPUs */
+};
+
+static inline struct crowd channel_crowd(const struct channel *channel)
 {
-    return __atomic_load_n(&channel->region->copiers, __ATOMIC_RELAXED);
+    return (struct crowd){
+        .copiers = __atomic_load_n(&channel->region->copiers, __ATOMIC_RELAXED),
+        .lacks_cpus = __atomic_load_n(&channel->region->lacks_cpus, __ATOMIC_RELAXED),
+    };
 }
 
 /* Notes that what is there now is going to be taken. One thread at a time does these two. */
@@ -198,7 +206,7 @@ void channel_server_defer(struct channel_server *server, CUresult status);
 size_t channel_server_put_text(struct channel_server *server, enum region_text kind,
                                const char *text, size_t size);
 
-/* What channel_copiers() tells. */
-void channel_server_put_copiers(struct channel_server *server, uint32_t count);
+/* What channel_crowd() tells. */
+void channel_server_put_crowd(struct channel_server *server, struct crowd crowd);
 
 #endif

@@ -139,7 +139,8 @@ size_t channel_server_put_text(struct channel_server *server, enum region_text k
     return put;
 }
 
-void channel_server_put_copiers(struct channel_server *server, uint32_t count)
+void channel_server_put_crowd(struct channel_server *server, struct crowd crowd)
 {
-    __atomic_store_n(&server->region->copiers, count, __ATOMIC_RELAXED);
+    __atomic_store_n(&server->region->copiers, crowd.copiers, __ATOMIC_RELAXED);
+    __atomic_store_n(&server->region->lacks_cpus, crowd.lacks_cpus, __ATOMIC_RELAXED);
 }

@@ -46,6 +46,28 @@ static bool child_finds(uint64_t (*budget)(void), uint64_t expected)
     return status == 0;
 }
 
+/* Where the test has many CPUs; elsewhere spins are short anyway. */
+static uint64_t budget_while_brief(void)
+{
+    spin_be_brief(true);
+    struct spin spin = spin_begin_patient(NS_PER_SEC);
+    return spin_is_cheap() || spin.patience ? UINT64_MAX : spin.budget;
+}
+
+static uint64_t change_after_being_brief(void)
+{
+    uint64_t before = spin_begin().budget;
+    spin_be_brief(true);
+    spin_be_brief(false);
+    return spin_begin().budget - before;
+}
+
+static void test_brief_for_as_long_as_it_is_wanted(void **state)
+{
+    assert_true(child_finds(budget_while_brief, 2000));
+    assert_true(child_finds(change_after_being_brief, 0));
+}
+
 static void test_few_cpus_spin_shortly(void **state)
 {
     assert_true(child_finds(budget_on_one_cpu, 2000));
@@ -88,6 +110,7 @@ int main(void)
     unsetenv("FUNNEL_NO_SPIN");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_cpus_spin_shortly),
+        cmocka_unit_test(test_brief_for_as_long_as_it_is_wanted),
         cmocka_unit_test(test_switched_off),
         cmocka_unit_test(test_a_spin_ends),
         cmocka_unit_test(test_patience_ends_on_a_crowded_core),

@@ -23,7 +23,7 @@ static int setup(void **state)
     if (fixture_setup(state))
         return -1;
     struct fixture *fixture = *state;
-    fixture->session->phase = SESSION_SERVING;
+    fixture->server.cpus = 16;
     list_append(&fixture->server.sessions, &fixture->session->link);
     return 0;
 }
@@ -52,12 +52,51 @@ static void who_copies_little_does_not_count(void **state)
     assert_int_equal(told(*state), 0);
 }
 
+static bool lacks_cpus(const struct fixture *fixture)
+{
+    return fixture->session->channel->region->lacks_cpus;
+}
+
+static void launch(struct fixture *fixture)
+{
+    fixture->session->launches++;
+    crowd_look(&fixture->server);
+}
+
+/* One client at work is two threads. */
+static void more_threads_than_cpus(void **state)
+{
+    struct fixture *fixture = *state;
+
+    launch(fixture);
+    assert_false(lacks_cpus(fixture));
+    fixture->server.cpus = 1;
+    launch(fixture);
+    assert_true(lacks_cpus(fixture));
+    crowd_look(&fixture->server);
+    assert_false(lacks_cpus(fixture));
+}
+
+static void switched_off(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->server.cpus = 1;
+    fixture->server.no_crowd = fixture->server.no_brief_spin = true;
+    copy(fixture, MUCH);
+    launch(fixture);
+    assert_int_equal(told(fixture), 0);
+    assert_false(lacks_cpus(fixture));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_copies_much_counts, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(who_stops_counts_no_more, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(who_copies_little_does_not_count, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(more_threads_than_cpus, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(switched_off, setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
