@@ -44,9 +44,10 @@ static struct retired *retired_of(struct fixture *fixture)
 
 static struct library *load(void)
 {
+    static const char image[] = ".version 7.0\n.target sm_70\n.address_size 64\n";
     struct library *library = library_create(NULL, 0);
 
-    assert_int_equal(library_load(library, "", 0), CUDA_SUCCESS);
+    assert_int_equal(library_load(library, image, sizeof(image)), CUDA_SUCCESS);
     return library;
 }
 
