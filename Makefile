@@ -3,7 +3,7 @@
 # The targets people type. Meson does the work (meson.build); this adds the set-up of the machine.
 #
 #   make            build into build/               make test       every test; needs no GPU
-#   make demo       six programs, one device        make test-gpu   the API programs on a real GPU
+#   make demo       six programs, one device        make test-gpu   API and recovery, on a real GPU
 #   make install    PREFIX=/usr/local DESTDIR=      make bench      figures, on a real GPU
 #   make asan tsan  the tests under sanitizers      make format     apply .clang-format
 #
@@ -24,6 +24,7 @@ test: all
 
 test-gpu: all
 	@tests/api/run.py --build $(BUILD) --device cuda --clients 1,4,8
+	@python3 -B tests/recovery/test_recovery.py $(BUILD) --device cuda
 
 demo: all
 	@examples/demo --build $(BUILD)

@@ -36,8 +36,8 @@ struct spin spin_begin(void);
  * ends once one wanted it for long: then there are more threads than cores. */
 struct spin spin_begin_patient(uint64_t patience_ns);
 
-/* True: from now on all spins of this process are as short as with few CPUs, because those who spin
- * on this machine are more than its CPUs. */
+/* True: from now on all spins of this process are as short as with few CPUs, because there are
+ * more threads at work on this machine than it has CPUs. */
 void spin_be_brief(bool be_brief);
 
 /* Are there CPUs enough to look more often than is needed? */

@@ -8,8 +8,8 @@
 /* In the 20 ms between two looks: a sixtieth of what the way to the GPU can carry. */
 #define MUCH (16u << 20)
 
-/* A client at work and its worker. */
-#define THREADS_EACH 2u
+/* A client is at work until it has done nothing in so many looks. */
+#define REMEMBERED_LOOKS 10u
 
 static bool copies_much(struct session *session)
 {
@@ -19,26 +19,31 @@ static bool copies_much(struct session *session)
     return bytes - before >= MUCH;
 }
 
-static bool has_worked(struct session *session)
+/* Where CPUs are few, a client may have to wait for some looks until it gets one. */
+static bool is_at_work(struct session *session)
 {
     uint64_t work = session->launches + session->copies, before = session->seen.work;
 
     session->seen.work = work;
-    return work != before;
+    if (work != before)
+        session->seen.looks_left = REMEMBERED_LOOKS;
+    else if (session->seen.looks_left)
+        session->seen.looks_left--;
+    return session->seen.looks_left > 0;
 }
 
 static struct crowd look_locked(struct server *server)
 {
-    unsigned copiers = 0, workers = 0;
+    unsigned copiers = 0, at_work = 0;
 
     list_for_each(struct session, session, &server->sessions, link)
     {
         copiers += copies_much(session);
-        workers += has_worked(session);
+        at_work += is_at_work(session);
     }
     return (struct crowd){
         .copiers = server->no_crowd ? 0 : copiers,
-        .lacks_cpus = !server->no_brief_spin && workers * THREADS_EACH > server->cpus,
+        .lacks_cpus = !server->no_brief_spin && at_work > server->cpus,
     };
 }
 

@@ -95,6 +95,7 @@ struct session {
     atomic_uint_fast64_t launches, copies, copied_bytes;
     struct {
         uint64_t copied_bytes, work;
+        unsigned looks_left; /* in which it counts as being at work */
         struct crowd crowd; /* as the client was told */
     } seen; /* the watching thread's: crowd.h */
     atomic_uint_fast64_t memory_refused; /* how often its limit was in the way */

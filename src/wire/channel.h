@@ -139,7 +139,7 @@ static inline bool channel_has_text(const struct channel *channel)
 /* What the server tells each of its clients about all of them. */
 struct crowd {
     uint32_t copiers; /* how many are copying much, this one perhaps among them */
-    bool lacks_cpus;  /* those who look on while they wait are more than there are CPUs */
+    bool lacks_cpus;  /* those at work are more than there are CPUs */
 };
 
 static inline struct crowd channel_crowd(const struct channel *channel)

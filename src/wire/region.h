@@ -66,7 +66,7 @@ struct region {
     uint32_t deferred_error; /* server puts one in if it is 0; the client takes it out, once */
     uint32_t text_news;      /* server: how often it has put something into a text area; wraps */
     uint32_t copiers;        /* server: how many clients are copying much */
-    uint32_t lacks_cpus;     /* server: 1 = those who wait are more than the CPUs */
+    uint32_t lacks_cpus;     /* server: 1 = the clients at work are more than the CPUs */
     unsigned char pad1[REGION_PAGE - 28];
     struct reply_slot slots[REPLY_SLOTS];
     struct text_area text[TEXT_KINDS];

@@ -63,15 +63,17 @@ static void launch(struct fixture *fixture)
     crowd_look(&fixture->server);
 }
 
-/* One client at work is two threads. */
-static void more_threads_than_cpus(void **state)
+static void more_clients_than_cpus(void **state)
 {
     struct fixture *fixture = *state;
 
     launch(fixture);
     assert_false(lacks_cpus(fixture));
-    fixture->server.cpus = 1;
+    fixture->server.cpus = 0;
     launch(fixture);
+    assert_true(lacks_cpus(fixture));
+    for (int looks = 1; looks < 10; looks++)
+        crowd_look(&fixture->server);
     assert_true(lacks_cpus(fixture));
     crowd_look(&fixture->server);
     assert_false(lacks_cpus(fixture));
@@ -81,7 +83,7 @@ static void switched_off(void **state)
 {
     struct fixture *fixture = *state;
 
-    fixture->server.cpus = 1;
+    fixture->server.cpus = 0;
     fixture->server.no_crowd = fixture->server.no_brief_spin = true;
     copy(fixture, MUCH);
     launch(fixture);
@@ -95,7 +97,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_copies_much_counts, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(who_stops_counts_no_more, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(who_copies_little_does_not_count, setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(more_threads_than_cpus, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(more_clients_than_cpus, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(switched_off, setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
