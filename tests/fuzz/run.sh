@@ -46,7 +46,7 @@ run() {
 python3 -B "$root/tools/apigen/apigen.py" emit wire "$root/api" "$work"
 python3 -B "$fuzz/list_decoders.py" "$work/wire_calls.h" "$work/decoders.h"
 build fuzz_ring
-build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c
+build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c "$root/src/cuda/cuda_error.c"
 build fuzz_fatbin -I"$root/src/softgpu/fatbin" "$root"/src/softgpu/fatbin/*.c -lzstd -llz4
 cx16=$(uname -m | sed -n 's/x86_64/-mcx16/p')
 build fuzz_ptx $cx16 -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas \
