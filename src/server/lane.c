@@ -68,10 +68,15 @@ static CUresult wait_for_lane(const struct stream *stream)
     return result;
 }
 
+/* Where the stream can not wait, the thread does: memory must not go while something goes up. */
 CUresult lane_copy(struct stream *stream, CUdeviceptr dst, CUdeviceptr src, uint64_t size)
 {
-    CUresult result = copy_pieces(stream->session->window, dst, src, size, stream->device->lane);
+    CUstream lane = stream->device->lane;
+    CUresult result = copy_pieces(stream->session->window, dst, src, size, lane);
+    CUresult waited = wait_for_lane(stream);
 
     stream->lane_work = stream->work + 1;
-    return result != CUDA_SUCCESS ? result : wait_for_lane(stream);
+    if (waited != CUDA_SUCCESS)
+        driver.cuStreamSynchronize(lane);
+    return result != CUDA_SUCCESS ? result : waited;
 }
