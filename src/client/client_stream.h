@@ -37,6 +37,9 @@ CUresult stream_resolve(struct context *context, CUstream handle, struct stream 
 /* context_enter() and stream_resolve() in one. */
 CUresult stream_enter(CUstream handle, struct stream **ret_stream);
 
+/* For what cannot be captured: refused while the stream captures. */
+CUresult stream_enter_uncaptured(CUstream handle, struct stream **ret_stream);
+
 /*
  * Every command on a stream stands between these two, which hold the channel lock: sequence
  * numbers enter the ring in order. stream_begin() tells of work without a fence,

@@ -195,10 +195,8 @@ static CUresult upload_piece(uint64_t piece, struct stream *stream)
 CUresult client_cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
 {
     struct stream *stream;
-    CUresult result = stream_enter(hStream, &stream);
+    CUresult result = stream_enter_uncaptured(hStream, &stream);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_stream(stream);
     if (result != CUDA_SUCCESS)
         return result;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock);

@@ -67,10 +67,8 @@ CUresult client_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLoc
 {
     struct allocation allocation;
     struct stream *stream;
-    CUresult result = stream_enter(hStream, &stream);
+    CUresult result = stream_enter_uncaptured(hStream, &stream);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_stream(stream);
     if (result != CUDA_SUCCESS)
         return result;
     if (flags)
@@ -116,10 +114,8 @@ CUresult client_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_
 {
     struct allocation allocation;
     struct stream *stream;
-    CUresult result = stream_enter(hStream, &stream);
+    CUresult result = stream_enter_uncaptured(hStream, &stream);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_stream(stream);
     if (result == CUDA_SUCCESS)
         result = find_managed(dptr, 1, &allocation);
     if (result != CUDA_SUCCESS)

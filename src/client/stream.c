@@ -164,6 +164,13 @@ CUresult stream_enter(CUstream handle, struct stream **ret_stream)
     return result != CUDA_SUCCESS ? result : stream_resolve(context, handle, ret_stream);
 }
 
+CUresult stream_enter_uncaptured(CUstream handle, struct stream **ret_stream)
+{
+    CUresult result = stream_enter(handle, ret_stream);
+
+    return result != CUDA_SUCCESS ? result : capture_check_stream(*ret_stream);
+}
+
 /* ---- commands ---- */
 
 static void count_work(struct stream *stream)
@@ -453,10 +460,8 @@ CUresult client_cuStreamDestroy_v2(CUstream hStream)
 CUresult client_cuStreamSynchronize(CUstream hStream)
 {
     struct stream *stream;
-    CUresult result = stream_enter(hStream, &stream);
+    CUresult result = stream_enter_uncaptured(hStream, &stream);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_stream(stream);
     return result != CUDA_SUCCESS ? result : stream_synchronize(stream);
 }
 
@@ -464,10 +469,8 @@ CUresult client_cuStreamQuery(CUstream hStream)
 {
     struct fence fence;
     struct stream *stream;
-    CUresult result = stream_enter(hStream, &stream);
+    CUresult result = stream_enter_uncaptured(hStream, &stream);
 
-    if (result == CUDA_SUCCESS)
-        result = capture_check_stream(stream);
     if (result == CUDA_SUCCESS)
         result = stream_fence(stream, &fence);
     if (result != CUDA_SUCCESS)
