@@ -22,6 +22,13 @@ static bool check_range(struct session *session, const char *call, const char *a
     return false;
 }
 
+static bool check_ends(struct session *session, const char *call, uint64_t dst, uint64_t src,
+                       uint64_t size)
+{
+    return check_range(session, call, "dst", dst, size) &&
+           check_range(session, call, "src", src, size);
+}
+
 bool copy_span(uint64_t pitch, uint64_t slice_rows, uint64_t width, uint64_t height, uint64_t depth,
                uint64_t *ret_span)
 {
@@ -51,8 +58,7 @@ CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpy
 {
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
-    if (check_range(session, "cuMemcpyAsync", "dst", in->dst, in->ByteCount) &&
-        check_range(session, "cuMemcpyAsync", "src", in->src, in->ByteCount))
+    if (check_ends(session, "cuMemcpyAsync", in->dst, in->src, in->ByteCount))
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
         result = copy_pieces(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
@@ -66,8 +72,7 @@ CUresult serve_fnCopyUp(struct session *session, const struct wire_fnCopyUp *in,
     bool in_lane = lane_may_take(hStream);
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
-    if (check_range(session, "cuMemcpyHtoDAsync", "dst", in->dst, in->ByteCount) &&
-        check_range(session, "cuMemcpyHtoDAsync", "src", in->src, in->ByteCount))
+    if (check_ends(session, "cuMemcpyHtoDAsync", in->dst, in->src, in->ByteCount))
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS && in_lane)
         result = lane_copy(hStream, in->dst, in->src, in->ByteCount);

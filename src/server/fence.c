@@ -36,13 +36,19 @@ void fence_note(struct stream *stream, uint32_t seq)
     __atomic_store_n(&note->unfenced, 0, __ATOMIC_RELAXED);
 }
 
+bool fence_pending(const struct session *session, uint32_t word)
+{
+    const struct in_flight *note = &session->in_flight[word];
+    uint32_t promised = __atomic_load_n(&note->promised, __ATOMIC_RELAXED);
+
+    return __atomic_load_n(&note->unfenced, __ATOMIC_RELAXED) ||
+           (promised && (int32_t)(fence_value(session->window, word) - promised) < 0);
+}
+
 bool fence_any_pending(const struct session *session)
 {
     for (uint32_t word = 0; word < GPU_REGION_FENCES; word++) {
-        const struct in_flight *note = &session->in_flight[word];
-        uint32_t promised = __atomic_load_n(&note->promised, __ATOMIC_RELAXED);
-        if (__atomic_load_n(&note->unfenced, __ATOMIC_RELAXED) ||
-            (promised && (int32_t)(fence_value(session->window, word) - promised) < 0))
+        if (fence_pending(session, word))
             return true;
     }
     return false;

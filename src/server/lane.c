@@ -26,13 +26,6 @@ void lane_close(struct device *device)
     device->lane = NULL;
 }
 
-static bool is_at_rest(const struct stream *stream)
-{
-    const struct in_flight *note = &stream->session->in_flight[stream->word];
-
-    return !note->unfenced && fence_reached(stream, note->promised);
-}
-
 /* Nothing was put into it since its last piece went up in the lane. */
 static bool follows_lane(const struct stream *stream)
 {
@@ -47,7 +40,7 @@ bool lane_may_take(const struct stream *stream)
         return false;
     list_for_each(struct stream, other, &session->device[stream->device->ordinal].streams, link)
     {
-        if (!is_at_rest(other) && !(other == stream && follows_lane(other)))
+        if (fence_pending(session, other->word) && !(other == stream && follows_lane(other)))
             return false;
     }
     return true;
@@ -77,6 +70,6 @@ CUresult lane_copy(struct stream *stream, CUdeviceptr dst, CUdeviceptr src, uint
 
     stream->lane_work = stream->work + 1;
     if (waited != CUDA_SUCCESS)
-        driver.cuStreamSynchronize(lane);
+        waited = driver.cuStreamSynchronize(lane);
     return result != CUDA_SUCCESS ? result : waited;
 }
