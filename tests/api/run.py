@@ -73,7 +73,8 @@ def variants_of(name):
 
 
 def fingerprint(source, flags):
-    text = source.read_bytes() + (source.parent / "check.cuh").read_bytes()
+    headers = sorted(source.parent.glob("*.cuh"))
+    text = b"".join(path.read_bytes() for path in [source, *headers])
     return hashlib.sha256(text + " ".join(flags).encode()).hexdigest()
 
 

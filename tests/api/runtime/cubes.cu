@@ -3,18 +3,7 @@
 #include <cmath>
 #include <functional>
 
-#include "check.cuh"
-
-static cudaTextureObject_t texture_on(cudaArray_t array, const cudaTextureDesc &description)
-{
-    cudaResourceDesc resource = {};
-    cudaTextureObject_t texture;
-
-    resource.resType = cudaResourceTypeArray;
-    resource.res.array.array = array;
-    MUST(cudaCreateTextureObject(&texture, &resource, &description, NULL));
-    return texture;
-}
+#include "textures.cuh"
 
 static const int N = 8;
 

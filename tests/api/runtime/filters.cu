@@ -7,7 +7,7 @@
 
 #include <cuda_fp16.h>
 
-#include "check.cuh"
+#include "textures.cuh"
 
 static const int W = 13, H = 9, D = 6;
 static const float BORDER = 40;
@@ -60,17 +60,6 @@ static std::vector<float> numbers()
     for (int i = 0; i < W * H * D; i++)
         values[i] = (float)(i * 37 % 64);
     return values;
-}
-
-static cudaTextureObject_t texture_on(cudaArray_t array, const cudaTextureDesc &description)
-{
-    cudaResourceDesc resource = {};
-    cudaTextureObject_t texture;
-
-    resource.resType = cudaResourceTypeArray;
-    resource.res.array.array = array;
-    MUST(cudaCreateTextureObject(&texture, &resource, &description, NULL));
-    return texture;
 }
 
 // ---- Shapes, modes and filters ----
