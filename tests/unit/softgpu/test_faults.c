@@ -59,9 +59,8 @@ static const char text[] =
     "ld.param.b64 %rd2, [r];\n}\nst.global.u64 [%rd1+8], %rd2;\nret;\n}\n"
     ".visible .entry trapped()\n{\ntrap;\nret;\n}\n"
     ".visible .entry spin(.param .u64 flag)\n{\n.reg .b64 %rd<2>; .reg .b32 %r<2>;"
-    " .reg .pred %p<2>;\nld.param.u64 %rd1, [flag];\nmov.u32 %r1, 1;\n"
-    "st.volatile.global.u32 [%rd1], %r1;\nagain:\nld.volatile.global.u32 %r1, [%rd1];\n"
-    "setp.ne.u32 %p1, %r1, 2;\n@%p1 bra again;\nret;\n}\n";
+    " .reg .pred %p<2>;\nld.param.u64 %rd1, [flag];\nagain:\nld.volatile.global.u32 %r1, [%rd1];\n"
+    "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra again;\nret;\n}\n";
 
 static void expect(const char *kernel, uint64_t argument, CUresult expected, const char *words)
 {
@@ -178,15 +177,20 @@ static CUresult end_wait(struct end *end)
     return end->result;
 }
 
-/* A grid that spins until the word is 2, in a space of its choice. */
+/* So much shared memory that an SM has room for one such block, and for smaller ones beside it. */
+#define MOST_OF_AN_SM (200 << 10)
+
+/* A grid that spins until the word is not 0, in a space of its choice. */
 static void start_spinning(struct machine *machine, struct sg_engine *engine, uint32_t *word,
-                           struct sg_space *space, uint32_t blocks, struct end *end)
+                           struct sg_space *space, uint32_t blocks, uint32_t dynamic_shared,
+                           struct end *end)
 {
     struct sg_launch launch = {
         .instance = machine->instance,
         .kernel = (unsigned)sg_module_find_kernel(machine->module, "spin"),
         .grid = {blocks, 1, 1},
-        .block = {1024, 1, 1},
+        .block = {64, 1, 1},
+        .dynamic_shared = dynamic_shared,
         .params = &word,
         .params_size = sizeof(word),
         .space = space,
@@ -197,7 +201,8 @@ static void start_spinning(struct machine *machine, struct sg_engine *engine, ui
     assert_int_equal(sg_engine_submit(engine, &launch), CUDA_SUCCESS);
 }
 
-/* One grid runs, the next has no room to; the fault ends both, and nobody else's. */
+/* Two grids want more blocks than there is room for; the fault of a small one, for which there is,
+ * ends both, and nobody else's. */
 static void test_a_fault_ends_others(void **state)
 {
     struct machine *machine = machine_create_from(text);
@@ -207,14 +212,14 @@ static void test_a_fault_ends_others(void **state)
     uint32_t *word = machine_memory(machine, 4);
     assert_int_equal(
         sg_space_add(elsewhere, (uintptr_t)&foreign, sizeof(foreign), SG_READ | SG_WRITE), 0);
-    start_spinning(machine, machine->engine, &foreign, elsewhere, 1, &stranger);
-    start_spinning(machine, machine->engine, word, machine->space, 3, &runs);
-    start_spinning(machine, machine->engine, word, machine->space, 8, &waits);
+    start_spinning(machine, machine->engine, &foreign, elsewhere, 1, 0, &stranger);
+    start_spinning(machine, machine->engine, word, machine->space, 4, MOST_OF_AN_SM, &runs);
+    start_spinning(machine, machine->engine, word, machine->space, 8, MOST_OF_AN_SM, &waits);
     assert_int_equal(machine_launch(machine, "trapped", 1, 1, 0, NULL), CUDA_ERROR_LAUNCH_FAILED);
     assert_int_equal(end_wait(&runs), CUDA_ERROR_LAUNCH_FAILED);
     assert_int_equal(end_wait(&waits), CUDA_ERROR_LAUNCH_FAILED);
     assert_non_null(strstr(runs.sentence, "kernel trapped"));
-    __atomic_store_n(&foreign, 2, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&foreign, 1, __ATOMIC_SEQ_CST);
     assert_int_equal(end_wait(&stranger), CUDA_SUCCESS);
     machine_destroy(machine);
     sg_space_destroy(elsewhere);
@@ -226,7 +231,7 @@ static void test_timeout(void **state)
     struct sg_engine *engine =
         sg_engine_create(&(struct sg_engine_config){.sm_count = 2, .timeout_ms = 50});
     struct end end;
-    start_spinning(machine, engine, machine_memory(machine, 4), machine->space, 1, &end);
+    start_spinning(machine, engine, machine_memory(machine, 4), machine->space, 1, 0, &end);
     assert_int_equal(end_wait(&end), CUDA_ERROR_LAUNCH_TIMEOUT);
     assert_string_equal(end.sentence, "kernel spin has run for more than 50 ms");
     sg_engine_destroy(engine);
