@@ -4,7 +4,7 @@
 from model import WORDS, ApiError
 from layout import MESSAGE_MAX, REPLY_MAX, layout_message, layout_reply
 
-TAGS = {"early", "alias", "soft", "driver", "ptsz", "ptds", "error"}
+TAGS = {"early", "alias", "soft", "driver", "ptsz", "ptds", "error", "lock"}
 LENGTHS = {"one", "string", "opaque", "count", "size", "user"}
 
 
@@ -81,6 +81,8 @@ def tag_rules(api, call):
             yield ApiError(call.where, f"{call.name}: {call.alias} has other parameters")
     if call.cls == "unsupported" and "early" in call.tags:
         yield ApiError(call.where, f"{call.name}: early, but unsupported")
+    if "lock" in call.tags and "soft" not in call.tags:
+        yield ApiError(call.where, f"{call.name}: lock, but the software GPU does not carry it")
 
 
 def pointer_rules(call, param):

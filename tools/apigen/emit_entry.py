@@ -38,6 +38,12 @@ class Side:
         return "" if early else ("    if (how == CLIENT_COLD)\n"
                                  "        return client_not_ready();\n")
 
+    def turn(self, work):
+        """On the software GPU a call waits outside while another stalls (soft_stall.h)."""
+        if self.passthrough or "lock" not in work.tags:
+            return ""
+        return "    if (__atomic_load_n(&soft_stalling, __ATOMIC_RELAXED))\n        soft_stand_aside();\n"
+
     def inside(self, call, edge):
         """The client library knows who is inside it; before it is attached nobody is."""
         if not self.passthrough:
@@ -96,7 +102,7 @@ def entry(api, side, call, symbol):
         return text + (f'    {side.prefix}_unsupported("{symbol}");\n'
                        f"    return {work.error};\n}}\n")
     text += null_checks(call, work)
-    text += side.inside(call, "begin")
+    text += side.turn(work) + side.inside(call, "begin")
     return text + do_the_work(side, call, symbol, work, names) + "}\n"
 
 

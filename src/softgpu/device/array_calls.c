@@ -7,6 +7,7 @@
 #include "cuda_array.h"
 #include "soft_array.h"
 #include "soft_context.h"
+#include "soft_stall.h"
 #include "soft_stream.h"
 
 #define ROW_ALIGN 32u
@@ -244,7 +245,7 @@ void array_unref_locked(struct array *array)
     if (--array->references)
         return;
     if (array->context->active)
-        context_synchronise_locked(array->context);
+        stall_locked(array->context);
     array_free_locked(array);
     if (parent)
         array_unref_locked(parent);

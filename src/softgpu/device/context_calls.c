@@ -6,6 +6,7 @@
 
 #include "cudart.h"
 #include "soft_context.h"
+#include "soft_stall.h"
 #include "soft_stream.h"
 
 static CUresult create(CUcontext *ret_handle, unsigned flags, CUdevice ordinal)
@@ -190,6 +191,8 @@ CUresult soft_cuCtxSetLimit(CUlimit limit, size_t value)
     SOFT_LOCKED;
     CUresult result = context_use_locked(&context);
 
+    if (!result && (limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE))
+        stall_like_hardware_locked(context);
     if (!result)
         context->limits[limit] = value;
     if (!result && limit == CU_LIMIT_MALLOC_HEAP_SIZE)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "soft_context.h"
+#include "soft_stall.h"
 #include "soft_stream.h"
 
 #define COSCHEDULED 8u
@@ -170,6 +171,12 @@ static CUresult part_create(enum soft_handle_type type, const struct part *like,
     return CUDA_SUCCESS;
 }
 
+static void stall_primary(struct device *device)
+{
+    SOFT_LOCKED;
+    stall_like_hardware_locked(device->primary);
+}
+
 /* Descriptors have no end in the API; they live as long as the process. */
 CUresult soft_cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResource *resources,
                                         unsigned int nbResources)
@@ -205,6 +212,7 @@ CUresult soft_cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevi
     result = soft_cuDevicePrimaryCtxRetain(&primary, dev);
     if (result)
         return result;
+    stall_primary(device);
     like = (struct part){.device = device, .set = resource->set};
     result = part_create(SOFT_GREEN, &like, &green);
     if (result)

@@ -7,6 +7,7 @@
 
 #include "soft_context.h"
 #include "soft_memory.h"
+#include "soft_stall.h"
 #include "soft_stream.h"
 
 #define KNOWN_ALLOC_FLAGS \
@@ -55,7 +56,7 @@ static CUresult end_host_memory(const void *p, enum memory_kind kind, CUresult o
         return CUDA_ERROR_INVALID_VALUE;
     if (!memory || memory->address != (uintptr_t)p)
         return otherwise;
-    result = context_synchronise_locked(memory->context);
+    result = stall_locked(memory->context);
     memory = memory_find_locked((uintptr_t)p);
     if (!memory)
         return otherwise;

@@ -13,6 +13,7 @@
 #include "soft_context.h"
 #include "soft_ipc.h"
 #include "soft_memory.h"
+#include "soft_stall.h"
 
 /* An allocation of another process that is open here. */
 struct ipc_import {
@@ -205,7 +206,7 @@ CUresult soft_cuIpcCloseMemHandle(CUdeviceptr dptr)
     memory = imported_at_locked(dptr);
     if (!memory)
         return CUDA_ERROR_INVALID_VALUE;
-    result = context_synchronise_locked(memory->context);
+    result = stall_locked(memory->context);
     memory = imported_at_locked(dptr);
     if (!memory)
         return CUDA_ERROR_INVALID_VALUE;

@@ -13,6 +13,7 @@
 #include "soft_context.h"
 #include "soft_memory.h"
 #include "soft_module.h"
+#include "soft_stall.h"
 
 #define LOG_SIZE 4096
 #define VARIABLE_ALIGN 256u
@@ -198,17 +199,29 @@ static CUresult module_create_locked(struct library *library, struct context *co
     return CUDA_SUCCESS;
 }
 
-CUresult library_module_locked(struct library *library, struct context *context,
-                               struct module **ret_module)
+static struct module *find_module_locked(struct library *library, struct context *context)
 {
     list_for_each(struct module, module, &library->modules, in_library)
     {
-        if (module->context == context) {
-            *ret_module = module;
-            return CUDA_SUCCESS;
-        }
+        if (module->context == context)
+            return module;
     }
-    return module_create_locked(library, context, ret_module);
+    return NULL;
+}
+
+CUresult library_module_locked(struct library *library, struct context *context,
+                               struct module **ret_module)
+{
+    struct module *module = find_module_locked(library, context);
+
+    if (!module) {
+        stall_like_hardware_locked(context);
+        module = find_module_locked(library, context);
+    }
+    if (!module)
+        return module_create_locked(library, context, ret_module);
+    *ret_module = module;
+    return CUDA_SUCCESS;
 }
 
 void module_free_locked(struct module *module)

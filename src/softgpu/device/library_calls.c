@@ -4,6 +4,7 @@
  */
 #include "soft_context.h"
 #include "soft_module.h"
+#include "soft_stall.h"
 
 CUresult soft_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
                                 void **jitOptionsValues, unsigned int numJitOptions,
@@ -56,7 +57,7 @@ CUresult soft_cuLibraryUnload(CUlibrary library)
     if (!found)
         return CUDA_ERROR_INVALID_HANDLE;
     list_for_each(struct module, module, &found->modules, in_library)
-        context_synchronise_locked(module->context);
+        stall_locked(module->context);
     if (soft_get(SOFT_LIBRARY, library))
         library_free_locked(found);
     return CUDA_SUCCESS;

@@ -5,6 +5,7 @@
 #include "graph_memory.h"
 #include "soft_context.h"
 #include "soft_memory.h"
+#include "soft_stall.h"
 #include "soft_stream.h"
 
 static CUresult allocate(enum memory_kind kind, uint64_t size, unsigned flags,
@@ -66,7 +67,7 @@ static CUresult free_after_work(uint64_t address, enum memory_kind kind, enum me
     memory = memory_find_locked(address);
     if (!memory || memory->address != address || (memory->kind != kind && memory->kind != other))
         return CUDA_ERROR_INVALID_VALUE;
-    result = context_synchronise_locked(memory->context);
+    result = stall_locked(memory->context);
     memory = memory_find_locked(address);
     if (!memory)
         return CUDA_ERROR_INVALID_VALUE;

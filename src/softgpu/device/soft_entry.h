@@ -24,3 +24,8 @@ CUstream soft_default_stream(void);
 extern bool soft_tracing;
 __attribute__((format(printf, 3, 4))) void soft_trace(const char *name, CUresult result,
                                                       const char *format, ...);
+
+/* How many calls stall at the moment; those that take the driver's lock stand aside then. Changed
+ * under soft_lock (soft_stall.h). */
+extern unsigned soft_stalling;
+void soft_stand_aside(void);

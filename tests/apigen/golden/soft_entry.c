@@ -31,6 +31,8 @@ EXPORT CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
 {
     if (!soft_ready())
         return soft_not_ready();
+    if (__atomic_load_n(&soft_stalling, __ATOMIC_RELAXED))
+        soft_stand_aside();
     CUresult answer = soft_cuEventRecord(hEvent, hStream);
     if (soft_tracing)
         soft_trace("cuEventRecord", answer, "hEvent=%p hStream=%p", (void *)hEvent,
@@ -42,6 +44,8 @@ EXPORT CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
 {
     if (!soft_ready())
         return soft_not_ready();
+    if (__atomic_load_n(&soft_stalling, __ATOMIC_RELAXED))
+        soft_stand_aside();
     CUstream before = soft_default_stream_swap(CU_STREAM_PER_THREAD);
     CUresult answer = soft_cuEventRecord(hEvent, hStream);
     soft_default_stream_swap(before);
