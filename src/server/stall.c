@@ -15,8 +15,9 @@
 #include "log.h"
 #include "spare_events.h"
 
-#define PATIENCE_NS (10 * NS_PER_SEC)
 #define PAUSE_NS (200 * NS_PER_US)
+#define PAUSES_MAX 50000 /* at least ten seconds */
+#define TURN_NS (20 * NS_PER_MS)
 
 struct wait {
     struct list link;
@@ -26,6 +27,9 @@ struct wait {
 
 /* Waits are begun by many at a time, the calls that wait one after the other. */
 static pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;
+
+/* How many calls look for a moment in which no stream waits. */
+static unsigned seekers; /* atomic */
 
 static struct {
     pthread_mutex_t lock;
@@ -67,8 +71,24 @@ void stall_wait_note(const struct device *device, CUstream stream)
         list_append(&waits.going, &wait->link);
 }
 
+static void pause_briefly(void)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+    nanosleep(&pause, NULL);
+}
+
+/* Waits that overlap would keep a call out for ever, so every other turn belongs to those who seek:
+ * no wait begins in it. In the turns between begins whatever an earlier wait may need to end. */
+static bool is_turn_of_seekers(void)
+{
+    return __atomic_load_n(&seekers, __ATOMIC_ACQUIRE) && clock_ns() / TURN_NS % 2;
+}
+
 void stall_wait_begin(void)
 {
+    while (is_turn_of_seekers())
+        pause_briefly();
     pthread_rwlock_rdlock(&gate);
 }
 
@@ -101,18 +121,33 @@ bool stall_try(void)
     return false;
 }
 
+static bool take_if_nobody_waits(void)
+{
+    pthread_rwlock_wrlock(&gate);
+    if (!somebody_waits())
+        return true;
+    pthread_rwlock_unlock(&gate);
+    return false;
+}
+
+/* Another call that waits for all streams may take its time: only pauses count. */
+static bool seek(void)
+{
+    bool found = false;
+
+    __atomic_add_fetch(&seekers, 1, __ATOMIC_RELEASE);
+    for (unsigned pauses = 0; !found && pauses < PAUSES_MAX; pauses++) {
+        pause_briefly();
+        found = take_if_nobody_waits();
+    }
+    __atomic_sub_fetch(&seekers, 1, __ATOMIC_RELEASE);
+    return found;
+}
+
 CUresult stall_begin(const char *what)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    uint64_t deadline = clock_ns() + PATIENCE_NS;
-
-    while (clock_ns() < deadline) {
-        pthread_rwlock_wrlock(&gate);
-        if (!somebody_waits())
-            return CUDA_SUCCESS;
-        pthread_rwlock_unlock(&gate);
-        nanosleep(&pause, NULL);
-    }
+    if (take_if_nobody_waits() || seek())
+        return CUDA_SUCCESS;
     log_line("%s is refused: it waits for all streams, and one has waited for a value "
              "(cuStreamWaitValue) for too long",
              what);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fake_driver.h"
 #include "stall.h"
 
@@ -106,6 +107,52 @@ static void a_wait_waits_for_the_call(void **state)
     stall(NULL);
 }
 
+static uint64_t held_back_since; /* atomic: 0 = not */
+static bool begun, enough;       /* atomic */
+
+/* A wait lasts until the next has begun, or could not for a while. */
+static CUresult CUDAAPI query_overlapping(CUevent event)
+{
+    (void)event;
+    uint64_t since = __atomic_load_n(&held_back_since, __ATOMIC_ACQUIRE);
+    return since && clock_ns() > since + 5 * NS_PER_MS ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static void *begin_one_after_another(void *argument)
+{
+    const struct stream *stream = argument;
+
+    while (!get(&enough)) {
+        __atomic_store_n(&held_back_since, clock_ns(), __ATOMIC_RELEASE);
+        stall_wait_begin();
+        __atomic_store_n(&held_back_since, 0, __ATOMIC_RELEASE);
+        stall_wait_note(stream->device, stream->driver);
+        stall_wait_end();
+        set(&begun, true);
+        usleep(100);
+    }
+    __atomic_store_n(&held_back_since, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void a_call_gets_its_turn_among_waits_that_overlap(void **state)
+{
+    struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
+    pthread_t thread;
+
+    driver.cuEventQuery = query_overlapping;
+    set(&begun, false);
+    set(&enough, false);
+    assert_int_equal(pthread_create(&thread, NULL, begin_one_after_another, stream), 0);
+    while (!get(&begun))
+        usleep(100);
+    stall(NULL);
+    set(&enough, true);
+    pthread_join(thread, NULL);
+    assert_true(get(&stalled));
+    stall(NULL);
+}
+
 static void events_are_used_again(void **state)
 {
     begin_a_wait(state);
@@ -125,6 +172,7 @@ int main(void)
         CASE(a_call_waits_for_the_wait),
         CASE(a_call_that_has_time_comes_back_another_time),
         CASE(a_wait_waits_for_the_call),
+        CASE(a_call_gets_its_turn_among_waits_that_overlap),
         CASE(events_are_used_again),
     };
 
