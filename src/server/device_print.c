@@ -29,7 +29,7 @@
 #include "spare_events.h"
 #include "stream.h"
 
-#define TURN_PATIENCE_NS NS_PER_SEC
+#define TURN_PATIENCE_NS (5 * NS_PER_SEC)
 #define TURN_GLANCE_NS (10 * NS_PER_MS)
 #define PAUSE_NS_MIN (20 * NS_PER_US)
 #define PAUSE_NS_MAX (2 * NS_PER_MS)
