@@ -32,7 +32,7 @@ static CUstreamBatchMemOpParams wait_op(unsigned word, uint32_t value)
 
 static void await(const uint32_t *word, uint32_t value)
 {
-    for (int i = 0; i < 5000 && __atomic_load_n(word, __ATOMIC_ACQUIRE) != value; i++)
+    for (int i = 0; i < 60000 && __atomic_load_n(word, __ATOMIC_ACQUIRE) != value; i++)
         usleep(1000);
     IS_TRUE(__atomic_load_n(word, __ATOMIC_ACQUIRE) == value);
 }
@@ -182,7 +182,7 @@ static void count_end(void *user)
 
 static void await_ended(unsigned count)
 {
-    for (int i = 0; i < 5000 && ended != count; i++)
+    for (int i = 0; i < 60000 && ended != count; i++)
         usleep(1000);
     IS_TRUE(ended == count);
 }
