@@ -24,7 +24,7 @@ MODES = {
 }
 TARGETS = [75, 80, 90]
 # What a program needs of the GPU, where that is more than the oldest target.
-NEEDS = {"tensor": 80, "barriers": 80, "clusters": 90}
+NEEDS = {"tensor": 80, "barriers": 80, "clusters": 90, "sparse": 90}
 # What the chosen few show: frames and calls, groups of threads, barriers, clusters, matrices.
 CHOSEN = [("language", "debug", 75), ("language", "plain", 90), ("intrinsics", "debug", 90),
           ("groups", "plain", 80), ("halves", "debug", 75), ("atomics", "hasty", 90),

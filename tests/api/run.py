@@ -37,7 +37,7 @@ NOT_DIRECT_ON_CUDA = {"bad_handles"}
 STATIC_ONLY = {"algorithms", "halves", "intrinsics"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 # What a program needs of the GPU, where that is more than nvcc's default.
-ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90"}
+ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90", "sparse": "sm_90"}
 
 
 class Program:

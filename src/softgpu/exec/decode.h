@@ -111,6 +111,8 @@ bool token_is(const struct tokens *tokens, unsigned index, const char *word);
 bool token_starts(const struct tokens *tokens, unsigned index, const char *word);
 /* The index of this word, or -1. */
 int token_find(const struct tokens *tokens, const char *word);
+/* 0 to 3, as insn.environment has it; -1: the word is no rounding. */
+int token_rounding(const struct tokens *tokens, unsigned index);
 enum ptx_type token_type(const struct tokens *tokens, unsigned index);
 /* The type that ends the opcode. */
 enum ptx_type last_type(const struct tokens *tokens);
@@ -167,6 +169,10 @@ void decode_address(struct builder *builder, const struct ptx_operand *from, enu
                     struct insn *ret_insn);
 /* The enum atomic_op in the opcode and which token it is, or -1. */
 int decode_atomic_op(const struct tokens *tokens, unsigned *ret_at);
+
+/* ---- decode_alu.c ---- */
+/* What runs the insn, inside a floating-point environment if it is not the usual one. */
+void set_handler(struct insn *insn, handler_fn run, unsigned environment);
 
 /* ---- decode_*.c ---- */
 typedef void (*decode_fn)(struct builder *builder, const struct tokens *tokens);

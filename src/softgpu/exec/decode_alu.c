@@ -29,18 +29,7 @@ static int modifier_kind(const struct tokens *tokens, unsigned index)
         return MOD_SAT;
     if (token_is(tokens, index, "approx"))
         return MOD_APPROX;
-    bool rounds = token_is(tokens, index, "rn") || token_is(tokens, index, "rz") ||
-                  token_is(tokens, index, "rm") || token_is(tokens, index, "rp");
-    return rounds ? MOD_ROUND : 0;
-}
-
-static unsigned rounding_of(const struct tokens *tokens, unsigned index)
-{
-    static const char *const names[] = {"rn", "rz", "rm", "rp"};
-    unsigned rounding = 0;
-    while (rounding < 3 && !token_is(tokens, index, names[rounding]))
-        rounding++;
-    return rounding;
+    return token_rounding(tokens, index) >= 0 ? MOD_ROUND : 0;
 }
 
 static void note_modifier(const struct tokens *tokens, unsigned index, struct modifiers *modifiers)
@@ -50,7 +39,7 @@ static void note_modifier(const struct tokens *tokens, unsigned index, struct mo
     modifiers->flushes |= kind == MOD_FTZ;
     modifiers->saturates |= kind == MOD_SAT;
     if (kind == MOD_ROUND)
-        modifiers->rounding = rounding_of(tokens, index);
+        modifiers->rounding = (unsigned)token_rounding(tokens, index);
 }
 
 static bool row_allows(const struct alu_row *row, const struct modifiers *modifiers)
@@ -134,18 +123,17 @@ static int find_row(const struct tokens *tokens, struct modifiers *ret_modifiers
     return -1;
 }
 
-/* Sets what runs the insn, inside the floating-point environment that the modifiers ask for. */
-static void set_handler(struct builder *builder, struct insn *insn, int row,
-                        const struct modifiers *modifiers)
+void set_handler(struct insn *insn, handler_fn run, unsigned environment)
 {
-    handler_fn run = alu_handlers()[row];
-    if (modifiers->rounding == 0 && !modifiers->flushes) {
-        insn->run = run;
-        return;
-    }
-    insn->run = run_in_fp_environment;
-    insn->fp_inner = run;
-    insn->environment = (uint8_t)(modifiers->rounding | (modifiers->flushes ? FP_FLUSH : 0));
+    insn->run = environment ? run_in_fp_environment : run;
+    insn->fp_inner = environment ? run : NULL;
+    insn->environment = (uint8_t)environment;
+}
+
+static void set_row(struct insn *insn, int row, const struct modifiers *modifiers)
+{
+    set_handler(insn, alu_handlers()[row],
+                modifiers->rounding | (modifiers->flushes ? FP_FLUSH : 0));
 }
 
 static void emit_saturate(struct builder *builder, uint32_t offset)
@@ -172,7 +160,7 @@ static void decode_lanes(struct builder *builder, int index, const struct modifi
     insn->b = sources[1];
     insn->c = sources[2];
     insn->p = sources[3];
-    set_handler(builder, insn, index, modifiers);
+    set_row(insn, index, modifiers);
     if (modifiers->saturates && !(row->modifiers & MOD_CLAMPS))
         emit_saturate(builder, to);
     finish_destination(builder, operand(builder, 0), row->types[0], to);
@@ -295,7 +283,7 @@ static void emit_compare(struct builder *builder, const struct tokens *tokens, u
     insn->c = with;
     insn->mode = (uint8_t)boolean;
     insn->flags = negated ? INSN_NEGATE_C : 0;
-    set_handler(builder, insn, row, &modifiers);
+    set_row(insn, row, &modifiers);
 }
 
 static uint32_t unpack_half(struct builder *builder, uint32_t from, uint32_t *ret_high)

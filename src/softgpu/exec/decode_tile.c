@@ -41,6 +41,18 @@ static const struct shape mma_shapes[] = {
     {IS(B1), 8, 8, 128}, {IS(B1), 16, 8, 128}, {IS(B1), 16, 8, 256}, {0},
 };
 
+/* Selectors are as many as there are groups of lanes, in each four, that metadata fits into. */
+static const struct shape sparse_shapes[] = {
+    {HALVES, 16, 8, 16},   {HALVES, 16, 8, 32},
+    {IS(TF32), 16, 8, 8},  {IS(TF32), 16, 8, 16},
+    {FP8, 16, 8, 64},      {BYTES, 16, 8, 32},
+    {BYTES, 16, 8, 64},    {NIBBLES, 16, 8, 64},
+    {NIBBLES, 16, 8, 128}, {0},
+};
+
+/* Four of them at once. */
+static const struct shape quad_shapes[] = {{IS(F16), 8, 8, 4}, {0}};
+
 static const struct shape wmma_shapes[] = {
     {HALVES | BYTES, 16, 16, 16}, {HALVES | BYTES, 32, 8, 16},
     {HALVES | BYTES, 8, 32, 16},  {IS(TF32), 16, 16, 8},
@@ -109,10 +121,12 @@ static struct fragment fragment_of(enum tile_element element)
 static unsigned register_count(const struct tile_op *op, const struct fragment *fragment,
                                enum tile_use use, bool is_wmma)
 {
-    unsigned sides = use == TILE_A ? op->m * op->k : use == TILE_B ? op->n * op->k : op->m * op->n;
+    unsigned sides = use == TILE_A   ? op->m * fragment->depth
+                     : use == TILE_B ? op->n * fragment->depth
+                                     : op->m * op->n;
     if (is_wmma && fragment->element == TILE_F16 && use != TILE_ACCUMULATOR)
         return 8;
-    return sides * fragment->bits / (8u * fragment->word * LANES);
+    return (op->in_quads ? 4 : 1) * sides * fragment->bits / (8u * fragment->word * LANES);
 }
 
 static enum ptx_type register_type_of(const struct fragment *fragment)
@@ -153,9 +167,11 @@ static uint32_t keep_op(struct builder *builder, const struct tile_op *op)
 
 /* ---- Multiplying ---- */
 
-static handler_fn multiplication(enum tile_element element)
+static handler_fn multiplication(const struct tile_op *op)
 {
-    switch (element) {
+    if (op->in_quads)
+        return run_multiply_quads;
+    switch (op->a.element) {
     case TILE_F64:
         return tile_handlers()->multiply_f64;
     case TILE_B1:
@@ -187,6 +203,13 @@ static bool is_accumulator(enum tile_element of, enum tile_element accumulator)
     }
 }
 
+/* Whether A and B may be of these types. */
+static bool may_meet(enum tile_element a, enum tile_element b)
+{
+    uint32_t both = 1u << a | 1u << b;
+    return a == b || (both & ~FP8) == 0 || (both & ~BYTES) == 0 || (both & ~NIBBLES) == 0;
+}
+
 /* Types come as d, a, b, c; wmma of f16 names only those of d and c. */
 static bool take_types(const struct tokens *tokens, bool is_wmma, struct tile_op *op)
 {
@@ -202,38 +225,106 @@ static bool take_types(const struct tokens *tokens, bool is_wmma, struct tile_op
     op->a = fragment_of(types[1]);
     op->b = fragment_of(types[2]);
     op->c = fragment_of(types[3]);
-    return is_accumulator(types[1], types[0]) && is_accumulator(types[1], types[3]);
+    op->a.depth = op->is_sparse ? op->k / 2 : op->k;
+    op->b.depth = op->k;
+    return may_meet(types[1], types[2]) && is_accumulator(types[1], types[0]) &&
+           is_accumulator(types[1], types[3]);
 }
 
-static void emit_multiply(struct builder *builder, const struct tokens *tokens, bool is_wmma)
+/* 0 to 3, as insn.environment has it. */
+static unsigned take_rounding(const struct tokens *tokens)
 {
-    struct tile_op op = {.saturates = token_find(tokens, "satfinite") >= 0,
-                         .counts_and = token_find(tokens, "and") >= 0};
-    bool fits =
-        take_shape(tokens, &op) && take_types(tokens, is_wmma, &op) &&
-        has_shape(is_wmma ? wmma_shapes : mma_shapes, &op, 1u << op.a.element | 1u << op.b.element);
+    int rounding = -1;
+    for (unsigned i = 1; i < tokens->count && rounding < 0; i++)
+        rounding = token_rounding(tokens, i);
+    return rounding < 0 ? 0 : (unsigned)rounding;
+}
+
+/* What the opcode says of one of these shapes; false if it is another, or says what cannot be. */
+static bool take_multiplication(const struct tokens *tokens, const struct shape *shapes,
+                                bool is_wmma, struct tile_op *op)
+{
+    op->saturates = token_find(tokens, "satfinite") >= 0;
+    op->counts_and = token_find(tokens, "and") >= 0;
+    if (!take_shape(tokens, op) || !take_types(tokens, is_wmma, op) ||
+        !has_shape(shapes, op, 1u << op->a.element | 1u << op->b.element))
+        return false;
     bool counts = token_find(tokens, "popc") >= 0;
-    if (!fits || counts != (op.a.element == TILE_B1)) {
-        decode_unsupported(builder);
-        return;
-    }
-    struct fragment *const fragments[4] = {&op.d, &op.a, &op.b, &op.c};
+    return counts == (op->a.element == TILE_B1) && (op->d.element == TILE_S32 || !op->saturates) &&
+           (op->d.element == TILE_F64 || take_rounding(tokens) == 0);
+}
+
+/* For f64 inside the floating-point environment that the opcode asks for. */
+static void emit_multiply(struct builder *builder, const struct tokens *tokens, bool is_wmma,
+                          struct tile_op *op)
+{
+    struct fragment *const fragments[4] = {&op->d, &op->a, &op->b, &op->c};
     static const enum tile_use uses[4] = {TILE_ACCUMULATOR, TILE_A, TILE_B, TILE_ACCUMULATOR};
     for (unsigned i = 0; i < 4; i++) {
-        unsigned count = register_count(&op, fragments[i], uses[i], is_wmma);
+        unsigned count = register_count(op, fragments[i], uses[i], is_wmma);
         take_registers(builder, operand(builder, i), count, i == 0, fragments[i]);
     }
-    emit(builder, multiplication(op.a.element))->tile = keep_op(builder, &op);
+    struct insn *insn = emit(builder, NULL);
+    set_handler(insn, multiplication(op), take_rounding(tokens));
+    insn->tile = keep_op(builder, op);
 }
 
-/* mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype{.bitop.popc} */
+/* ---- mma ---- */
+
+/* Operands behind the matrices: the metadata's register, and which lanes of each four have it. */
+static void take_metadata(struct builder *builder, struct tile_op *op)
+{
+    const struct ptx_operand *metadata = operand(builder, 4), *selector = operand(builder, 5);
+    unsigned chunk = op->a.bits == 32 ? 2 : op->a.bits == 4 ? 8 : 4;
+    unsigned lanes = op->k / chunk / 4;
+    if (!is_register(builder, metadata, false)) {
+        decode_malformed(builder, "metadata is not in a register");
+    } else if (selector->kind != PTX_OPERAND_INTEGER || selector->bits >= 4 / lanes) {
+        decode_malformed(builder, "no lanes for this sparsity selector");
+    } else {
+        op->metadata = source(builder, metadata, PTX_B32);
+        op->teller = (uint8_t)(selector->bits * lanes);
+    }
+}
+
+/* mma{.sp{::ordered_metadata}}.sync.aligned.shape.row.col..., the words before the types */
+static bool is_mma(const struct tokens *tokens, bool is_sparse)
+{
+    unsigned at = is_sparse ? 2 : 1;
+    return token_is(tokens, at, "sync") && token_is(tokens, at + 1, "aligned") &&
+           token_is(tokens, at + 3, "row") && token_is(tokens, at + 4, "col");
+}
+
+/* mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype */
+static bool take_quads(const struct tokens *tokens, struct tile_op *op)
+{
+    bool a_in_columns = token_is(tokens, 4, "col"), b_in_rows = token_is(tokens, 5, "row");
+    bool has_layouts =
+        (a_in_columns || token_is(tokens, 4, "row")) && (b_in_rows || token_is(tokens, 5, "col"));
+    if (!token_is(tokens, 1, "sync") || !has_layouts ||
+        !take_multiplication(tokens, quad_shapes, false, op))
+        return false;
+    op->a.across = a_in_columns;
+    op->b.across = b_in_rows;
+    return op->d.element == TILE_F32 || op->c.element == TILE_F16;
+}
+
+/* ...{.satfinite}{.rnd}.dtype.atype.btype.ctype{.bitop.popc} */
 void decode_mma(struct builder *builder, const struct tokens *tokens)
 {
-    bool layouts = token_is(tokens, 4, "row") && token_is(tokens, 5, "col");
-    if (token_is(tokens, 1, "sync") && layouts)
-        emit_multiply(builder, tokens, false);
-    else
+    bool is_sparse = token_is(tokens, 1, "sp") || token_is(tokens, 1, "sp::ordered_metadata");
+    const struct shape *shapes = is_sparse ? sparse_shapes : mma_shapes;
+    struct tile_op op = {.is_sparse = is_sparse}, quads = {.in_quads = true};
+    if (is_mma(tokens, is_sparse) && take_multiplication(tokens, shapes, false, &op) &&
+        op.d.element == op.c.element) {
+        if (is_sparse)
+            take_metadata(builder, &op);
+        emit_multiply(builder, tokens, false, &op);
+    } else if (take_quads(tokens, &quads)) {
+        emit_multiply(builder, tokens, false, &quads);
+    } else {
         decode_unsupported(builder);
+    }
 }
 
 /* ---- wmma in memory ---- */
@@ -274,6 +365,7 @@ static bool take_memory(const struct tokens *tokens, struct tile_op *op)
     if (!take_shape(tokens, op) || take_elements(tokens, type) != 1)
         return false;
     op->d = fragment_of(type[0]);
+    op->d.depth = op->k;
     op->use = token_is(tokens, 2, "a")   ? TILE_A
               : token_is(tokens, 2, "b") ? TILE_B
                                          : TILE_ACCUMULATOR;
@@ -306,8 +398,9 @@ static void emit_memory(struct builder *builder, const struct tokens *tokens, bo
 /* wmma.load.{a b c}, wmma.store.d, wmma.mma */
 void decode_wmma(struct builder *builder, const struct tokens *tokens)
 {
-    if (token_is(tokens, 1, "mma"))
-        emit_multiply(builder, tokens, true);
+    struct tile_op op = {0};
+    if (token_is(tokens, 1, "mma") && take_multiplication(tokens, wmma_shapes, true, &op))
+        emit_multiply(builder, tokens, true, &op);
     else if (token_is(tokens, 1, "load") || token_is(tokens, 1, "store"))
         emit_memory(builder, tokens, token_is(tokens, 1, "load"));
     else

@@ -101,9 +101,12 @@ static const struct opcode opcodes[] = {
     {"elect", decode_elect, true, "elect.sync"},
     {"activemask", decode_activemask, true, "activemask.b32"},
     {"mma", decode_mma, true,
-     "mma.sync.aligned.SHAPE.row.col{.satfinite}.D.A.B.C{.xor .and}{.popc}: f16 bf16 m16n8k8 k16; "
-     "tf32 m16n8k4 k8; e4m3 e5m2 m16n8k16 k32; f64 m8n8k4 m16n8k4 k8 k16; s8 u8 m8n8k16 m16n8k16 "
-     "k32; s4 u4 m8n8k32 m16n8k32 k64; b1 m8n8k128 m16n8k128 k256"},
+     "mma.sync.aligned.SHAPE.row.col{.satfinite}{.rnd}.D.A.B.C{.xor .and}{.popc}: f16 bf16 m16n8k8 "
+     "k16; tf32 m16n8k4 k8; e4m3 e5m2 m16n8k16 k32; f64 m8n8k4 m16n8k4 k8 k16; s8 u8 m8n8k16 "
+     "m16n8k16 k32; s4 u4 m8n8k32 m16n8k32 k64; b1 m8n8k128 m16n8k128 k256. "
+     "mma.sync.aligned.m8n8k4.{row col}.{row col} of f16. "
+     "mma.sp{::ordered_metadata}.sync.aligned.SHAPE.row.col{.satfinite}.D.A.B.C: f16 bf16 m16n8k16 "
+     "k32; tf32 m16n8k8 k16; e4m3 e5m2 m16n8k64; s8 u8 m16n8k32 k64; s4 u4 m16n8k64 k128"},
     {"wmma", decode_wmma, true,
      "wmma.{load.a load.b load.c store.d mma}: f16 bf16 s8 u8 m16n16k16 m32n8k16 m8n32k16; tf32 "
      "m16n16k8; f64 m8n8k4; s4 u4 m8n8k32; b1 m8n8k128"},

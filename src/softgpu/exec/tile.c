@@ -4,17 +4,15 @@
  * spread again.
  *
  * The order of a GPU's sums is not specified. Here products are exact; they are added to c in f32
- * (f64 fused), k ascending, and an f16 result is rounded once, at the end.
+ * (f64 fused) in the order of A's elements, k ascending, and an f16 result is rounded once, at the
+ * end. Where A is sparse, what is not there is not multiplied.
  */
 #include "tile.h"
 
 #include <string.h>
 
 #include "exec_control.h"
-#include "fp8.h"
-#include "lane_math.h"
-
-#define MAX_DEPTH 64 /* elements along k that are computed with one by one */
+#include "tile_math.h"
 
 /* ---- Registers and matrices ---- */
 
@@ -25,7 +23,7 @@ typedef struct tile_place (*place_fn)(const struct tile_op *op, unsigned words, 
 static inline void gather(struct warp *warp, const struct tile_op *op,
                           const struct fragment *fragment, place_fn place, void *ret_words)
 {
-    unsigned words = tile_words(op, fragment);
+    unsigned words = tile_words(fragment);
     for (unsigned i = 0; i < fragment->count; i++) {
         const unsigned char *from = reg(warp, fragment->registers[i]);
         for (unsigned lane = 0; lane < LANES; lane++) {
@@ -72,109 +70,16 @@ static void scatter_d_f32(struct warp *warp, const struct tile_op *op, float *ma
     }
 }
 
-/* ---- Elements ---- */
-
-#define WIDEN(name, element_type, type, expression)                               \
-    static void widen_##name(const void *words, unsigned count, type *ret_values) \
-    {                                                                             \
-        const element_type *from = words;                                         \
-        for (unsigned i = 0; i < count; i++) {                                    \
-            element_type x = from[i];                                             \
-            ret_values[i] = (expression);                                         \
-        }                                                                         \
-    }
-WIDEN(f16, uint16_t, float, from_half(x))
-WIDEN(bf16, uint16_t, float, from_bfloat(x))
-WIDEN(tf32, uint32_t, float, bits_float(x & 0xffffe000))
-WIDEN(e4m3, uint8_t, float, from_e4m3(x))
-WIDEN(e5m2, uint8_t, float, from_e5m2(x))
-WIDEN(s8, int8_t, int32_t, x)
-WIDEN(u8, uint8_t, int32_t, x)
-#undef WIDEN
-
-static void widen_nibbles(const void *words, unsigned count, bool is_signed, int32_t *ret_values)
-{
-    const uint8_t *from = words;
-    for (unsigned i = 0; i < count; i++) {
-        int32_t nibble = from[i / 2] >> (i % 2 * 4) & 0xf;
-        ret_values[i] = is_signed ? (nibble ^ 8) - 8 : nibble;
-    }
-}
-
-static void widen_f32(enum tile_element element, const void *words, unsigned count,
-                      float *ret_values)
-{
-    switch (element) {
-    case TILE_F16:
-        widen_f16(words, count, ret_values);
-        return;
-    case TILE_BF16:
-        widen_bf16(words, count, ret_values);
-        return;
-    case TILE_E4M3:
-        widen_e4m3(words, count, ret_values);
-        return;
-    case TILE_E5M2:
-        widen_e5m2(words, count, ret_values);
-        return;
-    default:
-        widen_tf32(words, count, ret_values);
-    }
-}
-
-static void widen_s32(enum tile_element element, const void *words, unsigned count,
-                      int32_t *ret_values)
-{
-    switch (element) {
-    case TILE_S8:
-        widen_s8(words, count, ret_values);
-        return;
-    case TILE_U8:
-        widen_u8(words, count, ret_values);
-        return;
-    default:
-        widen_nibbles(words, count, element == TILE_S4, ret_values);
-    }
-}
-
 /* ---- Multiplying ---- */
 
-/* B comes as columns; as rows its neighbours can be multiplied together. */
-#define TRANSPOSE(type)                                                                       \
-    static void transpose_##type(const type *columns, unsigned n, unsigned k, type *ret_rows) \
-    {                                                                                         \
-        for (unsigned column = 0; column < n; column++) {                                     \
-            for (unsigned row = 0; row < k; row++)                                            \
-                ret_rows[row * n + column] = columns[column * k + row];                       \
-        }                                                                                     \
-    }
-TRANSPOSE(float)
-TRANSPOSE(double)
-TRANSPOSE(int32_t)
-#undef TRANSPOSE
-
-/* n is 8, 16 or 32: eight columns at a time. */
-#define MULTIPLY(name, type, add)                                                                \
-    static void multiply_##name(const struct tile_op *op, const type *a, const type *b, type *c) \
-    {                                                                                            \
-        for (unsigned row = 0; row < op->m; row++) {                                             \
-            for (unsigned first = 0; first < op->n; first += 8) {                                \
-                type sum[8];                                                                     \
-                memcpy(sum, &c[row * op->n + first], sizeof(sum));                               \
-                for (unsigned i = 0; i < op->k; i++) {                                           \
-                    type x = a[row * op->k + i];                                                 \
-                    const type *y = &b[i * op->n + first];                                       \
-                    for (unsigned j = 0; j < 8; j++)                                             \
-                        sum[j] = add;                                                            \
-                }                                                                                \
-                memcpy(&c[row * op->n + first], sum, sizeof(sum));                               \
-            }                                                                                    \
-        }                                                                                        \
-    }
-MULTIPLY(f32, float, sum[j] + x * y[j])
-MULTIPLY(f64, double, __builtin_fma(x, y[j], sum[j]))
-MULTIPLY(s32, int32_t, sum[j] + x * y[j])
-#undef MULTIPLY
+/* NULL where A has all its elements. */
+static const uint8_t *choose(struct warp *warp, const struct tile_op *op, uint8_t *chosen)
+{
+    if (!op->is_sparse)
+        return NULL;
+    tile_choose(warp, op, chosen);
+    return chosen;
+}
 
 static void run_multiply_f32(struct warp *warp, const struct insn *insn)
 {
@@ -182,15 +87,16 @@ static void run_multiply_f32(struct warp *warp, const struct insn *insn)
         return;
     const struct tile_op *op = tile_op_of(warp, insn);
     uint32_t words[TILE_MAX_SIDE * TILE_MAX_WORDS];
-    float a[TILE_MAX_SIDE * MAX_DEPTH], columns[TILE_MAX_SIDE * MAX_DEPTH];
-    float b[TILE_MAX_SIDE * MAX_DEPTH], c[TILE_MAX_SIDE * TILE_MAX_SIDE];
+    uint8_t chosen[TILE_MAX_FACTOR];
+    float a[TILE_MAX_FACTOR], columns[TILE_MAX_FACTOR], b[TILE_MAX_FACTOR];
+    float c[TILE_MAX_SIDE * TILE_MAX_SIDE];
     gather(warp, op, &op->a, place_a, words);
-    widen_f32(op->a.element, words, op->m * op->k, a);
+    widen_f32(op->a.element, words, op->m * op->a.depth, a);
     gather(warp, op, &op->b, place_b, words);
     widen_f32(op->b.element, words, op->n * op->k, columns);
     transpose_float(columns, op->n, op->k, b);
     gather_c_f32(warp, op, c);
-    multiply_f32(op, a, b, c);
+    multiply_f32(op, a, b, choose(warp, op, chosen), c);
     scatter_d_f32(warp, op, c);
 }
 
@@ -211,7 +117,7 @@ static void run_multiply_f64(struct warp *warp, const struct insn *insn)
             c[at.row * op->n + at.column] = from[lane];
         }
     }
-    multiply_f64(op, a, b, c);
+    multiply_f64(op, a, b, NULL, c);
     for (unsigned i = 0; i < op->d.count; i++) {
         double *to = reg(warp, op->d.registers[i]);
         for (unsigned lane = 0; lane < LANES; lane++) {
@@ -241,14 +147,15 @@ static void run_multiply_s32(struct warp *warp, const struct insn *insn)
         return;
     const struct tile_op *op = tile_op_of(warp, insn);
     uint32_t words[TILE_MAX_SIDE * TILE_MAX_WORDS];
-    int32_t a[TILE_MAX_SIDE * MAX_DEPTH], columns[TILE_MAX_SIDE * MAX_DEPTH];
-    int32_t b[TILE_MAX_SIDE * MAX_DEPTH], products[TILE_MAX_SIDE * TILE_MAX_SIDE] = {0};
+    uint8_t chosen[TILE_MAX_FACTOR];
+    int32_t a[TILE_MAX_FACTOR], columns[TILE_MAX_FACTOR], b[TILE_MAX_FACTOR];
+    int32_t products[TILE_MAX_SIDE * TILE_MAX_SIDE] = {0};
     gather(warp, op, &op->a, place_a, words);
-    widen_s32(op->a.element, words, op->m * op->k, a);
+    widen_s32(op->a.element, words, op->m * op->a.depth, a);
     gather(warp, op, &op->b, place_b, words);
     widen_s32(op->b.element, words, op->n * op->k, columns);
     transpose_int32_t(columns, op->n, op->k, b);
-    multiply_s32(op, a, b, products);
+    multiply_s32(op, a, b, choose(warp, op, chosen), products);
     add_c_s32(warp, op, products);
 }
 
@@ -260,7 +167,7 @@ static void run_multiply_bits(struct warp *warp, const struct insn *insn)
     const struct tile_op *op = tile_op_of(warp, insn);
     uint32_t a[TILE_MAX_SIDE * TILE_MAX_WORDS], b[TILE_MAX_SIDE * TILE_MAX_WORDS];
     int32_t counts[TILE_MAX_SIDE * TILE_MAX_SIDE] = {0};
-    unsigned words = tile_words(op, &op->a);
+    unsigned words = tile_words(&op->a);
     gather(warp, op, &op->a, place_a, a);
     gather(warp, op, &op->b, place_b, b);
     for (unsigned at = 0; at < (unsigned)op->m * op->n; at++) {

@@ -13,7 +13,8 @@
 
 #define TILE_REGISTERS 8
 #define TILE_MAX_SIDE 32
-#define TILE_MAX_WORDS 16 /* along k */
+#define TILE_MAX_WORDS 16    /* along k */
+#define TILE_MAX_FACTOR 1024 /* elements of A or of B */
 
 enum tile_element {
     TILE_F16,
@@ -44,6 +45,8 @@ struct fragment {
     uint8_t bits; /* of an element */
     uint8_t word; /* bytes of a register: 4 or 8 */
     uint8_t count;
+    bool across;    /* of mma.m8n8k4: a lane holds elements of one k, not neighbours along k */
+    uint16_t depth; /* elements along k: half of them where A is sparse */
     uint32_t registers[TILE_REGISTERS];
 };
 
@@ -57,6 +60,10 @@ struct tile_op {
     enum tile_use use; /* of what wmma loads and stores */
     bool column_major; /* how it lies in memory */
     uint32_t stride;   /* a register that says how far rows are apart; or NO_OPERAND */
+    bool in_quads;     /* mma.m8n8k4 of f16: four products at once */
+    bool is_sparse;    /* A: half of its elements are there, and metadata says which */
+    uint8_t teller;    /* the first lane of each four that has metadata */
+    uint32_t metadata; /* a register */
     struct fragment d; /* also what is loaded and stored */
     struct fragment a, b, c;
 };
@@ -72,9 +79,9 @@ static inline const struct tile_op *tile_op_of(const struct warp *warp, const st
 }
 
 /* Words along k. */
-static inline unsigned tile_words(const struct tile_op *op, const struct fragment *fragment)
+static inline unsigned tile_words(const struct fragment *fragment)
 {
-    return op->k * fragment->bits / (8 * fragment->word);
+    return fragment->depth * fragment->bits / (8 * fragment->word);
 }
 
 /* Of A: which row, and which word of it. Registers beyond the matrix hold it once more. */
@@ -123,6 +130,13 @@ extern const struct tile_handlers tile_handlers_base;
 extern const struct tile_handlers tile_handlers_v3;
 extern const struct tile_handlers tile_handlers_v4;
 const struct tile_handlers *tile_handlers(void);
+
+/* ---- tile_sparse.c ---- */
+/* Of each element of a sparse A, row by row: which row of B it meets. */
+void tile_choose(struct warp *warp, const struct tile_op *op, uint8_t *ret_chosen);
+
+/* ---- tile_quads.c: mma.m8n8k4 of f16 ---- */
+void run_multiply_quads(struct warp *warp, const struct insn *insn);
 
 /* ---- tile_memory.c ---- */
 void run_tile_load(struct warp *warp, const struct insn *insn);

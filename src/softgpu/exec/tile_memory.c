@@ -23,7 +23,7 @@ static struct tile_place element_place(const struct tile_op *op, unsigned index,
                                        unsigned lane)
 {
     unsigned parts = 8 * op->d.word / op->d.bits;
-    unsigned words = tile_words(op, &op->d);
+    unsigned words = tile_words(&op->d);
     if (op->use == TILE_ACCUMULATOR)
         return place_c(op, index * parts + part, lane);
     struct tile_place at = (op->use == TILE_A ? place_a : place_b)(op, words, index, lane);

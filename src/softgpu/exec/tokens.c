@@ -46,6 +46,16 @@ int token_find(const struct tokens *tokens, const char *word)
     return -1;
 }
 
+int token_rounding(const struct tokens *tokens, unsigned index)
+{
+    static const char *const names[] = {"rn", "rz", "rm", "rp"};
+    for (int rounding = 0; rounding < 4; rounding++) {
+        if (token_is(tokens, index, names[rounding]))
+            return rounding;
+    }
+    return -1;
+}
+
 enum ptx_type token_type(const struct tokens *tokens, unsigned index)
 {
     return ptx_type_from_name(tokens->text[index], tokens->length[index]);

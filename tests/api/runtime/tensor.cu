@@ -296,6 +296,67 @@ static void mma_of_bytes()
         MUST(cudaFree(pointer));
 }
 
+// mma.m8n8k4: lanes 0 to 3 and 16 to 19 compute one product of 8 by 8, the next ones the next. A
+// has rows in the lanes, and so has B: elements of one k.
+__global__ void by_quads(const half *a, const half *b, float *d)
+{
+    int lane = threadIdx.x, quad = lane % 16 / 4, upper = lane / 16 * 4, member = lane % 4;
+    const unsigned *x = (const unsigned *)(a + quad * 32 + (member + upper) * 4);
+    const unsigned *y = (const unsigned *)(b + quad * 32 + member * 8 + upper);
+    float *to = d + quad * 64 + (upper + (lane & 1)) * 8 + (lane & 2);
+
+    asm volatile("mma.sync.aligned.m8n8k4.row.row.f32.f16.f16.f32 "
+                 "{%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9}, {%10,%11}, {%0,%1,%2,%3,%4,%5,%6,%7};"
+                 : "+f"(to[0]), "+f"(to[1]), "+f"(to[16]), "+f"(to[17]), "+f"(to[4]), "+f"(to[5]),
+                   "+f"(to[20]), "+f"(to[21])
+                 : "r"(x[0]), "r"(x[1]), "r"(y[0]), "r"(y[1]));
+}
+
+// The same in columns and with sums of 16 bits.
+__global__ void by_quads_in_columns(const half *a, const half *b, half *d)
+{
+    int lane = threadIdx.x, quad = lane % 16 / 4, upper = lane / 16 * 4, member = lane % 4;
+    const unsigned *x = (const unsigned *)(a + quad * 32 + member * 8 + upper);
+    const unsigned *y = (const unsigned *)(b + quad * 32 + (member + upper) * 4);
+    unsigned *to = (unsigned *)(d + quad * 64 + (member + upper) * 8);
+
+    asm volatile("mma.sync.aligned.m8n8k4.col.col.f16.f16.f16.f16 "
+                 "{%0,%1,%2,%3}, {%4,%5}, {%6,%7}, {%0,%1,%2,%3};"
+                 : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
+                 : "r"(x[0]), "r"(x[1]), "r"(y[0]), "r"(y[1]));
+}
+
+static void append(std::vector<int> &to, const std::vector<int> &from)
+{
+    to.insert(to.end(), from.begin(), from.end());
+}
+
+static void mma_in_quads()
+{
+    std::vector<int> a, b, c, expected, a_columns, b_columns;
+    for (int i = 0; i < 4; i++) {
+        problem p = make_problem(8, 8, 4, -4 - i, 4);
+        append(a, p.a);
+        append(b, p.b);
+        append(c, p.c);
+        append(expected, multiply(p));
+        append(a_columns, transpose(p.a, 8, 4));
+        append(b_columns, transpose(p.b, 4, 8));
+    }
+    half *left = make_as<half>(a), *right = make_as<half>(b), *halves = make_as<half>(c);
+    half *turned_left = make_as<half>(a_columns), *turned_right = make_as<half>(b_columns);
+    float *sums = make_as<float>(c);
+
+    by_quads<<<1, 32>>>(left, right, sums);
+    by_quads_in_columns<<<1, 32>>>(turned_left, turned_right, halves);
+    MUST(cudaDeviceSynchronize());
+    IS_TRUE(is_same(sums, expected));
+    IS_TRUE(is_same(halves, expected));
+    for (void *pointer : {(void *)left, (void *)right, (void *)halves, (void *)turned_left,
+                          (void *)turned_right, (void *)sums})
+        MUST(cudaFree(pointer));
+}
+
 int main()
 {
     RUN(wmma_of_halves);
@@ -306,5 +367,6 @@ int main()
     RUN(elements_of_fragments);
     RUN(mma_of_halves);
     RUN(mma_of_bytes);
+    RUN(mma_in_quads);
     return check_close();
 }

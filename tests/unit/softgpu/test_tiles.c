@@ -1,324 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instructions on matrices against plain loops over whole matrices. Where each lane's registers
- * belong is written down here once more, as PTX describes it: element by element.
+ * Instructions on matrices against plain loops over whole matrices.
  */
-#include "machine.h"
+#include "matrices.h"
 
-#include <math.h>
+#include <fenv.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define SIDE 32
-#define DEPTH 256
-#define LANES 32
+static uint64_t seed = 9;
 
-static uint64_t seed = 7;
-
-/* ---- Elements ---- */
-
-struct element {
-    const char *name;
-    unsigned bits;
-    unsigned exponent, mantissa; /* of a floating-point format; 0: an integer */
-    bool is_signed;
-};
-
-static const struct element f16 = {"f16", 16, 5, 10}, bf16 = {"bf16", 16, 8, 7},
-                            tf32 = {"tf32", 32, 8, 10}, f32 = {"f32", 32, 8, 23},
-                            f64 = {"f64", 64, 11, 52}, e4m3 = {"e4m3", 8, 4, 3},
-                            e5m2 = {"e5m2", 8, 5, 2}, s8 = {"s8", 8, .is_signed = true},
-                            u8 = {"u8", 8}, s4 = {"s4", 4, .is_signed = true}, u4 = {"u4", 4},
-                            b1 = {"b1", 1}, s32 = {"s32", 32, .is_signed = true};
-
-static double decode(const struct element *type, uint64_t bits)
+static struct mma mma_of(const struct problem *problem)
 {
-    if (!type->exponent) {
-        int64_t value = (int64_t)bits;
-        return (double)(type->is_signed && bits >> (type->bits - 1) ? value - (1ll << type->bits)
-                                                                    : value);
-    }
-    if (type == &tf32)
-        bits = bits >> 13;
-    unsigned low = type->mantissa;
-    uint64_t mantissa = bits & ((1ull << low) - 1);
-    int exponent = (int)(bits >> low & ((1u << type->exponent) - 1));
-    int bias = (1 << (type->exponent - 1)) - 1, last = (1 << type->exponent) - 1;
-    double sign = bits >> (low + type->exponent) & 1 ? -1 : 1;
-    if (type == &e4m3 && exponent == last && mantissa == 7)
-        return NAN;
-    if (type != &e4m3 && exponent == last)
-        return mantissa ? NAN : sign * INFINITY;
-    if (exponent == 0)
-        return sign * ldexp((double)mantissa, 1 - bias - (int)low);
-    return sign * ldexp((double)(mantissa | 1ull << low), exponent - bias - (int)low);
-}
-
-/* Only for what the type holds exactly. */
-static uint64_t encode(const struct element *type, double value)
-{
-    if (!type->exponent)
-        return (uint64_t)(int64_t)value &
-               (type->bits == 64 ? UINT64_MAX : (1ull << type->bits) - 1);
-    int exponent, bias = (1 << (type->exponent - 1)) - 1;
-    uint64_t sign = signbit(value) ? 1ull << (type->exponent + type->mantissa) : 0, bits = 0;
-    double fraction = frexp(fabs(value), &exponent);
-    if (fraction != 0)
-        bits = (uint64_t)((exponent - 1 + bias)) << type->mantissa |
-               (uint64_t)ldexp(fraction * 2 - 1, (int)type->mantissa);
-    return (bits | sign) << (type == &tf32 ? 13 : 0);
-}
-
-static double round_to_half(double x)
-{
-    int exponent = x == 0 ? -14 : ilogb(x);
-    exponent = exponent < -14 ? -14 : exponent;
-    return ldexp(rint(ldexp(x, 10 - exponent)), exponent - 10);
-}
-
-/* Small enough that all sums are exact in f32. */
-static uint64_t simple(const struct element *type)
-{
-    uint64_t r = unit_random(&seed);
-    if (!type->exponent)
-        return r & ((1ull << type->bits) - 1);
-    unsigned range = type->mantissa < 7 ? 4 : 64;
-    return encode(type, ((double)(r % (2 * range + 1)) - range) / (type->mantissa < 7 ? 2 : 8));
-}
-
-static uint64_t any(const struct element *type)
-{
-    uint64_t bits = unit_random(&seed) & (type->bits == 64 ? UINT64_MAX : (1ull << type->bits) - 1);
-    return type == &tf32 ? bits & 0xffffe000 : bits;
-}
-
-/* ---- A problem ---- */
-
-struct problem {
-    unsigned m, n, k;
-    const struct element *a_type, *b_type, *c_type, *d_type;
-    uint64_t a[SIDE][DEPTH], b[DEPTH][SIDE], c[SIDE][SIDE];
-    const char *modifier; /* behind the layouts */
-    const char *tail;
-    bool saturates, counts_and;
-};
-
-static void fill(struct problem *problem, uint64_t (*value)(const struct element *))
-{
-    for (unsigned i = 0; i < SIDE; i++) {
-        for (unsigned j = 0; j < DEPTH; j++) {
-            problem->a[i][j] = value(problem->a_type);
-            problem->b[j][i] = value(problem->b_type);
-        }
-        for (unsigned j = 0; j < SIDE; j++) {
-            problem->c[i][j] = value(problem->c_type == &s32 ? &u8 : problem->c_type);
-            if (problem->c_type == &s32)
-                problem->c[i][j] =
-                    (uint32_t)(unit_random(&seed) % 3 ? 0x7fffffff : 0x80000000) ^ problem->c[i][j];
-        }
-    }
-}
-
-static double integer_sum(const struct problem *problem, unsigned row, unsigned column)
-{
-    int64_t sum = (int32_t)problem->c[row][column];
-    for (unsigned i = 0; i < problem->k; i++) {
-        uint64_t a = problem->a[row][i], b = problem->b[i][column];
-        if (problem->a_type == &b1)
-            sum += problem->counts_and ? (a & b) != 0 : a != b;
-        else
-            sum += (int64_t)decode(problem->a_type, a) * (int64_t)decode(problem->b_type, b);
-    }
-    if (!problem->saturates)
-        return (int32_t)sum;
-    return (double)(sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum);
-}
-
-static double expected(const struct problem *problem, unsigned row, unsigned column)
-{
-    if (problem->c_type == &s32)
-        return integer_sum(problem, row, column);
-    double wide = decode(problem->c_type, problem->c[row][column]);
-    float narrow = (float)wide;
-    for (unsigned i = 0; i < problem->k; i++) {
-        double a = decode(problem->a_type, problem->a[row][i]);
-        double b = decode(problem->b_type, problem->b[i][column]);
-        wide = fma(a, b, wide);
-        narrow += (float)a * (float)b;
-    }
-    return problem->d_type == &f64   ? wide
-           : problem->d_type == &f16 ? round_to_half(narrow)
-                                     : narrow;
-}
-
-static void expect_element(const struct problem *problem, unsigned row, unsigned column,
-                           uint64_t bits)
-{
-    double wanted = expected(problem, row, column), got = decode(problem->d_type, bits);
-    if (isnan(wanted) ? !isnan(got) : wanted != got || signbit(wanted) != signbit(got))
-        fail_msg("m%un%uk%u %s.%s at %u,%u: %a, not %a", problem->m, problem->n, problem->k,
-                 problem->d_type->name, problem->a_type->name, row, column, got, wanted);
-}
-
-/* ---- mma: where PTX says that the elements are ---- */
-
-static void place_in_a(const struct problem *problem, unsigned lane, unsigned i, unsigned *row,
-                       unsigned *column)
-{
-    unsigned each = problem->a_type->bits == 64 ? 1 : 32 / problem->a_type->bits;
-    unsigned group = lane >> 2, thread = lane % 4;
-    if (problem->m == 8) {
-        *row = group;
-        *column = thread * each + i;
-        return;
-    }
-    *row = i / each % 2 == 0 ? group : group + 8;
-    *column = thread * each + i % each + (i >= 2 * each ? i / (2 * each) * 4 * each : 0);
-}
-
-static void place_in_b(const struct problem *problem, unsigned lane, unsigned i, unsigned *row,
-                       unsigned *column)
-{
-    unsigned each = problem->b_type->bits == 64 ? 1 : 32 / problem->b_type->bits;
-    *row = lane % 4 * each + i % each + i / each * 4 * each;
-    *column = lane >> 2;
-}
-
-static void place_in_c(unsigned lane, unsigned i, unsigned *row, unsigned *column)
-{
-    *row = i < 2 ? lane >> 2 : (lane >> 2) + 8;
-    *column = lane % 4 * 2 + (i & 1);
-}
-
-static unsigned registers(unsigned elements, const struct element *type)
-{
-    return elements * type->bits / LANES / (type->bits == 64 ? 64 : 32);
-}
-
-static void put_bits(void *memory, uint64_t at, unsigned bits, uint64_t value)
-{
-    unsigned char *bytes = memory;
-    if (bits >= 8) {
-        memcpy(bytes + at * bits / 8, &value, bits / 8);
-        return;
-    }
-    bytes[at * bits / 8] |= (unsigned char)(value << (at * bits % 8));
-}
-
-static uint64_t get_bits(const void *memory, uint64_t at, unsigned bits)
-{
-    uint64_t value = 0;
-    memcpy(&value, (const char *)memory + at * bits / 8, bits / 8);
-    return value;
-}
-
-/* Lane after lane, its elements in order: what the kernel loads its registers from. */
-static void spread(const struct problem *problem, void *a, void *b, void *c)
-{
-    unsigned row, column;
-    unsigned count_a = problem->m * problem->k / 32, count_b = problem->n * problem->k / 32;
-    unsigned count_c = problem->m * problem->n / 32;
-    for (unsigned lane = 0; lane < LANES; lane++) {
-        for (unsigned i = 0; i < count_a; i++) {
-            place_in_a(problem, lane, i, &row, &column);
-            put_bits(a, lane * count_a + i, problem->a_type->bits, problem->a[row][column]);
-        }
-        for (unsigned i = 0; i < count_b; i++) {
-            place_in_b(problem, lane, i, &row, &column);
-            put_bits(b, lane * count_b + i, problem->b_type->bits, problem->b[row][column]);
-        }
-        for (unsigned i = 0; i < count_c; i++) {
-            place_in_c(lane, i, &row, &column);
-            put_bits(c, lane * count_c + i, problem->c_type->bits, problem->c[row][column]);
-        }
-    }
-}
-
-static void append_moves(char *text, const char *format, char name, unsigned count, unsigned bits)
-{
-    text += strlen(text);
-    text += sprintf(text,
-                    "mad.lo.u32 %%r1, %%r0, %u, 0;\ncvt.u64.u32 %%at, %%r1;\n"
-                    "ld.param.u64 %%p, [%c];\nadd.u64 %%p, %%p, %%at;\n",
-                    count * bits / 8, name);
-    for (unsigned i = 0; i < count; i++, text += strlen(text))
-        sprintf(text, format, bits, name, i, i * bits / 8);
-}
-
-static void append_list(char *text, char name, unsigned count)
-{
-    text += strlen(text);
-    for (unsigned i = 0; i < count; i++, text += strlen(text))
-        sprintf(text, "%s%%%c%u", i ? ", " : "{", name, i);
-    strcpy(text, "}");
-}
-
-static void mma_text(const struct problem *problem, char *text)
-{
-    unsigned counts[4] = {registers(problem->m * problem->n, problem->d_type),
-                          registers(problem->m * problem->k, problem->a_type),
-                          registers(problem->n * problem->k, problem->b_type),
-                          registers(problem->m * problem->n, problem->c_type)};
-    unsigned bits = problem->d_type == &f64 ? 64 : 32;
-    sprintf(text,
-            ".version 8.4\n.target sm_90\n.address_size 64\n"
-            ".entry k(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c)\n{\n"
-            ".reg .b32 %%r<2>;\n.reg .b64 %%p, %%at;\n.reg .b%u %%d<8>, %%a<8>, %%b<8>, "
-            "%%c<8>;\nmov.u32 %%r0, %%laneid;\n",
-            bits);
-    for (unsigned i = 1; i < 4; i++)
-        append_moves(text, "ld.global.b%u %%%c%u, [%%p+%u];\n", "dabc"[i], counts[i], bits);
-    sprintf(text + strlen(text), "mma.sync.aligned.m%un%uk%u.row.col%s.%s.%s.%s.%s%s ", problem->m,
+    struct mma mma = {.counts = {registers(problem->m * problem->n, problem->d_type),
+                                 registers(problem->m * problem->k, problem->a_type),
+                                 registers(problem->n * problem->k, problem->b_type),
+                                 registers(problem->m * problem->n, problem->c_type)},
+                      .bits = problem->d_type == &f64 ? 64 : 32};
+    sprintf(mma.opcode, "mma.sync.aligned.m%un%uk%u.row.col%s.%s.%s.%s.%s%s", problem->m,
             problem->n, problem->k, problem->modifier, problem->d_type->name, problem->a_type->name,
             problem->b_type->name, problem->c_type->name, problem->tail);
-    for (unsigned i = 0; i < 4; i++) {
-        append_list(text, "dabc"[i], counts[i]);
-        strcat(text, i < 3 ? ", " : ";\n");
-    }
-    append_moves(text, "st.global.b%1$u [%%p+%4$u], %%%2$c%3$u;\n", 'd', counts[0], bits);
-    strcat(text, "ret;\n}\n");
+    return mma;
+}
+
+/* A number between 1 and 2 with all bits of a double. */
+static uint64_t fraction(const struct element *type)
+{
+    return (uint64_t)1023 << 52 | (uint64_t)unit_random(&seed) << 20 | unit_random(&seed) >> 12;
 }
 
 static void check_mma(struct problem *problem)
 {
-    char text[8192];
-    void *memory[4], *params[4];
-    mma_text(problem, text);
-    struct machine *machine = machine_create_from(text);
-    for (unsigned i = 0; i < 4; i++) {
-        memory[i] = machine_memory(machine, 8192);
-        params[i] = &memory[i];
-    }
-    spread(problem, memory[1], memory[2], memory[3]);
-    CUresult result = machine_launch(machine, "k", 1, 32, 0, params);
-    if (result)
-        fail_msg("%d: %s", result, machine->sentence);
-    unsigned count = problem->m * problem->n / 32, row, column;
-    for (unsigned lane = 0; lane < LANES; lane++) {
-        for (unsigned i = 0; i < count; i++) {
-            place_in_c(lane, i, &row, &column);
-            expect_element(problem, row, column,
-                           get_bits(memory[0], lane * count + i, problem->d_type->bits));
-        }
-    }
+    void *memory[5];
+    struct mma mma = mma_of(problem);
+    struct machine *machine = mma_machine(&mma, memory);
+    spread_a(problem, problem->a, problem->k, memory[1]);
+    spread_b(problem, memory[2]);
+    spread_c(problem, memory[3]);
+    mma_run(machine, memory);
+    expect_d(problem, memory[0]);
     machine_destroy(machine);
-}
-
-static struct problem *problem_of(unsigned m, unsigned n, unsigned k, const struct element *ab,
-                                  const struct element *cd)
-{
-    static struct problem problem;
-    problem = (struct problem){.m = m,
-                               .n = n,
-                               .k = k,
-                               .a_type = ab,
-                               .b_type = ab,
-                               .c_type = cd,
-                               .d_type = cd,
-                               .modifier = "",
-                               .tail = ""};
-    return &problem;
 }
 
 static void test_mma_floats(void **state)
@@ -343,6 +64,32 @@ static void test_mma_floats(void **state)
             fill(problem, any);
             check_mma(problem);
         }
+    }
+}
+
+/* Doubles that are rounded otherwise than to nearest. */
+static void test_mma_rounding(void **state)
+{
+    static const struct {
+        const char *modifier;
+        int mode;
+    } roundings[] = {
+        {".rn", FE_TONEAREST}, {".rz", FE_TOWARDZERO}, {".rm", FE_DOWNWARD}, {".rp", FE_UPWARD}};
+    for (unsigned i = 0; i < 4; i++) {
+        struct problem *problem = problem_of(16, 8, 16, &f64, &f64);
+        void *memory[5];
+        fill(problem, fraction);
+        problem->modifier = roundings[i].modifier;
+        struct mma mma = mma_of(problem);
+        struct machine *machine = mma_machine(&mma, memory);
+        spread_a(problem, problem->a, problem->k, memory[1]);
+        spread_b(problem, memory[2]);
+        spread_c(problem, memory[3]);
+        mma_run(machine, memory);
+        fesetround(roundings[i].mode);
+        expect_d(problem, memory[0]);
+        fesetround(FE_TONEAREST);
+        machine_destroy(machine);
     }
 }
 
@@ -603,9 +350,10 @@ static void test_beyond(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mma_floats), cmocka_unit_test(test_mma_integers),
-        cmocka_unit_test(test_wmma),       cmocka_unit_test(test_matrices),
-        cmocka_unit_test(test_movmatrix),  cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_mma_floats),   cmocka_unit_test(test_mma_rounding),
+        cmocka_unit_test(test_mma_integers), cmocka_unit_test(test_wmma),
+        cmocka_unit_test(test_matrices),     cmocka_unit_test(test_movmatrix),
+        cmocka_unit_test(test_beyond),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
