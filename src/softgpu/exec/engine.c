@@ -38,6 +38,7 @@ struct sg_engine {
     pthread_cond_t ended;         /* sg_engine_abort waits here */
     struct grid *grids;           /* in flight, those served least recently first */
     struct grid *finishing_grids; /* their done callbacks run */
+    uint64_t submitted;           /* grids so far */
     struct sm *sms;
     struct worker *workers;
     unsigned worker_count;
@@ -273,7 +274,9 @@ static void *worker_main(void *argument)
     struct sg_engine *engine = worker->engine;
     pthread_mutex_lock(&engine->lock);
     for (;;) {
-        if (worker_round_locked(worker))
+        /* A round that found nothing to do may have let go of the lock even so. */
+        uint64_t known = engine->submitted;
+        if (worker_round_locked(worker) || engine->submitted != known)
             continue;
         if (engine->stopping)
             break;
@@ -410,6 +413,7 @@ CUresult sg_engine_submit(struct sg_engine *engine, const struct sg_launch *laun
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     append_grid_locked(engine, grid);
+    engine->submitted++;
     pthread_cond_broadcast(&engine->work);
     pthread_mutex_unlock(&engine->lock);
     return CUDA_SUCCESS;

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the workers do when a block can not be had. The linker puts our mmap in the place of libc's,
+ * for the memory of blocks comes from there (and files are large, so it is called mmap64). */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "machine.h"
+
+static bool no_memory; /* atomic */
+
+void *__real_mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset);
+
+void *__wrap_mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    if (!__atomic_load_n(&no_memory, __ATOMIC_SEQ_CST))
+        return __real_mmap64(address, size, protection, flags, fd, offset);
+    errno = ENOMEM;
+    return MAP_FAILED;
+}
+
+static const char text[] = ".version 9.0\n.target sm_90\n.address_size 64\n"
+                           ".visible .entry nothing()\n{\nret;\n}\n";
+
+/* Two launches, the second of which is made when the first has ended, as streams do it. */
+struct pair {
+    struct sg_engine *engine;
+    struct sg_launch launch;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned ends;
+    CUresult results[2];
+};
+
+static void note_end(void *user, CUresult result, const char *sentence)
+{
+    struct pair *pair = user;
+    pthread_mutex_lock(&pair->lock);
+    unsigned which = pair->ends++;
+    pair->results[which] = result;
+    pthread_cond_signal(&pair->changed);
+    pthread_mutex_unlock(&pair->lock);
+    __atomic_store_n(&no_memory, false, __ATOMIC_SEQ_CST);
+    if (which == 0)
+        assert_int_equal(sg_engine_submit(pair->engine, &pair->launch), CUDA_SUCCESS);
+}
+
+static void pair_wait(struct pair *pair)
+{
+    pthread_mutex_lock(&pair->lock);
+    while (pair->ends < 2)
+        pthread_cond_wait(&pair->changed, &pair->lock);
+    pthread_mutex_unlock(&pair->lock);
+}
+
+/* Nobody else comes to wake the worker for the second. */
+static void test_the_launch_after_one_without_memory(void **state)
+{
+    struct machine *machine = machine_create_from(text);
+    struct pair pair = {
+        .engine = sg_engine_create(&(struct sg_engine_config){.sm_count = 1, .host_threads = 1}),
+        .launch = {.instance = machine->instance,
+                   .kernel = (unsigned)sg_module_find_kernel(machine->module, "nothing"),
+                   .grid = {1, 1, 1},
+                   .block = {32, 1, 1},
+                   .space = machine->space,
+                   .done = note_end},
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .changed = PTHREAD_COND_INITIALIZER,
+    };
+    pair.launch.user = &pair;
+    __atomic_store_n(&no_memory, true, __ATOMIC_SEQ_CST);
+    assert_int_equal(sg_engine_submit(pair.engine, &pair.launch), CUDA_SUCCESS);
+    pair_wait(&pair);
+    assert_int_equal(pair.results[0], CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(pair.results[1], CUDA_SUCCESS);
+    sg_engine_destroy(pair.engine);
+    machine_destroy(machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_launch_after_one_without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
