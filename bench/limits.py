@@ -251,9 +251,13 @@ class Comparison:
         if way is not self.funnel:
             return
         steps = (4, 12, 2) if self.brief else (32, 66, 8, 100)
-        questions = ["smid", "new-smid", "kept-smid"]
-        client = way.spawn("limits_probe", *questions, *(["wait", *questions] * (len(steps) + 1)))
-        all_sms = [len(client.answer()) for _ in questions][0]
+        questions = ("smid", "new-smid", "kept-smid")
+        all_sms = int(way.ask("sms")[0][0])
+        later = [[f"{question}={sms}" for question in questions] for sms in (*steps, all_sms)]
+        client = way.spawn("limits_probe", *questions,
+                           *(word for words in later for word in ("wait", *words)))
+        for _ in questions:
+            client.answer()
         for sms in (*steps, all_sms):
             self.limit(client, "--sms", str(sms))
             client.go()

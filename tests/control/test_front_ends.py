@@ -195,7 +195,7 @@ class Rudeness(harness.TestCase):
         self.serves()
 
     def test_a_client_that_talks_too_early(self):
-        self.environment["FUNNEL_FAKE"] = "slow"
+        self.environment["FUNNEL_FAKE"] = "hang"
         self.mps("quit\n")
         self.start()
         connection = self.connection()

@@ -57,7 +57,7 @@ uint64_t free_memory(void)
 
 bool free_memory_comes_back_to(uint64_t before)
 {
-    for (unsigned i = 0; i < 500; i++) {
+    for (unsigned i = 0; i < 3000; i++) { /* a minute, for a machine that is busy */
         if (free_memory() >= before)
             return true;
         usleep(20000);

@@ -13,8 +13,6 @@
 #include "shm.h"
 #include "sock.h"
 
-#define PATIENCE_MS 60000 /* after which something has gone wrong, on the busiest machine */
-
 struct hello peer_hello(void)
 {
     return (struct hello){.magic = HELLO_MAGIC,

@@ -15,9 +15,8 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "peer.h"
 #include "sock.h"
-
-#define PATIENCE_MS 60000 /* after which something has gone wrong, on the busiest machine */
 
 static void run_server(const struct server_process *process)
 {

@@ -21,7 +21,6 @@
 #include "witness.h"
 
 #define MIB (1ull << 20)
-#define PATIENCE_MS 60000 /* after which something has gone wrong, on the busiest machine */
 
 struct daemon {
     int control;

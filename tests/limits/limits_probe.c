@@ -5,6 +5,7 @@
  *     sms              multiprocessors that the device says it has
  *     smid, new-smid   the multiprocessors that blocks ran on: default stream, a new stream
  *     kept-smid        the same on a stream that is made once
+ *     smid=N ...       the same, where N are expected and the program can not know that
  *     info             free and total bytes of device memory
  *     fill=N           pieces of N MiB that could be allocated, and the error that ended it
  *     drop             frees those
@@ -29,8 +30,8 @@
 #include "cuda_prototypes.h"
 
 #define BLOCKS 512u
-#define LAUNCHES 12   /* so that every SM has had a block, and none that must not have one */
-#define NO_NEWS_S 0.3 /* on a busy machine some threads of a software GPU may come late */
+#define LAUNCHES 12    /* so that every SM has had a block, and none that must not have one */
+#define NO_NEWS_S 20.0 /* on a busy machine some threads of a software GPU may come late */
 #define SMS_MAX 256u
 #define PIECES_MAX 4096u
 #define MIB (1ull << 20)
@@ -61,6 +62,7 @@ static const char kernel_text[] = ".version 8.0\n.target sm_80\n.address_size 64
 static CUdevice device;
 static CUstream kept;
 static CUcontext extra;
+static int extra_sms; /* what that was granted; 0 = there is none */
 static CUdeviceptr pieces[PIECES_MAX];
 static unsigned piece_count;
 
@@ -118,12 +120,18 @@ static int look_at(const uint32_t *smids, bool *seen)
     return news;
 }
 
-static void answer_where(CUstream stream)
+/* How many SMs there will be, unless the question says it. */
+static int expect_sms(void)
+{
+    return extra_sms ? extra_sms : count_sms();
+}
+
+static void answer_where(CUstream stream, int expected)
 {
     uint32_t smids[BLOCKS];
     uint64_t cycles = 20000;
     bool seen[SMS_MAX] = {false};
-    int count = 0, sms = count_sms();
+    int count = 0, sms = expected ? expected : expect_sms();
     double news_at = now();
     CUmodule module;
     CUfunction where;
@@ -147,20 +155,20 @@ static void answer_where(CUstream stream)
     print_where(seen);
 }
 
-static void answer_where_on_new_stream(void)
+static void answer_where_on_new_stream(int expected)
 {
     CUstream stream;
 
     must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-    answer_where(stream);
+    answer_where(stream, expected);
     must(cuStreamDestroy_v2(stream), "cuStreamDestroy");
 }
 
-static void answer_where_on_kept_stream(void)
+static void answer_where_on_kept_stream(int expected)
 {
     if (!kept)
         must(cuStreamCreate(&kept, CU_STREAM_DEFAULT), "cuStreamCreate");
-    answer_where(kept);
+    answer_where(kept, expected);
 }
 
 static void answer_info(void)
@@ -196,6 +204,7 @@ static void print_new_context(CUresult result)
     printf("%d", result);
     if (result == CUDA_SUCCESS) {
         must(cuCtxGetExecAffinity(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT), "affinity");
+        extra_sms = (int)affinity.param.smCount.val;
         printf(" %u ", affinity.param.smCount.val);
         answer_sms();
     } else {
@@ -224,6 +233,12 @@ static void answer_percent(const char *percent)
 {
     setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", percent, 1);
     print_new_context(cuCtxCreate_v2(&extra, 0, device));
+}
+
+static void close_context(void)
+{
+    printf("%d\n", cuCtxDestroy_v2(extra));
+    extra_sms = 0;
 }
 
 static void answer_affinity(void)
@@ -285,12 +300,12 @@ static int answer(const char *question)
     value = value ? value + 1 : "0";
     if (!strcmp(question, "sms"))
         answer_sms();
-    else if (!strcmp(question, "smid"))
-        answer_where(NULL);
-    else if (!strcmp(question, "new-smid"))
-        answer_where_on_new_stream();
-    else if (!strcmp(question, "kept-smid"))
-        answer_where_on_kept_stream();
+    else if (!strncmp(question, "smid", length))
+        answer_where(NULL, (int)strtol(value, NULL, 10));
+    else if (!strncmp(question, "new-smid", length))
+        answer_where_on_new_stream((int)strtol(value, NULL, 10));
+    else if (!strncmp(question, "kept-smid", length))
+        answer_where_on_kept_stream((int)strtol(value, NULL, 10));
     else if (!strcmp(question, "info"))
         answer_info();
     else if (!strncmp(question, "fill", length))
@@ -304,7 +319,7 @@ static int answer(const char *question)
     else if (!strncmp(question, "percent", length))
         answer_percent(value);
     else if (!strcmp(question, "close"))
-        printf("%d\n", cuCtxDestroy_v2(extra));
+        close_context();
     else if (!strncmp(question, "nothing", length))
         answer_contexts((CUdevice)strtol(value, NULL, 10));
     else if (!strcmp(question, "affinity"))

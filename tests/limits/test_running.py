@@ -22,10 +22,13 @@ class Running(limits_harness.TestCase):
         """How many SMs: default stream, a new stream, and one that was there before."""
         return [len(program.answer()) for _ in range(3)]
 
-    WHERE = ("smid", "new-smid", "kept-smid")
+    @staticmethod
+    def where(expected):
+        return [f"{question}={expected}" for question in ("smid", "new-smid", "kept-smid")]
 
     def test_share_shrinks_and_grows(self):
-        program = self.begin(*self.WHERE, "wait", *self.WHERE, "wait", *self.WHERE, "sms")
+        program = self.begin(*self.where(SMS), "wait", *self.where(4), "wait", *self.where(12),
+                             "sms")
         self.assertEqual(self.places(program), [16, 16, 16])
         self.limit("--client", str(program.pid), "--sm", "25")
         program.go_on()
@@ -38,14 +41,14 @@ class Running(limits_harness.TestCase):
         self.assertEqual(program.end(), 0)
 
     def test_a_share_is_lifted(self):
-        program = self.begin(*self.WHERE, "wait", *self.WHERE, environment={PERCENT: "25"})
+        program = self.begin(*self.where(4), "wait", *self.where(SMS), environment={PERCENT: "25"})
         self.assertEqual(self.places(program), [4, 4, 4])
         self.limit("--client", str(program.pid), "--sm", "100")
         program.go_on()
         self.assertEqual(self.places(program), [16, 16, 16])
 
     def test_contexts_with_a_part_follow(self):
-        program = self.begin("context=8", "smid", "wait", "smid", "wait", "smid")
+        program = self.begin("context=8", "smid=8", "wait", "smid=4", "wait", "smid=8")
         self.assertEqual([len(program.answer()) for _ in range(2)], [3, 8])
         self.limit("--client", str(program.pid), "--sm", "25")
         program.go_on()
@@ -69,7 +72,7 @@ class Running(limits_harness.TestCase):
         self.assertEqual(program.answer()[0], free)
 
     def test_priority_and_view(self):
-        program = self.begin("info", "wait", *self.WHERE)
+        program = self.begin("info", "wait", *self.where(SMS))
         program.answer()
         self.limit("--client", str(program.pid), "--priority", "1", "--memory", "1G")
         client, = self.funnel_json("ps")
@@ -80,8 +83,8 @@ class Running(limits_harness.TestCase):
         self.assertIn("below normal priority", self.server_log())
 
     def test_a_group_now_and_later(self):
-        programs = [self.begin("smid", "wait", "smid", environment={"FUNNEL_GROUP": group})
-                    for group in ("batch", "batch", "other")]
+        programs = [self.begin("smid", "wait", f"smid={later}", environment={"FUNNEL_GROUP": group})
+                    for group, later in (("batch", 4), ("batch", 4), ("other", SMS))]
         self.assertEqual([len(p.answer()) for p in programs], [16, 16, 16])
         self.assertEqual(len(self.limit("--group", "batch", "--sm", "25")), 2)
         for program in programs:
@@ -116,37 +119,47 @@ class Provision(limits_harness.TestCase):
     def setUp(self):
         super().setUp()
         self.start()
-        self.programs = [self.begin("smid", "wait", "smid", environment={"FUNNEL_GROUP": name})
-                         for name in ("a", "a", "b", "c")]
+
+    def begin_four(self, *later):
+        """Programs that look where they run, now and when they have so many SMs."""
+        self.later = list(later)
+        self.programs = [self.begin("smid", "wait", f"smid={count}",
+                                    environment={"FUNNEL_GROUP": name})
+                         for name, count in zip("aabc", later)]
         for program in self.programs:
             program.answer()
 
-    def shares(self, *arguments):
+    def check_provision(self, *arguments):
         done = self.funnel("provision", *arguments)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for program in self.programs:
             program.go_on()
-        return [len(program.answer()) for program in self.programs]
+        self.assertEqual([len(program.answer()) for program in self.programs], self.later)
 
     def test_equal(self):
-        self.assertEqual(self.shares("equal"), [4, 4, 4, 4])
+        self.begin_four(4, 4, 4, 4)
+        self.check_provision("equal")
 
     def test_half_equal(self):
-        self.assertEqual(self.shares("half-equal"), [8, 8, 8, 8])
+        self.begin_four(8, 8, 8, 8)
+        self.check_provision("half-equal")
 
     def test_for_clients_to_come(self):
-        self.assertEqual(self.shares("equal", "--clients", "8"), [2, 2, 2, 2])
+        self.begin_four(2, 2, 2, 2)
+        self.check_provision("equal", "--clients", "8")
         self.assertEqual(self.mps("get_default_active_thread_percentage\n"), ["12.5"])
         self.assertEqual(len(self.ask("smid")[0]), 2)
 
     def test_by_weight(self):
-        self.assertEqual(self.shares("weight", "a=1", "b=2", "c=4"), [2, 2, 4, 8])
+        self.begin_four(2, 2, 4, 8)
+        self.check_provision("weight", "a=1", "b=2", "c=4")
 
     def test_by_count(self):
-        b = self.programs[2].pid
-        self.assertEqual(self.shares("sms", "a=2", f"{b}=10"), [2, 2, 10, 16])
+        self.begin_four(2, 2, 10, SMS)
+        self.check_provision("sms", "a=2", f"{self.programs[2].pid}=10")
 
     def test_wrong_words(self):
+        self.begin_four(SMS, SMS, SMS, SMS)
         for words in ([], ["twice"], ["weight"], ["weight", "a"], ["weight", "a=0"],
                       ["sms", "nobody=4"], ["equal", "--clients", "0"], ["equal", "x"]):
             self.assertNotEqual(self.funnel("provision", *words).returncode, 0, words)

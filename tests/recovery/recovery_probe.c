@@ -200,6 +200,14 @@ static CUresult do_launch(void)
     return field_launch(&program.fields[0], ++program.steps);
 }
 
+/* The answer says that the server has read all before. */
+static CUresult do_arrive(void)
+{
+    size_t unused, total;
+
+    return cuMemGetInfo_v2(&unused, &total);
+}
+
 static CUresult do_fault(void)
 {
     CUresult result = cuLaunchKernel(program.stray, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
@@ -385,6 +393,7 @@ static const struct {
     {"register", do_register},   {"graph", do_graph},       {"limit", do_limit},
     {"assertion", do_assertion}, {"array", do_array},       {"close", do_close},
     {"time", do_time},           {"function", do_function}, {"environment", do_environment},
+    {"arrive", do_arrive},
 };
 
 static CUresult act(const char *word)

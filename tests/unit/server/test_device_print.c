@@ -81,7 +81,7 @@ static void print_and_fence(struct fixture *fixture, struct stream *stream)
     assert_int_equal(device_print_begin(fixture->session), CUDA_SUCCESS);
     device_print_end(stream);
     assert_true(device_print_fence(stream, 5));
-    for (int i = 0; i < 5000 && !fence_reached(stream, 5); i++)
+    for (int i = 0; i < 60000 && !fence_reached(stream, 5); i++)
         usleep(1000);
     assert_true(fence_reached(stream, 5));
     device_print_forget(fixture->session);
