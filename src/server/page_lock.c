@@ -5,6 +5,7 @@
  */
 #include "page_lock.h"
 
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -14,10 +15,16 @@
 #define PAUSE_NS 50000
 
 static uint64_t piece_size = PAGE_LOCK_PIECE;
+static bool makes_pages = true;
 
 void page_lock_whole(void)
 {
     piece_size = 0;
+}
+
+void page_lock_for_soft(void)
+{
+    makes_pages = false;
 }
 
 uint64_t page_lock_left(uint64_t address)
@@ -27,9 +34,11 @@ uint64_t page_lock_left(uint64_t address)
 
 /* While the driver locks pages, other threads' launches wait. Pages that are there already are
  * locked in a fifth of the time, so they are made before. Where the kernel does not know how, the
- * driver makes them. */
+ * driver makes them. The software GPU needs only those that somebody touches. */
 static void populate(void *address, size_t size)
 {
+    if (!makes_pages)
+        return;
     madvise(address, size, MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
     madvise(address, size, MADV_POPULATE_WRITE);

@@ -17,6 +17,9 @@
 /* Before any other thread starts: there shall be no pieces. */
 void page_lock_whole(void);
 
+/* Before any other thread starts: the driver is the software GPU, which locks nothing. */
+void page_lock_for_soft(void);
+
 /* Locks [address, address + size) and makes the GPU see it at the same address. */
 CUresult page_lock(void *address, size_t size);
 CUresult page_lock_pieces(void *address, size_t size);

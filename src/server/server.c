@@ -284,6 +284,8 @@ int server_init(struct server *server)
     module_cache_init(&server->modules, !switch_is_on("FUNNEL_NO_MODULE_CACHE"));
     if (switch_is_on("FUNNEL_NO_LOCK_PIECES"))
         page_lock_whole();
+    if (server->driver_kind == DRIVER_SOFT)
+        page_lock_for_soft();
     server->no_spares = switch_is_on("FUNNEL_NO_SPARE_SHARES");
     server->no_batching = switch_is_on("FUNNEL_NO_LAUNCH_BATCHING");
     if (!server->no_batching && !switch_is_on("FUNNEL_NO_FENCE_KERNEL"))

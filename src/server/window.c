@@ -26,6 +26,10 @@
 /* How many stay as they are when there are no clients. */
 #define WINDOWS_WARM 4u
 
+/* With more retired ones the next client gets one of those, rather than yet another new one: half a
+ * gigabyte of page-locked memory is enough for those who broke the protocol. */
+#define WINDOWS_RETIRED 32u
+
 static uint64_t window_size(const struct devices *devices)
 {
     uint64_t size = devices->count * devices->stride + WINDOW_HOST_SPAN;
@@ -228,23 +232,35 @@ static CUresult make_clean(struct window *window)
     return CUDA_SUCCESS;
 }
 
+/* Ends the stall that was begun for it. */
 static CUresult take_retired(struct windows *windows, struct window **ret_window)
 {
     struct window *window = pop(windows, &windows->retired);
+    CUresult result = window ? renew(window) : CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
 
-    if (!window)
+    stall_end();
+    if (result == CUDA_SUCCESS)
+        *ret_window = window;
+    else
+        windows_retire(windows, window);
+    return result;
+}
+
+static unsigned count_retired(struct windows *windows)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+    unsigned count = 0;
+
+    list_for_each(struct window, window, &windows->retired, link) count++;
+    return count;
+}
+
+static CUresult await_retired(struct windows *windows, struct window **ret_window)
+{
+    if (!count_retired(windows))
         return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
     CUresult result = stall_begin("cuMemHostUnregister");
-    if (result == CUDA_SUCCESS) {
-        result = renew(window);
-        stall_end();
-    }
-    if (result != CUDA_SUCCESS) {
-        windows_retire(windows, window);
-        return result;
-    }
-    *ret_window = window;
-    return CUDA_SUCCESS;
+    return result == CUDA_SUCCESS ? take_retired(windows, ret_window) : result;
 }
 
 static CUresult take_idle(struct windows *windows, struct window *idle, struct window **ret_window)
@@ -276,10 +292,13 @@ CUresult windows_take(struct windows *windows, struct window **ret_window)
 
     if (idle)
         return take_idle(windows, idle, ret_window);
+    if (count_retired(windows) > WINDOWS_RETIRED && stall_try() &&
+        take_retired(windows, ret_window) == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
     for (;;) {
         uint64_t base = next_base(windows);
         if (!base)
-            return take_retired(windows, ret_window);
+            return await_retired(windows, ret_window);
         CUresult result = window_create(windows->devices, base, ret_window);
         if (result != CUDA_ERROR_MAP_FAILED)
             return result;

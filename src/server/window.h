@@ -60,7 +60,8 @@ CUresult windows_take_at(struct windows *windows, uint64_t base, struct window *
 void windows_put_back(struct windows *windows, struct window *window);
 
 /* Its client may still write to the memory in it, and is not to be trusted. The window is used
- * again only when there is no other left, and then with new memory. NULL is allowed. */
+ * again only when there is no other left, or there are many such, and then with new memory. NULL is
+ * allowed. */
 void windows_retire(struct windows *windows, struct window *window);
 
 /* There are no clients: gives back the memory of one window that nobody needs soon. False when

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many clients a server has addresses for.
+ * How many clients a server has addresses for, and how much it holds for those who broke the
+ * protocol.
  */
 #include "fake_driver.h"
+#include "page_lock.h"
 #include "window.h"
 
 #define GIB (1ull << 30)
@@ -22,10 +24,61 @@ static void hundreds_of_clients_on_large_devices(void **state)
     assert_true(limit_for(8 * GIB) >= 512);
 }
 
+static unsigned regions; /* that are page-locked */
+
+static CUresult reserve(CUdeviceptr *ret_address, size_t size, size_t alignment, CUdeviceptr wanted,
+                        unsigned long long flags)
+{
+    *ret_address = wanted;
+    return CUDA_SUCCESS;
+}
+
+static CUresult lock(void *address, size_t size, unsigned flags)
+{
+    regions++;
+    return CUDA_SUCCESS;
+}
+
+static CUresult unlock(void *address)
+{
+    regions--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult find(CUdeviceptr *ret_address, void *address, unsigned flags)
+{
+    *ret_address = (uintptr_t)address;
+    return CUDA_SUCCESS;
+}
+
+/* One who comes back again and again gets new memory each time, but leaves little behind. */
+static void those_not_to_be_trusted_hold_little(void **state)
+{
+    const struct devices devices = {.count = 1, .stride = GIB};
+    struct windows windows;
+    struct window *window;
+
+    (void)state;
+    driver.cuMemAddressReserve = reserve;
+    driver.cuMemHostRegister_v2 = lock;
+    driver.cuMemHostUnregister = unlock;
+    driver.cuMemHostGetDevicePointer_v2 = find;
+    page_lock_for_soft();
+    windows_init(&windows, &devices);
+    for (unsigned i = 0; i < 300; i++) {
+        assert_int_equal(windows_take(&windows, &window), CUDA_SUCCESS);
+        assert_int_equal(*window_fence(window, 0), 0);
+        *window_fence(window, 0) = 1;
+        windows_retire(&windows, window);
+    }
+    assert_in_range(regions, 1, 40);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hundreds_of_clients_on_large_devices),
+        cmocka_unit_test(those_not_to_be_trusted_hold_little),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
