@@ -14,20 +14,8 @@
 
 #include "cleanup.h"
 
-#define CHUNK_ENTRIES 1024u
 #define NO_INDEX UINT32_MAX
 #define GENERATION_MAX 0xffffffu
-
-struct handle_entry {
-    uint64_t handle; /* 0 = not live */
-    void *object;
-    uint32_t generation; /* of the last handle minted here */
-    uint32_t next_free;
-};
-
-struct handle_chunk {
-    struct handle_entry entries[CHUNK_ENTRIES];
-};
 
 static uint64_t compose(unsigned type, uint32_t generation, uint32_t index)
 {
@@ -36,29 +24,13 @@ static uint64_t compose(unsigned type, uint32_t generation, uint32_t index)
 
 static uint32_t chunk_count(const struct handles *handles)
 {
-    return (handles->limit + CHUNK_ENTRIES - 1) / CHUNK_ENTRIES;
-}
-
-/* Pairs with the release in make_entry_locked(): a chunk is seen zeroed or not at all. */
-static struct handle_entry *entry_at(const struct handles *handles, uint32_t index)
-{
-    if (index >= handles->limit)
-        return NULL;
-    struct handle_chunk *chunk =
-        __atomic_load_n(&handles->chunks[index / CHUNK_ENTRIES], __ATOMIC_ACQUIRE);
-    return chunk ? &chunk->entries[index % CHUNK_ENTRIES] : NULL;
+    return (handles->limit + HANDLE_CHUNK_ENTRIES - 1) / HANDLE_CHUNK_ENTRIES;
 }
 
 /* Pairs with the releases in publish() and retire(). */
 static uint64_t load_handle(const struct handle_entry *entry)
 {
     return __atomic_load_n(&entry->handle, __ATOMIC_ACQUIRE);
-}
-
-/* The acquire keeps the second look at the handle word behind this; pairs with publish(). */
-static void *load_object(const struct handle_entry *entry)
-{
-    return __atomic_load_n(&entry->object, __ATOMIC_ACQUIRE);
 }
 
 /* The object is stored with release too: a reader that sees it also sees that the entry's former
@@ -100,14 +72,14 @@ void handles_fini(struct handles *handles)
 /* The entry of `index` (below the limit), with its chunk made if needed; NULL = out of memory. */
 static struct handle_entry *make_entry_locked(struct handles *handles, uint32_t index)
 {
-    struct handle_entry *entry = entry_at(handles, index);
+    struct handle_entry *entry = handles_entry(handles, index);
     if (entry)
         return entry;
     struct handle_chunk *chunk = calloc(1, sizeof(*chunk));
     if (!chunk)
         return NULL;
-    __atomic_store_n(&handles->chunks[index / CHUNK_ENTRIES], chunk, __ATOMIC_RELEASE);
-    return &chunk->entries[index % CHUNK_ENTRIES];
+    __atomic_store_n(&handles->chunks[index / HANDLE_CHUNK_ENTRIES], chunk, __ATOMIC_RELEASE);
+    return &chunk->entries[index % HANDLE_CHUNK_ENTRIES];
 }
 
 static uint32_t take_fresh_index_locked(struct handles *handles)
@@ -122,7 +94,7 @@ static uint32_t take_freed_index_locked(struct handles *handles)
     uint32_t index = handles->oldest_free;
     if (index == NO_INDEX)
         return NO_INDEX;
-    handles->oldest_free = entry_at(handles, index)->next_free;
+    handles->oldest_free = handles_entry(handles, index)->next_free;
     if (handles->oldest_free == NO_INDEX)
         handles->newest_free = NO_INDEX;
     handles->free_count--;
@@ -143,11 +115,11 @@ static void give_index_locked(struct handles *handles, uint32_t index)
 {
     if (index >= handles->used)
         return;
-    entry_at(handles, index)->next_free = NO_INDEX;
+    handles_entry(handles, index)->next_free = NO_INDEX;
     if (handles->newest_free == NO_INDEX)
         handles->oldest_free = index;
     else
-        entry_at(handles, handles->newest_free)->next_free = index;
+        handles_entry(handles, handles->newest_free)->next_free = index;
     handles->newest_free = index;
     handles->free_count++;
 }
@@ -160,7 +132,7 @@ uint64_t handles_add(struct handles *handles, unsigned type, void *object)
     uint32_t index = take_index_locked(handles);
     if (index == NO_INDEX)
         return 0;
-    struct handle_entry *entry = entry_at(handles, index);
+    struct handle_entry *entry = handles_entry(handles, index);
     entry->generation = entry->generation % GENERATION_MAX + 1;
     uint64_t handle = compose(type, entry->generation, index);
     publish(entry, handle, object);
@@ -186,31 +158,13 @@ int handles_put(struct handles *handles, uint64_t handle, void *object)
     return 0;
 }
 
-static bool may_exist(unsigned type, uint64_t handle)
-{
-    return type != 0 && handle_type(handle) == type;
-}
-
-void *handles_get(const struct handles *handles, unsigned type, uint64_t handle)
-{
-    const struct handle_entry *entry =
-        may_exist(type, handle) ? entry_at(handles, handle_index(handle)) : NULL;
-    if (!entry || load_handle(entry) != handle)
-        return NULL;
-    void *object = load_object(entry);
-    return load_handle(entry) == handle ? object : NULL;
-}
-
 void *handles_remove(struct handles *handles, unsigned type, uint64_t handle)
 {
-    if (!may_exist(type, handle))
-        return NULL;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&handles->lock);
-    struct handle_entry *entry = entry_at(handles, handle_index(handle));
-    if (!entry || load_handle(entry) != handle)
+    void *object = handles_get(handles, type, handle);
+    if (!object)
         return NULL;
-    void *object = load_object(entry);
-    retire(entry);
+    retire(handles_entry(handles, handle_index(handle)));
     give_index_locked(handles, handle_index(handle));
     handles->count--;
     return object;
@@ -226,9 +180,9 @@ void handles_for_each(struct handles *handles,
                       void (*visit)(void *context, uint64_t handle, void *object), void *context)
 {
     for (uint32_t index = 0; index < handles->limit; index++) {
-        const struct handle_entry *entry = entry_at(handles, index);
+        const struct handle_entry *entry = handles_entry(handles, index);
         if (!entry) {
-            index |= CHUNK_ENTRIES - 1; /* no chunk: on to the next one */
+            index |= HANDLE_CHUNK_ENTRIES - 1; /* no chunk: on to the next one */
             continue;
         }
         uint64_t handle = load_handle(entry);

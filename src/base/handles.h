@@ -16,12 +16,24 @@
 #define FUNNEL_HANDLES_H
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define HANDLE_TYPE_MAX 255u
 #define HANDLE_INDEX_MAX 0xffffffu
 
-struct handle_chunk;
+#define HANDLE_CHUNK_ENTRIES 1024u
+
+struct handle_entry {
+    uint64_t handle; /* 0 = not live */
+    void *object;
+    uint32_t generation; /* of the last handle minted here */
+    uint32_t next_free;
+};
+
+struct handle_chunk {
+    struct handle_entry entries[HANDLE_CHUNK_ENTRIES];
+};
 
 struct handles {
     pthread_mutex_t lock;
@@ -68,8 +80,36 @@ uint64_t handles_add(struct handles *handles, unsigned type, void *object);
  * at or above the limit; -EEXIST = index in use; -ENOMEM. */
 int handles_put(struct handles *handles, uint64_t handle, void *object);
 
+/* The entry of an index, NULL when there was none so far. Pairs with the release in
+ * make_entry_locked(): a chunk is seen zeroed or not at all. */
+static inline struct handle_entry *handles_entry(const struct handles *handles, uint32_t index)
+{
+    if (index >= handles->limit)
+        return NULL;
+    struct handle_chunk *chunk =
+        __atomic_load_n(&handles->chunks[index / HANDLE_CHUNK_ENTRIES], __ATOMIC_ACQUIRE);
+    return chunk ? &chunk->entries[index % HANDLE_CHUNK_ENTRIES] : NULL;
+}
+
+/* Its object while it is live with this handle, else NULL: the handle word is looked at before and
+ * after the object. The acquires pair with the releases in publish() and retire(). */
+static inline void *handle_entry_object(const struct handle_entry *entry, uint64_t handle)
+{
+    if (__atomic_load_n(&entry->handle, __ATOMIC_ACQUIRE) != handle)
+        return NULL;
+    void *object = __atomic_load_n(&entry->object, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&entry->handle, __ATOMIC_ACQUIRE) == handle ? object : NULL;
+}
+
 /* The object, or NULL unless type, generation and index all match. Lock-free. */
-void *handles_get(const struct handles *handles, unsigned type, uint64_t handle);
+static inline void *handles_get(const struct handles *handles, unsigned type, uint64_t handle)
+{
+    const struct handle_entry *entry = NULL;
+
+    if (type != 0 && handle_type(handle) == type)
+        entry = handles_entry(handles, handle_index(handle));
+    return entry ? handle_entry_object(entry, handle) : NULL;
+}
 
 /* Ends the handle and returns its object; NULL as for handles_get(). Of two threads that remove the
  * same handle, one gets the object. */

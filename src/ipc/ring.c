@@ -10,8 +10,8 @@
  * Words, and who writes them:
  *     tail        the producer: bytes published since the beginning, modulo 2^32
  *     head        the consumer: bytes released since the beginning, modulo 2^32
- *     seen        the consumer, before it reads a message: how far it knows that there are some. Behind
- *                 it nothing has been read, which is what a producer goes by whose consumer has died
+ *     seen        the consumer, before it reads a message: how far it knows that there are some.
+ * Behind it nothing has been read, which is what a producer goes by whose consumer has died
  *     sleeping    the consumer sets it before it sleeps on this very word; either side clears it
  *     want_space  the producer sets it before it sleeps on `head`; the consumer clears it
  * Each side keeps its own cursor in private memory (ring->cursor) and only copies it out.
@@ -76,14 +76,7 @@
 
 /* ---- the shared words: one accessor, one access, one partner ---- */
 
-/* Producer. Publishes the bytes before it: partner load_tail(). Then loads `sleeping`: partner
- * set_sleeping(). */
-static void store_tail(struct ring_shared *shared, uint32_t tail)
-{
-    __atomic_store_n(&shared->tail, tail, __ATOMIC_SEQ_CST);
-}
-
-/* Consumer. Makes the bytes before `tail` readable: partner store_tail(). */
+/* Consumer. Makes the bytes before `tail` readable: partner ring_store_tail(). */
 static uint32_t load_tail(const struct ring_shared *shared)
 {
     return __atomic_load_n(&shared->tail, __ATOMIC_SEQ_CST);
@@ -102,18 +95,10 @@ static uint32_t load_head(const struct ring_shared *shared)
     return __atomic_load_n(&shared->head, __ATOMIC_SEQ_CST);
 }
 
-/* Consumer, before it looks at `tail` for the last time: partner take_sleeping(). */
+/* Consumer, before it looks at `tail` for the last time: partner ring_wake_consumer(). */
 static void set_sleeping(struct ring_shared *shared, uint32_t value)
 {
     __atomic_store_n(&shared->sleeping, value, __ATOMIC_SEQ_CST);
-}
-
-/* Producer. Whether the consumer sleeps; if so it is now ours to wake: partner set_sleeping(). The
- * plain look first keeps the line shared while the consumer is busy. */
-static bool take_sleeping(struct ring_shared *shared)
-{
-    return __atomic_load_n(&shared->sleeping, __ATOMIC_SEQ_CST) != 0 &&
-           __atomic_exchange_n(&shared->sleeping, 0, __ATOMIC_SEQ_CST) != 0;
 }
 
 /* Consumer, before it reads what it has just seen: partner load_seen(), after its death. */
@@ -200,39 +185,18 @@ void ring_init(struct ring *ring, struct ring_shared *shared, void *data, uint32
     };
 }
 
-/* Where the message at our cursor is. */
-static unsigned char *at_cursor(const struct ring *ring)
-{
-    return ring->data + (ring->cursor & (ring->size - 1));
-}
-
 /* ---- producer ---- */
 
-/* Free bytes as far as ring->peer tells; none when that makes no sense. */
-static uint32_t room(const struct ring *ring)
+bool ring_find_room(struct ring *ring, uint32_t size)
 {
-    uint32_t used = ring->cursor - ring->peer;
-    return used <= ring->size ? ring->size - used : 0;
+    ring->peer = load_head(ring->shared);
+    return ring_room(ring) >= size;
 }
 
-void *ring_reserve(struct ring *ring, uint32_t size)
+/* If it sleeps it is now ours to wake: partner set_sleeping(). */
+void ring_wake_consumer(struct ring *ring)
 {
-    if (size > ring->size / 2)
-        return NULL;
-    if (room(ring) < size) {
-        ring->peer = load_head(ring->shared);
-        if (room(ring) < size)
-            return NULL;
-    }
-    return at_cursor(ring);
-}
-
-void ring_commit(struct ring *ring, uint32_t size)
-{
-    assert(size % RING_ALIGNMENT == 0 && size <= room(ring));
-    ring->cursor += size;
-    store_tail(ring->shared, ring->cursor);
-    if (take_sleeping(ring->shared))
+    if (__atomic_exchange_n(&ring->shared->sleeping, 0, __ATOMIC_SEQ_CST) != 0)
         futex_wake(&ring->shared->sleeping, 1);
 }
 
@@ -291,7 +255,7 @@ int ring_next(struct ring *ring, void *buffer, uint32_t capacity)
     int64_t bytes = available(ring);
     if (bytes <= 0)
         return (int)bytes;
-    const struct ring_message *message = (const void *)at_cursor(ring);
+    const struct ring_message *message = (const void *)ring_at_cursor(ring);
     uint32_t size = __atomic_load_n(&message->size, __ATOMIC_RELAXED); /* once: it may change */
     if (!plausible(size, capacity, bytes))
         return -EPROTO;
@@ -304,7 +268,7 @@ int ring_next(struct ring *ring, void *buffer, uint32_t capacity)
 /* The lines of the message that comes next travel while the caller works on this one. */
 static void prefetch_next(const struct ring *ring)
 {
-    const unsigned char *next = at_cursor(ring);
+    const unsigned char *next = ring_at_cursor(ring);
     for (unsigned line = 0; line < PREFETCH_LINES; line++)
         __builtin_prefetch(next + line * RING_LINE);
 }

@@ -6,6 +6,7 @@
 #ifndef FUNNEL_RING_H
 #define FUNNEL_RING_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +20,8 @@ struct ring_message {
     uint32_t kind; /* the user's own; the ring never looks at it */
 };
 
-/* The shared words, one cache line for each writer. Written only through ring.c. */
+/* The shared words, one cache line for each writer. Touched only by ring.c and the functions below.
+ */
 struct ring_shared {
     _Alignas(RING_LINE) uint32_t tail;     /* producer: bytes ever published, modulo 2^32 */
     uint32_t want_space;                   /* producer sets: it sleeps on `head`; consumer clears */
@@ -56,18 +58,56 @@ void ring_format(struct ring_shared *shared);
 void ring_init(struct ring *ring, struct ring_shared *shared, void *data, uint32_t size,
                bool producer);
 
+/* Where the message at our cursor is. */
+static inline unsigned char *ring_at_cursor(const struct ring *ring)
+{
+    return ring->data + (ring->cursor & (ring->size - 1));
+}
+
 /* ---- producer; callers take turns by a lock of their own ---- */
+
+/* Free bytes as far as ring->peer tells; none when that makes no sense. */
+static inline uint32_t ring_room(const struct ring *ring)
+{
+    uint32_t used = ring->cursor - ring->peer;
+    return used <= ring->size ? ring->size - used : 0;
+}
+
+/* Looks how far the consumer is by now: whether there is room for so much. */
+bool ring_find_room(struct ring *ring, uint32_t size);
 
 /* Room for a message of `size` bytes (multiple of 16, at most half of the ring), or NULL: no room
  * now, or the shared words make no sense. Reserving again without a commit gives the same place. */
-void *ring_reserve(struct ring *ring, uint32_t size);
+static inline void *ring_reserve(struct ring *ring, uint32_t size)
+{
+    if (size > ring->size / 2 || (ring_room(ring) < size && !ring_find_room(ring, size)))
+        return NULL;
+    return ring_at_cursor(ring);
+}
+
+/* Publishes the bytes before it: partner load_tail(). Then loads `sleeping`: partner
+ * set_sleeping(). */
+static inline void ring_store_tail(struct ring_shared *shared, uint32_t tail)
+{
+    __atomic_store_n(&shared->tail, tail, __ATOMIC_SEQ_CST);
+}
+
+/* Wakes the consumer if it sleeps and nobody else has woken it. */
+void ring_wake_consumer(struct ring *ring);
+
+/* Publishes `size` bytes that were reserved: one message, or several side by side. Wakes the
+ * consumer if it sleeps; the plain look keeps the line shared while the consumer is busy. */
+static inline void ring_commit(struct ring *ring, uint32_t size)
+{
+    assert(size % RING_ALIGNMENT == 0 && size <= ring_room(ring));
+    ring->cursor += size;
+    ring_store_tail(ring->shared, ring->cursor);
+    if (__atomic_load_n(&ring->shared->sleeping, __ATOMIC_SEQ_CST) != 0)
+        ring_wake_consumer(ring);
+}
 
 /* The consumer is gone: how many of the bytes published last it can not have read. */
 uint32_t ring_unread(const struct ring *ring);
-
-/* Publishes `size` bytes that were reserved: one message, or several side by side. Wakes the
- * consumer if it sleeps. */
-void ring_commit(struct ring *ring, uint32_t size);
 
 /* Waits until ring_reserve(ring, size) succeeds: true; false once `alive` says so, which is asked
  * at least every 100 ms. Sleeps meanwhile. */

@@ -66,33 +66,16 @@ int channel_open(struct channel *channel, int region_fd, size_t region_size, uin
         unmap_region(channel);
         return -EPROTO;
     }
-    pthread_mutex_init(&channel->lock, NULL);
     return 0;
 }
 
 void channel_close(struct channel *channel)
 {
-    if (!channel->region)
-        return;
-    unmap_region(channel);
-    pthread_mutex_destroy(&channel->lock);
+    if (channel->region)
+        unmap_region(channel);
 }
 
 /* ---- errors and life signs ---- */
-
-CUresult channel_error(const struct channel *channel)
-{
-    uint32_t sticky = __atomic_load_n(&channel->region->sticky_error, __ATOMIC_ACQUIRE);
-    if (sticky)
-        return (CUresult)sticky;
-    bool gone = __atomic_load_n(&channel->gone, __ATOMIC_RELAXED) != 0;
-    return gone ? CUDA_ERROR_MPS_RPC_FAILURE : CUDA_SUCCESS;
-}
-
-CUresult channel_sticky_error(const struct channel *channel)
-{
-    return (CUresult)__atomic_load_n(&channel->region->sticky_error, __ATOMIC_ACQUIRE);
-}
 
 CUresult channel_failure(const struct channel *channel)
 {
@@ -140,12 +123,12 @@ static bool usable_again(struct channel *channel)
 
 void channel_lock(struct channel *channel)
 {
-    pthread_mutex_lock(&channel->lock);
+    lock_take(&channel->lock);
 }
 
 void channel_unlock(struct channel *channel)
 {
-    pthread_mutex_unlock(&channel->lock);
+    lock_give(&channel->lock);
 }
 
 static uint32_t whole_size(uint32_t size)
@@ -153,22 +136,26 @@ static uint32_t whole_size(uint32_t size)
     return (size + RING_ALIGNMENT - 1) & ~(RING_ALIGNMENT - 1);
 }
 
+/* NULL = the server is gone. */
+static struct ring_message *wait_for_room(struct channel *channel, uint32_t whole)
+{
+    if (__atomic_load_n(&channel->gone, __ATOMIC_RELAXED))
+        return NULL;
+    struct ring_message *message = ring_reserve(&channel->ring, whole);
+    if (message || !ring_wait_space(&channel->ring, whole, usable, channel))
+        return message;
+    return ring_reserve(&channel->ring, whole);
+}
+
 struct ring_message *channel_reserve(struct channel *channel, uint32_t size)
 {
     if (size < sizeof(struct ring_message) || size > CHANNEL_MESSAGE_MAX)
         return NULL;
-    if (__atomic_load_n(&channel->gone, __ATOMIC_RELAXED)) {
+    uint32_t whole = whole_size(size);
+    struct ring_message *message = wait_for_room(channel, whole);
+    if (!message) {
         channel_break(channel);
         return NULL;
-    }
-    uint32_t whole = whole_size(size);
-    struct ring_message *message = ring_reserve(&channel->ring, whole);
-    if (!message) {
-        if (!ring_wait_space(&channel->ring, whole, usable, channel)) {
-            channel_break(channel);
-            return NULL;
-        }
-        message = ring_reserve(&channel->ring, whole);
     }
     memset((unsigned char *)message + whole - RING_ALIGNMENT, 0, RING_ALIGNMENT);
     message->size = whole;
@@ -178,7 +165,7 @@ struct ring_message *channel_reserve(struct channel *channel, uint32_t size)
 
 void channel_commit(struct channel *channel)
 {
-    const struct ring_message *message = ring_reserve(&channel->ring, channel->reserved);
+    const struct ring_message *message = (const void *)ring_at_cursor(&channel->ring);
     uint32_t op = channel_kind_op(message->kind);
     channel->used[op / 64 % 2] |= UINT64_C(1) << op % 64;
     channel->sent += channel->reserved;
@@ -295,8 +282,7 @@ static void keep_waiting(const struct region *from, struct region *to)
 
 static int replace(void *address, size_t size, int fd, off_t offset)
 {
-    void *mapped =
-        mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset);
+    void *mapped = mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset);
     return mapped == MAP_FAILED ? -errno : 0;
 }
 

@@ -7,12 +7,12 @@
 #ifndef FUNNEL_CHANNEL_H
 #define FUNNEL_CHANNEL_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cuda_result.h"
+#include "lock.h"
 #include "region.h"
 #include "ring.h"
 
@@ -44,16 +44,17 @@ struct channel {
     struct region *region;
     void *ring_data;
     struct ring ring;
-    uint32_t reserved;    /* bytes that channel_commit() will send */
-    uint64_t sent;        /* bytes ever sent; under the lock */
-    uint64_t used[2];     /* bit c: call c was ever sent; under the lock */
-    pthread_mutex_t lock; /* turns of the producers */
-    int socket;           /* not ours to close */
-    uint32_t busy_slots;  /* bit s: slot s is somebody's; also the futex of those who wait */
-    uint32_t gone;        /* 1 = the server's end has closed */
-    uint32_t broken;      /* 1 = and somebody has heard of it */
-    bool (*revive)(void); /* asked before that: whether there is a new server; NULL = there is none */
-    uint32_t text_seen;   /* of region->text_news */
+    uint32_t reserved;   /* bytes that channel_commit() will send */
+    uint64_t sent;       /* bytes ever sent; under the lock */
+    uint64_t used[2];    /* bit c: call c was ever sent; under the lock */
+    struct lock lock;    /* turns of the producers */
+    int socket;          /* not ours to close */
+    uint32_t busy_slots; /* bit s: slot s is somebody's; also the futex of those who wait */
+    uint32_t gone;       /* 1 = the server's end has closed */
+    uint32_t broken;     /* 1 = and somebody has heard of it */
+    bool (*revive)(
+        void);          /* asked before that: whether there is a new server; NULL = there is none */
+    uint32_t text_seen; /* of region->text_news */
     uint32_t text_head[TEXT_KINDS];
 };
 
@@ -90,12 +91,22 @@ CUresult channel_reply_wait(struct channel *channel, int slot, const void **ret_
 /* Gives the slot back, answered or never used. CHANNEL_NO_SLOT is allowed. */
 void channel_reply_end(struct channel *channel, int slot);
 
-/* The error that every call reports from now on, or CUDA_SUCCESS: what the server has set, else
- * CUDA_ERROR_MPS_RPC_FAILURE if it is known to be gone. Two loads; no system call. */
-CUresult channel_error(const struct channel *channel);
+/* What the server has set: the error that every call reports from now on, or CUDA_SUCCESS. */
+static inline CUresult channel_sticky_error(const struct channel *channel)
+{
+    return (CUresult)__atomic_load_n(&channel->region->sticky_error, __ATOMIC_ACQUIRE);
+}
 
-/* Only what the server has set. */
-CUresult channel_sticky_error(const struct channel *channel);
+/* That, else CUDA_ERROR_MPS_RPC_FAILURE if the server is known to be gone. Two loads; no system
+ * call. */
+static inline CUresult channel_error(const struct channel *channel)
+{
+    CUresult sticky = channel_sticky_error(channel);
+    if (sticky != CUDA_SUCCESS)
+        return sticky;
+    bool gone = __atomic_load_n(&channel->gone, __ATOMIC_RELAXED) != 0;
+    return gone ? CUDA_ERROR_MPS_RPC_FAILURE : CUDA_SUCCESS;
+}
 
 /* Why nothing was sent: channel_error(), or CUDA_ERROR_MPS_RPC_FAILURE where that is silent. */
 CUresult channel_failure(const struct channel *channel);

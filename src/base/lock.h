@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A lock for what is held for a moment, again and again, and mostly by one thread: taking it when
+ * it is free and giving it back are one instruction each. All zero is a free lock. */
+#ifndef FUNNEL_LOCK_H
+#define FUNNEL_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lock {
+    uint32_t state; /* enum lock_state; the futex of those who wait */
+};
+
+enum lock_state {
+    LOCK_FREE,
+    LOCK_TAKEN,
+    LOCK_AWAITED, /* taken, and somebody may be asleep */
+};
+
+/* Waits until the lock is given. */
+void lock_wait(struct lock *lock);
+
+/* Wakes one of those who sleep. */
+void lock_wake(struct lock *lock);
+
+/* What the holder before did is seen: partner lock_give(). */
+static inline void lock_take(struct lock *lock)
+{
+    uint32_t state = LOCK_FREE;
+
+    if (!__atomic_compare_exchange_n(&lock->state, &state, LOCK_TAKEN, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
+        lock_wait(lock);
+}
+
+static inline void lock_give(struct lock *lock)
+{
+    if (__atomic_exchange_n(&lock->state, LOCK_FREE, __ATOMIC_RELEASE) == LOCK_AWAITED)
+        lock_wake(lock);
+}
+
+#endif
