@@ -18,8 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = 77
-FEW, MANY = 500, 2500
-# What a queued launch, by itself or with others, asks of it.
+FEW, MANY = 500, 10500
+# What a queued launch, by itself or with others, asks of the driver.
 DRIVER = ["cuLaunchKernelEx", "cuGraphLaunch", "cuGraphExecKernelNodeSetParams_v2"]
 CALLGRIND = ["valgrind", "--quiet", "--tool=callgrind", "--compress-strings=no",
              "--compress-pos=no"]

@@ -96,7 +96,7 @@ struct client {
 };
 
 /* NULL until attached. Never freed: threads may be inside it. */
-extern struct client *client;
+extern __attribute__((visibility("hidden"))) struct client *client;
 
 static inline uint64_t client_next_id(void)
 {

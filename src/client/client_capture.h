@@ -28,12 +28,12 @@ static inline bool stream_is_plain(const struct stream *stream)
            (stream->kind != STREAM_LEGACY || !__atomic_load_n(&client_captured, __ATOMIC_RELAXED));
 }
 
-/*
- * Each is called in place of doing something, when the stream is not plain: true when that is over
- * with the result, be it captured or refused.
- */
+/* True when a launch is over with the result, be it captured or refused. Asked only of a stream
+ * that is not plain. */
 bool capture_takes_kernel(struct stream *stream, const CUlaunchConfig *config, CUfunction f,
                           void **values, void **extra, CUresult *ret_result);
+
+/* The same for other work. These see for themselves that a stream is plain. */
 bool capture_takes_copy(struct stream *stream, const struct box *box, enum place dst,
                         enum place src, bool sync, CUresult *ret_result);
 bool capture_takes_fill(struct stream *stream, const CUDA_MEMSET_NODE_PARAMS *fill, bool sync,

@@ -45,6 +45,7 @@ struct function {
     int32_t attributes[FUNCTION_ATTRIBUTES];
     uint32_t param_count, params_size;
     uint32_t *layout; /* offset and size of each parameter */
+    bool has_gaps;    /* between them */
     struct list link;
 };
 

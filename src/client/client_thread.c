@@ -13,8 +13,7 @@
 #include "client_entry.h"
 #include "client_stream.h"
 
-/* In the initial block of thread-local storage, which costs no call to reach. It is a few words. */
-static __thread __attribute__((tls_model("initial-exec"))) struct thread self;
+__thread __attribute__((tls_model("initial-exec"))) struct thread thread_storage;
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static bool key_made;
@@ -54,25 +53,22 @@ void thread_keep(void)
 {
     pthread_once(&key_once, make_key);
     if (key_made)
-        pthread_setspecific(key, &self);
+        pthread_setspecific(key, &thread_storage);
 }
 
-struct thread *thread_self(void)
+void thread_begin_anew(void)
 {
-    if (__builtin_expect(self.generation != client->generation, 0)) {
-        CUstream default_stream = self.default_stream;
+    CUstream default_stream = thread_storage.default_stream;
 
-        forget(&self);
-        self.generation = client->generation;
-        self.default_stream = default_stream;
-    }
-    return &self;
+    forget(&thread_storage);
+    thread_storage.generation = client->generation;
+    thread_storage.default_stream = default_stream;
 }
 
 CUstream client_default_stream_swap(CUstream stream)
 {
-    CUstream before = self.default_stream;
+    CUstream before = thread_storage.default_stream;
 
-    self.default_stream = stream;
+    thread_storage.default_stream = stream;
     return before;
 }

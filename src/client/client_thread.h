@@ -5,9 +5,8 @@
 
 #include <stdint.h>
 
+#include "client.h"
 #include "context_stack.h"
-
-struct context;
 
 /* The stream that CU_STREAM_PER_THREAD means in one context. */
 struct thread_stream {
@@ -24,8 +23,19 @@ struct thread {
     unsigned stream_count;
 };
 
+/* In the initial block of thread-local storage, which costs no call to reach. It is a few words. */
+extern __thread __attribute__((tls_model("initial-exec"))) struct thread thread_storage;
+
+/* What is there is of the parent of a fork: it is forgotten. */
+void thread_begin_anew(void);
+
 /* The calling thread's. Only when attached. */
-struct thread *thread_self(void);
+static inline struct thread *thread_self(void)
+{
+    if (__builtin_expect(thread_storage.generation != client->generation, 0))
+        thread_begin_anew();
+    return &thread_storage;
+}
 
 /* Lets what the thread holds be freed when it ends; to be called before it holds something. */
 void thread_keep(void);

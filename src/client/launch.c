@@ -15,40 +15,77 @@
 #define PARAMS_MAX 32764
 #define ATTRIBUTES_MAX 64
 
-/* The packed parameters of one launch: in place where they fit, else borrowed from the caller. */
+/* What a launch hands over as parameters: a value each, or one buffer that is packed already. */
 struct params {
-    const void *bytes;
-    uint32_t size;
-    _Alignas(8) unsigned char packed[4096];
+    void **values;
+    const void *packed;
 };
 
-static CUresult pack_each(const struct function *function, void **values, unsigned char *into)
+/* Mostly one word, which is copied sooner than memcpy() is called. */
+static void copy_value(unsigned char *into, const void *value, uint32_t size)
 {
-    for (uint32_t i = 0; i < function->param_count; i++) {
+    if (size == 8)
+        memcpy(into, value, 8);
+    else if (size == 4)
+        memcpy(into, value, 4);
+    else
+        memcpy(into, value, size);
+}
+
+/* Gaps are zeroed, so that equal launches are equal bytes. */
+static CUresult pack(const struct function *function, void **values, unsigned char *into)
+{
+    const uint32_t *layout = function->layout;
+
+    if (function->has_gaps)
+        memset(into, 0, function->params_size);
+    for (uint32_t i = 0; i < function->param_count; i++, layout += 2) {
         if (!values[i])
             return CUDA_ERROR_INVALID_VALUE;
-        memcpy(into + function->layout[2 * i], values[i], function->layout[2 * i + 1]);
+        copy_value(into + layout[0], values[i], layout[1]);
     }
     return CUDA_SUCCESS;
 }
 
-/* The other way to pass parameters: one buffer that the program has packed itself. */
-static CUresult take_extra(void **extra, const struct function *function, struct params *params)
+static CUresult put_params(const struct function *function, const struct params *params, void *into)
 {
-    size_t *size = NULL;
+    if (function->params_size == 0)
+        return CUDA_SUCCESS;
+    if (!params->packed)
+        return pack(function, params->values, into);
+    memcpy(into, params->packed, function->params_size);
+    return CUDA_SUCCESS;
+}
+
+/* The other way to pass parameters: one buffer that the program has packed itself. */
+static CUresult take_extra(void **extra, const struct function *function, const void **ret_packed)
+{
+    const void *packed = NULL;
+    const size_t *size = NULL;
 
     for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
         if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
-            params->bytes = extra[1];
+            packed = extra[1];
         else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
             size = extra[1];
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!params->bytes || !size || *size > PARAMS_MAX || *size < function->params_size)
-        return function->params_size == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    params->size = function->params_size;
+    if (function->params_size == 0)
+        return CUDA_SUCCESS;
+    if (!packed || !size || *size > PARAMS_MAX || *size < function->params_size)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_packed = packed;
     return CUDA_SUCCESS;
+}
+
+static CUresult take_params(void **values, void **extra, const struct function *function,
+                            struct params *ret_params)
+{
+    *ret_params = (struct params){.values = values};
+    if (extra)
+        return values ? CUDA_ERROR_INVALID_VALUE : take_extra(extra, function, &ret_params->packed);
+    return values || function->param_count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static bool launch_attribute_travels(const CUlaunchAttribute *attribute)
@@ -104,101 +141,69 @@ static CUresult check_cooperative(const CUlaunchConfig *config, const struct fun
                : CUDA_SUCCESS;
 }
 
-static CUresult send_launch(const CUlaunchConfig *config, const struct function *function,
-                            const struct params *params, struct stream *stream)
-{
-    struct wire_cuLaunchKernelEx in = {
-        .f = function->handle,
-        .gridDimX = config->gridDimX,
-        .gridDimY = config->gridDimY,
-        .gridDimZ = config->gridDimZ,
-        .blockDimX = config->blockDimX,
-        .blockDimY = config->blockDimY,
-        .blockDimZ = config->blockDimZ,
-        .sharedMemBytes = config->sharedMemBytes,
-        .hStream = stream->handle,
-        .attributes = config->attrs,
-        .attributes_size = config->numAttrs * (uint32_t)sizeof(CUlaunchAttribute),
-        .params = params->bytes,
-        .params_size = params->size,
-    };
-    CUresult result;
-
-    stream_begin(stream);
-    result = wire_cuLaunchKernelEx(&client->channel, &in);
-    stream_end();
-    return result;
-}
-
-static CUresult check_launch(const CUlaunchConfig *config, const struct function *function)
+static CUresult check_launch(const CUlaunchConfig *config, const struct function *function,
+                             const struct device *device)
 {
     CUresult result = check_attributes(config);
 
     if (result == CUDA_SUCCESS)
-        result = launch_check(config, function->attributes,
-                              function->module->context->device->record->attributes);
+        result = launch_check(config, function->attributes, device->record->attributes);
     if (result == CUDA_SUCCESS && cooperative(config))
         result = check_cooperative(config, function);
     return result;
 }
 
-static CUresult launch_packed(const CUlaunchConfig *config, const struct function *function,
-                              void **values, struct stream *stream)
+/* The parameters are packed where they travel. */
+static CUresult send_launch(const CUlaunchConfig *config, const struct function *function,
+                            const struct params *params, struct stream *stream)
 {
-    struct params params;
+    const struct wire_cuLaunchKernelEx in = {
+        .f = function->handle,
+        .hStream = stream->handle,
+        .shape = {config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
+                  config->blockDimY, config->blockDimZ, config->sharedMemBytes},
+        .attributes = config->attrs,
+        .attributes_size = config->numAttrs * (uint32_t)sizeof(CUlaunchAttribute),
+        .params_size = function->params_size,
+    };
+    void *place;
     CUresult result;
 
-    params.bytes = params.packed;
-    params.size = function->params_size;
-    if (params.size == 0)
-        return send_launch(config, function, &params, stream);
-    result = pack_each(function, values, params.packed);
-    return result != CUDA_SUCCESS ? result : send_launch(config, function, &params, stream);
-}
-
-/* More than 4 KiB of parameters is legal and rare: those get a buffer of their own size. */
-static CUresult launch_packed_large(const CUlaunchConfig *config, const struct function *function,
-                                    void **values, struct stream *stream)
-{
-    _Alignas(8) unsigned char packed[PARAMS_MAX + 4];
-    struct params params = {.bytes = packed, .size = function->params_size};
-    CUresult result = pack_each(function, values, packed);
-
-    return result != CUDA_SUCCESS ? result : send_launch(config, function, &params, stream);
+    stream_begin(stream);
+    result = wire_cuLaunchKernelEx(&client->channel, &in, &place);
+    if (result == CUDA_SUCCESS)
+        result = put_params(function, params, place);
+    if (result == CUDA_SUCCESS)
+        channel_commit(&client->channel);
+    stream_end();
+    return result;
 }
 
 static CUresult launch(const CUlaunchConfig *config, CUfunction f, void **values, void **extra)
 {
+    const struct device *device;
     struct function *function;
     struct context *context;
     struct stream *stream;
+    struct params params;
     CUresult result = context_enter(&context);
 
     if (result == CUDA_SUCCESS)
         result = function_resolve(context, f, &function);
     if (result == CUDA_SUCCESS)
         result = stream_resolve(context, config->hStream, &stream);
-    if (result == CUDA_SUCCESS)
-        result = check_launch(config, function);
     if (result != CUDA_SUCCESS)
         return result;
-    if (stream->device != function->module->context->device)
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (capture_takes_kernel(stream, config, f, values, extra, &result))
+    device = function->module->context->device;
+    result = check_launch(config, function, device);
+    if (result != CUDA_SUCCESS)
         return result;
-    if (extra && !values) {
-        struct params params;
-
-        params.bytes = NULL;
-        params.size = 0;
-        result = take_extra(extra, function, &params);
-        return result != CUDA_SUCCESS ? result : send_launch(config, function, &params, stream);
-    }
-    if (extra || (!values && function->param_count > 0))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (function->params_size <= sizeof(((struct params *)NULL)->packed))
-        return launch_packed(config, function, values, stream);
-    return launch_packed_large(config, function, values, stream);
+    if (stream->device != device)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!stream_is_plain(stream) && capture_takes_kernel(stream, config, f, values, extra, &result))
+        return result;
+    result = take_params(values, extra, function, &params);
+    return result != CUDA_SUCCESS ? result : send_launch(config, function, &params, stream);
 }
 
 CUresult client_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,

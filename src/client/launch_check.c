@@ -4,9 +4,10 @@
 
 #include <stdbool.h>
 
+/* From 1 up: 0 less 1 is more than any maximum. */
 static bool within(unsigned value, int32_t maximum)
 {
-    return value >= 1 && value <= (uint32_t)maximum;
+    return value - 1 < (uint32_t)maximum;
 }
 
 static bool valid_grid(const CUlaunchConfig *config, const int32_t *device)
@@ -76,6 +77,8 @@ static bool valid_cluster(const CUlaunchConfig *config, const int32_t *function)
     uint64_t size = 1;
     uint32_t cluster[3];
 
+    if (!config->numAttrs && !function[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH])
+        return true;
     find_cluster(config, function, cluster);
     if (!cluster[0])
         return true;

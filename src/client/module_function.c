@@ -65,6 +65,16 @@ static struct function *function_create(struct module *module, const char *name)
     return NULL;
 }
 
+/* Bytes of the buffer that are no parameter's. */
+static bool has_gaps(const struct kernel_facts *facts)
+{
+    uint64_t used = 0;
+
+    for (uint32_t i = 0; i < facts->param_count; i++)
+        used += facts->layout[2 * i + 1];
+    return used != facts->params_size;
+}
+
 static CUresult take_facts(struct function *function, const struct kernel_facts *facts)
 {
     size_t layout_size = facts->param_count * 8ull;
@@ -79,6 +89,7 @@ static CUresult take_facts(struct function *function, const struct kernel_facts 
     function->number = facts->number;
     function->param_count = facts->param_count;
     function->params_size = facts->params_size;
+    function->has_gaps = has_gaps(facts);
     return CUDA_SUCCESS;
 }
 
@@ -225,8 +236,8 @@ static bool is_same(const struct function *function,
 {
     size_t layout_size = function->param_count * 8ull;
 
-    return out->param_count == function->param_count &&
-           out->params_size == function->params_size && out->layout_size >= layout_size &&
+    return out->param_count == function->param_count && out->params_size == function->params_size &&
+           out->layout_size >= layout_size &&
            memcmp(out->layout, function->layout, layout_size) == 0;
 }
 

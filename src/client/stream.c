@@ -185,27 +185,31 @@ static bool is_idle(const struct stream *stream)
     return !stream->unfenced && fence_passed(stream_fence_at(stream, fence_issued(stream->word)));
 }
 
-/* A fence of the legacy stream stands for those of blocking ones. */
+/* A fence of the legacy stream stands for those of blocking ones, such as this. */
 static bool legacy_covers(const struct stream *stream)
 {
     const struct stream *legacy = stream->device->legacy;
 
-    return stream->kind == STREAM_BLOCKING && !stream->context->share && legacy &&
-           stream->last_work <= legacy->work_covered &&
+    return !stream->context->share && legacy && stream->last_work <= legacy->work_covered &&
            fence_passed(stream_fence_at(legacy, fence_issued(legacy->word))) &&
            fence_passed(stream_fence_at(stream, fence_issued(stream->word)));
+}
+
+static bool is_done(const struct stream *stream)
+{
+    return is_idle(stream) || (stream->kind == STREAM_BLOCKING && legacy_covers(stream));
 }
 
 /* From here on the stream is busy. */
 static void note_first_work(struct stream *stream)
 {
-    if (is_idle(stream) || legacy_covers(stream))
+    if (is_done(stream))
         stream->first_work = client->channel.sent;
 }
 
 bool stream_lost_work(const struct stream *stream, uint64_t read)
 {
-    return !is_idle(stream) && stream->first_work < read && !legacy_covers(stream);
+    return !is_done(stream) && stream->first_work < read;
 }
 
 void stream_begin(struct stream *stream)

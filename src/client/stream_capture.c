@@ -68,8 +68,6 @@ bool capture_takes_kernel(struct stream *stream, const CUlaunchConfig *config, C
 {
     CUlaunchAttribute attributes[CAPTURE_ATTRIBUTES_MAX];
 
-    if (stream_is_plain(stream))
-        return false;
     GRAPHS_LOCKED;
     if (!captures_locked(stream, ret_result))
         return *ret_result != CUDA_SUCCESS;

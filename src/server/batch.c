@@ -26,9 +26,8 @@
 static bool is_plain(const struct session *session, const struct wire_cuLaunchKernelEx *in,
                      const struct function *function)
 {
-    return !session->server->no_batching && !in->attributes_size && !in->seq &&
-           !function->module->prints && in->params_size >= function->params_size &&
-           in->params_size <= BATCH_PARAMS_MAX;
+    return !session->server->no_batching && !in->attributes_size && !function->module->prints &&
+           in->params_size >= function->params_size && in->params_size <= BATCH_PARAMS_MAX;
 }
 
 /* So often the way that seems slower is taken, to see whether it still is. */
@@ -148,7 +147,8 @@ static void trust_more(struct stream *stream)
 static bool fills_device(const struct stream *stream, const struct launch *launch)
 {
     int sms = stream->device->record.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
-    uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    uint64_t blocks =
+        (uint64_t)launch->shape.grid[0] * launch->shape.grid[1] * launch->shape.grid[2];
 
     return blocks > (uint64_t)sms;
 }

@@ -40,9 +40,9 @@ static void link_remember(struct link *link, const struct launch *launch)
 {
     link->launch = *launch;
     link->launch.params = NULL;
-    link->known = launch->params_size <= sizeof(link->params);
+    link->known = launch->shape.params_size <= sizeof(link->params);
     if (link->known)
-        memcpy(link->params, launch->params, launch->params_size);
+        memcpy(link->params, launch->params, launch->shape.params_size);
 }
 
 static bool link_is(const struct link *link, const struct launch *launch)
@@ -50,16 +50,14 @@ static bool link_is(const struct link *link, const struct launch *launch)
     const struct launch *last = &link->launch;
 
     return link->known && last->function == launch->function &&
-           !memcmp(last->grid, launch->grid, sizeof(last->grid)) &&
-           !memcmp(last->block, launch->block, sizeof(last->block)) &&
-           last->shared == launch->shared && last->params_size == launch->params_size &&
-           !memcmp(link->params, launch->params, launch->params_size);
+           !memcmp(&last->shape, &launch->shape, sizeof(last->shape)) &&
+           !memcmp(link->params, launch->params, launch->shape.params_size);
 }
 
 /* `ret_extra` has room for five. */
 static CUDA_KERNEL_NODE_PARAMS node_params(const struct launch *launch, size_t *size, void **extra)
 {
-    *size = launch->params_size;
+    *size = launch->shape.params_size;
     extra[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
     extra[1] = (void *)launch->params;
     extra[2] = CU_LAUNCH_PARAM_BUFFER_SIZE;
@@ -67,14 +65,14 @@ static CUDA_KERNEL_NODE_PARAMS node_params(const struct launch *launch, size_t *
     extra[4] = CU_LAUNCH_PARAM_END;
     return (CUDA_KERNEL_NODE_PARAMS){
         .func = launch->function->driver,
-        .gridDimX = launch->grid[0],
-        .gridDimY = launch->grid[1],
-        .gridDimZ = launch->grid[2],
-        .blockDimX = launch->block[0],
-        .blockDimY = launch->block[1],
-        .blockDimZ = launch->block[2],
-        .sharedMemBytes = launch->shared,
-        .extra = launch->params_size ? extra : NULL,
+        .gridDimX = launch->shape.grid[0],
+        .gridDimY = launch->shape.grid[1],
+        .gridDimZ = launch->shape.grid[2],
+        .blockDimX = launch->shape.block[0],
+        .blockDimY = launch->shape.block[1],
+        .blockDimZ = launch->shape.block[2],
+        .sharedMemBytes = launch->shape.shared,
+        .extra = launch->shape.params_size ? extra : NULL,
     };
 }
 
@@ -104,19 +102,22 @@ static CUresult link_add(const struct chains *chains, struct chain *chain, unsig
     return CUDA_SUCCESS;
 }
 
-static CUresult link_set(struct chain *chain, unsigned i, const struct launch *launch)
+/* What a function's node refuses it refuses always: it uses clusters, or launches kernels itself. A
+ * launch that is wrong in itself gets its error when it is made by itself. */
+static bool link_set(const struct chain *chain, struct link *link, const struct launch *launch)
 {
     size_t size;
     void *extra[5];
-    struct link *link = &chain->links[i];
-
-    if (link_is(link, launch))
-        return CUDA_SUCCESS;
     const CUDA_KERNEL_NODE_PARAMS params = node_params(launch, &size, extra);
     CUresult result = driver.cuGraphExecKernelNodeSetParams_v2(chain->exec, link->node, &params);
-    if (result == CUDA_SUCCESS)
+
+    if (result == CUDA_SUCCESS) {
         link_remember(link, launch);
-    return result;
+        return true;
+    }
+    link->known = false;
+    launch->function->unchained = !cuda_error_is_fatal(result);
+    return false;
 }
 
 static void chain_destroy(struct chain *chain)
@@ -150,17 +151,14 @@ static struct chain *chain_create(const struct chains *chains, const struct laun
     return NULL;
 }
 
-/* What a function's node refuses it refuses always: it uses clusters, or launches kernels itself. A
- * launch that is wrong in itself gets its error when it is made by itself. */
+/* Programs mostly launch the same again. */
 static bool chain_set(struct chain *chain, const struct launch *launches)
 {
-    for (unsigned i = 0; i < chain->length; i++) {
-        CUresult result = link_set(chain, i, &launches[i]);
-        if (result != CUDA_SUCCESS) {
-            chain->links[i].known = false;
-            launches[i].function->unchained = !cuda_error_is_fatal(result);
+    struct link *end = chain->links + chain->length;
+
+    for (struct link *link = chain->links; link < end; link++, launches++) {
+        if (!link_is(link, launches) && !link_set(chain, link, launches))
             return false;
-        }
     }
     return true;
 }

@@ -22,11 +22,17 @@ struct function;
 struct module;
 struct stream;
 
+/* Copied and compared as a whole. */
+struct launch_shape {
+    uint32_t grid[3], block[3], shared;
+    uint32_t params_size;
+};
+_Static_assert(sizeof(struct launch_shape) == 8 * sizeof(uint32_t), "no padding");
+
 /* What one kernel of it is launched with. */
 struct launch {
     struct function *function;
-    uint32_t grid[3], block[3], shared;
-    uint32_t params_size;
+    struct launch_shape shape;
     const void *params; /* laid out as the driver wants them */
     bool urgent;        /* before all else that waits for room on the GPU */
 };

@@ -97,9 +97,7 @@ static struct launch launch_with(const struct device *device, const struct param
 {
     return (struct launch){
         .function = device->fence_kernel,
-        .grid = {1, 1, 1},
-        .block = {1, 1, 1},
-        .params_size = PARAMS_SIZE,
+        .shape = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .params_size = PARAMS_SIZE},
         .params = params,
         .urgent = true,
     };

@@ -23,20 +23,20 @@ struct kernel_call {
 static void call_kernel(struct kernel_call *call, const struct launch *launch)
 {
     *call = (struct kernel_call){
-        .size = launch->params_size,
+        .size = launch->shape.params_size,
         .extra = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)launch->params,
                   CU_LAUNCH_PARAM_BUFFER_SIZE, &call->size, CU_LAUNCH_PARAM_END},
         .params =
             {
                 .func = launch->function->driver,
-                .gridDimX = launch->grid[0],
-                .gridDimY = launch->grid[1],
-                .gridDimZ = launch->grid[2],
-                .blockDimX = launch->block[0],
-                .blockDimY = launch->block[1],
-                .blockDimZ = launch->block[2],
-                .sharedMemBytes = launch->shared,
-                .extra = launch->params_size ? call->extra : NULL,
+                .gridDimX = launch->shape.grid[0],
+                .gridDimY = launch->shape.grid[1],
+                .gridDimZ = launch->shape.grid[2],
+                .blockDimX = launch->shape.block[0],
+                .blockDimY = launch->shape.block[1],
+                .blockDimZ = launch->shape.block[2],
+                .sharedMemBytes = launch->shape.shared,
+                .extra = launch->shape.params_size ? call->extra : NULL,
             },
     };
 }

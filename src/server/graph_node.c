@@ -66,10 +66,7 @@ static void fill_kernel(struct graph_kernel *kernel, const struct wire_fnGraphKe
 
     kernel->launch = (struct launch){
         .function = function,
-        .grid = {in->gridDimX, in->gridDimY, in->gridDimZ},
-        .block = {in->blockDimX, in->blockDimY, in->blockDimZ},
-        .shared = in->sharedMemBytes,
-        .params_size = in->params_size,
+        .shape = launch_shape_of(in->shape, in->params_size),
         .params = kernel->bytes + attributes_size,
     };
     kernel->priority = in->priority;

@@ -80,32 +80,20 @@ bool launch_check_params(struct session *session, const char *call, uint32_t siz
     return false;
 }
 
-struct launch launch_of(const struct wire_cuLaunchKernelEx *in, struct function *function)
-{
-    return (struct launch){
-        .function = function,
-        .grid = {in->gridDimX, in->gridDimY, in->gridDimZ},
-        .block = {in->blockDimX, in->blockDimY, in->blockDimZ},
-        .shared = in->sharedMemBytes,
-        .params_size = in->params_size,
-        .params = in->params,
-    };
-}
-
 CUresult launch_with(const struct launch *launch, const struct stream *stream,
                      CUlaunchAttribute *attributes, unsigned count)
 {
-    size_t params_size = launch->params_size;
+    size_t params_size = launch->shape.params_size;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)launch->params,
                      CU_LAUNCH_PARAM_BUFFER_SIZE, &params_size, CU_LAUNCH_PARAM_END};
     CUlaunchConfig config = {
-        .gridDimX = launch->grid[0],
-        .gridDimY = launch->grid[1],
-        .gridDimZ = launch->grid[2],
-        .blockDimX = launch->block[0],
-        .blockDimY = launch->block[1],
-        .blockDimZ = launch->block[2],
-        .sharedMemBytes = launch->shared,
+        .gridDimX = launch->shape.grid[0],
+        .gridDimY = launch->shape.grid[1],
+        .gridDimZ = launch->shape.grid[2],
+        .blockDimX = launch->shape.block[0],
+        .blockDimY = launch->shape.block[1],
+        .blockDimZ = launch->shape.block[2],
+        .sharedMemBytes = launch->shape.shared,
         .hStream = stream->driver,
         .attrs = attributes,
         .numAttrs = count,
@@ -132,20 +120,17 @@ static CUresult launch_announced(const struct launch *launch, struct stream *str
     return result;
 }
 
-CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLaunchKernelEx *in,
-                                struct function *f, struct stream *hStream)
+/* One that is made by itself. */
+static CUresult launch_now(struct session *session, const struct wire_cuLaunchKernelEx *in,
+                           struct function *f, struct stream *hStream)
 {
     CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES_MAX];
     unsigned count = 0;
-
-    if (batch_add(session, in, f, hStream))
-        return CUDA_SUCCESS;
-    batch_flush(session);
-
     const struct launch launch = launch_of(in, f);
     CUresult result = launch_check_params(session, "cuLaunchKernel", in->params_size, f)
                           ? CUDA_SUCCESS
                           : CUDA_ERROR_INVALID_VALUE;
+
     if (result == CUDA_SUCCESS && in->attributes_size)
         result = launch_filter_attributes(session, "cuLaunchKernel", in->attributes,
                                           in->attributes_size, attributes, &count);
@@ -155,7 +140,16 @@ CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLau
     if (result == CUDA_SUCCESS)
         result = f->module->prints ? launch_announced(&launch, hStream, attributes, count)
                                    : launch_with(&launch, hStream, attributes, count);
-    return stream_end(hStream, in->seq, result);
+    return stream_end(hStream, 0, result);
+}
+
+CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLaunchKernelEx *in,
+                                struct function *f, struct stream *hStream)
+{
+    if (batch_add(session, in, f, hStream))
+        return CUDA_SUCCESS;
+    batch_flush(session);
+    return launch_now(session, in, f, hStream);
 }
 
 CUresult serve_cuOccupancyMaxActiveClusters(struct session *session,

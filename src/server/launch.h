@@ -4,11 +4,30 @@
  */
 #pragma once
 
+#include <string.h>
+
 #include "chain.h"
 #include "server_dispatch.h"
 
+/* As a command gives it, and the bytes of parameters that come with it. */
+static inline struct launch_shape launch_shape_of(const uint32_t words[7], uint32_t params_size)
+{
+    struct launch_shape shape = {.params_size = params_size};
+
+    memcpy(&shape, words, sizeof(shape) - sizeof(shape.params_size));
+    return shape;
+}
+
 /* What the command asks for. It points into the command. */
-struct launch launch_of(const struct wire_cuLaunchKernelEx *in, struct function *function);
+static inline struct launch launch_of(const struct wire_cuLaunchKernelEx *in,
+                                      struct function *function)
+{
+    return (struct launch){
+        .function = function,
+        .shape = launch_shape_of(in->shape, in->params_size),
+        .params = in->params,
+    };
+}
 
 /* As many bytes of parameters as the function takes? */
 bool launch_check_params(struct session *session, const char *call, uint32_t size,

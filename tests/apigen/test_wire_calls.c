@@ -84,15 +84,8 @@ static int setup(void **state)
 
 static const struct wire_cuLaunchKernelEx launch = {
     .f = 0x1122334455667788,
-    .gridDimX = 1,
-    .gridDimY = 2,
-    .gridDimZ = 3,
-    .blockDimX = 4,
-    .blockDimY = 5,
-    .blockDimZ = 6,
-    .sharedMemBytes = 7,
+    .shape = {1, 2, 3, 4, 5, 6, 7},
     .hStream = 0x99aabbccddeeff00,
-    .seq = 8,
     .attributes = "attributes!",
     .attributes_size = 11,
     .params = "parameters",
@@ -101,7 +94,22 @@ static const struct wire_cuLaunchKernelEx launch = {
 
 static void send_launch(void)
 {
-    assert_int_equal(wire_cuLaunchKernelEx(NULL, &launch), CUDA_SUCCESS);
+    void *place;
+
+    assert_int_equal(wire_cuLaunchKernelEx(NULL, &launch, &place), CUDA_SUCCESS);
+    memcpy(place, launch.params, launch.params_size);
+    channel_commit(NULL);
+}
+
+static void what_is_placed_is_not_sent_by_itself(void **state)
+{
+    void *place;
+
+    assert_int_equal(wire_cuLaunchKernelEx(NULL, &launch, &place), CUDA_SUCCESS);
+    assert_int_equal(sent_size, 0);
+    assert_ptr_equal((unsigned char *)place + 16, sent + reserved_size);
+    for (unsigned i = launch.params_size; i < 16; i++)
+        assert_int_equal(((unsigned char *)place)[i], 0);
 }
 
 static void a_launch_arrives_as_it_was_sent(void **state)
@@ -112,10 +120,8 @@ static void a_launch_arrives_as_it_was_sent(void **state)
     assert_int_equal(((struct ring_message *)sent)->kind, WIRE_cuLaunchKernelEx);
     assert_true(decode_cuLaunchKernelEx(sent, sent_size, &got));
     assert_int_equal(got.f, launch.f);
-    assert_int_equal(got.gridDimZ, launch.gridDimZ);
-    assert_int_equal(got.sharedMemBytes, launch.sharedMemBytes);
+    assert_memory_equal(got.shape, launch.shape, sizeof(got.shape));
     assert_int_equal(got.hStream, launch.hStream);
-    assert_int_equal(got.seq, launch.seq);
     assert_int_equal(got.attributes_size, launch.attributes_size);
     assert_memory_equal(got.attributes, launch.attributes, launch.attributes_size);
     assert_int_equal(got.params_size, launch.params_size);
@@ -160,7 +166,7 @@ static void no_lie_about_a_size_gets_through(void **state)
     for (size_t lie = 0; lie < sizeof(lies) / sizeof(lies[0]); lie++) {
         for (size_t at = 0; at < 2; at++) {
             send_launch();
-            uint32_t *sizes = (uint32_t *)(void *)(sent + 60);
+            uint32_t *sizes = (uint32_t *)(void *)(sent + 52);
             assert_int_equal(sizes[0], launch.attributes_size);
             assert_int_equal(sizes[1], launch.params_size);
             sizes[at] = lies[lie];
@@ -276,9 +282,10 @@ static void a_malformed_answer_is_a_broken_server(void **state)
 static void a_server_that_is_gone_is_806(void **state)
 {
     struct wire_cuLibraryGetKernel_reply out;
+    void *place;
 
     gone = true;
-    assert_int_equal(wire_cuLaunchKernelEx(NULL, &launch), CUDA_ERROR_MPS_RPC_FAILURE);
+    assert_int_equal(wire_cuLaunchKernelEx(NULL, &launch, &place), CUDA_ERROR_MPS_RPC_FAILURE);
     assert_int_equal(get_kernel(NULL, 0, &out), CUDA_ERROR_MPS_RPC_FAILURE);
     assert_int_equal(sent_size, 0);
 }
@@ -294,6 +301,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_launch_arrives_as_it_was_sent, setup),
+        cmocka_unit_test_setup(what_is_placed_is_not_sent_by_itself, setup),
         cmocka_unit_test_setup(padding_is_zero, setup),
         cmocka_unit_test_setup(every_shorter_message_is_refused, setup),
         cmocka_unit_test_setup(only_the_rings_own_padding_may_follow, setup),

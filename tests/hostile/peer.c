@@ -116,6 +116,27 @@ bool peer_send_raw(struct peer *peer, uint32_t kind, const void *payload, uint32
     return message;
 }
 
+bool peer_launch(struct peer *peer, const struct wire_cuLaunchKernelEx *in)
+{
+    void *place;
+
+    if (wire_cuLaunchKernelEx(&peer->channel, in, &place) != CUDA_SUCCESS)
+        return false;
+    memcpy(place, in->params, in->params_size);
+    channel_commit(&peer->channel);
+    return true;
+}
+
+bool peer_fence(struct peer *peer, uint64_t stream, uint32_t seq)
+{
+    const struct wire_fnFence in = {.hStream = stream, .seq = seq};
+
+    channel_lock(&peer->channel);
+    CUresult result = wire_fnFence(&peer->channel, &in);
+    channel_unlock(&peer->channel);
+    return result == CUDA_SUCCESS;
+}
+
 bool peer_wait_fence(struct peer *peer, uint32_t word, uint32_t seq)
 {
     const uint32_t *fences = (const uint32_t *)(peer->gpu + GPU_REGION_FENCE_OFFSET);

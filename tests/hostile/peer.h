@@ -52,6 +52,12 @@ uint64_t peer_handle(struct peer *peer, enum wire_handle kind);
 /* Puts raw bytes into the ring as one message. `size` includes the header of 8 bytes. */
 bool peer_send_raw(struct peer *peer, uint32_t kind, const void *payload, uint32_t size);
 
+/* Sends a launch with the parameters that it points to; the caller holds the channel's lock. */
+bool peer_launch(struct peer *peer, const struct wire_cuLaunchKernelEx *in);
+
+/* Sends a fence. */
+bool peer_fence(struct peer *peer, uint64_t stream, uint32_t seq);
+
 /* Waits until the fence word holds at least `seq`: false after ten seconds, or once cut off. */
 bool peer_wait_fence(struct peer *peer, uint32_t word, uint32_t seq);
 

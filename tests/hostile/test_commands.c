@@ -263,15 +263,6 @@ static CUresult deferred(struct peer *peer)
     return channel_take_deferred_error(&peer->channel);
 }
 
-static void fence(struct peer *peer, uint64_t stream)
-{
-    const struct wire_fnFence in = {.hStream = stream, .seq = 1};
-
-    channel_lock(&peer->channel);
-    assert_int_equal(wire_fnFence(&peer->channel, &in), CUDA_SUCCESS);
-    channel_unlock(&peer->channel);
-}
-
 static void handles_that_are_none(void **state)
 {
     struct peer peer;
@@ -289,10 +280,10 @@ static void handles_that_are_none(void **state)
                                hostile.witness.stream + 77};
 
     for (unsigned i = 0; i < sizeof(forged) / sizeof(forged[0]); i++) {
-        fence(&peer, forged[i]);
+        assert_true(peer_fence(&peer, forged[i], 1));
         assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
     }
-    fence(&peer, stream);
+    assert_true(peer_fence(&peer, stream, 1));
     assert_int_equal(deferred(&peer), CUDA_SUCCESS);
     assert_true(peer_wait_fence(&peer, 1, 1));
     peer_leave(&peer);
@@ -310,7 +301,7 @@ static void objects_under_foreign_kinds(void **state)
     wire_cuEventCreate(&peer.channel, &event);
     channel_unlock(&peer.channel);
     assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
-    fence(&peer, event.hEvent);
+    assert_true(peer_fence(&peer, event.hEvent, 1));
     assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
     assert_true(still_served(&peer));
     peer_leave(&peer);
@@ -450,19 +441,14 @@ static void short_parameters(void **state)
     assert_int_equal(peer_load_module(&peer, witness_ptx, strlen(witness_ptx) + 1, &module), 0);
     assert_int_equal(peer_find_function(&peer, module, "vector_add", &function), 0);
     const struct wire_cuLaunchKernelEx in = {.f = function,
-                                             .gridDimX = 1,
-                                             .gridDimY = 1,
-                                             .gridDimZ = 1,
-                                             .blockDimX = 1,
-                                             .blockDimY = 1,
-                                             .blockDimZ = 1,
+                                             .shape = {1, 1, 1, 1, 1, 1},
                                              .hStream = stream,
-                                             .seq = 1,
                                              .params = "abcd",
                                              .params_size = 4};
     channel_lock(&peer.channel);
-    wire_cuLaunchKernelEx(&peer.channel, &in);
+    assert_true(peer_launch(&peer, &in));
     channel_unlock(&peer.channel);
+    assert_true(peer_fence(&peer, stream, 1));
     assert_true(peer_wait_fence(&peer, 3, 1)); /* refused, and still fenced */
     assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_VALUE);
     peer_leave(&peer);
@@ -512,7 +498,7 @@ static void flood_of_mistakes(void **state)
     attach(&peer);
     const struct wire_fnNote note = {.text = "flood", .text_size = 5};
     for (unsigned i = 0; i < 20000; i++) {
-        fence(&peer, 0x1234567890 + i);
+        assert_true(peer_fence(&peer, 0x1234567890 + i, 1));
         channel_lock(&peer.channel);
         assert_int_equal(wire_fnNote(&peer.channel, &note), CUDA_SUCCESS);
         channel_unlock(&peer.channel);

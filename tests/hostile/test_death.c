@@ -76,17 +76,12 @@ static void launch_spin(struct peer *peer, uint64_t stream, uint32_t iterations)
     peer_load_module(peer, witness_ptx, strlen(witness_ptx) + 1, &module);
     peer_find_function(peer, module, "spin", &function);
     const struct wire_cuLaunchKernelEx in = {.f = function,
-                                             .gridDimX = 1,
-                                             .gridDimY = 1,
-                                             .gridDimZ = 1,
-                                             .blockDimX = 32,
-                                             .blockDimY = 1,
-                                             .blockDimZ = 1,
+                                             .shape = {1, 1, 1, 32, 1, 1},
                                              .hStream = stream,
                                              .params = &iterations,
                                              .params_size = sizeof(iterations)};
     channel_lock(&peer->channel);
-    wire_cuLaunchKernelEx(&peer->channel, &in);
+    peer_launch(peer, &in);
     channel_unlock(&peer->channel);
 }
 

@@ -15,19 +15,14 @@ static void poke(struct peer *peer, uint64_t address)
     assert_int_equal(peer_load_module(peer, witness_ptx, strlen(witness_ptx) + 1, &module), 0);
     assert_int_equal(peer_find_function(peer, module, "poke", &function), 0);
     const struct wire_cuLaunchKernelEx in = {.f = function,
-                                             .gridDimX = 1,
-                                             .gridDimY = 1,
-                                             .gridDimZ = 1,
-                                             .blockDimX = 1,
-                                             .blockDimY = 1,
-                                             .blockDimZ = 1,
+                                             .shape = {1, 1, 1, 1, 1, 1},
                                              .hStream = stream,
-                                             .seq = 1,
                                              .params = &address,
                                              .params_size = sizeof(address)};
     channel_lock(&peer->channel);
-    assert_int_equal(wire_cuLaunchKernelEx(&peer->channel, &in), CUDA_SUCCESS);
+    assert_true(peer_launch(peer, &in));
     channel_unlock(&peer->channel);
+    assert_true(peer_fence(peer, stream, 1));
 }
 
 static void everybody_hears_of_a_fault(void **state)

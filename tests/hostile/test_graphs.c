@@ -43,12 +43,7 @@ static void add_kernel(struct forger *forger, uint32_t node, uint32_t params_siz
     const struct wire_fnGraphKernelNode in = {.graph = forger->graph,
                                               .f = forger->function,
                                               .node = node,
-                                              .gridDimX = 1,
-                                              .gridDimY = 1,
-                                              .gridDimZ = 1,
-                                              .blockDimX = 1,
-                                              .blockDimY = 1,
-                                              .blockDimZ = 1,
+                                              .shape = {1, 1, 1, 1, 1, 1},
                                               .params = params,
                                               .params_size = params_size};
 

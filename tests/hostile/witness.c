@@ -127,17 +127,12 @@ static bool launch(struct witness *witness)
         uint32_t n;
     } params = {witness->memory + 2 * BYTES, witness->memory, witness->memory + BYTES, ELEMENTS};
     const struct wire_cuLaunchKernelEx in = {.f = witness->function,
-                                             .gridDimX = ELEMENTS / 128,
-                                             .gridDimY = 1,
-                                             .gridDimZ = 1,
-                                             .blockDimX = 128,
-                                             .blockDimY = 1,
-                                             .blockDimZ = 1,
+                                             .shape = {ELEMENTS / 128, 1, 1, 128, 1, 1},
                                              .hStream = witness->stream,
                                              .params = &params,
                                              .params_size = 28};
 
-    return wire_cuLaunchKernelEx(&witness->peer.channel, &in) == CUDA_SUCCESS;
+    return peer_launch(&witness->peer, &in);
 }
 
 static bool submit(struct witness *witness)

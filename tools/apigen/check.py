@@ -48,6 +48,10 @@ def one_wire(api, wire):
         yield ApiError(wire.where, f"{wire.name}: an async command has no reply")
     if sum(1 for f in wire.reply if f.trailing) > 1:
         yield ApiError(wire.where, f"{wire.name}: a reply has at most one bytes field")
+    if wire.placed and (wire.sync or wire.placed is not wire.fields[-1] or
+                        wire.placed.type != "bytes"):
+        yield ApiError(wire.where, f"{wire.name}: only the last bytes of an async command can be "
+                                   "placed")
     for name in {f.name for f in wire.fields if sum(g.name == f.name for g in wire.fields) > 1}:
         yield ApiError(wire.where, f"{wire.name}: two fields are called {name}")
     if layout_message(wire).maximum > MESSAGE_MAX:

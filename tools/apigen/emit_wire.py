@@ -14,6 +14,9 @@ COMMENT = """\
  * the capacity. What is longer than its maximum gives CUDA_ERROR_INVALID_VALUE, a server that is
  * gone CUDA_ERROR_MPS_RPC_FAILURE.
  *
+ * A field that is "placed" the caller writes itself, where the function says, and then sends the
+ * command with channel_commit().
+ *
  * decode_X() checks every bound of a message that a peer wrote: false when it is malformed.
  * Pointers in the result point into the message.
  *
@@ -29,13 +32,23 @@ static inline uint32_t padded(uint32_t size)
     return (size + 7) & ~7u;
 }
 
-/* Appends a trailing field, and zeroes its padding. */
-static unsigned char *put(unsigned char *at, const void *bytes, uint32_t size)
+/* Leaves room for a trailing field, with zeroes for its padding; returns what is behind it. */
+static inline unsigned char *skip(unsigned char *at, uint32_t size)
 {
+    at += padded(size);
+    if (size > 0)
+        memset(at - 8, 0, 8);
+    return at;
+}
+
+/* Appends a trailing field. */
+static inline unsigned char *put(unsigned char *at, const void *bytes, uint32_t size)
+{
+    unsigned char *behind = skip(at, size);
+
     if (size > 0)
         memcpy(at, bytes, size);
-    memset(at + size, 0, padded(size) - size);
-    return at + padded(size);
+    return behind;
 }
 
 /* What is left of a message that is being read. Once `broken`, it stays so. */
@@ -131,8 +144,9 @@ def request_struct(wire):
         if field.type == "string":
             text += f"    const char *{field.name};\n"
         elif field.type == "bytes":
+            note = ", placed" if field.placed else ""
             text += f"    const void *{field.name};\n    uint32_t {field.name}_size;"
-            text += f" /* at most {field.maximum} */\n"
+            text += f" /* at most {field.maximum}{note} */\n"
         else:
             note = f" /* {'new ' if field.new else ''}{field.handle} */" if field.handle else ""
             text += f"    {member(field)};{note}\n"
@@ -159,6 +173,8 @@ def sender_prototype(wire, end=")"):
     items = ["struct channel *channel", f"const struct wire_{wire.name} *in"]
     if wire.reply:
         items.append(f"struct wire_{wire.name}_reply *ret_out")
+    if wire.placed:
+        items.append(f"void **ret_{wire.placed.name}")
     return wrap(f"CUresult wire_{wire.name}(", items, end)
 
 
@@ -260,8 +276,9 @@ def send_function(wire):
     text += store(layout_message(wire), wire.fields, "message", "in")
     if wire.trailers:
         text += trailing_puts(wire.trailers)
-    text += "    channel_commit(channel);\n    return CUDA_SUCCESS;\n}\n"
-    return text
+    if not wire.placed:
+        text += "    channel_commit(channel);\n"
+    return text + "    return CUDA_SUCCESS;\n}\n"
 
 
 def trailing_puts(trailers):
@@ -272,7 +289,10 @@ def trailing_puts(trailers):
         keep = ""
         if number + 1 < len(trailers):
             keep = "unsigned char *at = " if number == 0 else "at = "
-        text += f"    {keep}put({at}, in->{field.name}, {cast}{field.name}_size);\n"
+        if field.placed:
+            text += f"    *ret_{field.name} = {at};\n    skip({at}, {field.name}_size);\n"
+        else:
+            text += f"    {keep}put({at}, in->{field.name}, {cast}{field.name}_size);\n"
         at = "at"
     return text
 

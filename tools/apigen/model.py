@@ -78,6 +78,7 @@ class Field:
     handle: Optional[str] = None
     new: bool = False
     maximum: int = 0
+    placed: bool = False    # whoever sends it writes it where it travels
 
     @property
     def trailing(self):
@@ -102,6 +103,11 @@ class Wire:
     @property
     def trailers(self):
         return [f for f in self.fields if f.trailing]
+
+    @property
+    def placed(self):
+        """The bytes that the sender writes into the message itself, or None."""
+        return next((f for f in self.fields if f.placed), None)
 
     @property
     def handles(self):

@@ -157,9 +157,10 @@ def parse_field(name, text, where):
     if kind in SCALARS and len(words) == 1:
         return Field(name, kind, where)
     if kind in ("bytes", "string"):
-        if len(words) != 3 or words[1] != "max" or not words[2].isdigit():
+        placed = words[3:] == ["placed"]
+        if len(words) != 3 + placed or words[1] != "max" or not words[2].isdigit():
             raise ApiError(where, f"{name}: {kind} without a length; write '{kind} max N'")
-        return Field(name, kind, where, maximum=int(words[2]))
+        return Field(name, kind, where, maximum=int(words[2]), placed=placed)
     raise ApiError(where, f"{name}: unknown type '{text}'")
 
 

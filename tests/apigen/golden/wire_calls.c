@@ -9,13 +9,23 @@ static inline uint32_t padded(uint32_t size)
     return (size + 7) & ~7u;
 }
 
-/* Appends a trailing field, and zeroes its padding. */
-static unsigned char *put(unsigned char *at, const void *bytes, uint32_t size)
+/* Leaves room for a trailing field, with zeroes for its padding; returns what is behind it. */
+static inline unsigned char *skip(unsigned char *at, uint32_t size)
 {
+    at += padded(size);
+    if (size > 0)
+        memset(at - 8, 0, 8);
+    return at;
+}
+
+/* Appends a trailing field. */
+static inline unsigned char *put(unsigned char *at, const void *bytes, uint32_t size)
+{
+    unsigned char *behind = skip(at, size);
+
     if (size > 0)
         memcpy(at, bytes, size);
-    memset(at + size, 0, padded(size) - size);
-    return at + padded(size);
+    return behind;
 }
 
 /* What is left of a message that is being read. Once `broken`, it stays so. */
@@ -152,7 +162,7 @@ struct message_fnCopy {
 };
 _Static_assert(sizeof(struct message_fnCopy) == 40, "no hidden padding");
 
-CUresult wire_fnCopy(struct channel *channel, const struct wire_fnCopy *in)
+CUresult wire_fnCopy(struct channel *channel, const struct wire_fnCopy *in, void **ret_second)
 {
     struct message_fnCopy *message;
     uint32_t first_size = in->first_size;
@@ -175,8 +185,8 @@ CUresult wire_fnCopy(struct channel *channel, const struct wire_fnCopy *in)
     message->second_size = second_size;
     memset(message->pad0, 0, sizeof(message->pad0));
     unsigned char *at = put((unsigned char *)(message + 1), in->first, first_size);
-    put(at, in->second, second_size);
-    channel_commit(channel);
+    *ret_second = at;
+    skip(at, second_size);
     return CUDA_SUCCESS;
 }
 

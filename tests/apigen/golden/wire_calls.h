@@ -45,6 +45,9 @@ const char *wire_op_name(uint32_t op);
  * the capacity. What is longer than its maximum gives CUDA_ERROR_INVALID_VALUE, a server that is
  * gone CUDA_ERROR_MPS_RPC_FAILURE.
  *
+ * A field that is "placed" the caller writes itself, where the function says, and then sends the
+ * command with channel_commit().
+ *
  * decode_X() checks every bound of a message that a peer wrote: false when it is malformed.
  * Pointers in the result point into the message.
  *
@@ -69,7 +72,7 @@ struct wire_cuEventRecord {
 CUresult wire_cuEventRecord(struct channel *channel, const struct wire_cuEventRecord *in);
 bool decode_cuEventRecord(const void *data, size_t size, struct wire_cuEventRecord *ret_in);
 
-/* fnCopy: Two trailing fields. */
+/* fnCopy: Two trailing fields, of which the sender writes the second where it travels. */
 struct wire_fnCopy {
     uint64_t dst;
     uint64_t hStream; /* stream */
@@ -77,9 +80,9 @@ struct wire_fnCopy {
     const void *first;
     uint32_t first_size; /* at most 64 */
     const void *second;
-    uint32_t second_size; /* at most 100 */
+    uint32_t second_size; /* at most 100, placed */
 };
-CUresult wire_fnCopy(struct channel *channel, const struct wire_fnCopy *in);
+CUresult wire_fnCopy(struct channel *channel, const struct wire_fnCopy *in, void **ret_second);
 bool decode_fnCopy(const void *data, size_t size, struct wire_fnCopy *ret_in);
 
 /* cuEventElapsedTime_v2: A round trip with a number for an answer. */

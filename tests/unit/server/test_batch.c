@@ -64,7 +64,7 @@ static int teardown(void **state)
 static CUresult launch(struct scene *scene, unsigned function, unsigned stream, uint64_t parameter)
 {
     const struct wire_cuLaunchKernelEx in = {
-        .f = function + 1, .gridDimX = 1, .params = &parameter, .params_size = sizeof(parameter)};
+        .f = function + 1, .shape = {1}, .params = &parameter, .params_size = sizeof(parameter)};
 
     return serve_cuLaunchKernelEx(scene->fixture->session, &in, scene->function[function],
                                   scene->stream[stream]);
@@ -167,7 +167,7 @@ static void a_launch_with_attributes_comes_after(void **state)
     CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE};
     uint64_t parameter = 1;
     const struct wire_cuLaunchKernelEx in = {.f = 2,
-                                             .gridDimX = 1,
+                                             .shape = {1},
                                              .attributes = &attribute,
                                              .attributes_size = sizeof(attribute),
                                              .params = &parameter,
@@ -285,12 +285,8 @@ static void lose_fence_kernel(struct scene *scene)
 static const char *launch_and_fence(struct scene *scene, uint32_t blocks, uint32_t seq)
 {
     uint64_t parameter = 7;
-    const struct wire_cuLaunchKernelEx in = {.f = 1,
-                                             .gridDimX = blocks,
-                                             .gridDimY = 1,
-                                             .gridDimZ = 1,
-                                             .params = &parameter,
-                                             .params_size = sizeof(parameter)};
+    const struct wire_cuLaunchKernelEx in = {
+        .f = 1, .shape = {blocks, 1, 1}, .params = &parameter, .params_size = sizeof(parameter)};
     const struct wire_fnFence fence = {.seq = seq};
     struct session *session = scene->fixture->session;
 

@@ -34,7 +34,7 @@ static void describe_kernel(struct fixture *fixture, struct made *made, uint32_t
 {
     const uint32_t params[4] = {value};
     const struct wire_fnGraphKernelNode in = {
-        .gridDimX = 1, .params = params, .params_size = sizeof(params)};
+        .shape = {1}, .params = params, .params_size = sizeof(params)};
 
     assert_int_equal(serve_fnGraphKernelNode(fixture->session, &in, made->graph, made->function),
                      CUDA_SUCCESS);

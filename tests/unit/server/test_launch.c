@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fake_driver.h"
 #include "cuda_error.h"
+#include "fake_driver.h"
 #include "objects.h"
 
 static CUresult launch(struct fixture *fixture, const CUlaunchAttribute *attributes,
@@ -17,19 +17,20 @@ static CUresult launch(struct fixture *fixture, const CUlaunchAttribute *attribu
     struct function *function = calloc(1, sizeof(*function) + 8);
     struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
     const struct wire_cuLaunchKernelEx in = {.f = 1,
-                                             .gridDimX = 1,
-                                             .seq = 2,
+                                             .shape = {1},
                                              .attributes = attributes,
                                              .attributes_size = attributes_size,
                                              .params = params,
                                              .params_size = params_size};
 
     function->module = &module;
+    function->handle = 1;
     function->driver = (CUfunction)5;
     function->params_size = 16;
     strcpy(function->name, "kernel");
     fake_trace();
     CUresult result = serve_cuLaunchKernelEx(fixture->session, &in, function, stream);
+    batch_flush(fixture->session);
     free(function);
     return result;
 }
@@ -39,7 +40,7 @@ static void parameters_go_through(void **state)
     struct fixture *fixture = *state;
 
     assert_int_equal(launch(fixture, NULL, 0, 16), CUDA_SUCCESS);
-    assert_string_equal(fake_trace(), "launch s1 f5 0 16; write s1 2; ");
+    assert_string_equal(fake_trace(), "launch s1 f5 0 16; ");
     assert_string_equal(fixture->session->last_kernel, "kernel");
     assert_int_equal(fixture->session->launches, 1);
 }
@@ -47,7 +48,7 @@ static void parameters_go_through(void **state)
 static void short_parameters_are_refused(void **state)
 {
     assert_int_equal(launch(*state, NULL, 0, 15), CUDA_ERROR_INVALID_VALUE);
-    assert_string_equal(fake_trace(), "write s1 2; ");
+    assert_string_equal(fake_trace(), "");
 }
 
 static void attributes_are_sorted_out(void **state)
@@ -57,7 +58,7 @@ static void attributes_are_sorted_out(void **state)
                                       {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION}};
 
     assert_int_equal(launch(*state, attributes, sizeof(attributes), 16), CUDA_SUCCESS);
-    assert_string_equal(fake_trace(), "launch s1 f5 2 16; write s1 2; ");
+    assert_string_equal(fake_trace(), "launch s1 f5 2 16; ");
 }
 
 static void attributes_with_handles_are_refused(void **state)
