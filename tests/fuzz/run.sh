@@ -34,7 +34,7 @@ build() {
 run() {
     mkdir -p "$work/corpus-$1"
     echo "fuzz: $1 for $seconds seconds"
-    "$work/$1" -max_total_time="$seconds" -max_len="$2" -timeout=5 -print_final_stats=1 \
+    "$work/$1" -max_total_time="$seconds" -max_len="$2" -timeout=60 -print_final_stats=1 \
         -artifact_prefix="$work/" "$work/corpus-$1" >"$work/$1.log" 2>&1 || {
         tail -n 40 "$work/$1.log"
         echo "fuzz: $1 FAILED, the input is in $work" >&2
@@ -43,28 +43,46 @@ run() {
     sed -n 's/^stat::number_of_executed_units: */fuzz: inputs tried: /p' "$work/$1.log"
 }
 
+# Runs as many at once as there are CPUs; finish waits for those that are left.
+begun=""
+start() {
+    "$@" &
+    begun="$begun $!"
+    # shellcheck disable=SC2086
+    set -- $begun
+    [ $# -lt "$(nproc)" ] || finish
+}
+finish() {
+    for one in $begun; do
+        wait "$one" || exit 1
+    done
+    begun=""
+}
+
 python3 -B "$root/tools/apigen/apigen.py" emit wire "$root/api" "$work"
 python3 -B "$fuzz/list_decoders.py" "$work/wire_calls.h" "$work/decoders.h"
-build fuzz_ring
-build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c "$root/src/cuda/cuda_error.c"
-build fuzz_fatbin -I"$root/src/softgpu/fatbin" "$root"/src/softgpu/fatbin/*.c -lzstd -llz4
 cx16=$(uname -m | sed -n 's/x86_64/-mcx16/p')
-build fuzz_ptx $cx16 -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas \
+server=$root/src/server
+start build fuzz_ptx $cx16 -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas \
     -Wno-missing-field-initializers -I"$root/src/softgpu/ptx" -I"$root/src/softgpu/exec" \
     "$root"/src/softgpu/ptx/*.c "$root"/src/softgpu/exec/*.c -lm
-server=$root/src/server
-build fuzz_image -I"$server" "$server"/image.c "$server"/image_code_names.c "$server"/image_elf.c \
-    "$server"/image_names.c "$server"/image_parts.c "$server"/image_prints.c \
-    "$server"/image_text_names.c "$server"/image_variables.c -lzstd -llz4
+start build fuzz_ring
+start build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c "$root/src/cuda/cuda_error.c"
+start build fuzz_fatbin -I"$root/src/softgpu/fatbin" "$root"/src/softgpu/fatbin/*.c -lzstd -llz4
+start build fuzz_image -I"$server" "$server"/image.c "$server"/image_code_names.c \
+    "$server"/image_elf.c "$server"/image_names.c "$server"/image_parts.c \
+    "$server"/image_prints.c "$server"/image_text_names.c "$server"/image_variables.c -lzstd -llz4
+finish
 # Text is found sooner from text.
 mkdir -p "$work/corpus-fuzz_ptx"
 sed '1,/^\.address_size/d' "$root/tests/unit/softgpu/data/features.ptx" \
     >"$work/corpus-fuzz_ptx/features"
-run fuzz_ring 1024
-run fuzz_decode 4096
-run fuzz_fatbin 4096
 mkdir -p "$work/corpus-fuzz_image"
 cp "$root"/tests/api/driver/kernels.ptx "$root"/tests/api/driver/kernels.fatbin \
     "$work/corpus-fuzz_image"
-run fuzz_ptx 32768
-run fuzz_image 32768
+start run fuzz_ring 1024
+start run fuzz_decode 4096
+start run fuzz_fatbin 4096
+start run fuzz_ptx 32768
+start run fuzz_image 32768
+finish
