@@ -24,7 +24,7 @@ struct piece {
 
 static struct piece *pieces;
 
-static char *read_file(const char *name, size_t *ret_size)
+char *machine_text(const char *name, size_t *ret_size)
 {
     char path[1024];
     snprintf(path, sizeof(path), "%s/%s", PTX_DATA, name);
@@ -77,7 +77,7 @@ static struct machine *create(const char *text, size_t size)
 struct machine *machine_create(const char *file)
 {
     size_t size;
-    char *text = read_file(file, &size);
+    char *text = machine_text(file, &size);
     struct machine *machine = create(text, size);
     free(text);
     return machine;

@@ -21,6 +21,9 @@ struct machine {
     char log[1024];
 };
 
+/* The text of a file under data/, which the caller frees. */
+char *machine_text(const char *file, size_t *ret_size);
+
 /* From a file under data/, or from text. Fails the test if the module cannot be loaded. */
 struct machine *machine_create(const char *file);
 struct machine *machine_create_from(const char *ptx);

@@ -154,13 +154,9 @@ static void test_bad_jumps(void **state)
 /* Every prefix of a real program, and the program with one byte changed at many places. */
 static void test_damaged(void **state)
 {
-    char path[1024], log[512];
-    snprintf(path, sizeof(path), "%s/basics.ptx", PTX_DATA);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    char *text = malloc(1 << 20);
-    size_t size = fread(text, 1, 1 << 20, file);
-    fclose(file);
+    char log[512];
+    size_t size;
+    char *text = machine_text("basics.ptx", &size);
     uint64_t seed = 1;
     for (size_t length = 0; length < size; length += 97)
         load(text, length, log, sizeof(log));
