@@ -39,7 +39,7 @@ install: all
 	@echo "Installed in $(DESTDIR)$(PREFIX)"
 
 # Sanitizers need their runtime in the program; our library is loaded into programs that lack it, so
-# these builds run the unit and process tests.
+# these builds run the unit and process tests, and hold only what those need.
 build-asan/build.ninja:
 	@tools/setup
 	@$(MESON) setup build-asan -Db_sanitize=address,undefined -Db_lundef=false
@@ -49,8 +49,8 @@ build-tsan/build.ninja:
 	@$(MESON) setup build-tsan -Db_sanitize=thread -Db_lundef=false
 
 asan tsan: %: build-%/build.ninja
-	@ninja -C build-$@
-	@$(MESON) test -C build-$@ --no-rebuild --print-errorlogs --suite unit --suite control --no-suite whole
+	@$(MESON) test -C build-$@ --print-errorlogs --num-processes $$(($$(nproc) + 1)) \
+		--suite unit --suite control --no-suite whole
 
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i

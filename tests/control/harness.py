@@ -35,6 +35,16 @@ def alive(pid):
         return False
 
 
+def limit_time(test):
+    """One that hangs fails, and cleans up, instead of being killed by Meson much later."""
+    def give_up(*_):
+        raise AssertionError(f"{test.id()} has taken more than {PATIENCE * 3} seconds")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(PATIENCE * 3)
+    test.addCleanup(signal.alarm, 0)
+
+
 class Client:
     """A program, as far as the daemon sees one."""
 
@@ -56,6 +66,7 @@ class TestCase(unittest.TestCase):
     fake = "ready"
 
     def setUp(self):
+        limit_time(self)
         self.root = tempfile.mkdtemp(prefix="fnl-", dir="/tmp")
         os.chmod(self.root, 0o755)
         self.pipe = os.path.join(self.root, "pipe")
