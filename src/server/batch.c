@@ -23,13 +23,6 @@
 #define FENCE_TRUST_MAX 8
 #define FENCE_TRUST_LOST 16
 
-static bool is_plain(const struct session *session, const struct wire_cuLaunchKernelEx *in,
-                     const struct function *function)
-{
-    return !session->server->no_batching && !in->attributes_size && !function->module->prints &&
-           in->params_size >= function->params_size && in->params_size <= BATCH_PARAMS_MAX;
-}
-
 /* So often the way that seems slower is taken, to see whether it still is. */
 #define WAY_TRIED_EVERY 64u
 
@@ -64,25 +57,23 @@ static void choose_way(struct stream *stream)
     ways->way = kernel ? FENCE_BY_KERNEL : FENCE_BY_DRIVER;
 }
 
-bool batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
+void batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
                struct function *function, struct stream *stream)
 {
     struct batch *batch = &session->batch;
 
-    if (!is_plain(session, in, function))
-        return false;
     if (batch->count == CHAIN_LENGTH_MAX || batch->stream != stream)
         batch_flush(session);
-
     if (!batch->count)
         choose_way(stream);
     struct launch *launch = &batch->launches[batch->count];
-    *launch = launch_of(in, function);
-    launch->params = memcpy(batch->params[batch->count], in->params, in->params_size);
+    unsigned char *params = batch->params[batch->count];
+    launch_read(launch, in, function);
+    launch->params = params;
     batch->stream = stream;
     batch->since = 0;
     batch->count++;
-    return true;
+    memcpy(params, in->params, in->params_size);
 }
 
 static void launch_alone(struct session *session, const struct stream *stream,

@@ -34,8 +34,8 @@ struct batch {
     _Alignas(16) unsigned char params[CHAIN_LENGTH_MAX][BATCH_PARAMS_MAX];
 };
 
-/* Sets a launch aside: false when it is not plain and has to be made by itself. */
-bool batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
+/* Sets a plain launch aside: one without attributes, and with all the parameters that it takes. */
+void batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
                struct function *function, struct stream *stream);
 
 /* The ring is empty: is the fence of the launch that was set aside likely to come this moment? */

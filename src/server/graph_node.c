@@ -66,9 +66,9 @@ static void fill_kernel(struct graph_kernel *kernel, const struct wire_fnGraphKe
 
     kernel->launch = (struct launch){
         .function = function,
-        .shape = launch_shape_of(in->shape, in->params_size),
         .params = kernel->bytes + attributes_size,
     };
+    launch_shape_read(&kernel->launch.shape, in->shape, in->params_size);
     kernel->priority = in->priority;
     kernel->attribute_count = count;
     kernel->attributes = (CUlaunchAttribute *)(void *)kernel->bytes;

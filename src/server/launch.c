@@ -9,6 +9,7 @@
 #include "batch.h"
 #include "launch.h"
 #include "objects.h"
+#include "server.h"
 #include "server_dispatch.h"
 #include "stream.h"
 
@@ -120,13 +121,15 @@ static CUresult launch_announced(const struct launch *launch, struct stream *str
     return result;
 }
 
-/* One that is made by itself. */
+/* By itself, behind those that were set aside. */
 static CUresult launch_now(struct session *session, const struct wire_cuLaunchKernelEx *in,
                            struct function *f, struct stream *hStream)
 {
+    batch_flush(session);
+
     CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES_MAX];
     unsigned count = 0;
-    const struct launch launch = launch_of(in, f);
+    struct launch launch;
     CUresult result = launch_check_params(session, "cuLaunchKernel", in->params_size, f)
                           ? CUDA_SUCCESS
                           : CUDA_ERROR_INVALID_VALUE;
@@ -134,6 +137,7 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
     if (result == CUDA_SUCCESS && in->attributes_size)
         result = launch_filter_attributes(session, "cuLaunchKernel", in->attributes,
                                           in->attributes_size, attributes, &count);
+    launch_read(&launch, in, f);
     session_launched(session, 1, in->f, f->name);
     if (result == CUDA_SUCCESS)
         result = stream_begin(hStream);
@@ -143,13 +147,21 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
     return stream_end(hStream, 0, result);
 }
 
+/* Nearly all are. */
+static bool is_plain(const struct session *session, const struct wire_cuLaunchKernelEx *in,
+                     const struct function *function)
+{
+    return !session->server->no_batching && !in->attributes_size && !function->module->prints &&
+           in->params_size >= function->params_size && in->params_size <= BATCH_PARAMS_MAX;
+}
+
 CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLaunchKernelEx *in,
                                 struct function *f, struct stream *hStream)
 {
-    if (batch_add(session, in, f, hStream))
-        return CUDA_SUCCESS;
-    batch_flush(session);
-    return launch_now(session, in, f, hStream);
+    if (!is_plain(session, in, f))
+        return launch_now(session, in, f, hStream);
+    batch_add(session, in, f, hStream);
+    return CUDA_SUCCESS;
 }
 
 CUresult serve_cuOccupancyMaxActiveClusters(struct session *session,

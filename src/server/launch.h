@@ -10,23 +10,21 @@
 #include "server_dispatch.h"
 
 /* As a command gives it, and the bytes of parameters that come with it. */
-static inline struct launch_shape launch_shape_of(const uint32_t words[7], uint32_t params_size)
+static inline void launch_shape_read(struct launch_shape *shape, const uint32_t words[7],
+                                     uint32_t params_size)
 {
-    struct launch_shape shape = {.params_size = params_size};
-
-    memcpy(&shape, words, sizeof(shape) - sizeof(shape.params_size));
-    return shape;
+    memcpy(shape, words, sizeof(*shape) - sizeof(shape->params_size));
+    shape->params_size = params_size;
 }
 
 /* What the command asks for. It points into the command. */
-static inline struct launch launch_of(const struct wire_cuLaunchKernelEx *in,
-                                      struct function *function)
+static inline void launch_read(struct launch *launch, const struct wire_cuLaunchKernelEx *in,
+                               struct function *function)
 {
-    return (struct launch){
-        .function = function,
-        .shape = launch_shape_of(in->shape, in->params_size),
-        .params = in->params,
-    };
+    launch->function = function;
+    launch_shape_read(&launch->shape, in->shape, in->params_size);
+    launch->params = in->params;
+    launch->urgent = false;
 }
 
 /* As many bytes of parameters as the function takes? */

@@ -270,11 +270,6 @@ void session_complain(struct session *session, const char *format, ...)
 
 /* ---- what the generated dispatcher asks of a session ---- */
 
-void *session_lookup(struct session *session, enum wire_handle kind, uint64_t handle)
-{
-    return handles_get(&session->objects, kind, handle);
-}
-
 void session_no_handle(struct session *session, const char *call, const char *argument,
                        uint64_t handle)
 {

@@ -164,6 +164,13 @@ void session_fail_locked(struct session *session, CUresult status);
 /* Enters an object under a handle that the client minted. The handle must be of the kind. */
 CUresult session_put(struct session *session, enum wire_handle kind, uint64_t handle, void *object);
 
+/* The object behind a handle, or NULL when the client has none of that kind. */
+static inline void *session_lookup(const struct session *session, enum wire_handle kind,
+                                   uint64_t handle)
+{
+    return handles_get(&session->objects, kind, handle);
+}
+
 /* Takes it out again. */
 void session_remove(struct session *session, enum wire_handle kind, uint64_t handle);
 

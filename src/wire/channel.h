@@ -32,10 +32,15 @@ static inline uint32_t channel_kind_op(uint32_t kind)
     return kind & 0xffffu;
 }
 
+static inline bool channel_kind_has_slot(uint32_t kind)
+{
+    return kind >> 31;
+}
+
 /* The slot, perhaps a nonsensical one, or CHANNEL_NO_SLOT. */
 static inline int channel_kind_slot(uint32_t kind)
 {
-    return kind >> 31 ? (int)(kind >> 16 & 0x7fffu) : CHANNEL_NO_SLOT;
+    return channel_kind_has_slot(kind) ? (int)(kind >> 16 & 0x7fffu) : CHANNEL_NO_SLOT;
 }
 
 /* ---- the client's end ---- */

@@ -14,10 +14,7 @@ struct graph;
 struct array;
 struct texture;
 
-/* What the session offers to the dispatcher. */
-
-/* The object behind a handle, or NULL when the client has none of that kind. */
-void *session_lookup(struct session *session, enum wire_handle kind, uint64_t handle);
+/* What the session offers to the dispatcher, besides session_lookup(). */
 
 /* Says in a sentence which argument of which call was no handle. */
 void session_no_handle(struct session *session, const char *call, const char *argument,
@@ -39,17 +36,11 @@ bool server_dispatch(struct session *session, const struct ring_message *message
 """
 
 HELPERS = """\
-/* Looks one handle up. The first that is missing decides the answer. */
-static void *find(struct session *session, const char *call, const char *argument,
-                  enum wire_handle kind, uint64_t handle, CUresult *status)
+static CUresult no_handle(struct session *session, const char *call, const char *argument,
+                          uint64_t handle)
 {
-    void *object = session_lookup(session, kind, handle);
-
-    if (!object && *status == CUDA_SUCCESS) {
-        session_no_handle(session, call, argument, handle);
-        *status = CUDA_ERROR_INVALID_HANDLE;
-    }
-    return object;
+    session_no_handle(session, call, argument, handle);
+    return CUDA_ERROR_INVALID_HANDLE;
 }
 
 static bool finish_async(struct session *session, const char *call, CUresult status)
@@ -59,30 +50,35 @@ static bool finish_async(struct session *session, const char *call, CUresult sta
     return true;
 }
 
+static bool answer(struct session *session, const struct ring_message *message, CUresult status,
+                   const void *data, uint32_t size)
+{
+    return session_reply(session, channel_kind_slot(message->kind), status, data, size);
+}
+
 """
 
 TAIL = """\
 bool server_dispatch(struct session *session, const struct ring_message *message)
 {
     uint32_t op = channel_kind_op(message->kind);
-    int slot = channel_kind_slot(message->kind);
 
     if (op >= sizeof(rows) / sizeof(rows[0]) || !rows[op].dispatch)
         return false;
-    if ((slot != CHANNEL_NO_SLOT) != rows[op].answers)
+    if (channel_kind_has_slot(message->kind) != rows[op].answers)
         return false;
-    return rows[op].dispatch(session, message, slot);
+    return rows[op].dispatch(session, message);
 }
 """
 
 
 def emit(api):
     body = OFFERED + "".join(prototype(w) + "\n" for w in api.wires)
-    source = head('"server_dispatch.h"') + HELPERS
+    source = head('"server_dispatch.h"', '"session.h"') + HELPERS
     source += "\n".join(dispatcher(w) for w in api.wires)
     source += "\n" + comment("A row a command: who does it, and whether it answers.")
     source += ("static const struct {\n    bool (*dispatch)(struct session *session, "
-               "const struct ring_message *message, int slot);\n    bool answers;\n} rows[] = {\n")
+               "const struct ring_message *message);\n    bool answers;\n} rows[] = {\n")
     for wire in sorted(api.wires, key=lambda w: w.op):
         gap = "\n        " if len(wire.name) > 30 else " "
         source += (f"    [WIRE_{wire.name}] ={gap}"
@@ -104,8 +100,8 @@ def prototype(wire):
 def dispatcher(wire):
     name = wire.name
     text = wrap(f"static bool dispatch_{name}(", ["struct session *session",
-                "const struct ring_message *message", "int slot"], ")") + "\n{\n"
-    text += f"    struct wire_{name} in;\n    CUresult status = CUDA_SUCCESS;\n"
+                "const struct ring_message *message"], ")") + "\n{\n"
+    text += f"    struct wire_{name} in;\n    CUresult status;\n"
     if wire.reply:
         text += (f"    struct wire_{name}_reply out;\n"
                  "    _Alignas(8) unsigned char buffer[REPLY_DATA_MAX];\n")
@@ -113,23 +109,30 @@ def dispatcher(wire):
     if wire.reply:
         text += f"    start_{name}_reply(buffer, &out);\n"
     for field in wire.handles:
-        text += wrap(f"    struct {field.handle} *{field.name} = find(",
-                     ["session", f'"{name}"', f'"{field.name}"', f"WIRE_{field.handle.upper()}",
-                      f"in.{field.name}", "&status"], ");") + "\n"
+        text += wrap(f"    struct {field.handle} *{field.name} = session_lookup(",
+                     ["session", f"WIRE_{field.handle.upper()}", f"in.{field.name}"], ");") + "\n"
+    return text + serve(wire) + finish(wire) + "}\n"
+
+
+def serve(wire):
+    """The first handle that is missing decides the answer."""
     args = ["session", "&in"] + [f.name for f in wire.handles] + (["&out"] if wire.reply else [])
-    call = wrap(f"status = serve_{name}(", args, ");", 90)
-    if wire.handles:
-        text += "    if (status == CUDA_SUCCESS)\n"
-        text += "        " + call.replace("\n", "\n        ") + "\n"
-    else:
-        text += "    " + call.replace("\n", "\n    ") + "\n"
-    return text + finish(wire) + "}\n"
+    call = wrap(f"status = serve_{wire.name}(", args, ");", 90)
+    if not wire.handles:
+        return "    " + call.replace("\n", "\n    ") + "\n"
+    text, test = "", "    if"
+    for field in wire.handles:
+        refuse = wrap("status = no_handle(", ["session", f'"{wire.name}"', f'"{field.name}"',
+                                              f"in.{field.name}"], ");", 90)
+        text += f"{test} (!{field.name})\n        " + refuse.replace("\n", "\n        ") + "\n"
+        test = "    else if"
+    return text + "    else\n        " + call.replace("\n", "\n        ") + "\n"
 
 
 def finish(wire):
     if not wire.sync:
-        return f'    (void)slot;\n    return finish_async(session, "{wire.name}", status);\n'
+        return f'    return finish_async(session, "{wire.name}", status);\n'
     if not wire.reply:
-        return "    return session_reply(session, slot, status, NULL, 0);\n"
+        return "    return answer(session, message, status, NULL, 0);\n"
     return (f"    uint32_t size = encode_{wire.name}_reply(buffer, &out);\n"
-            "    return session_reply(session, slot, status, buffer, size);\n")
+            "    return answer(session, message, status, buffer, size);\n")

@@ -16,10 +16,7 @@ struct graph;
 struct array;
 struct texture;
 
-/* What the session offers to the dispatcher. */
-
-/* The object behind a handle, or NULL when the client has none of that kind. */
-void *session_lookup(struct session *session, enum wire_handle kind, uint64_t handle);
+/* What the session offers to the dispatcher, besides session_lookup(). */
 
 /* Says in a sentence which argument of which call was no handle. */
 void session_no_handle(struct session *session, const char *call, const char *argument,
