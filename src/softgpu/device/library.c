@@ -132,6 +132,7 @@ void library_free_locked(struct library *library)
     for (unsigned i = 0; i < library->kernel_count; i++)
         handles_remove(&soft_handles, SOFT_KERNEL, library->kernels[i].handle);
     handles_remove(&soft_handles, SOFT_LIBRARY, library->handle);
+    library_free_managed_locked(library);
     sg_module_unref(library->code);
     free(library->kernels);
     free(library);
@@ -146,6 +147,8 @@ static uint64_t lay_out(const struct sg_module *code, uint64_t base, struct sg_i
         const struct sg_variable *variable = sg_module_variable(code, i);
         uint64_t align = variable->align > VARIABLE_ALIGN ? variable->align : VARIABLE_ALIGN;
 
+        if (variable->is_managed)
+            continue;
         offset = (offset + align - 1) & ~(align - 1);
         if (instance)
             sg_instance_bind(instance, i, base + offset);
@@ -167,6 +170,9 @@ static CUresult give_memory_locked(struct module *module)
             return result;
         lay_out(code, module->variables->address, module->instance);
     }
+    result = library_bind_managed_locked(module->library, module->context, module->instance);
+    if (result)
+        return result;
     result = sg_instance_initialise(module->instance, text, sizeof(text));
     if (result)
         soft_complain("%s", text);
@@ -262,8 +268,6 @@ CUresult module_variable_locked(struct module *module, const char *name, bool ma
     variable = sg_module_variable(module->library->code, index);
     if (managed_only && !variable->is_managed)
         return CUDA_ERROR_NOT_FOUND;
-    if (managed_only && module->variables)
-        module->variables->holds_managed = true;
     *ret_address = sg_instance_address(module->instance, index);
     *ret_size = variable->size;
     return CUDA_SUCCESS;

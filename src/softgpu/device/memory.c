@@ -18,6 +18,9 @@
 
 #define NOT_IN_ARENA UINT64_MAX
 
+/* Above position-independent programs, below the libraries. */
+#define SHARED_VARIABLES_FROM 0x600000000000ull
+
 static struct ranges all_memory;
 static unsigned long long last_id;
 
@@ -33,26 +36,26 @@ bool memory_is_host(const struct memory *memory)
 
 bool memory_is_managed(const struct memory *memory)
 {
-    return memory->kind == MEMORY_MANAGED || memory->holds_managed;
+    return memory->kind == MEMORY_MANAGED || memory->kind == MEMORY_SHARED_VARIABLE;
 }
 
 static bool owns_pages(const struct memory *memory)
 {
     return memory->kind == MEMORY_DEVICE || memory->kind == MEMORY_MANAGED ||
            memory->kind == MEMORY_HOST || memory->kind == MEMORY_VARIABLE ||
-           memory->kind == MEMORY_IMPORTED;
+           memory->kind == MEMORY_SHARED_VARIABLE || memory->kind == MEMORY_IMPORTED;
 }
 
 static bool is_charged(enum memory_kind kind)
 {
-    return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED || kind == MEMORY_VARIABLE;
+    return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED || kind == MEMORY_VARIABLE ||
+           kind == MEMORY_SHARED_VARIABLE;
 }
 
 /* Host memory, managed memory and mapped memory are every context's. */
 static bool is_shared(const struct memory *memory)
 {
-    return memory_is_host(memory) || memory->kind == MEMORY_MANAGED ||
-           memory->kind == MEMORY_MAPPED;
+    return memory_is_host(memory) || memory_is_managed(memory) || memory->kind == MEMORY_MAPPED;
 }
 
 static struct context *audience(const struct memory *memory)
@@ -104,6 +107,19 @@ CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uin
     return CUDA_SUCCESS;
 }
 
+/* Funnel's client needs a library's managed variables at the same addresses in its process, so they
+ * are where few programs have anything. */
+static void *wanted_place_locked(enum memory_kind kind, uint64_t size)
+{
+    static uint64_t next = SHARED_VARIABLES_FROM;
+    uint64_t place = next;
+
+    if (kind != MEMORY_SHARED_VARIABLE)
+        return NULL;
+    next += size;
+    return (void *)(uintptr_t)place;
+}
+
 /* Device memory comes from the arena, so that it can be shown to other processes. */
 static void *map_pages_locked(enum memory_kind kind, uint64_t size, uint64_t *ret_offset)
 {
@@ -112,7 +128,7 @@ static void *map_pages_locked(enum memory_kind kind, uint64_t size, uint64_t *re
     if (pages)
         return pages;
     *ret_offset = NOT_IN_ARENA;
-    pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+    pages = mmap(wanted_place_locked(kind, size), size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                  -1, 0);
 
     return pages == MAP_FAILED ? NULL : pages;
@@ -161,6 +177,12 @@ CUresult memory_allocate_locked(struct context *context, enum memory_kind kind, 
     (*ret_memory)->charged = charge;
     (*ret_memory)->arena_offset = offset;
     return CUDA_SUCCESS;
+}
+
+void memory_leave_context_locked(struct memory *memory)
+{
+    list_remove(&memory->in_context);
+    memory->context = NULL;
 }
 
 void memory_free_locked(struct memory *memory)

@@ -14,11 +14,12 @@ struct device;
 enum memory_kind {
     MEMORY_DEVICE, /* cuMemAlloc: ours to unmap */
     MEMORY_MANAGED,
-    MEMORY_HOST,       /* cuMemHostAlloc: ours to unmap */
-    MEMORY_REGISTERED, /* cuMemHostRegister: the program's own pages */
-    MEMORY_MAPPED,     /* cuMemMap: lies in a reservation */
-    MEMORY_IMPORTED,   /* cuIpcOpenMemHandle: another process's */
-    MEMORY_VARIABLE,   /* a module's variable */
+    MEMORY_HOST,            /* cuMemHostAlloc: ours to unmap */
+    MEMORY_REGISTERED,      /* cuMemHostRegister: the program's own pages */
+    MEMORY_MAPPED,          /* cuMemMap: lies in a reservation */
+    MEMORY_IMPORTED,        /* cuIpcOpenMemHandle: another process's */
+    MEMORY_VARIABLE,        /* a module's variables */
+    MEMORY_SHARED_VARIABLE, /* a library's __managed__ variable: every context's */
 };
 
 struct memory {
@@ -29,13 +30,12 @@ struct memory {
     unsigned long long id;
     unsigned flags;
     unsigned access;         /* of kernels; 0 = none yet */
-    struct context *context; /* NULL for MEMORY_MAPPED, which belongs to none */
+    struct context *context; /* NULL for what belongs to none: mapped, or a library's */
     struct device *device;
     struct allocation *allocation; /* of MEMORY_MAPPED */
     uint64_t pool;                 /* handle of the pool it is from, or 0 */
     uint64_t arena_offset;         /* see memory_is_in_arena() */
     int ipc_slot;                  /* under which other processes may open it, or -1 */
-    bool holds_managed;            /* of MEMORY_VARIABLE: a __managed__ one is among them */
     struct cuda_advice advice;     /* of managed memory */
     struct ipc_import *import;     /* of MEMORY_IMPORTED */
     struct list in_context;
@@ -44,6 +44,8 @@ struct memory {
 /* Fresh zeroed pages of the kind: 0 or an error. */
 CUresult memory_allocate_locked(struct context *context, enum memory_kind kind, uint64_t size,
                                 struct memory **ret_memory);
+/* It stays when the context ends. */
+void memory_leave_context_locked(struct memory *memory);
 /* Enters a range that exists already. */
 CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uint64_t address,
                              uint64_t size, unsigned access, struct memory **ret_memory);

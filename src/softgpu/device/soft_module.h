@@ -29,6 +29,7 @@ struct library {
     struct sg_module *code;
     struct kernel *kernels;
     unsigned kernel_count;
+    struct memory **managed; /* by variable; of those that are managed, when a module needed them */
     struct list modules;
 };
 
@@ -58,6 +59,12 @@ struct jit_log {
 
 CUresult library_load(const void *image, const struct jit_log *log, struct library **ret_library);
 void library_free_locked(struct library *library);
+
+/* Of managed_variable.c: gives the instance the library's managed variables; the first one that
+ * has them initialises them. */
+CUresult library_bind_managed_locked(struct library *library, struct context *context,
+                                     struct sg_instance *instance);
+void library_free_managed_locked(struct library *library);
 
 /* The library's instance in the context, made now if it is not there. */
 CUresult library_module_locked(struct library *library, struct context *context,

@@ -110,6 +110,9 @@ void sg_instance_unref(struct sg_instance *instance);
 void sg_instance_bind(struct sg_instance *instance, unsigned index, uint64_t address);
 uint64_t sg_instance_address(const struct sg_instance *instance, unsigned index);
 
+/* The same with memory that another instance has initialised: its contents stay. */
+void sg_instance_share(struct sg_instance *instance, unsigned index, uint64_t address);
+
 /*
  * Writes every variable's initial value (zeros where the PTX gives none) with the addresses of
  * other variables and functions resolved, and builds the kernels. Variables that are extern are

@@ -238,9 +238,11 @@ struct sg_instance *sg_instance_create(struct sg_module *module)
     if (!instance)
         return NULL;
     instance->addresses = calloc(module->variable_count + 1, sizeof(*instance->addresses));
+    instance->shared = calloc(module->variable_count + 1, sizeof(*instance->shared));
     instance->programs = calloc(module->kernel_count + 1, sizeof(*instance->programs));
-    if (!instance->addresses || !instance->programs) {
+    if (!instance->addresses || !instance->shared || !instance->programs) {
         free(instance->addresses);
+        free(instance->shared);
         free(instance->programs);
         free(instance);
         return NULL;
@@ -260,6 +262,7 @@ void sg_instance_unref(struct sg_instance *instance)
         program_destroy(instance->programs[i]);
     free(instance->programs);
     free(instance->addresses);
+    free(instance->shared);
     pthread_mutex_destroy(&instance->lock);
     sg_module_unref(instance->module);
     free(instance);
@@ -268,6 +271,12 @@ void sg_instance_unref(struct sg_instance *instance)
 void sg_instance_bind(struct sg_instance *instance, unsigned index, uint64_t address)
 {
     instance->addresses[index] = address;
+}
+
+void sg_instance_share(struct sg_instance *instance, unsigned index, uint64_t address)
+{
+    instance->addresses[index] = address;
+    instance->shared[index] = true;
 }
 
 uint64_t sg_instance_address(const struct sg_instance *instance, unsigned index)
@@ -298,7 +307,7 @@ static void initialise_variable(const struct sg_instance *instance, unsigned ind
 {
     const struct ptx_variable *variable = &instance->module->symbols[index]->variable;
     unsigned char *memory = (unsigned char *)(uintptr_t)instance->addresses[index];
-    if (variable->is_extern || !memory)
+    if (variable->is_extern || instance->shared[index] || !memory)
         return;
     if (variable->initial_size)
         memcpy(memory, variable->initial, variable->initial_size);

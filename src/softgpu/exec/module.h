@@ -26,6 +26,7 @@ struct sg_instance {
     uint32_t references;
     struct sg_module *module;
     uint64_t *addresses;       /* by variable */
+    bool *shared;              /* likewise: initialised already */
     struct program **programs; /* by kernel, built when first needed */
     pthread_mutex_t lock;
 };

@@ -195,6 +195,10 @@ void sg_instance_bind(struct sg_instance *instance, unsigned index, uint64_t add
 {
 }
 
+void sg_instance_share(struct sg_instance *instance, unsigned index, uint64_t address)
+{
+}
+
 uint64_t sg_instance_address(const struct sg_instance *instance, unsigned index)
 {
     return 0;
