@@ -20,6 +20,7 @@
 #include "client_entry.h"
 #include "client_export.h"
 #include "client_ipc.h"
+#include "client_managed.h"
 #include "client_note.h"
 #include "client_pool.h"
 #include "client_print.h"
@@ -61,6 +62,7 @@ CUresult client_sync_error(void)
     CUresult result = client_asked_error();
 
     client_print();
+    managed_pull();
     return result;
 }
 
@@ -121,6 +123,7 @@ static CUresult furnish(void)
     copy_stream_init();
     copy_team_init();
     host_function_init();
+    managed_init();
     capture_init();
     vmm_init();
     host_register_init();

@@ -17,6 +17,9 @@ struct fence event_fence(CUevent handle);
 /* Whether other processes may have it: made with CU_EVENT_INTERPROCESS, or opened. */
 bool event_is_shared(CUevent handle);
 
+/* The handle of one of our own, which no context ends; 0 = no memory. */
+uint64_t event_create_own(struct context *context);
+
 /* A new handle for another process's event, by the name that it has with the server. */
 CUresult event_open(struct context *context, uint64_t key0, uint64_t key1, CUevent *ret_event);
 

@@ -32,7 +32,8 @@ struct module {
     struct list offered;     /* functions that nobody has asked for: see module_function.c */
     uint32_t next_kernel;    /* which the server is to tell of next */
     struct list globals;
-    struct list link; /* context->modules */
+    struct list managed; /* struct managed_variable */
+    struct list link; /* context->modules, or library->resting */
 };
 
 struct function {
@@ -64,7 +65,9 @@ struct library {
     uint64_t handle;
     struct image image;
     pthread_mutex_t load_lock; /* one load at a time, so that each module is made once */
-    struct list kernels;       /* under client->lock */
+    bool managed;              /* its modules share managed variables; under the load lock */
+    struct list kernels;       /* under client->lock, as the next */
+    struct list resting;       /* modules with managed variables whose context has ended */
 };
 
 /* Where the log of the compiler goes: what the JIT options of a call asked for. */
@@ -101,15 +104,22 @@ CUresult image_read_file(const char *path, void **ret_bytes);
 CUresult module_load(struct context *context, const struct image *image,
                      const struct jit_options *options, struct library *library,
                      struct module **ret_module);
+
+/* The same as another one of its library, for another device: they share managed variables. */
+CUresult module_join(struct context *context, const struct module *twin,
+                     struct module **ret_module);
 void module_unload(struct module *module);
 void module_unload_all(struct context *context);
 
 /* Loads it again, with another server. */
 CUresult module_replay(struct module *module);
 
+/* One that has rested goes on in a context. */
+CUresult module_wake(struct module *module, struct context *context);
+
 /* Where a variable is and how large; asked for either or both. */
-CUresult module_global(struct module *module, const char *name, CUdeviceptr *ret_address,
-                       size_t *ret_size);
+CUresult module_global(struct module *module, const char *name, bool managed_only,
+                       CUdeviceptr *ret_address, size_t *ret_size);
 struct module *module_lookup(CUmodule handle);
 
 /* How many kernels a module has, and the names of the first `count`, each for the caller to free.
@@ -141,6 +151,13 @@ void library_forget_server(struct library *library);
 CUresult library_module(struct library *library, struct context *context,
                         struct module **ret_module);
 struct kernel *kernel_lookup(CUkernel handle);
+
+/* The program has asked a module for a managed variable. False when the library has others already:
+ * then they have variables of their own. */
+bool library_begin_managed(struct library *library, const struct module *module);
+
+/* A module of the library, if there is one: one in a context where there is. */
+struct module *library_any_module(struct library *library);
 
 /* The context in which to ask about a library when there is no current one. */
 struct context *library_context(void);

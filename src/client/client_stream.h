@@ -27,6 +27,7 @@ struct stream {
     uint64_t first_work;   /* channel.sent when it began to be busy; likewise */
     uint64_t last_work;    /* blocking: device->blocking_work with the last command; likewise */
     uint64_t work_covered; /* legacy: device->blocking_work at the last fence */
+    uint64_t managed_seen; /* uploads of managed variables that it waits for; likewise */
     struct capture_stream capture; /* under client_graph_lock */
     struct list link;              /* context->streams */
 };
@@ -70,6 +71,13 @@ CUresult stream_drain_device(struct device *device);
 /* After the server's death: whether it can have read work of the stream that is not done. It has
  * read what was sent before `read`. */
 bool stream_lost_work(const struct stream *stream, uint64_t read);
+
+/* Whether all that was put on any stream is known to be done. With the locks of the client and of
+ * the channel. */
+bool stream_all_idle_locked(void);
+
+/* One of our own, which waits for no other and which no context ends; NULL = no memory. */
+struct stream *stream_create_own(struct context *context);
 
 /* Makes it again with another server. */
 CUresult stream_replay(const struct stream *stream);

@@ -4,6 +4,7 @@
  * alone; pageable memory takes the way of copy_pageable.c.
  */
 #include "client_capture.h"
+#include "client_managed.h"
 #include "client_peer.h"
 
 #include <string.h>
@@ -150,17 +151,11 @@ CUresult copy_classify(const struct box *box, enum side dst_side, enum side src_
     return result;
 }
 
-CUresult copy_box(const struct box *box, enum side dst_side, enum side src_side,
-                  struct stream *stream, bool sync)
+static CUresult copy_between(const struct box *box, enum place dst, enum place src,
+                             struct stream *stream, bool sync)
 {
-    enum place dst, src;
     CUresult result;
 
-    if (box_is_empty(box))
-        return CUDA_SUCCESS;
-    result = copy_classify(box, dst_side, src_side, &dst, &src);
-    if (result != CUDA_SUCCESS || capture_takes_copy(stream, box, dst, src, sync, &result))
-        return result;
     if (dst == PLACE_PAGEABLE && src != PLACE_DEVICE)
         return copy_on_host(box, stream);
     if (dst == PLACE_PINNED && src == PLACE_PAGEABLE)
@@ -174,6 +169,28 @@ CUresult copy_box(const struct box *box, enum side dst_side, enum side src_side,
         return result == CUDA_SUCCESS ? client_sync_error() : result;
     }
     return copy_in_window(box, dst, src, stream, sync);
+}
+
+/* The program could look at what is in a managed variable now. */
+static CUresult finish_managed(CUresult result, struct stream *stream, bool sync)
+{
+    managed_work();
+    return result == CUDA_SUCCESS && sync ? stream_synchronize(stream) : result;
+}
+
+CUresult copy_box(const struct box *box, enum side dst_side, enum side src_side,
+                  struct stream *stream, bool sync)
+{
+    enum place dst, src;
+    CUresult result;
+
+    if (box_is_empty(box))
+        return CUDA_SUCCESS;
+    result = copy_classify(box, dst_side, src_side, &dst, &src);
+    if (result != CUDA_SUCCESS || capture_takes_copy(stream, box, dst, src, sync, &result))
+        return result;
+    result = copy_between(box, dst, src, stream, sync);
+    return managed_holds(box->dst) ? finish_managed(result, stream, sync) : result;
 }
 
 CUresult copy_bytes(uint64_t dst, enum side dst_side, uint64_t src, enum side src_side,

@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "client_capture.h"
 #include "client_ipc.h"
+#include "client_managed.h"
 #include "client_print.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -100,6 +101,16 @@ static struct event *event_create(struct context *context, unsigned flags)
     send_create(event);
     remember(event);
     return event;
+}
+
+uint64_t event_create_own(struct context *context)
+{
+    struct event *event = event_mint(context, CU_EVENT_DISABLE_TIMING);
+
+    if (!event)
+        return 0;
+    send_create(event);
+    return event->handle;
 }
 
 CUresult event_open(struct context *context, uint64_t key0, uint64_t key1, CUevent *ret_event)
@@ -307,7 +318,10 @@ CUresult client_cuEventQuery(CUevent hEvent)
     }
     if (result != CUDA_SUCCESS)
         return result;
-    return record.pending ? CUDA_ERROR_NOT_READY : client_asked_error();
+    if (record.pending)
+        return CUDA_ERROR_NOT_READY;
+    managed_pull();
+    return client_asked_error();
 }
 
 /* The stream may be gone by now; then nobody can wake us and we poll. */

@@ -10,6 +10,7 @@
 #include "client_capture.h"
 #include "client_event.h"
 #include "client_graph.h"
+#include "client_managed.h"
 #include "client_prototypes.h"
 #include "client_value.h"
 #include "graph_memory.h"
@@ -24,6 +25,7 @@ static CUresult send_piece(uint64_t piece, struct stream *stream)
     if (!piece)
         return CUDA_SUCCESS;
     stream_begin(stream);
+    managed_work();
     result = wire_cuGraphLaunch(&client->channel, &in);
     stream_end();
     return result;

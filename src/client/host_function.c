@@ -14,12 +14,18 @@
 #include "cleanup.h"
 #include "client_call.h"
 #include "client_capture.h"
+#include "client_managed.h"
 #include "client_print.h"
 #include "client_prototypes.h"
 #include "client_recovery.h"
 #include "client_stream.h"
 #include "spin.h"
 #include "wire_calls.h"
+
+/* Somebody who waits until a job is done. */
+struct errand {
+    bool done;
+};
 
 struct job {
     struct fence fence;
@@ -29,12 +35,13 @@ struct job {
     CUstream stream;
     void *user;
     bool holds; /* a stream stands before its gate */
+    struct errand *errand;
     struct list link;
 };
 
 static struct runner {
     pthread_mutex_t lock;
-    pthread_cond_t wake;
+    pthread_cond_t wake, ended;
     struct list jobs; /* in the order of the calls, so those of one stream are in theirs */
     bool started;
 } runner;
@@ -44,6 +51,7 @@ void host_function_init(void)
     memset(&runner, 0, sizeof(runner));
     pthread_mutex_init(&runner.lock, NULL);
     pthread_cond_init(&runner.wake, NULL);
+    pthread_cond_init(&runner.ended, NULL);
     list_init(&runner.jobs);
 }
 
@@ -72,13 +80,29 @@ static void open_gate(const struct job *job)
     __atomic_store_n(&client->gates[job->gate], job->gate_seq, __ATOMIC_RELEASE);
 }
 
-static void run(struct job *job, CUresult error)
+static void call(const struct job *job, CUresult error)
 {
     if (job->callback)
         job->callback(job->stream, error, job->user);
     else if (error == CUDA_SUCCESS || !job->holds)
         job->function(job->user);
+}
+
+/* Partner: await_end(). */
+static void end_errand(struct errand *errand)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&runner.lock);
+
+    errand->done = true;
+    pthread_cond_broadcast(&runner.ended);
+}
+
+static void run(struct job *job, CUresult error)
+{
+    call(job, error);
     open_gate(job);
+    if (job->errand)
+        end_errand(job->errand);
     free(job);
 }
 
@@ -173,10 +197,44 @@ static struct job *create_job(const struct job *what)
     return job;
 }
 
+static void await_end(const struct errand *errand)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&runner.lock);
+
+    while (!errand->done)
+        pthread_cond_wait(&runner.ended, &runner.lock);
+}
+
+/* A function may touch managed variables, and nobody but the caller can bring them up to date: a
+ * stream that stands before a gate must need no call to go on (the server's stall.h says why). So
+ * the caller waits for the stream, and for the function. */
+static CUresult run_at_once(struct stream *stream, struct job what)
+{
+    struct errand errand = {.done = false};
+    struct job *job;
+    CUresult result = stream_fence(stream, &what.fence);
+
+    if (result == CUDA_SUCCESS)
+        result = fence_wait(what.fence, stream->handle, FENCE_SPIN);
+    if (result != CUDA_SUCCESS)
+        return result;
+    managed_pull();
+    what.errand = &errand;
+    job = create_job(&what);
+    if (!job)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    enqueue(job);
+    await_end(&errand);
+    return CUDA_SUCCESS;
+}
+
 static CUresult queue(struct stream *stream, struct job what)
 {
-    struct job *job = create_job(&what);
+    struct job *job;
 
+    if (managed_any())
+        return run_at_once(stream, what);
+    job = create_job(&what);
     return job ? send_job(job, stream) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

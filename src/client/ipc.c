@@ -75,7 +75,8 @@ static bool find_nameable(uint64_t address, struct allocation *ret_allocation)
     enum place place;
 
     return memory_find(address, ret_allocation, &place) && place == PLACE_DEVICE &&
-           !vmm_is_reserved(address) && !ipc_find(address, ret_allocation) && !ret_allocation->pool;
+           !ret_allocation->managed && !vmm_is_reserved(address) &&
+           !ipc_find(address, ret_allocation) && !ret_allocation->pool;
 }
 
 CUresult client_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client_capture.h"
+#include "client_managed.h"
 #include "client_module.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -170,6 +171,7 @@ static CUresult send_launch(const CUlaunchConfig *config, const struct function 
     CUresult result;
 
     stream_begin(stream);
+    managed_work();
     result = wire_cuLaunchKernelEx(&client->channel, &in, &place);
     if (result == CUDA_SUCCESS)
         result = put_params(function, params, place);

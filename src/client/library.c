@@ -44,6 +44,7 @@ static struct library *library_create(const void *code, const struct jit_options
         return NULL;
     pthread_mutex_init(&library->load_lock, NULL);
     list_init(&library->kernels);
+    list_init(&library->resting);
     *ret_result = image_init(&library->image, code, options);
     if (*ret_result != CUDA_SUCCESS) {
         free(library);
@@ -115,18 +116,7 @@ static struct module *find_module(struct library *library, struct context *conte
     return NULL;
 }
 
-CUresult library_module(struct library *library, struct context *context,
-                        struct module **ret_module)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&library->load_lock);
-
-    *ret_module = find_module(library, context);
-    if (*ret_module)
-        return CUDA_SUCCESS;
-    return module_load(context, &library->image, NULL, library, ret_module);
-}
-
-static struct module *any_module_of(struct library *library)
+struct module *library_any_module(struct library *library)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
@@ -138,7 +128,69 @@ static struct module *any_module_of(struct library *library)
                 return module;
         }
     }
+    return list_first(&library->resting, struct module, link);
+}
+
+static struct module *find_resting(struct library *library, const struct device *device)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    list_for_each(struct module, module, &library->resting, link)
+    {
+        if (module->context->device == device)
+            return module;
+    }
     return NULL;
+}
+
+/* A module that the program has asked for managed variables. */
+static struct module *find_managed(struct library *library)
+{
+    struct module *module = library_any_module(library);
+
+    return module && library->managed ? module : NULL;
+}
+
+static bool is_only_module(const struct library *library, const struct module *module)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    list_for_each(struct context, context, &client->contexts, link)
+    {
+        list_for_each(struct module, other, &context->modules, link)
+        {
+            if (other->library == library && other != module)
+                return false;
+        }
+    }
+    return true;
+}
+
+bool library_begin_managed(struct library *library, const struct module *module)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&library->load_lock);
+
+    if (!library->managed)
+        library->managed = is_only_module(library, module);
+    return library->managed;
+}
+
+CUresult library_module(struct library *library, struct context *context,
+                        struct module **ret_module)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&library->load_lock);
+    struct module *home;
+
+    *ret_module = find_module(library, context);
+    if (*ret_module)
+        return CUDA_SUCCESS;
+    *ret_module = find_resting(library, context->device);
+    if (*ret_module)
+        return module_wake(*ret_module, context);
+    home = find_managed(library);
+    if (home)
+        return module_join(context, home, ret_module);
+    return module_load(context, &library->image, NULL, library, ret_module);
 }
 
 CUresult client_cuLibraryUnload(CUlibrary handle)
@@ -148,7 +200,7 @@ CUresult client_cuLibraryUnload(CUlibrary handle)
 
     if (!library)
         return CUDA_ERROR_INVALID_HANDLE;
-    while ((module = any_module_of(library)) != NULL)
+    while ((module = library_any_module(library)) != NULL)
         module_unload(module);
     list_for_each_safe(struct kernel, kernel, &library->kernels, link)
     {
@@ -342,19 +394,25 @@ CUresult client_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary l
         return CUDA_ERROR_INVALID_VALUE;
     result = current_module(library, &module);
     if (result == CUDA_SUCCESS)
-        result = module_global(module, name, dptr, bytes);
+        result = module_global(module, name, false, dptr, bytes);
     return result;
 }
 
-/* A managed variable lives in the server's pages, which the program cannot reach: better none than
- * one that only the device sees. */
-CUresult client_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
+/* Asked before the program has a context: cudart does it when it has loaded a library. */
+CUresult client_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary handle,
                                     const char *name)
 {
+    struct library *library = library_lookup(handle);
+    struct module *module;
+    CUresult result = client_error();
+
     if (!name || (!dptr && !bytes))
         return CUDA_ERROR_INVALID_VALUE;
-    if (!library_lookup(library))
+    if (!library)
         return CUDA_ERROR_INVALID_HANDLE;
-    client_note("__managed__ variable %.100s: not supported yet", name);
-    return CUDA_ERROR_NOT_SUPPORTED;
+    if (result == CUDA_SUCCESS)
+        result = library_module(library, library_context(), &module);
+    if (result == CUDA_SUCCESS)
+        result = module_global(module, name, true, dptr, bytes);
+    return result;
 }

@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "client_ipc.h"
+#include "client_managed.h"
 #include "client_memory.h"
 #include "client_pool.h"
 #include "client_prototypes.h"
@@ -24,6 +25,10 @@ bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place
     if (vmm_is_reserved(address)) {
         *ret_place = PLACE_DEVICE;
         return vmm_find(address, ret_allocation);
+    }
+    if (managed_find(address, ret_allocation)) {
+        *ret_place = PLACE_DEVICE;
+        return true;
     }
     if (address < client->window_base || address >= client->host_base) {
         *ret_place = PLACE_PINNED;
@@ -166,7 +171,7 @@ static struct heap *heap_of_device_pointer(uint64_t address)
         return NULL;
     if (place == PLACE_PINNED)
         return allocation.managed ? &client->host_heap : NULL;
-    if (vmm_is_reserved(address) || ipc_find(address, &allocation))
+    if (vmm_is_reserved(address) || managed_holds(address) || ipc_find(address, &allocation))
         return NULL;
     return &memory_device_of(address)->heap;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cuMemset family: rows of equal elements, put on a stream. */
 #include "client_capture.h"
+#include "client_managed.h"
 #include "client_prototypes.h"
 #include "host_register.h"
 #include "wire_calls.h"
@@ -66,8 +67,11 @@ static CUresult set(const CUDA_MEMSET_NODE_PARAMS *fill, CUstream handle, bool s
     result = memset_check(fill, &place);
     if (result != CUDA_SUCCESS || capture_takes_fill(stream, fill, sync, &result))
         return result;
+    bool managed = managed_holds(fill->dst);
     result = send_fill(fill, stream);
-    if (result == CUDA_SUCCESS && sync && place == PLACE_PINNED)
+    if (managed)
+        managed_work();
+    if (result == CUDA_SUCCESS && sync && (place == PLACE_PINNED || managed))
         result = stream_synchronize(stream);
     return result;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "client_managed.h"
 #include "client_memory.h"
 #include "client_module.h"
 #include "sock.h"
@@ -86,27 +87,30 @@ static CUresult send_load(struct module *module, const struct image *image,
     return result;
 }
 
-CUresult module_load(struct context *context, const struct image *image,
-                     const struct jit_options *options, struct library *library,
-                     struct module **ret_module)
+static struct module *module_create(struct context *context, struct library *library)
 {
     struct module *module = calloc(1, sizeof(*module));
-    CUresult result;
 
     if (!module)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return NULL;
     module->context = context;
     module->library = library;
     list_init(&module->functions);
     list_init(&module->offered);
     list_init(&module->globals);
+    list_init(&module->managed);
     list_init(&module->link);
     module->image.fd = -1;
-    result = library ? CUDA_SUCCESS : image_copy(image, &module->image);
-    if (result == CUDA_SUCCESS)
-        module->handle = handles_add(&client->handles, WIRE_MODULE, module);
-    if (result == CUDA_SUCCESS)
-        result = module->handle ? send_load(module, image, options) : CUDA_ERROR_OUT_OF_MEMORY;
+    module->handle = handles_add(&client->handles, WIRE_MODULE, module);
+    if (module->handle)
+        return module;
+    free(module);
+    return NULL;
+}
+
+/* The server knows it now; or else, there is none. */
+static CUresult settle(struct module *module, CUresult result, struct module **ret_module)
+{
     if (result != CUDA_SUCCESS) {
         handles_remove(&client->handles, WIRE_MODULE, module->handle);
         image_fini(&module->image);
@@ -114,10 +118,42 @@ CUresult module_load(struct context *context, const struct image *image,
         return result;
     }
     pthread_mutex_lock(&client->lock);
-    list_append(&context->modules, &module->link);
+    list_append(&module->context->modules, &module->link);
     pthread_mutex_unlock(&client->lock);
     *ret_module = module;
     return CUDA_SUCCESS;
+}
+
+CUresult module_load(struct context *context, const struct image *image,
+                     const struct jit_options *options, struct library *library,
+                     struct module **ret_module)
+{
+    struct module *module = module_create(context, library);
+    CUresult result;
+
+    if (!module)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = library ? CUDA_SUCCESS : image_copy(image, &module->image);
+    if (result == CUDA_SUCCESS)
+        result = send_load(module, image, options);
+    return settle(module, result, ret_module);
+}
+
+CUresult module_join(struct context *context, const struct module *twin, struct module **ret_module)
+{
+    struct wire_fnLibraryJoin in = {.twin = twin->handle, .device = context->device->index};
+    struct module *module;
+
+    if (twin->context->device == context->device) {
+        client_note("a library with __managed__ variables is not for two contexts of one device");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    module = module_create(context, twin->library);
+    if (!module)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    module->has_state = true;
+    in.library = module->handle;
+    return settle(module, wire_fnLibraryJoin(&client->channel, &in), ret_module);
 }
 
 CUresult module_replay(struct module *module)
@@ -127,12 +163,20 @@ CUresult module_replay(struct module *module)
     return send_load(module, module->library ? &module->library->image : &module->image, NULL);
 }
 
-static void forget_contents(struct module *module)
+static void forget_functions(struct module *module)
 {
     list_for_each_safe(struct function, function, &module->functions, link)
+    {
+        list_remove(&function->link);
         function_destroy(function);
-    list_for_each_safe(struct function, function, &module->offered, link)
-        function_destroy(function);
+    }
+    module_forget_offers(module);
+}
+
+static void forget_contents(struct module *module)
+{
+    forget_functions(module);
+    managed_leave(module);
     list_for_each_safe(struct global, global, &module->globals, link)
     {
         memory_remove_global(global->address);
@@ -165,12 +209,44 @@ static struct module *any_module(struct context *context)
     return list_first(&context->modules, struct module, link);
 }
 
+/* The program still has the addresses of its managed variables, and uses the library again: on
+ * another device it may be at it. */
+static void rest(struct module *module)
+{
+    struct module *other;
+
+    forget_functions(module);
+    managed_rest(module);
+    module->context = module->context->device->primary;
+    pthread_mutex_lock(&client->lock);
+    list_remove(&module->link);
+    list_append(&module->library->resting, &module->link);
+    pthread_mutex_unlock(&client->lock);
+    other = library_any_module(module->library);
+    if (other != module)
+        managed_move(module, other);
+}
+
 void module_unload_all(struct context *context)
 {
     struct module *module;
 
-    while ((module = any_module(context)) != NULL)
-        module_unload(module);
+    while ((module = any_module(context)) != NULL) {
+        if (module->library && !list_empty(&module->managed))
+            rest(module);
+        else
+            module_unload(module);
+    }
+}
+
+CUresult module_wake(struct module *module, struct context *context)
+{
+    pthread_mutex_lock(&client->lock);
+    list_remove(&module->link);
+    list_append(&context->modules, &module->link);
+    pthread_mutex_unlock(&client->lock);
+    module->context = context;
+    return managed_wake(module);
 }
 
 /* ---- variables ---- */
@@ -188,16 +264,29 @@ static void remember_global(struct module *module, uint64_t address, uint64_t si
     pthread_mutex_unlock(&client->lock);
 }
 
-CUresult module_global(struct module *module, const char *name, CUdeviceptr *ret_address,
-                       size_t *ret_size)
+static CUresult enter_managed(struct module *module, uint64_t address, uint64_t size)
 {
-    struct wire_cuLibraryGetGlobal in = {.library = module->handle, .name = name};
+    if (!module->library || library_begin_managed(module->library, module))
+        return managed_enter(module, address, size);
+    client_note("a __managed__ variable was asked for when its library was in use in two contexts");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult module_global(struct module *module, const char *name, bool managed_only,
+                       CUdeviceptr *ret_address, size_t *ret_size)
+{
+    struct wire_cuLibraryGetGlobal in = {
+        .library = module->handle, .managed = managed_only, .name = name};
     struct wire_cuLibraryGetGlobal_reply out;
     CUresult result = wire_cuLibraryGetGlobal(&client->channel, &in, &out);
 
     if (result != CUDA_SUCCESS)
         return result;
     module->has_state = true; /* the program may write there, and it will be elsewhere */
+    if (out.managed)
+        result = enter_managed(module, out.address, out.size);
+    if (result != CUDA_SUCCESS)
+        return result;
     remember_global(module, out.address, out.size);
     if (ret_address)
         *ret_address = out.address;

@@ -157,6 +157,6 @@ CUresult client_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule 
         return CUDA_ERROR_INVALID_VALUE;
     result = enter_module(hmod, &module);
     if (result == CUDA_SUCCESS)
-        result = module_global(module, name, dptr, bytes);
+        result = module_global(module, name, false, dptr, bytes);
     return result;
 }

@@ -18,11 +18,20 @@ static CUmemorytype memory_type(const struct allocation *allocation, enum place 
     return allocation->managed || place == PLACE_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
 }
 
+/* The program reaches what is page-locked, and its managed variables. */
+static uint64_t host_address(const struct allocation *allocation, enum place place,
+                             uint64_t address)
+{
+    return place == PLACE_PINNED || allocation->managed
+               ? seen_from(allocation, address, allocation->host)
+               : 0;
+}
+
 static bool has_ipc_handles(const struct allocation *allocation, enum place place)
 {
     struct allocation other;
 
-    return place == PLACE_DEVICE && !allocation->pool && !vmm_is_reserved(allocation->address) &&
+    return place == PLACE_DEVICE && !allocation->managed && !allocation->pool && !vmm_is_reserved(allocation->address) &&
            !ipc_find(allocation->address, &other);
 }
 
@@ -38,7 +47,7 @@ static void look_up(uint64_t address, struct cuda_pointer *pointer)
         .known = true,
         .address = address,
         .on_device = seen_from(&allocation, address, allocation.device),
-        .on_host = place == PLACE_PINNED ? seen_from(&allocation, address, allocation.host) : 0,
+        .on_host = host_address(&allocation, place, address),
         .type = memory_type(&allocation, place),
         .context = allocation.context->handle,
         .device = allocation.context->device->ordinal,

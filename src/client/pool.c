@@ -301,7 +301,7 @@ CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
         graph_memory_takes_free(dptr, stream, &result))
         return result;
     if (!memory_find(dptr, &allocation, &place) || place != PLACE_DEVICE ||
-        allocation.address != dptr || vmm_is_reserved(dptr))
+        allocation.address != dptr || vmm_is_reserved(dptr) || allocation.managed)
         return CUDA_ERROR_INVALID_VALUE;
     result = stream_fence(stream, &fence);
     if (result != CUDA_SUCCESS)

@@ -97,6 +97,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuIpcOpenEventHandle:
     case WIRE_cuEventQuery:
     case WIRE_cuCtxEnablePeerAccess:
+    case WIRE_fnLibraryJoin:
         break;
     }
     return RECOVERY_BINDS;

@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "client_capture.h"
+#include "client_managed.h"
 #include "client_print.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -70,6 +71,11 @@ static struct stream *stream_create(struct context *context, enum stream_kind ki
     }
     send_create(stream);
     return stream;
+}
+
+struct stream *stream_create_own(struct context *context)
+{
+    return stream_create(context, STREAM_NONBLOCKING, 0);
 }
 
 /* Contexts have the device's in common, but for those with a share of their own; theirs ends with
@@ -212,9 +218,32 @@ bool stream_lost_work(const struct stream *stream, uint64_t read)
     return !is_done(stream) && stream->first_work < read;
 }
 
+static bool context_is_idle(const struct context *context)
+{
+    const struct stream *legacy = context->device->legacy;
+
+    list_for_each(const struct stream, stream, &context->streams, link)
+    {
+        if (!is_idle(stream) && !legacy_covers(stream))
+            return false;
+    }
+    return !legacy || is_idle(legacy);
+}
+
+bool stream_all_idle_locked(void)
+{
+    list_for_each(const struct context, context, &client->contexts, link)
+    {
+        if (!context_is_idle(context))
+            return false;
+    }
+    return fence_orphans_passed();
+}
+
 void stream_begin(struct stream *stream)
 {
     channel_lock(&client->channel);
+    managed_push(stream);
     note_first_work(stream);
     stream->unfenced = true;
     count_work(stream);
@@ -223,6 +252,7 @@ void stream_begin(struct stream *stream)
 uint32_t stream_begin_fenced(struct stream *stream)
 {
     channel_lock(&client->channel);
+    managed_push(stream);
     note_first_work(stream);
     stream->unfenced = false;
     stream->work_covered = stream->device->blocking_work;
@@ -275,6 +305,7 @@ static enum fence_patience patience_of(const struct context *context)
 static CUresult end_waiting(CUresult result)
 {
     client_print();
+    managed_pull();
     return result != CUDA_SUCCESS ? result : client_asked_error();
 }
 
@@ -480,7 +511,10 @@ CUresult client_cuStreamQuery(CUstream hStream)
     if (result != CUDA_SUCCESS)
         return result;
     client_take_text();
-    return fence_passed(fence) ? client_asked_error() : CUDA_ERROR_NOT_READY;
+    if (!fence_passed(fence))
+        return CUDA_ERROR_NOT_READY;
+    managed_pull();
+    return client_asked_error();
 }
 
 CUresult client_cuCtxSynchronize(void)

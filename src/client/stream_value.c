@@ -4,6 +4,7 @@
  * to know each wait, to end it should the program die.
  */
 #include "client_capture.h"
+#include "client_managed.h"
 #include "client_memory.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -85,6 +86,7 @@ CUresult mem_ops_on(struct stream *stream, unsigned count, const CUstreamBatchMe
     CUresult result;
 
     stream_begin(stream);
+    managed_work();
     result = send_all(stream->handle, count, ops);
     stream_end();
     return result;

@@ -49,6 +49,7 @@ struct library *library_create(const void *options, uint32_t options_size)
     if (!library)
         return NULL;
     list_init(&library->link);
+    library->users = 1;
     for (unsigned i = 0; i < offered && library->option_count < LIBRARY_OPTIONS_MAX; i++) {
         uint64_t pair[2];
         memcpy(pair, (const unsigned char *)options + i * sizeof(pair), sizeof(pair));
@@ -58,6 +59,18 @@ struct library *library_create(const void *options, uint32_t options_size)
     add_option(library, CU_JIT_ERROR_LOG_BUFFER, (uintptr_t)library->log);
     add_option(library, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, sizeof(library->log));
     return library;
+}
+
+struct library *library_use(struct library *library)
+{
+    __atomic_add_fetch(&library->users, 1, __ATOMIC_RELAXED);
+    return library;
+}
+
+/* Partner: the same for the library's module on another device. */
+bool library_put(struct library *library)
+{
+    return __atomic_sub_fetch(&library->users, 1, __ATOMIC_ACQ_REL) == 0;
 }
 
 /* The client wants to hear now what is wrong with an image. NVIDIA's driver counts the kernels of

@@ -16,6 +16,7 @@
 
 struct library {
     CUlibrary driver;
+    unsigned users;   /* atomic: one for each device on which a client has it */
     struct list link; /* while retired (retired.h) */
     uint64_t bytes;   /* the same */
     bool prints;      /* its kernels may print */
@@ -34,6 +35,11 @@ struct library *library_create(const void *options, uint32_t options_size);
 /* Loads a sound image, and compiles at once: whoever asks wants to hear now what is wrong with it.
  * The device's context is current. */
 CUresult library_load(struct library *library, const void *image, size_t size);
+
+struct library *library_use(struct library *library);
+
+/* Whether that was the last user, who has to destroy it. */
+bool library_put(struct library *library);
 
 /* Waits until all streams are idle, and nobody gets into the driver meanwhile: see stall.h. NULL is
  * allowed. */

@@ -90,25 +90,24 @@ static CUresult open_library(struct session *session, const struct wire_cuLibrar
     return CUDA_SUCCESS;
 }
 
-static CUresult enter_module(struct session *session, const struct wire_cuLibraryLoadData *in,
-                             struct module *module)
+static CUresult enter_module(struct session *session, uint64_t handle, struct module *module)
 {
-    CUresult result = session_put(session, WIRE_MODULE, in->library, module);
+    CUresult result = session_put(session, WIRE_MODULE, handle, module);
 
     if (result == CUDA_SUCCESS)
         session->modules++;
     return result;
 }
 
-static CUresult check_load(struct session *session, const struct wire_cuLibraryLoadData *in,
+static CUresult check_load(struct session *session, const char *call, uint32_t index,
                            const struct device **ret_device)
 {
-    const struct device *device = session_find_device(session, "cuLibraryLoadData", in->device);
+    const struct device *device = session_find_device(session, call, index);
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     if (session->modules >= SESSION_MODULES_MAX) {
-        session_complain(session, "cuLibraryLoadData: more than %u modules", SESSION_MODULES_MAX);
+        session_complain(session, "%s: more than %u modules", call, SESSION_MODULES_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *ret_device = device;
@@ -119,14 +118,14 @@ static CUresult load_code(struct session *session, const struct wire_cuLibraryLo
                           struct code *code, struct wire_cuLibraryLoadData_reply *ret_out)
 {
     const struct device *device = NULL;
-    CUresult result = check_load(session, in, &device);
+    CUresult result = check_load(session, "cuLibraryLoadData", in->device, &device);
     struct module *module = result == CUDA_SUCCESS ? module_create(device) : NULL;
 
     if (!module)
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_OUT_OF_MEMORY;
     result = open_library(session, in, module, code, ret_out);
     if (result == CUDA_SUCCESS)
-        result = enter_module(session, in, module);
+        result = enter_module(session, in->library, module);
     if (result != CUDA_SUCCESS)
         module_destroy(session, module);
     return result;
@@ -143,6 +142,38 @@ CUresult serve_cuLibraryLoadData(struct session *session, const struct wire_cuLi
     result = load_code(session, in, code, ret_out);
     code_put(code);
     return result;
+}
+
+static CUresult join(struct session *session, uint64_t handle, const struct module *twin,
+                     const struct device *device)
+{
+    struct module *module = module_create(device);
+    CUresult result;
+
+    if (!module)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = module_cache_join(twin->cached, device, &module->cached);
+    module->prints = twin->prints;
+    if (result == CUDA_SUCCESS)
+        result = enter_module(session, handle, module);
+    if (result != CUDA_SUCCESS)
+        module_destroy(session, module);
+    return result;
+}
+
+CUresult serve_fnLibraryJoin(struct session *session, const struct wire_fnLibraryJoin *in,
+                             struct module *twin)
+{
+    const struct device *device = NULL;
+    CUresult result = check_load(session, "fnLibraryJoin", in->device, &device);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (cached_is_shared(twin->cached) || device == twin->device) {
+        session_complain(session, "fnLibraryJoin: no library of its own, or the same device");
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return join(session, in->library, twin, device);
 }
 
 /* Graphs keep the driver's functions. */
@@ -179,12 +210,71 @@ CUresult serve_cuLibraryUnload(struct session *session, const struct wire_cuLibr
     return result;
 }
 
+struct global {
+    CUdeviceptr address;
+    size_t size;
+    bool managed;
+};
+
+static CUresult find_managed(const struct module *module, const char *name,
+                             struct global *ret_global)
+{
+    CUlibrary library = module_library(module)->driver;
+
+    if (!driver.cuLibraryGetManaged)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    ret_global->managed = true;
+    return driver.cuLibraryGetManaged(&ret_global->address, &ret_global->size, library, name);
+}
+
+/* No other client will ever have a library with managed variables (image_names.h), so of one that
+ * others may have nobody need ask. */
+static bool is_managed(const struct module *module, CUdeviceptr address)
+{
+    unsigned managed = 0;
+
+    return !cached_is_shared(module->cached) && driver.cuPointerGetAttribute &&
+           driver.cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) ==
+               CUDA_SUCCESS &&
+           managed;
+}
+
+/* Drivers need not find a managed variable among the others. */
+static CUresult find_global(const struct module *module, const char *name,
+                            struct global *ret_global)
+{
+    CUlibrary library = module_library(module)->driver;
+    CUresult result =
+        driver.cuLibraryGetGlobal(&ret_global->address, &ret_global->size, library, name);
+
+    if (result == CUDA_SUCCESS)
+        ret_global->managed = is_managed(module, ret_global->address);
+    else if (!cached_is_shared(module->cached) &&
+             find_managed(module, name, ret_global) == CUDA_SUCCESS)
+        result = CUDA_SUCCESS;
+    return result;
+}
+
+static CUresult allow_global(struct session *session, struct module *module,
+                             const struct global *global)
+{
+    const struct granule granule = {.kind = GRANULE_GLOBAL,
+                                    .part = (unsigned)module->device->ordinal,
+                                    .address = global->address,
+                                    .size = global->size,
+                                    .fd = -1,
+                                    .module = module};
+
+    if (!global->size || memory_covers(session, global->address, global->size))
+        return CUDA_SUCCESS;
+    return memory_allow(session, &granule);
+}
+
 CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuLibraryGetGlobal *in,
                                   struct module *library,
                                   struct wire_cuLibraryGetGlobal_reply *ret_out)
 {
-    CUdeviceptr address = 0;
-    size_t size = 0;
+    struct global global = {0};
     CUresult result = session_enter(session, library->device);
 
     if (result == CUDA_SUCCESS)
@@ -192,22 +282,17 @@ CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuL
     if (result != CUDA_SUCCESS)
         return result;
     cached_will_be_used(library->cached);
-    result = driver.cuLibraryGetGlobal(&address, &size, module_library(library)->driver, in->name);
+    result = in->managed ? find_managed(library, in->name, &global)
+                         : find_global(library, in->name, &global);
     stall_end();
+    if (result == CUDA_SUCCESS)
+        result = allow_global(session, library, &global);
     if (result != CUDA_SUCCESS)
         return result;
-
-    struct granule global = {.kind = GRANULE_GLOBAL,
-                             .part = (unsigned)library->device->ordinal,
-                             .address = address,
-                             .size = size,
-                             .fd = -1,
-                             .module = library};
-    if (size && !memory_covers(session, address, size))
-        result = memory_allow(session, &global);
-    ret_out->address = address;
-    ret_out->size = size;
-    return result;
+    ret_out->address = global.address;
+    ret_out->size = global.size;
+    ret_out->managed = global.managed;
+    return CUDA_SUCCESS;
 }
 
 static CUresult list_kernels(CUlibrary library, CUkernel **ret_kernels, unsigned *ret_count)

@@ -28,7 +28,7 @@ struct cached {
     const struct device *device;
     enum sharing sharing;
     bool loading;
-    bool has_state; /* a variable that its kernels may write */
+    bool has_state;             /* a variable that its kernels may write */
     struct variables variables; /* IN_TURN */
     unsigned users;
     uint64_t size;
@@ -76,7 +76,8 @@ static uint64_t kept_bytes(const struct cached *cached)
 /* The library itself goes later: what waits for all streams is done when nobody is at work. */
 static void cached_destroy(struct module_cache *cache, struct cached *cached)
 {
-    retired_add(&cache->retired, cached->library, kept_bytes(cached));
+    if (library_put(cached->library))
+        retired_add(&cache->retired, cached->library, kept_bytes(cached));
     kernel_book_fini(&cached->kernels);
     variables_fini(&cached->variables);
     code_put(cached->code);
@@ -257,8 +258,8 @@ static struct cached *create_for_one(const struct image *image, bool in_turn)
 {
     const struct code *code = image->code;
     struct image_names names = {0};
-    bool known = in_turn && image_names_read(code->bytes, code->size,
-                                             architecture(image->device), &names);
+    bool known =
+        in_turn && image_names_read(code->bytes, code->size, architecture(image->device), &names);
     struct cached *cached = cached_create(image);
 
     in_turn = known && !image_prints(code->bytes, code->size);
@@ -310,6 +311,25 @@ CUresult module_cache_get(struct module_cache *cache, const struct image *image,
     else
         *ret_cached = cached;
     return result;
+}
+
+CUresult module_cache_join(const struct cached *twin, const struct device *device,
+                           struct cached **ret_cached)
+{
+    struct cached *cached = calloc(1, sizeof(*cached));
+
+    if (!cached)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    list_init(&cached->link);
+    kernel_book_init(&cached->kernels);
+    cached->library = library_use(twin->library);
+    cached->device = device;
+    cached->sharing = FOR_ONE;
+    cached->has_state = true;
+    cached->users = 1;
+    cached->size = twin->size;
+    *ret_cached = cached;
+    return CUDA_SUCCESS;
 }
 
 static void take_out_locked(struct module_cache *cache, struct cached *cached,

@@ -59,6 +59,10 @@ void module_cache_fini(struct module_cache *cache);
 CUresult module_cache_get(struct module_cache *cache, const struct image *image,
                           struct cached **ret_cached, struct image_log *ret_log);
 
+/* The library of another, which is one client's alone, for that client's use on another device. */
+CUresult module_cache_join(const struct cached *twin, const struct device *device,
+                           struct cached **ret_cached);
+
 /* The client is done with it, and has no kernel of it running if it has variables: see
  * module_cache_park(). The device's context is current. NULL is allowed. */
 void module_cache_put(struct module_cache *cache, struct cached *cached);
