@@ -21,8 +21,8 @@ struct call_place {
 };
 
 extern __thread __attribute__((tls_model("initial-exec"))) struct call_place *call_place;
-extern __attribute__((visibility("hidden")))
-uint32_t call_closed; /* atomic: nobody may come in at the moment */
+/* Atomic: nobody may come in at the moment. */
+extern __attribute__((visibility("hidden"))) uint32_t call_closed;
 
 /* For the first call of a thread. */
 struct call_place *call_place_take(void);

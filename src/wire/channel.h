@@ -57,8 +57,8 @@ struct channel {
     uint32_t busy_slots; /* bit s: slot s is somebody's; also the futex of those who wait */
     uint32_t gone;       /* 1 = the server's end has closed */
     uint32_t broken;     /* 1 = and somebody has heard of it */
-    bool (*revive)(
-        void);          /* asked before that: whether there is a new server; NULL = there is none */
+    /* Asked before that: whether there is a new server. NULL = there is none. */
+    bool (*revive)(void);
     uint32_t text_seen; /* of region->text_news */
     uint32_t text_head[TEXT_KINDS];
 };
