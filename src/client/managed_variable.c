@@ -18,14 +18,19 @@
 uint32_t managed_in_use;
 
 static struct managed {
+    pthread_mutex_t changes; /* one comes or goes at a time; held while waiting for a copy */
     pthread_mutex_t lock;
     struct ranges variables; /* those in use */
     struct managed_pages pages;
 } managed;
 
+#define CHANGES_LOCKED \
+    _cleanup_mutex_ pthread_mutex_t *changes_held = mutex_hold(&managed.changes)
+
 void managed_init(void)
 {
     memset(&managed, 0, sizeof(managed));
+    pthread_mutex_init(&managed.changes, NULL);
     pthread_mutex_init(&managed.lock, NULL);
     managed_copy_init();
     __atomic_store_n(&managed_in_use, 0, __ATOMIC_RELAXED);
@@ -196,6 +201,7 @@ CUresult managed_enter(struct module *module, uint64_t address, uint64_t size)
     struct managed_variable *variable;
     struct allocation known;
     CUresult result;
+    CHANGES_LOCKED;
 
     if (managed_find(address, &known))
         return known.address == address && known.size == size ? CUDA_SUCCESS
@@ -211,14 +217,14 @@ CUresult managed_enter(struct module *module, uint64_t address, uint64_t size)
         variable_free(variable);
         return result;
     }
-    managed_lock();
     list_append(&module->managed, &variable->link);
-    managed_unlock();
     return CUDA_SUCCESS;
 }
 
 void managed_leave(struct module *module)
 {
+    CHANGES_LOCKED;
+
     list_for_each_safe(struct managed_variable, variable, &module->managed, link)
     {
         end_use(variable);
@@ -229,22 +235,32 @@ void managed_leave(struct module *module)
 
 void managed_rest(struct module *module)
 {
+    CHANGES_LOCKED;
+
     list_for_each(struct managed_variable, variable, &module->managed, link) end_use(variable);
 }
 
-void managed_move(struct module *module, struct module *other)
+static void hand_over(struct module *module, struct module *other)
 {
+    CHANGES_LOCKED;
+
     list_for_each_safe(struct managed_variable, variable, &module->managed, link)
     {
         list_remove(&variable->link);
         list_append(&other->managed, &variable->link);
     }
+}
+
+void managed_move(struct module *module, struct module *other)
+{
+    hand_over(module, other);
     managed_wake(other);
 }
 
 CUresult managed_wake(struct module *module)
 {
     CUresult result = CUDA_SUCCESS;
+    CHANGES_LOCKED;
 
     list_for_each(struct managed_variable, variable, &module->managed, link)
     {

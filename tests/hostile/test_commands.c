@@ -488,6 +488,32 @@ static void kernels_that_are_not_known(void **state)
     peer_leave(&peer);
 }
 
+/* Only a library that is the client's alone can be joined, and on another device. */
+static void libraries_that_can_not_be_joined(void **state)
+{
+    static const char shared[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                                 ".visible .entry k()\n{\n    ret;\n}\n";
+    static const char own[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                              ".global .attribute(.managed) .align 4 .u32 a;\n"
+                              ".visible .entry k()\n{\n    ret;\n}\n";
+    const char *const images[] = {shared, own};
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    for (unsigned i = 0; i < 2; i++) {
+        struct wire_fnLibraryJoin in = {.library = peer_handle(&peer, WIRE_MODULE), .device = 77};
+
+        assert_int_equal(peer_load_module(&peer, images[i], strlen(images[i]), &in.twin),
+                         CUDA_SUCCESS);
+        assert_int_equal(wire_fnLibraryJoin(&peer.channel, &in), CUDA_ERROR_INVALID_DEVICE);
+        in.device = 0;
+        assert_int_equal(wire_fnLibraryJoin(&peer.channel, &in), CUDA_ERROR_INVALID_VALUE);
+    }
+    assert_true(still_served(&peer));
+    peer_leave(&peer);
+}
+
 /* A client that makes every mistake it can, as fast as it can, fills neither log nor memory. */
 static void flood_of_mistakes(void **state)
 {
@@ -539,6 +565,7 @@ int main(void)
         HOSTILE_CASE(blob_that_never_comes),
         HOSTILE_CASE(images_that_the_server_does_not_have),
         HOSTILE_CASE(images_that_are_none),
+        HOSTILE_CASE(libraries_that_can_not_be_joined),
         HOSTILE_CASE(short_parameters),
         HOSTILE_CASE(kernels_that_are_not_known),
         HOSTILE_CASE(flood_of_mistakes),

@@ -19,6 +19,9 @@
 static const char plain[] = PTX ENTRY;
 static const char variable[] = PTX ".visible .global .align 4 .u32 counter = 5;\n" ENTRY;
 
+static const char managed[] =
+    PTX ".visible .global .attribute(.managed) .align 4 .u32 counter = 5;\n" ENTRY;
+
 static struct module_cache *cache_of(struct fixture *fixture)
 {
     return &fixture->server.modules;
@@ -284,6 +287,26 @@ static void what_prints_is_each_clients_own(void **state)
     assert_string_equal(unload(cache_of(*state)), "load l1; unload l1; ");
 }
 
+/* A client has one library on two devices, and whichever module goes last takes it along. */
+static void a_library_is_joined(void **state)
+{
+    struct fixture *fixture = *state;
+    struct cached *first = get(fixture, managed), *second = NULL;
+
+    assert_false(cached_is_shared(first));
+    assert_int_equal(module_cache_join(first, &fixture->server.devices.device[1], &second),
+                     CUDA_SUCCESS);
+    assert_ptr_not_equal(first, second);
+    assert_ptr_equal(cached_library(first), cached_library(second));
+    assert_ptr_not_equal(cached_kernels(first), cached_kernels(second));
+    assert_false(cached_is_shared(second));
+    assert_true(cached_has_state(second));
+    module_cache_put(cache_of(fixture), first);
+    assert_string_equal(unload(cache_of(fixture)), "load l1; ");
+    module_cache_put(cache_of(fixture), second);
+    assert_string_equal(unload(cache_of(fixture)), "unload l1; ");
+}
+
 static void other_options_make_another_library(void **state)
 {
     struct cached *first = get(*state, plain), *second = NULL;
@@ -437,6 +460,7 @@ int main(void)
         CASE(what_is_unloaded_waits_for_the_clients_end),
         CASE(not_too_much_waits),
         CASE(what_prints_is_each_clients_own),
+        CASE(a_library_is_joined),
         CASE(other_options_make_another_library),
         CASE(what_fails_is_not_kept),
         CASE(what_does_not_compile_is_unloaded_later),
