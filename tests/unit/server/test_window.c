@@ -55,7 +55,7 @@ static CUresult find(CUdeviceptr *ret_address, void *address, unsigned flags)
 static void those_not_to_be_trusted_hold_little(void **state)
 {
     const struct devices devices = {.count = 1, .stride = GIB};
-    struct windows windows;
+    static struct windows windows; /* a server's windows live as long as it does */
     struct window *window;
 
     (void)state;
