@@ -33,7 +33,7 @@ struct module {
     uint32_t next_kernel;    /* which the server is to tell of next */
     struct list globals;
     struct list managed; /* struct managed_variable */
-    struct list link; /* context->modules, or library->resting */
+    struct list link;    /* context->modules, or library->resting */
 };
 
 struct function {
@@ -114,6 +114,10 @@ void module_unload_all(struct context *context);
 /* Loads it again, with another server. */
 CUresult module_replay(struct module *module);
 
+/* Takes a module out of its context and keeps it: the program has the addresses of its managed
+ * variables, and will use its library again. */
+void module_rest(struct module *module);
+
 /* One that has rested goes on in a context. */
 CUresult module_wake(struct module *module, struct context *context);
 
@@ -156,8 +160,8 @@ struct kernel *kernel_lookup(CUkernel handle);
  * then they have variables of their own. */
 bool library_begin_managed(struct library *library, const struct module *module);
 
-/* A module of the library, if there is one: one in a context where there is. */
-struct module *library_any_module(struct library *library);
+/* A module of the library that is in a context, if there is one. */
+struct module *library_active_module(struct library *library);
 
 /* The context in which to ask about a library when there is no current one. */
 struct context *library_context(void);

@@ -116,7 +116,7 @@ static struct module *find_module(struct library *library, struct context *conte
     return NULL;
 }
 
-struct module *library_any_module(struct library *library)
+struct module *library_active_module(struct library *library)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
@@ -128,7 +128,15 @@ struct module *library_any_module(struct library *library)
                 return module;
         }
     }
-    return list_first(&library->resting, struct module, link);
+    return NULL;
+}
+
+static struct module *any_module(struct library *library)
+{
+    struct module *module = library_active_module(library);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    return module ? module : list_first(&library->resting, struct module, link);
 }
 
 static struct module *find_resting(struct library *library, const struct device *device)
@@ -146,9 +154,16 @@ static struct module *find_resting(struct library *library, const struct device 
 /* A module that the program has asked for managed variables. */
 static struct module *find_managed(struct library *library)
 {
-    struct module *module = library_any_module(library);
+    struct module *module = any_module(library);
 
     return module && library->managed ? module : NULL;
+}
+
+/* cudart asks for managed variables before the program has made its context. */
+static bool waits_for_context(const struct module *module, const struct context *context)
+{
+    return module->context->device == context->device && module->context->primary &&
+           !context_active(module->context);
 }
 
 static bool is_only_module(const struct library *library, const struct module *module)
@@ -184,10 +199,12 @@ CUresult library_module(struct library *library, struct context *context,
     *ret_module = find_module(library, context);
     if (*ret_module)
         return CUDA_SUCCESS;
+    home = find_managed(library);
+    if (home && waits_for_context(home, context))
+        module_rest(home);
     *ret_module = find_resting(library, context->device);
     if (*ret_module)
         return module_wake(*ret_module, context);
-    home = find_managed(library);
     if (home)
         return module_join(context, home, ret_module);
     return module_load(context, &library->image, NULL, library, ret_module);
@@ -200,7 +217,7 @@ CUresult client_cuLibraryUnload(CUlibrary handle)
 
     if (!library)
         return CUDA_ERROR_INVALID_HANDLE;
-    while ((module = library_any_module(library)) != NULL)
+    while ((module = any_module(library)) != NULL)
         module_unload(module);
     list_for_each_safe(struct kernel, kernel, &library->kernels, link)
     {

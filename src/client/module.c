@@ -209,9 +209,8 @@ static struct module *any_module(struct context *context)
     return list_first(&context->modules, struct module, link);
 }
 
-/* The program still has the addresses of its managed variables, and uses the library again: on
- * another device it may be at it. */
-static void rest(struct module *module)
+/* On another device the program may be using them. */
+void module_rest(struct module *module)
 {
     struct module *other;
 
@@ -222,8 +221,8 @@ static void rest(struct module *module)
     list_remove(&module->link);
     list_append(&module->library->resting, &module->link);
     pthread_mutex_unlock(&client->lock);
-    other = library_any_module(module->library);
-    if (other != module)
+    other = library_active_module(module->library);
+    if (other)
         managed_move(module, other);
 }
 
@@ -233,7 +232,7 @@ void module_unload_all(struct context *context)
 
     while ((module = any_module(context)) != NULL) {
         if (module->library && !list_empty(&module->managed))
-            rest(module);
+            module_rest(module);
         else
             module_unload(module);
     }

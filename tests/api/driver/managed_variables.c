@@ -217,8 +217,8 @@ static void devices_share_them(void)
         MUST(cuDevicePrimaryCtxRelease(i % devices));
 }
 
-/* What NVIDIA's driver leaves of a variable then is not written down. */
-static bool may_reset(CUdevice device)
+/* What NVIDIA's driver has without a context, or leaves behind one, is not written down. */
+static bool is_software(CUdevice device)
 {
     char name[100];
 
@@ -234,7 +234,7 @@ static void a_reset_leaves_them(void)
     CUdevice device;
 
     MUST(cuCtxGetDevice(&device));
-    if (may_reset(device)) {
+    if (is_software(device)) {
         *counter = 30;
         count(library, 1);
         MUST(cuDevicePrimaryCtxReset(device));
@@ -248,8 +248,31 @@ static void a_reset_leaves_them(void)
     EXPECT(CUDA_SUCCESS, cuLibraryUnload(library));
 }
 
+/* cudart asks before the program has made a context, and perhaps that is not the primary one. */
+static void asked_for_early(void)
+{
+    CUdevice device = check_init();
+    CUlibrary library = load();
+    CUdeviceptr address;
+    uint32_t *counter;
+    CUcontext context;
+
+    if (is_software(device)) {
+        MUST(cuLibraryGetManaged(&address, NULL, library, "counter"));
+        counter = (uint32_t *)(uintptr_t)address;
+        IS_TRUE(*counter == 5);
+        *counter = 60;
+        MUST(cuCtxCreate_v2(&context, 0, device));
+        count(library, 1);
+        IS_TRUE(*counter == 61 && managed(library, "counter", 4) == counter);
+        MUST(cuCtxDestroy_v2(context));
+    }
+    EXPECT(CUDA_SUCCESS, cuLibraryUnload(library));
+}
+
 int main(void)
 {
+    RUN(asked_for_early);
     check_open();
     RUN(both_sides_use_them);
     RUN(names_that_are_not_managed);
