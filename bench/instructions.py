@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the instructions of one queued launch in the client and of its dispatch in the server.
+"""Counts the instructions of the calls that programs make most, in the client and in the server.
 
 valgrind's callgrind counts them on the software GPU, so the numbers do not move with the weather.
-Two runs with different numbers of launches are subtracted: what is done once drops out. The
-server's count leaves out the driver's own instructions.
+Two runs with different numbers of calls are subtracted: what is done once drops out. The
+server's count leaves out the driver's own instructions, and the client's the waiting itself.
 """
 import argparse
 import collections
@@ -19,10 +19,25 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = 77
 FEW, MANY = 500, 10500
-# What a queued launch, by itself or with others, asks of the driver.
-DRIVER = ["cuLaunchKernelEx", "cuGraphLaunch", "cuGraphExecKernelNodeSetParams_v2"]
+# (row of calls.c, what it is, the calls of it in the client, whether the server's count is steady:
+# how a launch and its fence go to the driver is decided by what took how long)
+ROWS = [("launch", "a queued launch", ["cuLaunchKernel"], True),
+        ("launch_and_wait", "a launch and its wait", ["cuLaunchKernel", "cuStreamSynchronize"], False),
+        ("copy", "a copy of 64 bytes to the device", ["cuMemcpyHtoDAsync_v2"], True)]
+# What depends on how fast the other side is.
+WAITING = ["fence_wait", "ring_wake_consumer"]
+# What these ask of the driver.
+DRIVER = ["cuLaunchKernelEx", "cuGraphLaunch", "cuGraphExecKernelNodeSetParams_v2",
+          "cuStreamWriteValue32_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2",
+          "cuMemcpyAsync", "cuGraphExecDestroy", "cuGraphDestroy"]
 CALLGRIND = ["valgrind", "--quiet", "--tool=callgrind", "--compress-strings=no",
              "--compress-pos=no"]
+
+
+def counting(functions, out):
+    """Counts inside of these functions. One that is called by another stops the count."""
+    return [*CALLGRIND, *(f"--toggle-collect={name}" for name in functions),
+            f"--callgrind-out-file={out}"]
 
 
 class Tree:
@@ -36,10 +51,8 @@ class Tree:
         (self.folder / "lib").symlink_to(self.build / "lib")
 
     def count_server_in(self, out):
-        # The toggles of the driver's own functions stop counting inside them.
-        toggles = " ".join(f"--toggle-collect={name}" for name in ["server_dispatch", *DRIVER])
-        self.write_server(f"exec {' '.join(CALLGRIND)} {toggles} --callgrind-out-file={out} "
-                          f"{self.build}/bin/funnel-server \"$@\"")
+        command = counting(["server_dispatch", *DRIVER], out)
+        self.write_server(f"exec {' '.join(command)} {self.build}/bin/funnel-server \"$@\"")
 
     def leave_server_alone(self):
         self.write_server(f"exec {self.build}/bin/funnel-server \"$@\"")
@@ -49,15 +62,15 @@ class Tree:
         server.write_text(f"#!/bin/sh\n{command}\n")
         server.chmod(0o755)
 
-    def run(self, launches, before=()):
-        """One program that queues so many launches, beside a daemon and a server of its own."""
+    def run(self, row, times, before=()):
+        """One program that makes so many calls, beside a daemon and a server of its own."""
         pipe = self.folder / "pipe"
         env = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=str(pipe),
                    CUDA_MPS_LOG_DIRECTORY=str(self.folder / "log"))
         funnel = str(self.folder / "bin" / "funnel")
         quiet = {"env": env, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL,
                  "timeout": 120}
-        program = [str(self.build / "examples" / "vector_add"), "-n", "1", "-r", str(launches)]
+        program = [str(self.build / "bench" / "calls"), "-r", str(times), row]
         subprocess.run([funnel, "start", "--device", "soft"], check=True, **quiet)
         try:
             subprocess.run([funnel, "run", "-q", "--", *before, *program], check=True, **quiet)
@@ -81,31 +94,30 @@ def costs(path):
     return found
 
 
-def per_launch(measure):
+def per_call(measure):
     """Of every function, by the difference of two runs."""
     few, many = measure(FEW), measure(MANY)
     return {key: (many[key] - few[key]) / (MANY - FEW) for key in many}
 
 
-def client_costs(tree, folder):
-    def measure(launches):
-        out = folder / f"client.{launches}"
-        tree.run(launches,
-                 [*CALLGRIND, "--toggle-collect=cuLaunchKernel", f"--callgrind-out-file={out}"])
+def client_costs(tree, folder, row, calls):
+    def measure(times):
+        out = folder / f"client.{row}.{times}"
+        tree.run(row, times, counting([*calls, *WAITING], out))
         return costs(out)
 
     tree.leave_server_alone()
-    return per_launch(measure)
+    return per_call(measure)
 
 
-def server_costs(tree, folder):
-    def measure(launches):
-        out = folder / f"server.{launches}"
+def server_costs(tree, folder, row):
+    def measure(times):
+        out = folder / f"server.{row}.{times}"
         tree.count_server_in(out)
-        tree.run(launches)
+        tree.run(row, times)
         return costs(out)
 
-    return per_launch(measure)
+    return per_call(measure)
 
 
 def show(title, found, functions):
@@ -127,10 +139,12 @@ def main():
         return SKIPPED
     with tempfile.TemporaryDirectory(prefix="bench-count-") as folder:
         tree = Tree(args.build, folder)
-        show("a queued launch in the client (cuLaunchKernel)", client_costs(tree, Path(folder)),
-             args.functions)
-        show("its dispatch in the server, without the driver", server_costs(tree, Path(folder)),
-             args.functions)
+        for row, title, calls, steady in ROWS:
+            show(f"{title}, in the client", client_costs(tree, Path(folder), row, calls),
+                 args.functions)
+            if steady:
+                show(f"{title}, in the server without the driver",
+                     server_costs(tree, Path(folder), row), args.functions)
     return 0
 
 

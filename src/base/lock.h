@@ -33,10 +33,25 @@ static inline void lock_take(struct lock *lock)
         lock_wait(lock);
 }
 
+/* Gives it back: whoever waits sees what was done, partner lock_take(). */
 static inline void lock_give(struct lock *lock)
 {
     if (__atomic_exchange_n(&lock->state, LOCK_FREE, __ATOMIC_RELEASE) == LOCK_AWAITED)
         lock_wake(lock);
 }
+
+/* For a scope: _cleanup_lock_ struct lock *held = lock_hold(&object->lock); */
+static inline struct lock *lock_hold(struct lock *lock)
+{
+    lock_take(lock);
+    return lock;
+}
+
+static inline void cleanup_lock(struct lock **lock)
+{
+    lock_give(*lock);
+}
+
+#define _cleanup_lock_ __attribute__((cleanup(cleanup_lock), unused))
 
 #endif

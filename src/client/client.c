@@ -52,7 +52,7 @@ CUresult client_asked_error(void)
     if (result != CUDA_SUCCESS)
         return result;
     result = channel_take_deferred_error(&client->channel);
-    if (cuda_error_is_fatal(result))
+    if (result != CUDA_SUCCESS && cuda_error_is_fatal(result))
         channel_break(&client->channel); /* the server is about to say it to everybody */
     return result;
 }
@@ -76,8 +76,8 @@ static void before_fork(void)
     if (!client)
         return;
     for (int i = 0; i < client->device_count; i++)
-        pthread_mutex_lock(&client->devices[i].heap.lock);
-    pthread_mutex_lock(&client->host_heap.lock);
+        lock_take(&client->devices[i].heap.lock);
+    lock_take(&client->host_heap.lock);
     host_register_before_fork();
 }
 
@@ -85,9 +85,9 @@ static void after_fork_in_parent(void)
 {
     if (client) {
         host_register_after_fork_in_parent();
-        pthread_mutex_unlock(&client->host_heap.lock);
+        lock_give(&client->host_heap.lock);
         for (int i = client->device_count; i-- > 0;)
-            pthread_mutex_unlock(&client->devices[i].heap.lock);
+            lock_give(&client->devices[i].heap.lock);
     }
     pthread_mutex_unlock(&decide_lock);
 }

@@ -32,10 +32,10 @@ static inline bool stream_is_plain(const struct stream *stream)
  * that is not plain. */
 bool capture_takes_kernel(struct stream *stream, const CUlaunchConfig *config, CUfunction f,
                           void **values, void **extra, CUresult *ret_result);
-
-/* The same for other work. These see for themselves that a stream is plain. */
 bool capture_takes_copy(struct stream *stream, const struct box *box, enum place dst,
                         enum place src, bool sync, CUresult *ret_result);
+
+/* The same for other work. These see for themselves that a stream is plain. */
 bool capture_takes_fill(struct stream *stream, const CUDA_MEMSET_NODE_PARAMS *fill, bool sync,
                         CUresult *ret_result);
 bool capture_takes_host(struct stream *stream, CUhostFn function, void *user, CUresult *ret_result);
@@ -55,7 +55,12 @@ bool capture_takes_wait(struct stream *stream, struct capture_event *event, CUev
 
 /* Before what cannot be captured: an error when the stream captures, or would wait for one that
  * does. */
-CUresult capture_check_stream(struct stream *stream);
+CUresult capture_check_stream_slowly(struct stream *stream);
+
+static inline CUresult capture_check_stream(struct stream *stream)
+{
+    return stream_is_plain(stream) ? CUDA_SUCCESS : capture_check_stream_slowly(stream);
+}
 
 /* Before a question about an event. */
 CUresult capture_check_event(struct capture_event *event);

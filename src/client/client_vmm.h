@@ -10,7 +10,12 @@ void vmm_init(void);
 
 /* Whether the program has reserved an address. Where the server's reservations lie, there may be
  * ordinary memory, too. */
-bool vmm_is_reserved(uint64_t address);
+bool vmm_is_reserved_there(uint64_t address);
+
+static inline bool vmm_is_reserved(uint64_t address)
+{
+    return address >= RESERVE_FIRST && address < RESERVE_END && vmm_is_reserved_there(address);
+}
 
 /* The mapping that contains an address, told as an allocation. */
 bool vmm_find(uint64_t address, struct allocation *ret_allocation);

@@ -187,7 +187,9 @@ CUresult copy_box(const struct box *box, enum side dst_side, enum side src_side,
     if (box_is_empty(box))
         return CUDA_SUCCESS;
     result = copy_classify(box, dst_side, src_side, &dst, &src);
-    if (result != CUDA_SUCCESS || capture_takes_copy(stream, box, dst, src, sync, &result))
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!stream_is_plain(stream) && capture_takes_copy(stream, box, dst, src, sync, &result))
         return result;
     result = copy_between(box, dst, src, stream, sync);
     return managed_holds(box->dst) ? finish_managed(result, stream, sync) : result;

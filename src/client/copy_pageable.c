@@ -194,11 +194,19 @@ static void upload_pieces(void *context)
         note_result(transfer, upload_piece(transfer, &piece));
 }
 
+static bool fits_inline(const struct box *box)
+{
+    return box->height * box->depth == 1 && box->width <= INLINE_MAX && !box->dst_array;
+}
+
 CUresult copy_upload(const struct box *box, struct stream *stream)
 {
-    struct box flat = box_flatten(box);
+    struct box flat;
 
-    if (flat.height * flat.depth == 1 && flat.width <= INLINE_MAX && !flat.dst_array)
+    if (fits_inline(box))
+        return upload_inline(box, stream);
+    flat = box_flatten(box);
+    if (fits_inline(&flat))
         return upload_inline(&flat, stream);
     return transfer_run(&flat, true, stream, upload_pieces);
 }

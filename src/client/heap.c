@@ -36,7 +36,6 @@ static uint64_t value_to_size(void *value)
 void heap_init(struct heap *heap, const struct heap_source *source, uint32_t device,
                uint64_t granularity)
 {
-    pthread_mutex_init(&heap->lock, NULL);
     suballoc_init(&heap->blocks);
     map_init(&heap->granules);
     heap->source = source;
@@ -46,7 +45,7 @@ void heap_init(struct heap *heap, const struct heap_source *source, uint32_t dev
 
 static bool take(struct heap *heap, struct allocation *allocation)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&heap->lock);
+    _cleanup_lock_ struct lock *lock = lock_hold(&heap->lock);
 
     allocation->address = suballoc_take(&heap->blocks, allocation->size, allocation);
     return allocation->address != 0;
@@ -76,11 +75,11 @@ static CUresult grow(struct heap *heap, uint64_t size, struct allocation *alloca
 
     if (result != CUDA_SUCCESS)
         return result;
-    pthread_mutex_lock(&heap->lock);
+    lock_take(&heap->lock);
     r = add_granule_locked(heap, address, size, fd, allocation);
     if (r < 0)
         map_remove(&heap->granules, address);
-    pthread_mutex_unlock(&heap->lock);
+    lock_give(&heap->lock);
     if (r == 0)
         return CUDA_SUCCESS;
     heap->source->release(address, size);
@@ -91,7 +90,7 @@ static CUresult grow(struct heap *heap, uint64_t size, struct allocation *alloca
 /* A program with little memory holds little; one with much asks the server seldom. */
 static uint64_t shared_size(struct heap *heap, uint64_t needed)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&heap->lock);
+    _cleanup_lock_ struct lock *lock = lock_hold(&heap->lock);
     size_t granules = heap->granules.count;
     unsigned doublings = granules < SHARED_DOUBLINGS ? (unsigned)granules : SHARED_DOUBLINGS;
     uint64_t size = SHARED_GRANULE_FIRST << doublings;
@@ -133,10 +132,10 @@ struct allocation *heap_give(struct heap *heap, uint64_t address)
     struct suballoc_info info;
     bool found;
 
-    pthread_mutex_lock(&heap->lock);
+    lock_take(&heap->lock);
     found = suballoc_find(&heap->blocks, address, &info) && info.address == address &&
             suballoc_give(&heap->blocks, address) == 0;
-    pthread_mutex_unlock(&heap->lock);
+    lock_give(&heap->lock);
     if (!found)
         return NULL;
     heap_trim(heap, KEPT_BYTES);
@@ -145,7 +144,7 @@ struct allocation *heap_give(struct heap *heap, uint64_t address)
 
 bool heap_find(struct heap *heap, uint64_t address, struct allocation *ret_allocation)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&heap->lock);
+    _cleanup_lock_ struct lock *lock = lock_hold(&heap->lock);
     struct suballoc_info info;
 
     if (!suballoc_find(&heap->blocks, address, &info))
@@ -157,7 +156,7 @@ bool heap_find(struct heap *heap, uint64_t address, struct allocation *ret_alloc
 bool heap_next(struct heap *heap, const struct context *context, uint64_t address,
                struct allocation *ret_allocation)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&heap->lock);
+    _cleanup_lock_ struct lock *lock = lock_hold(&heap->lock);
     struct suballoc_info info;
 
     while (suballoc_next(&heap->blocks, address, &info)) {
@@ -174,14 +173,14 @@ bool heap_next(struct heap *heap, const struct context *context, uint64_t addres
 
 uint64_t heap_unused(struct heap *heap)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&heap->lock);
+    _cleanup_lock_ struct lock *lock = lock_hold(&heap->lock);
 
     return heap->blocks.free_bytes;
 }
 
 static uint64_t remove_granule(struct heap *heap, uint64_t keep, uint64_t *ret_size, int *ret_fd)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&heap->lock);
+    _cleanup_lock_ struct lock *lock = lock_hold(&heap->lock);
     uint64_t address;
 
     if (heap->blocks.whole_free_bytes <= keep)
@@ -203,9 +202,9 @@ void heap_trim(struct heap *heap, uint64_t keep)
     }
 }
 
-CUresult heap_for_each_granule(struct heap *heap, CUresult (*visit)(const struct heap *heap,
-                                                                    uint64_t address, uint64_t size,
-                                                                    int fd))
+CUresult heap_for_each_granule(struct heap *heap,
+                               CUresult (*visit)(const struct heap *heap, uint64_t address,
+                                                 uint64_t size, int fd))
 {
     const struct map_entry *entry;
     CUresult result = CUDA_SUCCESS;

@@ -6,11 +6,11 @@
 #ifndef FUNNEL_HEAP_H
 #define FUNNEL_HEAP_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "cuda_result.h"
+#include "lock.h"
 #include "map.h"
 #include "suballoc.h"
 
@@ -37,7 +37,7 @@ struct heap_source {
 };
 
 struct heap {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct suballoc blocks;
     struct map granules; /* address -> size, and the descriptor, which keeps the memory alive */
     const struct heap_source *source;
@@ -68,9 +68,9 @@ uint64_t heap_unused(struct heap *heap);
 void heap_trim(struct heap *heap, uint64_t keep);
 
 /* Calls `visit` for each granule until it fails. Nobody else is inside. */
-CUresult heap_for_each_granule(struct heap *heap, CUresult (*visit)(const struct heap *heap,
-                                                                    uint64_t address, uint64_t size,
-                                                                    int fd));
+CUresult heap_for_each_granule(struct heap *heap,
+                               CUresult (*visit)(const struct heap *heap, uint64_t address,
+                                                 uint64_t size, int fd));
 
 /* In a child of fork: the descriptors are the parent's memory. */
 void heap_after_fork(struct heap *heap);

@@ -18,10 +18,29 @@ struct device *memory_device_of(uint64_t address)
     return device_with_index((address - client->window_base) / client->device_stride);
 }
 
-bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place *ret_place)
+static bool is_in_window(uint64_t address)
+{
+    return address >= client->window_base && address < client->window_end;
+}
+
+static bool find_in_window(uint64_t address, struct allocation *ret_allocation,
+                           enum place *ret_place)
 {
     struct device *device;
 
+    if (address >= client->host_base) {
+        *ret_place = PLACE_PINNED;
+        return heap_find(&client->host_heap, address, ret_allocation) ||
+               host_register_find(address, ret_allocation);
+    }
+    *ret_place = PLACE_DEVICE;
+    device = memory_device_of(address);
+    return device &&
+           (heap_find(&device->heap, address, ret_allocation) || ipc_find(address, ret_allocation));
+}
+
+bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place *ret_place)
+{
     if (vmm_is_reserved(address)) {
         *ret_place = PLACE_DEVICE;
         return vmm_find(address, ret_allocation);
@@ -30,16 +49,10 @@ bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place
         *ret_place = PLACE_DEVICE;
         return true;
     }
-    if (address < client->window_base || address >= client->host_base) {
-        *ret_place = PLACE_PINNED;
-        return (address < client->window_end && address >= client->window_base &&
-                heap_find(&client->host_heap, address, ret_allocation)) ||
-               host_register_find(address, ret_allocation);
-    }
-    *ret_place = PLACE_DEVICE;
-    device = memory_device_of(address);
-    return device &&
-           (heap_find(&device->heap, address, ret_allocation) || ipc_find(address, ret_allocation));
+    if (is_in_window(address))
+        return find_in_window(address, ret_allocation, ret_place);
+    *ret_place = PLACE_PINNED;
+    return host_register_find(address, ret_allocation);
 }
 
 static bool in_global(uint64_t address, uint64_t size, bool *ret_whole)
@@ -72,9 +85,9 @@ enum place memory_place(uint64_t address, uint64_t size)
 
     if (vmm_is_reserved(address))
         return vmm_covers(address, size) ? PLACE_DEVICE : PLACE_NOWHERE;
-    if (address < client->window_base || address >= client->window_end)
+    if (!is_in_window(address))
         return place_outside(address, size);
-    if (!memory_find(address, &allocation, &place))
+    if (!find_in_window(address, &allocation, &place))
         return PLACE_NOWHERE;
     return size <= allocation.size - (address - allocation.address) ? place : PLACE_NOWHERE;
 }

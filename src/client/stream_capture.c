@@ -131,8 +131,6 @@ static CUDA_MEMCPY3D node_of_box(const struct box *box, enum place dst, enum pla
 bool capture_takes_copy(struct stream *stream, const struct box *box, enum place dst,
                         enum place src, bool sync, CUresult *ret_result)
 {
-    if (stream_is_plain(stream))
-        return false;
     GRAPHS_LOCKED;
     if (!captures_locked(stream, ret_result))
         return *ret_result != CUDA_SUCCESS;
@@ -246,12 +244,10 @@ bool capture_takes_wait(struct stream *stream, struct capture_event *event, CUev
     return true;
 }
 
-CUresult capture_check_stream(struct stream *stream)
+CUresult capture_check_stream_slowly(struct stream *stream)
 {
     CUresult result = CUDA_SUCCESS;
 
-    if (stream_is_plain(stream))
-        return CUDA_SUCCESS;
     GRAPHS_LOCKED;
     return captures_locked(stream, &result) ? capture_refuse_locked(&stream->capture) : result;
 }

@@ -12,10 +12,8 @@
 
 #define PLACES_TRIED 8
 
-bool vmm_is_reserved(uint64_t address)
+bool vmm_is_reserved_there(uint64_t address)
 {
-    if (address < RESERVE_FIRST || address >= RESERVE_END)
-        return false;
     VMM_LOCKED;
     return ranges_find(&vmm.reservations, address);
 }
