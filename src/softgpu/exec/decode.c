@@ -146,6 +146,7 @@ static bool only_computes(const struct opcode *opcode)
 {
     return opcode->decode == decode_setp || opcode->decode == decode_set ||
            opcode->decode == decode_mov || opcode->decode == decode_logic ||
+           opcode->decode == decode_lop3 || opcode->decode == decode_limit ||
            opcode->decode == decode_cvta || opcode->decode == decode_isspacep;
 }
 

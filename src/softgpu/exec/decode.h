@@ -177,11 +177,13 @@ void set_handler(struct insn *insn, handler_fn run, unsigned environment);
 /* ---- decode_*.c ---- */
 typedef void (*decode_fn)(struct builder *builder, const struct tokens *tokens);
 void decode_alu(struct builder *builder, const struct tokens *tokens);
+void decode_limit(struct builder *builder, const struct tokens *tokens);
 void decode_prmt(struct builder *builder, const struct tokens *tokens);
 void decode_setp(struct builder *builder, const struct tokens *tokens);
 void decode_set(struct builder *builder, const struct tokens *tokens);
 void decode_mov(struct builder *builder, const struct tokens *tokens);
 void decode_logic(struct builder *builder, const struct tokens *tokens);
+void decode_lop3(struct builder *builder, const struct tokens *tokens);
 void decode_video(struct builder *builder, const struct tokens *tokens);
 void decode_load(struct builder *builder, const struct tokens *tokens);
 void decode_store(struct builder *builder, const struct tokens *tokens);

@@ -136,11 +136,22 @@ static void set_row(struct insn *insn, int row, const struct modifiers *modifier
                 modifiers->rounding | (modifiers->flushes ? FP_FLUSH : 0));
 }
 
-static void emit_saturate(struct builder *builder, uint32_t offset)
+/* What is done to the result as well, in its own place. */
+static void emit_finish(struct builder *builder, enum alu_op op, uint32_t offset)
 {
-    struct insn *insn = emit(builder, alu_handlers()[ALU_saturate_f32]);
+    struct insn *insn = emit(builder, alu_handlers()[op]);
     insn->d = offset;
     insn->a = offset;
+}
+
+/* Subnormal halves come and go as such in wider arithmetic, whatever its environment. */
+static void flush_halves(struct builder *builder, const struct alu_row *row, uint32_t offset)
+{
+    const char *type = strrchr(row->name, '.');
+    if (strcmp(type, ".f16") == 0)
+        emit_finish(builder, ALU_flush_f16, offset);
+    else if (strcmp(type, ".f16x2") == 0)
+        emit_finish(builder, ALU_flush_f16x2, offset);
 }
 
 static void decode_lanes(struct builder *builder, int index, const struct modifiers *modifiers)
@@ -162,7 +173,9 @@ static void decode_lanes(struct builder *builder, int index, const struct modifi
     insn->p = sources[3];
     set_row(insn, index, modifiers);
     if (modifiers->saturates && !(row->modifiers & MOD_CLAMPS))
-        emit_saturate(builder, to);
+        emit_finish(builder, ALU_saturate_f32, to);
+    if (modifiers->flushes)
+        flush_halves(builder, row, to);
     finish_destination(builder, operand(builder, 0), row->types[0], to);
 }
 
@@ -207,6 +220,24 @@ void decode_alu(struct builder *builder, const struct tokens *tokens)
         decode_test(builder, row);
     else
         decode_unsupported(builder);
+}
+
+/* min and max; min.s32.relu is min.relu.s32. */
+void decode_limit(struct builder *builder, const struct tokens *tokens)
+{
+    struct tokens moved = *tokens;
+    unsigned last = tokens->count - 1;
+    if (operand_count(builder) > 3) { /* of three, as sm_100 has it */
+        decode_unsupported(builder);
+        return;
+    }
+    if (token_is(tokens, last, "relu")) {
+        moved.text[last] = tokens->text[last - 1];
+        moved.length[last] = tokens->length[last - 1];
+        moved.text[last - 1] = tokens->text[last];
+        moved.length[last - 1] = tokens->length[last];
+    }
+    decode_alu(builder, &moved);
 }
 
 /* prmt.b32.mode: the table has the type at the end, as elsewhere. */
@@ -340,6 +371,9 @@ static uint32_t value_of_true(enum ptx_type type, bool packed)
     case PTX_U32:
     case PTX_S32:
         return packed ? 0xffff : FULL_MASK;
+    case PTX_U16:
+    case PTX_S16:
+        return packed ? 0 : 0xffff;
     case PTX_F32:
         return packed ? 0 : 0x3f800000;
     case PTX_F16:
@@ -394,127 +428,4 @@ void decode_set(struct builder *builder, const struct tokens *tokens)
         emit_compare(builder, &compare, p, NO_OPERAND, NULL);
         emit_set(builder, destination(builder, operand(builder, 0), PTX_B32), p, value);
     }
-}
-
-/* ---- mov, and logic on predicates ---- */
-
-static void emit_predicate(struct builder *builder, enum predicate_mode mode, uint32_t d,
-                           uint32_t a, uint32_t b)
-{
-    struct insn *insn = emit(builder, run_predicate);
-    insn->mode = (uint8_t)mode;
-    insn->d = d;
-    insn->a = a;
-    insn->b = b;
-}
-
-static void decode_mov_predicate(struct builder *builder)
-{
-    bool negated;
-    uint32_t from = source_predicate(builder, operand(builder, 1), &negated);
-    uint32_t to = destination_predicate(builder, operand(builder, 0));
-    if (to != NO_OPERAND)
-        emit_predicate(builder, negated ? PREDICATE_NOT : PREDICATE_MOV, to, from, NO_OPERAND);
-}
-
-static handler_fn pack_handler(unsigned elements, bool is_wide, bool packs)
-{
-    if (elements == 2 && !is_wide)
-        return packs ? run_pack_2x16 : run_unpack_2x16;
-    if (elements == 2)
-        return packs ? run_pack_2x32 : run_unpack_2x32;
-    if (elements == 4 && is_wide)
-        return packs ? run_pack_4x16 : run_unpack_4x16;
-    return NULL;
-}
-
-static uint32_t element_source(struct builder *builder, const struct ptx_operand *list,
-                               unsigned index)
-{
-    return index < list->count ? source(builder, &list->elements[index], PTX_B32) : NO_OPERAND;
-}
-
-static uint32_t element_destination(struct builder *builder, const struct ptx_operand *list,
-                                    unsigned index)
-{
-    if (index >= list->count || list->elements[index].kind == PTX_OPERAND_SINK)
-        return NO_OPERAND;
-    return destination(builder, &list->elements[index], PTX_B32);
-}
-
-/* mov.b64 %rd, {%r1, %r2} */
-static void decode_pack(struct builder *builder, enum ptx_type type)
-{
-    const struct ptx_operand *list = operand(builder, 1);
-    handler_fn run = pack_handler(list->count, is_wide_type(type), true);
-    if (!run) {
-        decode_unsupported(builder);
-        return;
-    }
-    uint32_t elements[4];
-    for (unsigned i = 0; i < 4; i++)
-        elements[i] = element_source(builder, list, i);
-    uint32_t to = destination(builder, operand(builder, 0), type);
-    struct insn *insn = emit(builder, run);
-    insn->d = to;
-    insn->a = elements[0];
-    insn->b = elements[1];
-    insn->c = elements[2];
-    insn->p = elements[3];
-}
-
-/* mov.b64 {%r1, %r2}, %rd */
-static void decode_unpack(struct builder *builder, enum ptx_type type)
-{
-    const struct ptx_operand *list = operand(builder, 0);
-    handler_fn run = pack_handler(list->count, is_wide_type(type), false);
-    if (!run) {
-        decode_unsupported(builder);
-        return;
-    }
-    uint32_t from = source(builder, operand(builder, 1), type);
-    uint32_t elements[4];
-    for (unsigned i = 0; i < 4; i++)
-        elements[i] = element_destination(builder, list, i);
-    struct insn *insn = emit(builder, run);
-    insn->a = from;
-    insn->d = elements[0];
-    insn->b = elements[1];
-    insn->c = elements[2];
-    insn->p = elements[3];
-}
-
-void decode_mov(struct builder *builder, const struct tokens *tokens)
-{
-    enum ptx_type type = last_type(tokens);
-    if (type == PTX_PRED)
-        decode_mov_predicate(builder);
-    else if (type == PTX_B128)
-        decode_mov_b128(builder);
-    else if (operand(builder, 1)->kind == PTX_OPERAND_LIST)
-        decode_pack(builder, type);
-    else if (operand(builder, 0)->kind == PTX_OPERAND_LIST)
-        decode_unpack(builder, type);
-    else
-        decode_alu(builder, tokens);
-}
-
-/* and, or, xor, not */
-void decode_logic(struct builder *builder, const struct tokens *tokens)
-{
-    if (last_type(tokens) != PTX_PRED) {
-        decode_alu(builder, tokens);
-        return;
-    }
-    enum predicate_mode mode = token_is(tokens, 0, "and")   ? PREDICATE_AND
-                               : token_is(tokens, 0, "or")  ? PREDICATE_OR
-                               : token_is(tokens, 0, "xor") ? PREDICATE_XOR
-                                                            : PREDICATE_NOT;
-    bool negated;
-    uint32_t a = source_predicate(builder, operand(builder, 1), &negated);
-    uint32_t b = mode == PREDICATE_NOT ? NO_OPERAND
-                                       : source_predicate(builder, operand(builder, 2), &negated);
-    uint32_t to = destination_predicate(builder, operand(builder, 0));
-    if (to != NO_OPERAND)
-        emit_predicate(builder, mode, to, a, b);
 }

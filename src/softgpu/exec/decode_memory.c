@@ -408,21 +408,42 @@ void decode_isspacep(struct builder *builder, const struct tokens *tokens)
 }
 
 /* cp.async copies at once; so whoever waits for it need not. */
+/* cp.async: how much of its size is copied, the rest being zeros: all, a given number, or nothing
+ * where a predicate says to ignore the source. */
+static uint32_t valid_bytes(struct builder *builder, const struct tokens *tokens, uint64_t size)
+{
+    bool has_hint = token_find(tokens, "L2::cache_hint") >= 0;
+    if (operand_count(builder) <= (has_hint ? 4 : 3))
+        return constant(builder, size, false);
+    const struct ptx_operand *from = operand(builder, 3);
+    if (!is_register(builder, from, true))
+        return source(builder, from, PTX_U32);
+    bool copies;
+    uint32_t predicate = source_predicate(builder, from, &copies);
+    struct insn *insn = emit(builder, run_predicate);
+    insn->mode = copies ? PREDICATE_MOV : PREDICATE_NOT;
+    insn->a = predicate;
+    insn->b = NO_OPERAND;
+    insn->d = predicate = predicate_temporary(builder);
+    insn = emit(builder, run_set_b32);
+    insn->a = predicate;
+    insn->imm = size;
+    return insn->d = temporary(builder, false);
+}
+
 static void decode_copy(struct builder *builder, const struct tokens *tokens)
 {
     struct insn to = {0}, from = {0};
     const struct ptx_operand *size = operand(builder, 2);
     bool fits = size->kind == PTX_OPERAND_INTEGER &&
                 (size->bits == 4 || size->bits == 8 || size->bits == 16);
-    bool has_source_size = operand_count(builder) > 3 && token_find(tokens, "L2::cache_hint") < 0;
     if (!fits) {
         decode_malformed(builder, "the size must be 4, 8 or 16");
         return;
     }
     decode_address(builder, operand(builder, 0), PTX_SHARED, &to);
     decode_address(builder, operand(builder, 1), PTX_GLOBAL, &from);
-    uint32_t valid = has_source_size ? source(builder, operand(builder, 3), PTX_U32)
-                                     : constant(builder, size->bits, false);
+    uint32_t valid = valid_bytes(builder, tokens, size->bits);
     struct insn *insn = emit(builder, run_copy_async);
     insn->a = to.a;
     insn->imm = to.imm;

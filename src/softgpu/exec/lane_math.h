@@ -112,6 +112,15 @@ static inline float nan_max(float a, float b)
     return a != a || b != b ? bits_float(0x7fffffff) : max_f32(a, b);
 }
 
+/* .xorsign.abs: of the least or largest magnitude, and both signs together. */
+static inline float with_signs(float magnitude, float a, float b)
+{
+    uint32_t sign = (float_bits(a) ^ float_bits(b)) & 0x80000000;
+    return magnitude != magnitude ? magnitude : bits_float(float_bits(magnitude) | sign);
+}
+
+#define MAGNITUDES(pick, a, b) with_signs(pick(__builtin_fabsf(a), __builtin_fabsf(b)), a, b)
+
 static inline double min_f64(double a, double b)
 {
     double equal = bits_double(double_bits(a) | double_bits(b));
@@ -137,6 +146,17 @@ static inline float from_half(uint16_t half)
     float scaled = bits_float(magnitude << 13) * 0x1p112f;
     uint32_t bits = magnitude >= 0x7c00 ? 0x7f800000 | magnitude << 13 : float_bits(scaled);
     return bits_float(bits | sign);
+}
+
+static inline uint16_t flush_half(uint16_t half)
+{
+    return half & 0x7c00 ? half : half & 0x8000;
+}
+
+/* .satfinite: what has become an infinity is the largest number instead. */
+static inline uint16_t finite_half(uint16_t half)
+{
+    return (half & 0x7fff) == 0x7c00 ? half - 1 : half;
 }
 
 /* Rounds the magnitude to nearest even, keeping `keep` and dropping `drop` bits. */
@@ -207,6 +227,11 @@ static inline uint16_t to_bfloat(float x)
     uint32_t bits = float_bits(x);
     uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     return x == x ? (uint16_t)rounded : 0x7fff;
+}
+
+static inline uint16_t finite_bfloat(uint16_t bits)
+{
+    return (bits & 0x7fff) == 0x7f80 ? bits - 1 : bits;
 }
 
 static inline uint16_t to_bfloat_rz(float x)

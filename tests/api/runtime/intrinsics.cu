@@ -3,6 +3,7 @@
 // halfwords, rounding, and what the lanes of a warp do together.
 #include "check.cuh"
 
+#include <algorithm>
 #include <cmath>
 
 #define COUNT 256
@@ -210,6 +211,13 @@ static void packed_integers()
           (unsigned)((int)(a + b) > (int)c ? (int)(a + b) : (int)c));
     AGREE((unsigned)__vimax3_s32((int)a, (int)b, (int)c),
           (unsigned)((int)a > (int)b ? ((int)a > (int)c ? a : c) : ((int)b > (int)c ? b : c)));
+    AGREE((unsigned)__vimax_s32_relu((int)a, (int)b), (unsigned)std::max({(int)a, (int)b, 0}));
+    AGREE((unsigned)__viaddmin_s32_relu((int)a, (int)b, (int)c),
+          (unsigned)std::max(std::min((int)(a + b), (int)c), 0));
+    AGREE(__vimax_s16x2_relu(a, b), HALVES(std::max({SH(a), SH(b), 0})));
+    AGREE(__vimin3_s16x2_relu(a, b, c), HALVES(std::max(std::min({SH(a), SH(b), SH(c)}), 0)));
+    AGREE(__viaddmax_s16x2_relu(a, b, c),
+          HALVES(std::max({(int)(short)(SH(a) + SH(b)), SH(c), 0})));
 }
 
 // ---- Floating point ----
