@@ -19,7 +19,7 @@ void managed_init(void);
 
 static inline bool managed_any(void)
 {
-    return __builtin_expect(__atomic_load_n(&managed_in_use, __ATOMIC_RELAXED) != 0, 0);
+    return __builtin_expect(__atomic_load_n(&managed_in_use, __ATOMIC_ACQUIRE) != 0, 0);
 }
 
 /* ---- managed_variable.c: which there are ---- */

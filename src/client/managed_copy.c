@@ -162,13 +162,22 @@ void managed_copy_settle(void)
 
 struct pull {
     struct fence fence;
-    uint64_t work, pushes;
+    uint64_t work;
     bool all; /* nothing ran any more when it began */
 };
 
 static void copy_down_locked(const struct managed_variable *variable)
 {
+    memcpy(variable->asked, variable->known, variable->allocation.size);
     copy_locked((uintptr_t)variable->news, variable->allocation.address, variable->allocation.size);
+}
+
+static void ask_for_all_locked(void)
+{
+    managed_lock();
+    for (struct managed_variable *at = managed_first_locked(); at; at = managed_next_locked(at))
+        copy_down_locked(at);
+    managed_unlock();
 }
 
 static struct pull begin_pull(void)
@@ -178,34 +187,22 @@ static struct pull begin_pull(void)
     pthread_mutex_lock(&client->lock);
     channel_lock(&client->channel);
     pull.all = stream_all_idle_locked();
-    pull.pushes = copier.pushes;
-    managed_lock();
-    for (struct managed_variable *at = managed_first_locked(); at; at = managed_next_locked(at))
-        copy_down_locked(at);
-    managed_unlock();
+    ask_for_all_locked();
     pull.fence = fence_locked();
     channel_unlock(&client->channel);
     pthread_mutex_unlock(&client->lock);
     return pull;
 }
 
-/* False when something has gone up meanwhile: what has come down would undo it. */
-static bool merge(const struct pull *pull)
+static void merge_all(void)
 {
-    bool current;
-
-    channel_lock(&client->channel);
-    current = copier.pushes == pull->pushes;
-    if (current) {
-        managed_lock();
-        for (struct managed_variable *at = managed_first_locked(); at; at = managed_next_locked(at))
-            three_way_merge(managed_here(at), at->known, at->news, at->allocation.size);
-        managed_unlock();
-    }
-    channel_unlock(&client->channel);
-    return current;
+    managed_lock();
+    for (struct managed_variable *at = managed_first_locked(); at; at = managed_next_locked(at))
+        three_way_merge(managed_here(at), at->known, at->asked, at->news, at->allocation.size);
+    managed_unlock();
 }
 
+/* Whoever finds another thread at it waits: that one may have begun before his work was done. */
 void managed_pull_all(void)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&copier.pull_lock);
@@ -213,11 +210,10 @@ void managed_pull_all(void)
 
     if (is_settled())
         return;
-    do {
-        pull = begin_pull();
-        if (wait_for(pull.fence) != CUDA_SUCCESS)
-            return;
-    } while (!merge(&pull));
+    pull = begin_pull();
+    if (wait_for(pull.fence) != CUDA_SUCCESS)
+        return;
+    merge_all();
     if (pull.all)
         __atomic_store_n(&copier.seen, pull.work, __ATOMIC_RELEASE);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The managed variables that the program knows: each has its own bytes at the server's address, and
- * two page-locked copies that the server reads and writes. */
+ * two page-locked copies, one that the server reads and one that it writes. */
 #include "managed_variable.h"
 
 #include <errno.h>
@@ -24,8 +24,7 @@ static struct managed {
     struct managed_pages pages;
 } managed;
 
-#define CHANGES_LOCKED \
-    _cleanup_mutex_ pthread_mutex_t *changes_held = mutex_hold(&managed.changes)
+#define CHANGES_LOCKED _cleanup_mutex_ pthread_mutex_t *changes_held = mutex_hold(&managed.changes)
 
 void managed_init(void)
 {
@@ -83,6 +82,13 @@ bool managed_holds(uint64_t address)
 
 /* ---- in use ---- */
 
+static void give_copies(struct managed_variable *variable)
+{
+    free(heap_give(&client->host_heap, (uintptr_t)variable->known));
+    free(variable->asked);
+    variable->known = variable->news = variable->asked = NULL;
+}
+
 static CUresult take_copies(struct managed_variable *variable)
 {
     uint64_t size = (variable->allocation.size + COPY_ALIGNMENT - 1) & ~(COPY_ALIGNMENT - 1ull);
@@ -94,13 +100,11 @@ static CUresult take_copies(struct managed_variable *variable)
         return result;
     variable->known = (unsigned char *)(uintptr_t)address;
     variable->news = variable->known + size;
-    return CUDA_SUCCESS;
-}
-
-static void give_copies(struct managed_variable *variable)
-{
-    free(heap_give(&client->host_heap, (uintptr_t)variable->known));
-    variable->known = variable->news = NULL;
+    variable->asked = malloc(size);
+    if (variable->asked)
+        return CUDA_SUCCESS;
+    give_copies(variable);
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static bool enter_locked(struct managed_variable *variable)

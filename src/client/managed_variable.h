@@ -10,6 +10,7 @@ struct managed_variable {
     /* Page-locked; NULL while the module rests. */
     unsigned char *known; /* what both sides have seen last */
     unsigned char *news;  /* what the server's had a moment ago */
+    unsigned char *asked; /* what was known when that was asked for; not page-locked */
     struct list link;     /* module->managed */
 };
 

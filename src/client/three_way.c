@@ -47,21 +47,27 @@ bool three_way_span(const void *mine, const void *base, size_t size, size_t *ret
     return true;
 }
 
-static void take_over(unsigned char *mine, unsigned char *base, const unsigned char *theirs,
-                      size_t size)
+struct sides {
+    unsigned char *mine, *base;
+    const unsigned char *asked, *theirs;
+};
+
+static void take_over(const struct sides *sides, size_t start, size_t end)
 {
-    for (size_t i = 0; i < size; i++) {
-        if (mine[i] == base[i])
-            mine[i] = theirs[i];
-        base[i] = theirs[i];
+    for (size_t i = start; i < end; i++) {
+        if (sides->base[i] != sides->asked[i])
+            continue;
+        if (sides->mine[i] == sides->base[i])
+            sides->mine[i] = sides->theirs[i];
+        sides->base[i] = sides->theirs[i];
     }
 }
 
-void three_way_merge(void *mine, void *base, const void *theirs, size_t size)
+void three_way_merge(void *mine, void *base, const void *asked, const void *theirs, size_t size)
 {
+    const struct sides sides = {.mine = mine, .base = base, .asked = asked, .theirs = theirs};
     size_t start, end = 0;
 
     while (three_way_next(theirs, base, size, end, &start, &end))
-        take_over((unsigned char *)mine + start, (unsigned char *)base + start,
-                  (const unsigned char *)theirs + start, end - start);
+        take_over(&sides, start, end);
 }

@@ -19,7 +19,8 @@ bool three_way_span(const void *mine, const void *base, size_t size, size_t *ret
                     size_t *ret_end);
 
 /* Takes over what differs in `theirs`, but for bytes that are changed here, and makes that the new
- * base. No other byte of `mine` is written: its owner may be writing there. */
-void three_way_merge(void *mine, void *base, const void *theirs, size_t size);
+ * base. No other byte of `mine` is written: its owner may be writing there. `asked` is the base
+ * when `theirs` was asked for: where there is a newer one, theirs is old. */
+void three_way_merge(void *mine, void *base, const void *asked, const void *theirs, size_t size);
 
 #endif

@@ -100,7 +100,7 @@ static void host_and_device_take_turns()
     IS_TRUE(strcmp(body.name, "Sun") == 0);
 }
 
-/* What a kernel leaves alone the host may have changed, byte by byte. */
+// What a kernel leaves alone the host may have changed, byte by byte.
 static void neighbours_stay()
 {
     memset(bytes, 1, sizeof(bytes));
@@ -264,6 +264,31 @@ static void graphs_use_them()
     MUST(cudaStreamDestroy(stream));
 }
 
+static void graphs_with_host_functions()
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+
+    MUST(cudaStreamCreate(&stream));
+    MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    count<<<1, 1, 0, stream>>>(1);
+    MUST(cudaLaunchHostFunc(stream, double_counter, nullptr));
+    count<<<1, 1, 0, stream>>>(10);
+    MUST(cudaStreamEndCapture(stream, &graph));
+    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    for (int round = 0; round < 3; round++) {
+        counter = 100 * round;
+        MUST(cudaGraphLaunch(exec, stream));
+        MUST(cudaGraphLaunch(exec, stream));
+        MUST(cudaStreamSynchronize(stream));
+        IS_TRUE(counter == 400 * round + 36);
+    }
+    MUST(cudaGraphExecDestroy(exec));
+    MUST(cudaGraphDestroy(graph));
+    MUST(cudaStreamDestroy(stream));
+}
+
 static void advice_and_prefetches()
 {
     cudaMemLocation here = {cudaMemLocationTypeDevice, 0}, host = {cudaMemLocationTypeHost, 0};
@@ -297,6 +322,7 @@ int main()
     RUN(in_several_streams);
     RUN(host_functions_take_part);
     RUN(graphs_use_them);
+    RUN(graphs_with_host_functions);
     RUN(advice_and_prefetches);
     return check_close();
 }

@@ -53,6 +53,7 @@ static void a_span_holds_all_of_them(void **state)
 static void both_sides_are_merged(void **state)
 {
     struct sides sides = {.mine = {0}};
+    unsigned char asked[SIZE];
 
     (void)state;
     sides.mine[1] = 1;                      /* only here */
@@ -60,7 +61,8 @@ static void both_sides_are_merged(void **state)
     sides.mine[3] = 1, sides.theirs[3] = 2; /* both: ours is to be sent yet */
     sides.mine[4] = sides.theirs[4] = 7;    /* the same change */
     sides.theirs[SIZE - 1] = 9;
-    three_way_merge(sides.mine, sides.base, sides.theirs, SIZE);
+    memcpy(asked, sides.base, SIZE);
+    three_way_merge(sides.mine, sides.base, asked, sides.theirs, SIZE);
     assert_int_equal(sides.mine[1], 1);
     assert_int_equal(sides.base[1], 0);
     assert_int_equal(sides.mine[2], 2);
@@ -73,12 +75,29 @@ static void both_sides_are_merged(void **state)
     assert_memory_equal(sides.base, sides.theirs, SIZE);
 }
 
+/* What went up after the other side was asked is newer than the answer. */
+static void an_old_answer_undoes_nothing(void **state)
+{
+    struct sides sides = {.mine = {0}};
+    unsigned char asked[SIZE] = {0};
+
+    (void)state;
+    sides.mine[10] = sides.base[10] = 5;
+    sides.mine[11] = sides.base[11] = 5;
+    sides.theirs[11] = sides.theirs[12] = 8;
+    three_way_merge(sides.mine, sides.base, asked, sides.theirs, SIZE);
+    assert_true(sides.mine[10] == 5 && sides.base[10] == 5);
+    assert_true(sides.mine[11] == 5 && sides.base[11] == 5);
+    assert_true(sides.mine[12] == 8 && sides.base[12] == 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(differences_are_found_in_order),
         cmocka_unit_test(a_span_holds_all_of_them),
         cmocka_unit_test(both_sides_are_merged),
+        cmocka_unit_test(an_old_answer_undoes_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
