@@ -158,6 +158,7 @@ static void lop3_to_predicate(struct builder *builder, const struct ptx_operand 
     insn->b = sources[1];
     insn->c = sources[2];
     insn->p = sources[3];
+    finish_destination(builder, &pair->elements[0], PTX_B32, d);
     insn = emit(builder, alu_handlers()[ALU_setp_ne_b32]);
     insn->d = p;
     insn->p = NO_OPERAND;
