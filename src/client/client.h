@@ -95,7 +95,8 @@ struct client {
     uint64_t next_id;      /* of contexts, streams, allocations */
 };
 
-/* NULL until attached. Never freed: threads may be inside it. */
+/* NULL until attached. Never freed: threads may be inside it. Hidden, so that it is reached without
+ * a look into the table of what other libraries might replace. */
 extern __attribute__((visibility("hidden"))) struct client *client;
 
 static inline uint64_t client_next_id(void)
