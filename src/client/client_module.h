@@ -16,6 +16,8 @@ struct image {
     int fd;
     uint64_t size;
     uint64_t number;       /* the server's, which has lent the memfd; 0 = it is our own */
+    const void *wrapper;   /* the program's, for as long as inputs may be taken from it */
+    struct image *inputs;  /* what it was linked from, once a driver has wanted that; or NULL */
     uint32_t options_size; /* pairs of u64: the numeric JIT options */
     unsigned char options[512];
 };
@@ -92,6 +94,16 @@ CUresult jit_options_read(struct jit_options *options, unsigned count, CUjit_opt
 CUresult image_init(struct image *image, const void *code, const struct jit_options *options);
 void image_fini(struct image *image);
 
+/* What separately compiled code was linked from, for a driver that has no use for the image. It is
+ * gathered when it is first asked for. NULL when there is nothing. One caller at a time. */
+struct image *image_inputs(struct image *image);
+
+/* The program's code may be gone from now on. */
+void image_keep_inputs(struct image *image);
+
+/* Another server has none of its images. */
+void image_forget_server(struct image *image);
+
 /* Another one of the same bytes. */
 CUresult image_copy(const struct image *image, struct image *ret_image);
 
@@ -100,7 +112,8 @@ CUresult image_read_file(const char *path, void **ret_bytes);
 
 /* ---- module.c ---- */
 
-/* Loads an image on the context's device. `options` may be NULL: nobody wants the log. */
+/* Loads an image, of the library if there is one, on the context's device. `options` may be NULL:
+ * nobody wants the log. */
 CUresult module_load(struct context *context, const struct image *image,
                      const struct jit_options *options, struct library *library,
                      struct module **ret_module);

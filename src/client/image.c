@@ -12,6 +12,7 @@
 #include "client_memory.h"
 #include "client_module.h"
 #include "fd.h"
+#include "image_inputs.h"
 #include "image_key.h"
 #include "image_size.h"
 #include "same_bytes.h"
@@ -123,24 +124,84 @@ static bool borrow(struct image *image, const void *bytes, size_t size)
     return true;
 }
 
-CUresult image_init(struct image *image, const void *code, const struct jit_options *options)
+static CUresult fill(struct image *image, const void *bytes, size_t size)
 {
-    const void *bytes;
-    size_t size;
-
-    if (!code)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!image_find(code, &bytes, &size))
-        return CUDA_ERROR_INVALID_IMAGE;
-    image->number = 0;
     if (!borrow(image, bytes, size) &&
         shm_create_read_only("funnel-image", bytes, size, &image->fd) < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     image->size = size;
-    image->options_size = options ? options->size : 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fill_with_inputs(struct image *image, const void *code)
+{
+    _cleanup_free_ void *bytes = NULL;
+    size_t size;
+    int error = image_gather_inputs(code, &bytes, &size);
+
+    if (error)
+        return error == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+    return fill(image, bytes, size);
+}
+
+static CUresult fill_with_code(struct image *image, const void *code)
+{
+    const void *bytes;
+    size_t size;
+
+    if (image_has_only_inputs(code))
+        return fill_with_inputs(image, code);
+    if (!image_find(code, &bytes, &size))
+        return CUDA_ERROR_INVALID_IMAGE;
+    if (image_has_inputs(code))
+        image->wrapper = code;
+    return fill(image, bytes, size);
+}
+
+CUresult image_init(struct image *image, const void *code, const struct jit_options *options)
+{
+    if (!code)
+        return CUDA_ERROR_INVALID_VALUE;
+    *image = (struct image){.fd = -1, .options_size = options ? options->size : 0};
     if (options)
         memcpy(image->options, options->pairs, options->size);
-    return CUDA_SUCCESS;
+    return fill_with_code(image, code);
+}
+
+static struct image *inputs_create(const struct image *image)
+{
+    struct image *inputs = malloc(sizeof(*inputs));
+
+    if (!inputs)
+        return NULL;
+    *inputs = *image;
+    inputs->fd = -1;
+    inputs->number = 0;
+    inputs->wrapper = NULL;
+    if (fill_with_inputs(inputs, image->wrapper) == CUDA_SUCCESS)
+        return inputs;
+    free(inputs);
+    return NULL;
+}
+
+struct image *image_inputs(struct image *image)
+{
+    if (!image->inputs && image->wrapper)
+        image->inputs = inputs_create(image);
+    return image->inputs;
+}
+
+void image_keep_inputs(struct image *image)
+{
+    image_inputs(image);
+    image->wrapper = NULL;
+}
+
+void image_forget_server(struct image *image)
+{
+    image->number = 0;
+    if (image->inputs)
+        image->inputs->number = 0;
 }
 
 CUresult image_copy(const struct image *image, struct image *ret_image)
@@ -151,11 +212,15 @@ CUresult image_copy(const struct image *image, struct image *ret_image)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_image = *image;
     ret_image->fd = fd;
+    ret_image->inputs = NULL;
     return CUDA_SUCCESS;
 }
 
 void image_fini(struct image *image)
 {
+    if (image->inputs)
+        fd_close(&image->inputs->fd);
+    free(image->inputs);
     fd_close(&image->fd);
 }
 

@@ -11,34 +11,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WRAPPER_MAGIC 0x466243b1u
-#define CONTAINER_MAGIC 0xba55ed50u
+#include "image_bundle.h"
+
 #define OLD_CONTAINER_MAGIC 0x1ee55a01u
 #define ARCHIVE_MAGIC "!<arch>\n"
 #define ARCHIVE_MEMBER 60
-#define LARGEST (UINT64_C(4) << 30)
-
-struct wrapper {
-    uint32_t magic, version;
-    const void *data;
-    const void *files;
-};
-
-struct container {
-    uint32_t magic;
-    uint16_t version, header_size;
-    uint64_t size;
-};
+#define LARGEST IMAGE_SIZE_MAX
 
 static bool container_size(const void *image, size_t *ret_size)
 {
-    struct container header;
+    struct image_container header;
 
     memcpy(&header, image, sizeof(header));
     if (header.header_size < sizeof(header) || header.size > LARGEST)
         return false;
     *ret_size = header.header_size + (size_t)header.size;
     return true;
+}
+
+bool image_container_size(const void *image, size_t *ret_size)
+{
+    uint32_t magic;
+
+    memcpy(&magic, image, sizeof(magic));
+    return magic == IMAGE_CONTAINER_MAGIC && container_size(image, ret_size);
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -148,17 +144,17 @@ bool image_find(const void *code, const void **ret_image, size_t *ret_size)
         return true;
     }
     memcpy(&magic, code, sizeof(magic));
-    if (magic == WRAPPER_MAGIC) {
-        struct wrapper wrapper;
+    if (magic == IMAGE_WRAPPER_MAGIC) {
+        struct image_wrapper wrapper;
 
         memcpy(&wrapper, code, sizeof(wrapper));
-        if (!wrapper.data)
+        if (!wrapper.linked)
             return false;
-        code = wrapper.data;
+        code = wrapper.linked;
         memcpy(&magic, code, sizeof(magic));
     }
     *ret_image = code;
-    if (magic == CONTAINER_MAGIC || magic == OLD_CONTAINER_MAGIC)
+    if (magic == IMAGE_CONTAINER_MAGIC || magic == OLD_CONTAINER_MAGIC)
         return container_size(code, ret_size);
     if (memcmp(code, ELFMAG, SELFMAG) == 0)
         return elf_size(code, ret_size);

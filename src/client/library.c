@@ -59,6 +59,16 @@ static struct library *library_create(const void *code, const struct jit_options
     return NULL;
 }
 
+/* cudart says so of all that programs were linked with. */
+static bool code_stays(const CUlibraryOption *options, void *const *values, unsigned count)
+{
+    for (unsigned i = 0; values && i < count; i++) {
+        if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED && (int)(uintptr_t)values[i])
+            return true;
+    }
+    return false;
+}
+
 CUresult client_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
                                   void **jitOptionsValues, unsigned numJitOptions,
                                   CUlibraryOption *libraryOptions, void **libraryOptionValues,
@@ -75,9 +85,12 @@ CUresult client_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_op
     if (result != CUDA_SUCCESS)
         return result;
     made = library_create(code, &options, &result);
-    if (made)
-        *library = (CUlibrary)made->handle;
-    return result;
+    if (!made)
+        return result;
+    if (!code_stays(libraryOptions, libraryOptionValues, numLibraryOptions))
+        image_keep_inputs(&made->image);
+    *library = (CUlibrary)made->handle;
+    return CUDA_SUCCESS;
 }
 
 CUresult client_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
@@ -101,7 +114,7 @@ CUresult client_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 
 void library_forget_server(struct library *library)
 {
-    library->image.number = 0;
+    image_forget_server(&library->image);
 }
 
 static struct module *find_module(struct library *library, struct context *context)

@@ -65,10 +65,14 @@ static CUresult ask_for(const struct image *image, struct wire_cuLibraryLoadData
     return result == CUDA_SUCCESS ? wire_cuLibraryLoadData(&client->channel, in, ret_out) : result;
 }
 
-static CUresult send_load(struct module *module, const struct image *image,
-                          const struct jit_options *options)
+static struct image *image_of(struct module *module)
 {
-    char text[LOG_MAX];
+    return module->library ? &module->library->image : &module->image;
+}
+
+static CUresult send_image_load(const struct module *module, const struct image *image,
+                                struct wire_cuLibraryLoadData_reply *ret_out)
+{
     struct wire_cuLibraryLoadData in = {
         .library = module->handle,
         .device = module->context->device->index,
@@ -76,9 +80,21 @@ static CUresult send_load(struct module *module, const struct image *image,
         .options = image->options,
         .options_size = image->options_size,
     };
-    struct wire_cuLibraryLoadData_reply out = {.error_log = text, .error_log_capacity = LOG_MAX};
-    CUresult result = ask_for(image, &in, &out);
 
+    return ask_for(image, &in, ret_out);
+}
+
+/* What was linked for no device that the server has may still be linked for it. */
+static CUresult send_load(struct module *module, const struct jit_options *options)
+{
+    char text[LOG_MAX];
+    struct wire_cuLibraryLoadData_reply out = {.error_log = text, .error_log_capacity = LOG_MAX};
+    struct image *image = image_of(module), *inputs;
+    CUresult result = send_image_load(module, image, &out);
+
+    inputs = result == CUDA_ERROR_NO_BINARY_FOR_GPU ? image_inputs(image) : NULL;
+    if (inputs)
+        result = send_image_load(module, inputs, &out);
     module->has_state = result != CUDA_SUCCESS || out.state;
     if (options) {
         write_log(&options->info, text, result == CUDA_SUCCESS ? out.error_log_size : 0);
@@ -135,7 +151,8 @@ CUresult module_load(struct context *context, const struct image *image,
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = library ? CUDA_SUCCESS : image_copy(image, &module->image);
     if (result == CUDA_SUCCESS)
-        result = send_load(module, image, options);
+        result = send_load(module, options);
+    module->image.wrapper = NULL; /* the program may free it now */
     return settle(module, result, ret_module);
 }
 
@@ -159,8 +176,8 @@ CUresult module_join(struct context *context, const struct module *twin, struct 
 CUresult module_replay(struct module *module)
 {
     module_forget_offers(module);
-    module->image.number = 0;
-    return send_load(module, module->library ? &module->library->image : &module->image, NULL);
+    image_forget_server(&module->image);
+    return send_load(module, NULL);
 }
 
 static void forget_functions(struct module *module)

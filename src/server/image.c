@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks the headers of an image. All values are read with memcpy: an image has no alignment.
+ * Walks the headers of an image, or of each container of a bundle. All values are read with memcpy:
+ * an image has no alignment.
  */
 #include "image.h"
 
@@ -8,14 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define CONTAINER_MAGIC 0xba55ed50u
-
-struct container_header {
-    uint32_t magic;
-    uint16_t version;
-    uint16_t header_size;
-    uint64_t entries_size;
-};
+#include "image_bundle.h"
+#include "image_containers.h"
 
 struct entry_header {
     uint16_t kind;
@@ -50,14 +45,29 @@ static bool entries_are_sound(const unsigned char *bytes, uint64_t size)
 
 static bool container_is_sound(const unsigned char *bytes, size_t size)
 {
-    struct container_header header;
+    struct image_container header;
 
     if (size < sizeof(header))
         return false;
     memcpy(&header, bytes, sizeof(header));
-    return header.header_size >= sizeof(header) &&
-           within(header.header_size, header.entries_size, size) &&
-           entries_are_sound(bytes + header.header_size, header.entries_size);
+    return header.magic == IMAGE_CONTAINER_MAGIC && header.header_size >= sizeof(header) &&
+           within(header.header_size, header.size, size) &&
+           entries_are_sound(bytes + header.header_size, header.size);
+}
+
+/* The first one, and as many inputs as there may be. */
+static bool containers_are_sound(const unsigned char *bytes, size_t size)
+{
+    for (unsigned i = 0; i <= IMAGE_INPUTS_MAX; i++) {
+        if (!container_is_sound(bytes, size))
+            return false;
+        size_t extent = image_container_extent(bytes, size);
+        if (extent == size)
+            return true;
+        bytes += extent;
+        size -= extent;
+    }
+    return false;
 }
 
 static bool sections_are_sound(const unsigned char *bytes, size_t size, const Elf64_Ehdr *header)
@@ -101,8 +111,8 @@ bool image_is_sound(const void *bytes, size_t size)
     if (size < sizeof(magic))
         return false;
     memcpy(&magic, bytes, sizeof(magic));
-    if (magic == CONTAINER_MAGIC)
-        return container_is_sound(bytes, size);
+    if (magic == IMAGE_CONTAINER_MAGIC)
+        return containers_are_sound(bytes, size);
     if (!memcmp(bytes, ELFMAG, SELFMAG))
         return elf_is_sound(bytes, size);
     return image_is_text(bytes, size);

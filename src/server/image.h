@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* Whether `bytes` (with a NUL behind them) are an image whose headers stay within `size`: a fat
- * binary container, an ELF file or PTX text. */
+ * binary container, or a bundle of them (image_bundle.h), an ELF file or PTX text. */
 bool image_is_sound(const void *bytes, size_t size);
 
 /* Whether an image that is sound is PTX text. */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * First it is found out which parts a driver would take: the newest machine code that the device
- * runs, else the newest text. The other parts may have other variables.
+ * runs, else the newest text. The other parts may have other variables. Of a bundle it is not known
+ * what a driver would take, for it links.
  */
 #include "image_names.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "image_containers.h"
 
 struct choice {
     unsigned device_sm;
@@ -164,7 +167,7 @@ bool image_names_read(const void *bytes, size_t size, unsigned sm, struct image_
     const struct image_visit look = {.wants = choose, .context = &choice};
     const struct image_visit read = {.wants = is_chosen, .test = gather, .context = &choice};
 
-    if (!image_any_part(bytes, size, &look) && choice.found &&
+    if (!image_is_bundle(bytes, size) && !image_any_part(bytes, size, &look) && choice.found &&
         !image_any_part(bytes, size, &read) && choice.complete && names.count) {
         merge(&names);
         *ret_names = names;

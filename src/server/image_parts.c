@@ -12,8 +12,9 @@
 #include <zstd.h>
 
 #include "cleanup.h"
+#include "image_bundle.h"
+#include "image_containers.h"
 
-#define CONTAINER_MAGIC 0xba55ed50u
 #define ENTRY_LZ4 0x2000u
 #define ENTRY_ZSTD 0x8000u
 
@@ -112,14 +113,25 @@ static bool test_container(const unsigned char *bytes, const struct image_visit 
     return false;
 }
 
+static bool test_containers(const unsigned char *bytes, size_t size,
+                            const struct image_visit *visit)
+{
+    for (size_t extent; size; bytes += extent, size -= extent) {
+        if (test_container(bytes, visit))
+            return true;
+        extent = image_container_extent(bytes, size);
+    }
+    return false;
+}
+
 bool image_any_part(const void *bytes, size_t size, const struct image_visit *visit)
 {
     struct entry whole = {.kind = IMAGE_ELF};
     uint32_t magic;
 
     memcpy(&magic, bytes, sizeof(magic));
-    if (magic == CONTAINER_MAGIC)
-        return test_container(bytes, visit);
+    if (magic == IMAGE_CONTAINER_MAGIC)
+        return test_containers(bytes, size, visit);
     if (memcmp(bytes, ELFMAG, SELFMAG))
         whole.kind = IMAGE_PTX;
     return is_wanted(visit, &whole) && test_part(visit, &whole, bytes, size);

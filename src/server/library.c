@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "image.h"
+#include "image_containers.h"
 #include "loader.h"
 #include "stall.h"
 
@@ -92,10 +94,13 @@ static CUresult compile(CUlibrary library, bool is_text)
 
 CUresult library_load(struct library *library, const void *image, size_t size)
 {
-    CUresult result =
-        driver.cuLibraryLoadData(&library->driver, image, library->options, library->values,
-                                 library->option_count, NULL, NULL, 0);
+    _cleanup_free_ struct image_wrapper *wrapper = NULL;
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
+    if (!image_is_bundle(image, size) || image_wrap(image, size, &wrapper))
+        result =
+            driver.cuLibraryLoadData(&library->driver, wrapper ? wrapper : image, library->options,
+                                     library->values, library->option_count, NULL, NULL, 0);
     image_calls(image, size, &library->prints, &library->allocates);
     return result != CUDA_SUCCESS ? result : compile(library->driver, image_is_text(image, size));
 }

@@ -72,9 +72,14 @@ def variants_of(name):
         yield variant, common + flags
 
 
+def units_of(source):
+    """The program's sources: a folder of its name holds further ones, compiled separately."""
+    return [source, *sorted((source.parent / source.stem).glob("*.cu"))]
+
+
 def fingerprint(source, flags):
     headers = sorted(source.parent.glob("*.cuh"))
-    text = b"".join(path.read_bytes() for path in [source, *headers])
+    text = b"".join(path.read_bytes() for path in [*units_of(source), *headers])
     return hashlib.sha256(text + " ".join(flags).encode()).hexdigest()
 
 
@@ -88,8 +93,11 @@ def compile_runtime(nvcc, source, variant, flags, folder):
     if not nvcc:
         return None, "no nvcc"
     cudart = "shared" if variant == "shared" else "static"
+    units = units_of(source)
+    if len(units) > 1:
+        flags = [*flags, "-rdc=true"]
     command = [nvcc, "-std=c++17", "--extended-lambda", "-cudart", cudart, "-Xlinker",
-               "-rpath=$ORIGIN", *flags, "-o", str(program), str(source)]
+               "-rpath=$ORIGIN", *flags, "-o", str(program), *map(str, units)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         return None, f"nvcc failed:\n{done.stdout}{done.stderr}"

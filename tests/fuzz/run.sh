@@ -69,7 +69,7 @@ start build fuzz_ptx $cx16 -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas \
 start build fuzz_ring
 start build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c "$root/src/cuda/cuda_error.c"
 start build fuzz_fatbin -I"$root/src/softgpu/fatbin" "$root"/src/softgpu/fatbin/*.c -lzstd -llz4
-start build fuzz_image -I"$server" "$server"/image.c "$server"/image_code_names.c \
+start build fuzz_image -I"$server" "$server"/image.c "$server"/image_code_names.c "$server"/image_containers.c \
     "$server"/image_elf.c "$server"/image_names.c "$server"/image_parts.c \
     "$server"/image_prints.c "$server"/image_text_names.c "$server"/image_variables.c -lzstd -llz4
 finish

@@ -21,7 +21,7 @@ struct piece {
 struct linking {
     struct piece *pieces;
     size_t count;
-    const struct piece **privates; /* those whose name means nothing outside their part */
+    const struct piece **privates; /* those whose name means something else in another part */
     size_t private_count;
     FILE *out;
 };
@@ -93,7 +93,20 @@ static bool is_private(const struct linking *linking, struct span name, unsigned
     return false;
 }
 
-/* They are few, and looked through for every word of the text. */
+static bool is_elsewhere(const struct linking *linking, const struct piece *piece)
+{
+    for (size_t i = 0; i < linking->count; i++) {
+        const struct piece *other = &linking->pieces[i];
+
+        if (other->part != piece->part && is_named(&other->statement) &&
+            span_equal(other->statement.name, piece->statement.name))
+            return true;
+    }
+    return false;
+}
+
+/* They are few, and looked through for every word of the text. The others keep their names, by
+ * which the program may ask for them. */
 static int find_privates(struct linking *linking)
 {
     linking->privates = calloc(linking->count + 1, sizeof(*linking->privates));
@@ -102,7 +115,8 @@ static int find_privates(struct linking *linking)
     for (size_t i = 0; i < linking->count; i++) {
         const struct statement *statement = &linking->pieces[i].statement;
 
-        if (is_named(statement) && !statement->is_shared_name)
+        if (is_named(statement) && !statement->is_shared_name &&
+            is_elsewhere(linking, &linking->pieces[i]))
             linking->privates[linking->private_count++] = &linking->pieces[i];
     }
     return 0;

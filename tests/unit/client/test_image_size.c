@@ -3,9 +3,13 @@
 #include "unit.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "image_bundle.h"
+#include "image_inputs.h"
 #include "image_size.h"
 
 struct container {
@@ -72,6 +76,76 @@ static void test_container_with_nonsense_is_refused(void **state)
     container = sample_container();
     container.header_size = 8;
     assert_false(image_find(&container, &image, &size));
+}
+
+/* ---- what separately compiled code was linked from ---- */
+
+static void test_inputs_are_told(void **state)
+{
+    struct container linked = sample_container(), input = sample_container();
+    const void *inputs[] = {&input, NULL};
+    struct wrapper wrapper = {0x466243b1, 2, &linked, inputs};
+
+    assert_true(image_has_inputs(&wrapper));
+    assert_false(image_has_only_inputs(&wrapper));
+    linked.size = 0;
+    assert_true(image_has_only_inputs(&wrapper));
+    wrapper.data = NULL;
+    assert_true(image_has_only_inputs(&wrapper));
+    inputs[0] = NULL;
+    assert_false(image_has_inputs(&wrapper));
+    assert_false(image_has_only_inputs(&wrapper));
+    wrapper = (struct wrapper){0x466243b1, 1, &linked, "a file's name"};
+    assert_false(image_has_inputs(&wrapper));
+    assert_false(image_has_inputs(&linked));
+    assert_false(image_has_inputs(".version 8.0"));
+}
+
+static void test_inputs_are_gathered_on_multiples_of_8(void **state)
+{
+    struct container one = sample_container(), two = sample_container();
+    const void *inputs[] = {&one, &two, NULL};
+    struct wrapper wrapper = {0x466243b1, 2, NULL, inputs};
+    struct image_container nothing;
+    char *bytes;
+    size_t size;
+
+    one.size = 61;
+    memset(one.entries, 'x', sizeof(one.entries));
+    assert_int_equal(image_gather_inputs(&wrapper, (void **)&bytes, &size), 0);
+    assert_int_equal(size, 16 + 80 + 80);
+    memcpy(&nothing, bytes, sizeof(nothing));
+    assert_int_equal(nothing.magic, 0xba55ed50);
+    assert_int_equal(nothing.header_size, 16);
+    assert_int_equal(nothing.size, 0);
+    assert_memory_equal(bytes + 16, &one, 16 + 61);
+    assert_memory_equal(bytes + 16 + 77, "\0\0\0", 3);
+    assert_memory_equal(bytes + 16 + 80, &two, 80);
+    free(bytes);
+}
+
+static void test_inputs_with_nonsense_are_refused(void **state)
+{
+    static const void *many[IMAGE_INPUTS_MAX + 2];
+    struct container input = sample_container();
+    const void *inputs[] = {&input, ".version 8.0\n and more", NULL};
+    struct wrapper wrapper = {0x466243b1, 2, NULL, inputs};
+    void *bytes;
+    size_t size;
+
+    assert_int_equal(image_gather_inputs(&wrapper, &bytes, &size), -EINVAL);
+    inputs[1] = NULL;
+    input.size = UINT64_MAX;
+    assert_int_equal(image_gather_inputs(&wrapper, &bytes, &size), -EINVAL);
+    input.size = 64;
+    for (unsigned i = 0; i <= IMAGE_INPUTS_MAX; i++)
+        many[i] = &input;
+    wrapper.files = many;
+    assert_int_equal(image_gather_inputs(&wrapper, &bytes, &size), -EINVAL);
+    many[IMAGE_INPUTS_MAX] = NULL;
+    assert_int_equal(image_gather_inputs(&wrapper, &bytes, &size), 0);
+    assert_int_equal(size, 16 + 80 * IMAGE_INPUTS_MAX);
+    free(bytes);
 }
 
 struct elf_file {
@@ -155,6 +229,9 @@ int main(void)
         cmocka_unit_test(test_container_says_its_size),
         cmocka_unit_test(test_wrapper_leads_to_the_container),
         cmocka_unit_test(test_container_with_nonsense_is_refused),
+        cmocka_unit_test(test_inputs_are_told),
+        cmocka_unit_test(test_inputs_are_gathered_on_multiples_of_8),
+        cmocka_unit_test(test_inputs_with_nonsense_are_refused),
         cmocka_unit_test(test_elf_ends_with_its_last_section),
         cmocka_unit_test(test_elf_with_nonsense_is_refused),
         cmocka_unit_test(test_archive_is_walked),

@@ -78,6 +78,20 @@ static void test_plain_entries(void **state)
     assert_true(says_it_prints(&image));
 }
 
+static void test_behind_other_containers(void **state)
+{
+    struct image bundle = container(), quiet = container(), loud = container();
+
+    add(&quiet, 0, silent, sizeof(silent) / 8 * 8, 0);
+    add(&loud, 0, prints, sizeof(prints), 0);
+    put(&bundle, bundle.size, quiet.bytes, quiet.size);
+    bundle.size += quiet.size;
+    assert_false(says_it_prints(&bundle));
+    put(&bundle, bundle.size, loud.bytes, loud.size);
+    bundle.size += loud.size;
+    assert_true(says_it_prints(&bundle));
+}
+
 static void add_zstd(struct image *image, const char *text, size_t size)
 {
     char packed[256];
@@ -140,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_plain_entries),
+        cmocka_unit_test(test_behind_other_containers),
         cmocka_unit_test(test_compressed_entries),
         cmocka_unit_test(test_what_does_not_expand_counts_as_printing),
         cmocka_unit_test(test_all_calls_in_one_look),

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looks at each input twice: for its size, and to copy it. */
+#include "image_inputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image_bundle.h"
+#include "image_size.h"
+
+static bool read_wrapper(const void *code, struct image_wrapper *ret_wrapper)
+{
+    uint32_t magic;
+
+    memcpy(&magic, code, sizeof(magic));
+    if (magic != IMAGE_WRAPPER_MAGIC)
+        return false;
+    memcpy(ret_wrapper, code, sizeof(*ret_wrapper));
+    return ret_wrapper->version == 2 && ret_wrapper->inputs && ret_wrapper->inputs[0];
+}
+
+bool image_has_inputs(const void *code)
+{
+    struct image_wrapper wrapper;
+
+    return read_wrapper(code, &wrapper);
+}
+
+bool image_has_only_inputs(const void *code)
+{
+    struct image_wrapper wrapper;
+    struct image_container linked;
+
+    if (!read_wrapper(code, &wrapper))
+        return false;
+    if (!wrapper.linked)
+        return true;
+    memcpy(&linked, wrapper.linked, sizeof(linked));
+    return linked.magic == IMAGE_CONTAINER_MAGIC && linked.size == 0;
+}
+
+static size_t padded(size_t size)
+{
+    return (size + IMAGE_BUNDLE_ALIGN - 1) / IMAGE_BUNDLE_ALIGN * IMAGE_BUNDLE_ALIGN;
+}
+
+/* The size of all, padded, behind the empty container. */
+static int measure(const void *const *inputs, size_t *ret_size)
+{
+    size_t all = sizeof(struct image_container);
+
+    for (unsigned i = 0; inputs[i]; i++) {
+        size_t size;
+
+        if (i == IMAGE_INPUTS_MAX || !image_container_size(inputs[i], &size) ||
+            size > IMAGE_SIZE_MAX - all)
+            return -EINVAL;
+        all += padded(size);
+    }
+    *ret_size = all;
+    return 0;
+}
+
+static void gather(const void *const *inputs, char *bytes)
+{
+    const struct image_container nothing = {
+        .magic = IMAGE_CONTAINER_MAGIC, .version = 1, .header_size = sizeof(nothing)};
+
+    memcpy(bytes, &nothing, sizeof(nothing));
+    bytes += sizeof(nothing);
+    for (; *inputs; inputs++) {
+        size_t size;
+
+        image_container_size(*inputs, &size);
+        memcpy(bytes, *inputs, size);
+        memset(bytes + size, 0, padded(size) - size);
+        bytes += padded(size);
+    }
+}
+
+int image_gather_inputs(const void *code, void **ret_bytes, size_t *ret_size)
+{
+    struct image_wrapper wrapper;
+    size_t size;
+    char *bytes;
+
+    if (!read_wrapper(code, &wrapper) || measure(wrapper.inputs, &size))
+        return -EINVAL;
+    bytes = malloc(size);
+    if (!bytes)
+        return -ENOMEM;
+    gather(wrapper.inputs, bytes);
+    *ret_bytes = bytes;
+    *ret_size = size;
+    return 0;
+}
