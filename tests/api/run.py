@@ -5,7 +5,7 @@
 A program passes when it ends with status 0 both ways and prints the same. The programs are those on
 the driver API (driver/, built with everything else), the examples, and those on the runtime API
 (runtime/, built here with static and with shared cudart when there is an nvcc, or taken as they are
-when they were built before). Ends with one line: N passed, N failed, N skipped.
+when they were built before; one with a folder of its name has its other units there). Ends with one line: N passed, N failed, N skipped.
 """
 import argparse
 import concurrent.futures

@@ -6,7 +6,16 @@
 
 #include "fuzz.h"
 #include "image.h"
+#include "image_containers.h"
 #include "image_names.h"
+
+static void wrap(const uint8_t *bytes, size_t size)
+{
+    struct image_wrapper *wrapper;
+
+    if (image_is_bundle(bytes, size) && image_wrap(bytes, size, &wrapper))
+        free(wrapper);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t left)
 {
@@ -16,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t left)
     if (left > 0)
         memcpy(bytes, input, left);
     if (image_is_sound(bytes, left)) {
+        wrap(bytes, left);
         image_prints(bytes, left);
         if (image_names_read(bytes, left, 90, &names)) {
             if (!image_has_variables(bytes, left))

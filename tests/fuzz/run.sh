@@ -80,6 +80,10 @@ sed '1,/^\.address_size/d' "$root/tests/unit/softgpu/data/features.ptx" \
 mkdir -p "$work/corpus-fuzz_image"
 cp "$root"/tests/api/driver/kernels.ptx "$root"/tests/api/driver/kernels.fatbin \
     "$work/corpus-fuzz_image"
+{
+    printf 'P\355U\272\001\000\020\000\000\000\000\000\000\000\000\000' # empty: a bundle's first
+    cat "$root/tests/api/driver/kernels.fatbin" "$root/tests/api/driver/kernels.fatbin"
+} >"$work/corpus-fuzz_image/bundle"
 start run fuzz_ring 1024
 start run fuzz_decode 4096
 start run fuzz_fatbin 4096

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "image.h"
+#include "image_bundle.h"
 #include "image_names.h"
 
 #define PTX ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -58,6 +60,45 @@ static void text_that_is_not_understood(void **state)
     assert_string_equal(in_text(PTX ".global"), "-");
     assert_string_equal(in_text(PTX ".global .align"), "-");
     assert_string_equal(in_text(PTX ".entry k() {}\n"), "-");
+}
+
+/* ---- containers ---- */
+
+/* An empty container, or one of a part of text behind its header of 64 bytes. */
+static size_t put_container(unsigned char *bytes, const char *text)
+{
+    struct image_container header = {
+        .magic = IMAGE_CONTAINER_MAGIC, .version = 1, .header_size = sizeof(header)};
+    uint64_t length = text ? (strlen(text) + 8) / 8 * 8 : 0;
+    uint32_t entry_header = 64, sm = 75;
+    uint16_t kind = IMAGE_PTX;
+
+    header.size = text ? entry_header + length : 0;
+    memset(bytes, 0, sizeof(header) + header.size);
+    memcpy(bytes, &header, sizeof(header));
+    if (!text)
+        return sizeof(header);
+    bytes += sizeof(header);
+    memcpy(bytes, &kind, sizeof(kind));
+    memcpy(bytes + 4, &entry_header, sizeof(entry_header));
+    memcpy(bytes + 8, &length, sizeof(length));
+    memcpy(bytes + 28, &sm, sizeof(sm));
+    memcpy(bytes + entry_header, text, strlen(text));
+    return sizeof(header) + header.size;
+}
+
+/* What is linked is the driver's choice. */
+static void a_bundle_is_not_understood(void **state)
+{
+    unsigned char bytes[512];
+    size_t size = put_container(bytes, PTX ".global .u32 a;\n");
+
+    (void)state;
+    assert_string_equal(names_in(bytes, size), "a");
+    size = put_container(bytes, NULL);
+    size += put_container(bytes + size, PTX ".global .u32 a;\n");
+    assert_string_equal(names_in(bytes, size), "-");
+    assert_true(image_has_variables(bytes, size));
 }
 
 /* ---- machine code ---- */
@@ -217,9 +258,13 @@ static void what_no_kernel_writes_to(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(declarations_in_text), cmocka_unit_test(text_that_is_not_understood),
-        cmocka_unit_test(symbols_of_code),      cmocka_unit_test(code_that_is_not_understood),
-        cmocka_unit_test(code_cut_anywhere),    cmocka_unit_test(what_no_kernel_writes_to),
+        cmocka_unit_test(declarations_in_text),
+        cmocka_unit_test(text_that_is_not_understood),
+        cmocka_unit_test(a_bundle_is_not_understood),
+        cmocka_unit_test(symbols_of_code),
+        cmocka_unit_test(code_that_is_not_understood),
+        cmocka_unit_test(code_cut_anywhere),
+        cmocka_unit_test(what_no_kernel_writes_to),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

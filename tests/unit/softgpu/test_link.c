@@ -92,11 +92,26 @@ static void test_private_names(void **state)
     free(text);
 }
 
+/* The host asks for a static variable by its name, which nvcc has made unique. */
+static void test_private_names_stay_where_they_can(void **state)
+{
+    char *text = linked(HEADER ".global .u32 one;\n.global .u32 both;\n"
+                               ".visible .entry a() { ld.global.u32 %r1, [one]; }",
+                        HEADER ".global .u32 both;\n"
+                               ".visible .entry b() { ld.global.u32 %r1, [both]; }");
+
+    assert_int_equal(times(text, "one;"), 1);
+    assert_non_null(strstr(text, "[one]"));
+    assert_int_equal(times(text, "both$part0"), 1);
+    assert_int_equal(times(text, "both$part1"), 2);
+    free(text);
+}
+
 static void test_comments_and_strings_are_left_alone(void **state)
 {
     char *text = linked(HEADER "// } x ;\n/* { */ .global .u32 x;\n"
                                ".visible .entry a() { .pragma \"} x;\"; ld.global.u32 %r1, [x]; }",
-                        HEADER);
+                        HEADER ".global .u32 x;");
 
     assert_non_null(strstr(text, "\"} x;\""));
     assert_non_null(strstr(text, "[x$part0]"));
@@ -137,6 +152,7 @@ int main(void)
         cmocka_unit_test(test_what_nobody_defines_stays_declared_once),
         cmocka_unit_test(test_weak_once),
         cmocka_unit_test(test_private_names),
+        cmocka_unit_test(test_private_names_stay_where_they_can),
         cmocka_unit_test(test_comments_and_strings_are_left_alone),
         cmocka_unit_test(test_debug_information_goes),
         cmocka_unit_test(test_text_that_breaks_off),
