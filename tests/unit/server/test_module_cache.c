@@ -10,6 +10,8 @@
 
 #include "fake_driver.h"
 #include "image.h"
+#include "image_bundle.h"
+#include "library.h"
 #include "module_cache.h"
 #include "objects.h"
 
@@ -119,6 +121,43 @@ static void clients_that_start_together_load_once(void **state)
     assert_string_equal(fake_trace(), "load l1; ");
     module_cache_put(cache_of(*state), first);
     module_cache_put(cache_of(*state), second);
+}
+
+/* ---- bundles ---- */
+
+#define EMPTY                                                           \
+    {                                                                   \
+        .magic = IMAGE_CONTAINER_MAGIC, .version = 1, .header_size = 16 \
+    }
+
+static const struct image_container bundle[3] = {EMPTY, EMPTY, EMPTY};
+
+static CUresult load_bundle(CUlibrary *ret_library, const void *image, CUjit_option *options,
+                            void **values, unsigned count, CUlibraryOption *library_options,
+                            void **library_values, unsigned library_count)
+{
+    const struct image_wrapper *wrapper = image;
+
+    assert_int_equal(wrapper->magic, IMAGE_WRAPPER_MAGIC);
+    assert_int_equal(wrapper->version, 2);
+    assert_ptr_equal(wrapper->linked, &bundle[0]);
+    assert_ptr_equal(wrapper->inputs[0], &bundle[1]);
+    assert_ptr_equal(wrapper->inputs[1], &bundle[2]);
+    assert_null(wrapper->inputs[2]);
+    return quick_load(ret_library, image, options, values, count, library_options, library_values,
+                      library_count);
+}
+
+static void the_driver_gets_a_bundle_in_parts(void **state)
+{
+    struct library *library = library_create(NULL, 0);
+
+    (void)state;
+    quick_load = driver.cuLibraryLoadData;
+    driver.cuLibraryLoadData = load_bundle;
+    assert_int_equal(library_load(library, bundle, sizeof(bundle)), CUDA_SUCCESS);
+    assert_string_equal(fake_trace(), "load l1; ");
+    library_destroy(library);
 }
 
 /* ---- libraries with variables ---- */
@@ -452,6 +491,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(the_same_image_is_loaded_once),
         CASE(clients_that_start_together_load_once),
+        CASE(the_driver_gets_a_bundle_in_parts),
         CASE(variables_have_one_client_at_a_time),
         CASE(the_next_client_finds_what_the_first_found),
         CASE(some_copies_stay_when_nobody_is_left),
