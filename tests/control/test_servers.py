@@ -113,7 +113,7 @@ class Servers(harness.TestCase):
         self.assertEqual(client.socket.recv(1), b"")
         self.attach()
         self.assertNotEqual(self.servers(), [server])
-        self.assertIn(f"Server {server} was killed by signal 9", self.control_log())
+        wait_until(lambda: f"Server {server} was killed by signal 9" in self.control_log())
 
     def attached_process(self):
         """A client that is a process of its own."""
