@@ -33,6 +33,12 @@ class Bystander(threading.Thread):
             self.wrong = error
 
 
+def run_each(funnel, expected):
+    """Afterwards the server has all that it keeps for these programs."""
+    for name, arguments in harness.PROGRAMS.items():
+        harness.check_end(name, funnel.start_program(name, *arguments), expected[name])
+
+
 def kill_one(funnel, chance):
     name = chance.choice(list(harness.PROGRAMS))
     # Far more rounds than it will ever do.
@@ -81,7 +87,7 @@ def main():
     chance = random.Random(options.seed)
     with harness.running_funnel(options.build, options.device) as funnel:
         expected = harness.expect_lines(funnel)
-        kill_one(funnel, chance)
+        run_each(funnel, expected)
         server, before = funnel.server_pid(), funnel.await_idle()
         kill_among_others(funnel, expected, chance, options.kills)
         harness.check_nothing_grew(before, funnel.await_idle())
