@@ -9,12 +9,17 @@
 #include "image_bundle.h"
 #include "image_size.h"
 
+/* Code may be text, and shorter than the number: looks no further than they are alike. */
+static bool is_wrapper(const void *code)
+{
+    const uint32_t magic = IMAGE_WRAPPER_MAGIC;
+
+    return strncmp(code, (const char *)&magic, sizeof(magic)) == 0;
+}
+
 static bool read_wrapper(const void *code, struct image_wrapper *ret_wrapper)
 {
-    uint32_t magic;
-
-    memcpy(&magic, code, sizeof(magic));
-    if (magic != IMAGE_WRAPPER_MAGIC)
+    if (!is_wrapper(code))
         return false;
     memcpy(ret_wrapper, code, sizeof(*ret_wrapper));
     return ret_wrapper->version == 2 && ret_wrapper->inputs && ret_wrapper->inputs[0];

@@ -99,6 +99,10 @@ static void test_inputs_are_told(void **state)
     assert_false(image_has_inputs(&wrapper));
     assert_false(image_has_inputs(&linked));
     assert_false(image_has_inputs(".version 8.0"));
+    char *text = strdup("");
+    assert_false(image_has_inputs(text));
+    assert_false(image_has_only_inputs(text));
+    free(text);
 }
 
 static void test_inputs_are_gathered_on_multiples_of_8(void **state)
