@@ -16,7 +16,7 @@
 #include "spare_events.h"
 
 #define PAUSE_NS (200 * NS_PER_US)
-#define PAUSES_MAX 50000 /* at least ten seconds */
+#define PAUSES_MAX 150000 /* at least half a minute */
 #define TURN_NS (20 * NS_PER_MS)
 
 struct wait {
