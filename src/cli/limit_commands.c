@@ -31,8 +31,8 @@ static int run_line(int fd, const char *line, bool quiet)
         if (kind < 0)
             return cli_fail("the daemon is gone: %s", strerror(-kind));
         if (kind == COMMAND_OUTPUT && used < sizeof(answer))
-            used += (size_t)snprintf(answer + used, sizeof(answer) - used, "%s%s",
-                                     used ? "\n" : "", message.text.text);
+            used += (size_t)snprintf(answer + used, sizeof(answer) - used, "%s%s", used ? "\n" : "",
+                                     message.text.text);
     }
     if (message.done.status)
         return cli_fail("%s", answer);
@@ -114,7 +114,7 @@ struct portion {
 #define PORTIONS_MAX 64
 
 struct plan {
-    const char *how; /* equal, half-equal, weight, sms */
+    const char *how;   /* equal, half-equal, weight, sms */
     unsigned expected; /* clients to plan for, 0 = those that run */
     struct portion portions[PORTIONS_MAX];
     unsigned count;
@@ -179,8 +179,8 @@ static int provision_running(int fd, struct plan *plan, const struct snapshot *s
         char line[LINE_MAX_BYTES], words[64];
 
         share_words(plan, snapshot, &snapshot->clients[i], words);
-        text_format(line, sizeof(line), "limit -client %d%s",
-                    snapshot->clients[i].row.identity.pid, words);
+        text_format(line, sizeof(line), "limit -client %d%s", snapshot->clients[i].row.identity.pid,
+                    words);
         if (*words && run_line(fd, line, false))
             return 1;
     }

@@ -18,8 +18,8 @@ enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, cha
 /* Whether our descriptors are still ours, as far as the socket can tell for all of them. */
 bool attach_is_whole(void);
 
-/* For a client whose server has ended: another one, which has the window and the devices of the last
- * and knows nothing else of the client yet. Nobody else is inside the library. */
+/* For a client whose server has ended: another one, which has the window and the devices of the
+ * last and knows nothing else of the client yet. Nobody else is inside the library. */
 bool attach_again(char *why, size_t why_size);
 
 #endif

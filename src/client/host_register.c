@@ -401,8 +401,7 @@ CUresult host_register_replay(void)
     while (result == CUDA_SUCCESS &&
            (range = ranges_next(&table.by_window, range ? range->start + 1 : 0))) {
         const struct registration *registration = range->value;
-        result =
-            granule_replay_host(registration->window, registration->size, registration->fd);
+        result = granule_replay_host(registration->window, registration->size, registration->fd);
     }
     return result;
 }

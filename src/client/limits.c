@@ -37,9 +37,8 @@ CUresult context_replay_limits(const struct context *context)
     CUresult result = CUDA_SUCCESS;
 
     for (uint32_t limit = 0; limit < CU_LIMIT_MAX && result == CUDA_SUCCESS; limit++) {
-        const struct wire_cuCtxSetLimit in = {.device = context->device->index,
-                                              .limit = limit,
-                                              .value = context->limits[limit]};
+        const struct wire_cuCtxSetLimit in = {
+            .device = context->device->index, .limit = limit, .value = context->limits[limit]};
 
         if (context->limits_set >> limit & 1)
             result = wire_cuCtxSetLimit(&client->channel, &in);

@@ -31,8 +31,8 @@ static bool has_ipc_handles(const struct allocation *allocation, enum place plac
 {
     struct allocation other;
 
-    return place == PLACE_DEVICE && !allocation->managed && !allocation->pool && !vmm_is_reserved(allocation->address) &&
-           !ipc_find(allocation->address, &other);
+    return place == PLACE_DEVICE && !allocation->managed && !allocation->pool &&
+           !vmm_is_reserved(allocation->address) && !ipc_find(allocation->address, &other);
 }
 
 static void look_up(uint64_t address, struct cuda_pointer *pointer)

@@ -74,9 +74,9 @@ struct server_identity {
     uint32_t uid;
     uint32_t gid;
     uint32_t reserved;
-    uint64_t pid_namespace; /* inode number */
-    int64_t since;          /* wall clock, seconds */
-    char command[256];      /* command line, for people; not trusted */
+    uint64_t pid_namespace;      /* inode number */
+    int64_t since;               /* wall clock, seconds */
+    char command[256];           /* command line, for people; not trusted */
     char group[HELLO_GROUP_MAX]; /* letters, digits and _, or "" */
     char space[SERVER_NAME_MAX]; /* the namespace of MPS v3 that it came in by, for people */
 };

@@ -49,8 +49,8 @@ struct limit_order {
     uint32_t sms;             /* the same as a number of multiprocessors */
     bool sets_priority, sets_memory;
     uint32_t priority;
-    uint64_t memory;  /* 0 = no limit */
-    char device[64];  /* "" = all */
+    uint64_t memory; /* 0 = no limit */
+    char device[64]; /* "" = all */
 };
 
 /* Changes `limits` on a server with these devices. */

@@ -23,10 +23,10 @@ struct console {
     struct peer peer;
     pid_t pid;
     uid_t uid;
-    bool busy;    /* a command is under way */
-    bool gone;    /* the front end has died */
+    bool busy;                         /* a command is under way */
+    bool gone;                         /* the front end has died */
     char pending[COMMAND_PENDING_MAX]; /* a command that runs when a server has started, or "" */
-    bool started; /* it has sent a command line: worth a word in the log */
+    bool started;                      /* it has sent a command line: worth a word in the log */
 };
 
 /* Takes `fd`. */

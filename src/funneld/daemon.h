@@ -28,9 +28,9 @@ struct daemon {
     struct statics statics;
     const char *device; /* auto, cuda, soft */
     bool foreground;
-    bool audits;           /* says of each client that leaves how much memory it held ... */
-    bool audits_by_order;  /* ... or not, because somebody said so */
-    bool multiuser; /* one server, under the daemon's user, for everybody */
+    bool audits;          /* says of each client that leaves how much memory it held ... */
+    bool audits_by_order; /* ... or not, because somebody said so */
+    bool multiuser;       /* one server, under the daemon's user, for everybody */
     uid_t uid;
     time_t since;
 

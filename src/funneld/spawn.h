@@ -5,9 +5,9 @@
 #include <sys/types.h>
 
 struct spawn {
-    const char *program;        /* path of funnel-server */
-    const char *device;         /* auto, cuda, soft */
-    const char *pipe_directory; /* an empty one, for the server's own driver */
+    const char *program;         /* path of funnel-server */
+    const char *device;          /* auto, cuda, soft */
+    const char *pipe_directory;  /* an empty one, for the server's own driver */
     const char *visible_devices; /* of the daemon's, "" = all: ordinals and UUIDs */
     uid_t uid;
     gid_t gid;

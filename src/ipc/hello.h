@@ -47,7 +47,8 @@ struct hello {
     struct hello_named_limit named_limits[HELLO_NAMED_LIMITS];
     char group[HELLO_GROUP_MAX]; /* FUNNEL_GROUP: a name that operators know it by, or "" */
     char sm_partition[HELLO_PARTITION_MAX]; /* CUDA_MPS_SM_PARTITION, or "" */
-    uint64_t window_base; /* 0, or whoever lost its server has its memory here: this window or none */
+    uint64_t
+        window_base; /* 0, or whoever lost its server has its memory here: this window or none */
 };
 
 #define WELCOME_MAGIC 0x31574e46u /* "FNW1" */

@@ -7,8 +7,8 @@
  * and every piece costs some microseconds to start.
  *
  * Are there CPUs enough? Each client at work and its worker look on while they wait for each other
- * and for the GPU. Where the clients alone are more than the CPUs, they keep from running those whom
- * they wait for, so all look on for a moment only, and then sleep.
+ * and for the GPU. Where the clients alone are more than the CPUs, they keep from running those
+ * whom they wait for, so all look on for a moment only, and then sleep.
  */
 #pragma once
 

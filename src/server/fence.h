@@ -10,7 +10,8 @@
 /* Notes work that has no fence behind it yet. */
 void fence_note_work(struct stream *stream);
 
-/* From any thread: may a stream with this word have work on the GPU that has not come to its end? */
+/* From any thread: may a stream with this word have work on the GPU that has not come to its end?
+ */
 bool fence_pending(const struct session *session, uint32_t word);
 
 /* The same of all its streams: may the client have work on the GPU that has not come to its end? */

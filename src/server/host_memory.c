@@ -242,7 +242,8 @@ CUresult serve_fnHostGranuleCreate(struct session *session,
     return hand_over(session, &granule);
 }
 
-static bool is_sound_place(struct session *session, const struct wire_fnHostGranuleAdopt *in, int fd)
+static bool is_sound_place(struct session *session, const struct wire_fnHostGranuleAdopt *in,
+                           int fd)
 {
     if (in->address && in->address % HOST_ALIGNMENT == 0 && !shm_check(fd, in->size))
         return true;
@@ -259,8 +260,7 @@ CUresult serve_fnHostGranuleAdopt(struct session *session, const struct wire_fnH
 
     if (result != CUDA_SUCCESS)
         return result;
-    if (!is_sound_size(session, "fnHostGranuleAdopt", in->size) ||
-        !is_sound_place(session, in, fd))
+    if (!is_sound_size(session, "fnHostGranuleAdopt", in->size) || !is_sound_place(session, in, fd))
         return CUDA_ERROR_INVALID_VALUE;
     result = make_within_memory(session, fd_steal(&fd), in->address, in->size, &granule);
     return result != CUDA_SUCCESS ? result : allow(session, &granule);

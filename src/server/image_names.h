@@ -29,8 +29,8 @@ struct image_names {
  * false when they can not be known, or a variable is of a kind whose state is not in its bytes. */
 bool image_names_read(const void *bytes, size_t size, unsigned sm, struct image_names *ret_names);
 
-/* Whether no kernel writes to any of them: they are constant, or compilers and the libraries of CUDA
- * C++ have made them, for texts, tables and objects without contents. */
+/* Whether no kernel writes to any of them: they are constant, or compilers and the libraries of
+ * CUDA C++ have made them, for texts, tables and objects without contents. */
 bool image_names_are_constant(const struct image_names *names);
 
 void image_names_fini(struct image_names *names);

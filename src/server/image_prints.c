@@ -41,8 +41,8 @@ static bool note_calls(void *context, const struct image_part *part)
 void image_calls(const void *bytes, size_t size, bool *ret_prints, bool *ret_allocates)
 {
     struct calls calls = {0};
-    bool all = image_any_part(bytes, size,
-                              &(struct image_visit){.test = note_calls, .context = &calls});
+    bool all =
+        image_any_part(bytes, size, &(struct image_visit){.test = note_calls, .context = &calls});
 
     *ret_prints = all || calls.prints;
     *ret_allocates = all || calls.allocates;

@@ -10,7 +10,7 @@
 struct ipc_share;
 
 struct event {
-    CUevent driver; /* NULL when the driver refused to make it */
+    CUevent driver;          /* NULL when the driver refused to make it */
     struct ipc_share *share; /* what `driver` belongs to, once other clients may have it */
     const struct device *device;
 };
@@ -35,8 +35,8 @@ struct function {
     struct module *module;
     CUfunction driver;
     uint64_t handle;
-    uint32_t params_size; /* bytes of the packed parameter buffer */
-    bool unchained;       /* the driver does not take it into a graph */
+    uint32_t params_size;                    /* bytes of the packed parameter buffer */
+    bool unchained;                          /* the driver does not take it into a graph */
     int32_t attributes[FUNCTION_ATTRIBUTES]; /* as this client has set them */
     char name[];
 };

@@ -95,10 +95,10 @@ struct session {
     atomic_uint_fast64_t launches, copies, copied_bytes;
     struct {
         uint64_t copied_bytes, work;
-        unsigned looks_left; /* in which it counts as being at work */
-        struct crowd crowd; /* as the client was told */
-    } seen; /* the watching thread's: crowd.h */
-    atomic_uint_fast64_t memory_refused; /* how often its limit was in the way */
+        unsigned looks_left;                       /* in which it counts as being at work */
+        struct crowd crowd;                        /* as the client was told */
+    } seen;                                        /* the watching thread's: crowd.h */
+    atomic_uint_fast64_t memory_refused;           /* how often its limit was in the way */
     atomic_uint_fast64_t device_mask;              /* devices that it has used */
     struct in_flight in_flight[GPU_REGION_FENCES]; /* by fence word: see fence.c */
     struct prints prints;
@@ -108,22 +108,22 @@ struct session {
     struct handles objects;
     struct session_device device[SERVER_MAX_DEVICES];
     const struct device *current; /* whose context the thread is in */
-    struct list shares; /* struct share: of contexts */
+    struct list shares;           /* struct share: of contexts */
     unsigned share_count;
     uint32_t last_share;
     struct ranges extents; /* struct granule: every range that the client may copy to or from */
     struct ranges reservations; /* addresses that the client has reserved */
     uint64_t reserved_bytes;
-    struct ranges mappings;     /* struct mapping, in reservations: see vmm.c */
+    struct ranges mappings; /* struct mapping, in reservations: see vmm.c */
     unsigned streams, events, modules, functions, allocations, arrays, textures;
     struct batch batch; /* launches not made yet */
-    struct list blobs; /* struct blob: received, and not asked for yet */
+    struct list blobs;  /* struct blob: received, and not asked for yet */
     unsigned blob_count;
     struct list graphs; /* struct graph */
     uint64_t graph_bytes;
-    struct list ipc_names;   /* given to others: ipc_share.c */
+    struct list ipc_names; /* given to others: ipc_share.c */
     unsigned ipc_name_count;
-    struct list ipc_imports; /* struct ipc_import: granules of others */
+    struct list ipc_imports;             /* struct ipc_import: granules of others */
     uint32_t gate_seq[GPU_REGION_GATES]; /* what streams wait for in each gate word */
     struct list waits;                   /* struct wait: what streams wait for elsewhere */
     unsigned wait_count;

@@ -29,11 +29,11 @@ struct stream {
     const struct device *device;
     struct share *share; /* where it runs */
     int priority;        /* as the client wants it */
-    CUstream driver; /* NULL when the driver refused to make it */
-    uint32_t word;   /* index of its fence word */
-    bool legacy;     /* the client's legacy default stream */
-    bool blocking;   /* keeps order with the legacy stream */
-    bool gated;      /* was given a callback: the last one waits in word `gate` for gate_seq, */
+    CUstream driver;     /* NULL when the driver refused to make it */
+    uint32_t word;       /* index of its fence word */
+    bool legacy;         /* the client's legacy default stream */
+    bool blocking;       /* keeps order with the legacy stream */
+    bool gated;          /* was given a callback: the last one waits in word `gate` for gate_seq, */
     uint32_t gate, gate_seq, gate_fence; /* once the stream has got to gate_fence */
 
     struct chains chains;    /* for many launches at a time */

@@ -41,7 +41,8 @@ struct windows {
     const struct devices *devices;
     struct list idle;
     struct list retired;
-    uint64_t created[WINDOWS_MAX / 64]; /* bit s: the window at place s has been made, or can not be */
+    uint64_t
+        created[WINDOWS_MAX / 64]; /* bit s: the window at place s has been made, or can not be */
     unsigned next_place;
 };
 

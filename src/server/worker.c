@@ -73,7 +73,8 @@ void worker_check(struct session *session, CUresult result)
     if (!cuda_error_is_fatal(result))
         return;
     fault_raise(session->server, session, result);
-    /* Another thread has raised it before. What the client would hear now is not what it is about. */
+    /* Another thread has raised it before. What the client would hear now is not what it is about.
+     */
     for (;;)
         pause();
 }

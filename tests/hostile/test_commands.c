@@ -550,26 +550,16 @@ static void more_objects_than_allowed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOSTILE_CASE(commands_of_every_length),
-        HOSTILE_CASE(unknown_commands_end_the_client),
-        HOSTILE_CASE(addresses_without_end),
-        HOSTILE_CASE(addresses_of_others),
-        HOSTILE_CASE(memory_that_comes_along),
-        HOSTILE_CASE(descriptors_that_are_no_memory),
-        HOSTILE_CASE(lengths_that_lie),
-        HOSTILE_CASE(random_commands),
-        HOSTILE_CASE(handles_that_are_none),
-        HOSTILE_CASE(objects_under_foreign_kinds),
-        HOSTILE_CASE(copies_out_of_bounds),
-        HOSTILE_CASE(descriptors_that_are_no_blobs),
-        HOSTILE_CASE(blob_that_never_comes),
-        HOSTILE_CASE(images_that_the_server_does_not_have),
-        HOSTILE_CASE(images_that_are_none),
-        HOSTILE_CASE(libraries_that_can_not_be_joined),
-        HOSTILE_CASE(short_parameters),
-        HOSTILE_CASE(kernels_that_are_not_known),
-        HOSTILE_CASE(flood_of_mistakes),
-        HOSTILE_CASE(more_objects_than_allowed),
+        HOSTILE_CASE(commands_of_every_length), HOSTILE_CASE(unknown_commands_end_the_client),
+        HOSTILE_CASE(addresses_without_end),    HOSTILE_CASE(addresses_of_others),
+        HOSTILE_CASE(memory_that_comes_along),  HOSTILE_CASE(descriptors_that_are_no_memory),
+        HOSTILE_CASE(lengths_that_lie),         HOSTILE_CASE(random_commands),
+        HOSTILE_CASE(handles_that_are_none),    HOSTILE_CASE(objects_under_foreign_kinds),
+        HOSTILE_CASE(copies_out_of_bounds),     HOSTILE_CASE(descriptors_that_are_no_blobs),
+        HOSTILE_CASE(blob_that_never_comes),    HOSTILE_CASE(images_that_the_server_does_not_have),
+        HOSTILE_CASE(images_that_are_none),     HOSTILE_CASE(libraries_that_can_not_be_joined),
+        HOSTILE_CASE(short_parameters),         HOSTILE_CASE(kernels_that_are_not_known),
+        HOSTILE_CASE(flood_of_mistakes),        HOSTILE_CASE(more_objects_than_allowed),
     };
 
     return HOSTILE_MAIN(tests);

@@ -232,12 +232,17 @@ static void comes_and_goes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOSTILE_CASE(hello_of_every_length),       HOSTILE_CASE(hello_that_is_too_long),
-        HOSTILE_CASE(hello_with_descriptors),      HOSTILE_CASE(hello_without_magic),
+        HOSTILE_CASE(hello_of_every_length),
+        HOSTILE_CASE(hello_that_is_too_long),
+        HOSTILE_CASE(hello_with_descriptors),
+        HOSTILE_CASE(hello_without_magic),
         HOSTILE_CASE(another_version_is_refused),
-        HOSTILE_CASE(windows_that_are_asked_for),  HOSTILE_CASE(silent_callers_keep_nobody_waiting),
-        HOSTILE_CASE(every_window_is_turned_down), HOSTILE_CASE(answers_that_are_none),
-        HOSTILE_CASE(descriptors_are_sealed),      HOSTILE_CASE(comes_and_goes),
+        HOSTILE_CASE(windows_that_are_asked_for),
+        HOSTILE_CASE(silent_callers_keep_nobody_waiting),
+        HOSTILE_CASE(every_window_is_turned_down),
+        HOSTILE_CASE(answers_that_are_none),
+        HOSTILE_CASE(descriptors_are_sealed),
+        HOSTILE_CASE(comes_and_goes),
     };
 
     return HOSTILE_MAIN(tests);

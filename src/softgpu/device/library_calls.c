@@ -56,8 +56,7 @@ CUresult soft_cuLibraryUnload(CUlibrary library)
     found = soft_get(SOFT_LIBRARY, library);
     if (!found)
         return CUDA_ERROR_INVALID_HANDLE;
-    list_for_each(struct module, module, &found->modules, in_library)
-        stall_locked(module->context);
+    list_for_each(struct module, module, &found->modules, in_library) stall_locked(module->context);
     if (soft_get(SOFT_LIBRARY, library))
         library_free_locked(found);
     return CUDA_SUCCESS;

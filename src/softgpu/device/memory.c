@@ -128,8 +128,8 @@ static void *map_pages_locked(enum memory_kind kind, uint64_t size, uint64_t *re
     if (pages)
         return pages;
     *ret_offset = NOT_IN_ARENA;
-    pages = mmap(wanted_place_locked(kind, size), size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                 -1, 0);
+    pages = mmap(wanted_place_locked(kind, size), size, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     return pages == MAP_FAILED ? NULL : pages;
 }

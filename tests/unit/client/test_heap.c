@@ -202,8 +202,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_allocations_are_found_by_any_address_inside, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(test_every_granule_is_shown_with_its_size, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(test_every_granule_is_shown_with_its_size, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_allocations_of_a_context_can_be_walked, setup,
                                         teardown),
     };

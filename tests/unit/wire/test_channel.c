@@ -335,9 +335,8 @@ static bool revive(void)
     memcpy(messages, unread, size);
     struct channel_server *made;
     assert_int_equal(channel_server_create(&made), 0);
-    assert_int_equal(channel_reopen(client, channel_server_fd(made), REGION_SIZE,
-                                    REGION_RING_BYTES),
-                     0);
+    assert_int_equal(
+        channel_reopen(client, channel_server_fd(made), REGION_SIZE, REGION_RING_BYTES), 0);
     client->socket = dup(reviving->ends[0]);
     assert_int_equal(channel_send_again(client, messages, size), 0);
     __atomic_store_n(&successor, made, __ATOMIC_RELEASE);
