@@ -226,7 +226,7 @@ static void admit_program(struct newcomer *newcomer)
                service->name, (unsigned)service->uid, (unsigned)uid);
     else {
         if (newcomer->hello.window_base)
-            journal("Client %d of user %u comes from a server that has ended, and moves on",
+            journal("Client %d of user %u has lost its server, and moves to the next",
                     newcomer->identity.pid, uid);
         find_route(newcomer);
         place(newcomer);
