@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_prototypes.h"
 #include "ranges.h"
 #include "texture.h"
+#include "unit.h"
 
 #define MOST_GRIDS 64
 
@@ -207,4 +209,17 @@ uint64_t sg_instance_address(const struct sg_instance *instance, unsigned index)
 CUresult sg_instance_initialise(struct sg_instance *instance, char *log, size_t log_size)
 {
     return CUDA_SUCCESS;
+}
+
+CUfunction fake_use(CUcontext *ret_context)
+{
+    CUfunction one;
+    CUmodule module;
+
+    assert_int_equal(cuInit(0), CUDA_SUCCESS);
+    assert_int_equal(cuDevicePrimaryCtxRetain(ret_context, 0), CUDA_SUCCESS);
+    assert_int_equal(cuCtxSetCurrent(*ret_context), CUDA_SUCCESS);
+    assert_int_equal(cuModuleLoadData(&module, FAKE_PTX), CUDA_SUCCESS);
+    assert_int_equal(cuModuleGetFunction(&one, module, "one"), CUDA_SUCCESS);
+    return one;
 }

@@ -4,6 +4,7 @@
 #ifndef FUNNEL_FAKE_CORE_H
 #define FUNNEL_FAKE_CORE_H
 
+#include "cuda_abi.h"
 #include "exec.h"
 
 /* How many grids have been started and not ended. */
@@ -17,5 +18,9 @@ bool fake_space_has(uint64_t address);
 
 /* PTX for it: the kernels `one` and `two`, without parameters. */
 #define FAKE_PTX ".version 9.0\n.target sm_90\n.visible .entry one()\n.visible .entry two()\n"
+
+/* Makes the first device's context current, and has its kernel `one`. Ended by
+ * cuDevicePrimaryCtxReset(). */
+CUfunction fake_use(CUcontext *ret_context);
 
 #endif

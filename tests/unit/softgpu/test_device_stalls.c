@@ -12,7 +12,6 @@
 #include "soft_entry.h"
 
 static CUcontext context;
-static CUmodule module;
 static CUfunction one;
 static CUdeviceptr memory;
 static bool kernel_ended; /* atomic */
@@ -21,11 +20,7 @@ static bool kernel_ended; /* atomic */
 
 static int set_up(void **state)
 {
-    assert_ok(cuInit(0));
-    assert_ok(cuDevicePrimaryCtxRetain(&context, 0));
-    assert_ok(cuCtxSetCurrent(context));
-    assert_ok(cuModuleLoadData(&module, FAKE_PTX));
-    assert_ok(cuModuleGetFunction(&one, module, "one"));
+    one = fake_use(&context);
     assert_ok(cuMemAlloc_v2(&memory, 4096));
     kernel_ended = false;
     return 0;

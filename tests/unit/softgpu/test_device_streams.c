@@ -10,18 +10,13 @@
 #include "fake_core.h"
 
 static CUcontext context;
-static CUmodule module;
 static CUfunction one;
 
 #define assert_ok(call) assert_int_equal((call), CUDA_SUCCESS)
 
 static int set_up(void **state)
 {
-    assert_ok(cuInit(0));
-    assert_ok(cuDevicePrimaryCtxRetain(&context, 0));
-    assert_ok(cuCtxSetCurrent(context));
-    assert_ok(cuModuleLoadData(&module, FAKE_PTX));
-    assert_ok(cuModuleGetFunction(&one, module, "one"));
+    one = fake_use(&context);
     return 0;
 }
 
