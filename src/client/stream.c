@@ -224,7 +224,7 @@ static bool context_is_idle(const struct context *context)
 
     list_for_each(const struct stream, stream, &context->streams, link)
     {
-        if (!is_idle(stream) && !legacy_covers(stream))
+        if (!is_done(stream))
             return false;
     }
     return !legacy || is_idle(legacy);

@@ -69,6 +69,19 @@ __global__ void add_sum(unsigned slot, unsigned rounds)
         sums[slot] += i;
 }
 
+static __host__ __device__ unsigned scramble(unsigned value, unsigned rounds)
+{
+    for (unsigned i = 0; i < rounds; i++)
+        value = value * 1664525u + 1013904223u;
+    return value;
+}
+
+/* Takes its time. */
+__global__ void scramble_sum(unsigned slot, unsigned rounds)
+{
+    sums[slot] = scramble((unsigned)sums[slot], rounds);
+}
+
 __global__ void add_plain(int *out)
 {
     *out = plain + counter;
@@ -220,6 +233,24 @@ static void in_several_streams()
     MUST(cudaEventDestroy(done));
 }
 
+/* What another stream has done comes down, although its end came behind another's. */
+static void one_goes_on_behind_another()
+{
+    const unsigned rounds = 30000000;
+    cudaStream_t stream;
+
+    MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    sums[0] = 7;
+    counter = 1;
+    scramble_sum<<<1, 1, 0, stream>>>(0, rounds);
+    count<<<1, 1>>>(1);
+    MUST(cudaStreamSynchronize(0));
+    IS_TRUE(counter == 2);
+    MUST(cudaStreamSynchronize(stream));
+    IS_TRUE(sums[0] == scramble(7, rounds));
+    MUST(cudaStreamDestroy(stream));
+}
+
 static void double_counter(void *)
 {
     counter *= 2;
@@ -320,6 +351,7 @@ int main()
     RUN(copies_and_memsets);
     RUN(large_ones);
     RUN(in_several_streams);
+    RUN(one_goes_on_behind_another);
     RUN(host_functions_take_part);
     RUN(graphs_use_them);
     RUN(graphs_with_host_functions);
