@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cuda_error.h"
+#include "kernel_call.h"
 #include "loader.h"
 #include "objects.h"
 
@@ -54,28 +55,6 @@ static bool link_is(const struct link *link, const struct launch *launch)
            !memcmp(link->params, launch->params, launch->shape.params_size);
 }
 
-/* `ret_extra` has room for five. */
-static CUDA_KERNEL_NODE_PARAMS node_params(const struct launch *launch, size_t *size, void **extra)
-{
-    *size = launch->shape.params_size;
-    extra[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
-    extra[1] = (void *)launch->params;
-    extra[2] = CU_LAUNCH_PARAM_BUFFER_SIZE;
-    extra[3] = size;
-    extra[4] = CU_LAUNCH_PARAM_END;
-    return (CUDA_KERNEL_NODE_PARAMS){
-        .func = launch->function->driver,
-        .gridDimX = launch->shape.grid[0],
-        .gridDimY = launch->shape.grid[1],
-        .gridDimZ = launch->shape.grid[2],
-        .blockDimX = launch->shape.block[0],
-        .blockDimY = launch->shape.block[1],
-        .blockDimZ = launch->shape.block[2],
-        .sharedMemBytes = launch->shape.shared,
-        .extra = launch->shape.params_size ? extra : NULL,
-    };
-}
-
 /* A hint: a driver without it runs the node at normal priority. */
 static void link_prioritise(const struct link *link, int priority)
 {
@@ -88,12 +67,13 @@ static void link_prioritise(const struct link *link, int priority)
 static CUresult link_add(const struct chains *chains, struct chain *chain, unsigned i,
                          const struct launch *launch)
 {
-    size_t size;
-    void *extra[5];
-    const CUDA_KERNEL_NODE_PARAMS params = node_params(launch, &size, extra);
     struct link *link = &chain->links[i];
-    CUresult result = driver.cuGraphAddKernelNode_v2(
-        &link->node, chain->graph, i ? &chain->links[i - 1].node : NULL, i ? 1 : 0, &params);
+    struct kernel_call call;
+    CUresult result;
+
+    kernel_call_init(&call, launch);
+    result = driver.cuGraphAddKernelNode_v2(
+        &link->node, chain->graph, i ? &chain->links[i - 1].node : NULL, i ? 1 : 0, &call.params);
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -106,10 +86,11 @@ static CUresult link_add(const struct chains *chains, struct chain *chain, unsig
  * launch that is wrong in itself gets its error when it is made by itself. */
 static bool link_set(const struct chain *chain, struct link *link, const struct launch *launch)
 {
-    size_t size;
-    void *extra[5];
-    const CUDA_KERNEL_NODE_PARAMS params = node_params(launch, &size, extra);
-    CUresult result = driver.cuGraphExecKernelNodeSetParams_v2(chain->exec, link->node, &params);
+    struct kernel_call call;
+    CUresult result;
+
+    kernel_call_init(&call, launch);
+    result = driver.cuGraphExecKernelNodeSetParams_v2(chain->exec, link->node, &call.params);
 
     if (result == CUDA_SUCCESS) {
         link_remember(link, launch);

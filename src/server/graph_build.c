@@ -8,38 +8,11 @@
 
 #include "cuda_graph.h"
 #include "graph.h"
+#include "kernel_call.h"
 #include "objects.h"
 #include "stream.h"
 
 /* ---- nodes as the driver wants them ---- */
-
-/* Room for what CUDA_KERNEL_NODE_PARAMS points to. */
-struct kernel_call {
-    size_t size;
-    void *extra[5];
-    CUDA_KERNEL_NODE_PARAMS params;
-};
-
-static void call_kernel(struct kernel_call *call, const struct launch *launch)
-{
-    *call = (struct kernel_call){
-        .size = launch->shape.params_size,
-        .extra = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)launch->params,
-                  CU_LAUNCH_PARAM_BUFFER_SIZE, &call->size, CU_LAUNCH_PARAM_END},
-        .params =
-            {
-                .func = launch->function->driver,
-                .gridDimX = launch->shape.grid[0],
-                .gridDimY = launch->shape.grid[1],
-                .gridDimZ = launch->shape.grid[2],
-                .blockDimX = launch->shape.block[0],
-                .blockDimY = launch->shape.block[1],
-                .blockDimZ = launch->shape.block[2],
-                .sharedMemBytes = launch->shape.shared,
-                .extra = launch->shape.params_size ? call->extra : NULL,
-            },
-    };
-}
 
 static bool is_host(const struct graph *graph, uint64_t address)
 {
@@ -103,7 +76,7 @@ static CUresult add_kernel(struct graph *graph, struct graph_node *node, const C
 {
     struct kernel_call call;
 
-    call_kernel(&call, &node->kernel->launch);
+    kernel_call_init(&call, &node->kernel->launch);
     CUresult result =
         driver.cuGraphAddKernelNode_v2(&node->driver, graph->driver, before, count, &call.params);
     return result != CUDA_SUCCESS ? result : set_attributes(graph, node);
@@ -222,7 +195,7 @@ static CUresult update_kernel(const struct graph *graph, const struct graph_node
 {
     struct kernel_call call;
 
-    call_kernel(&call, &node->kernel->launch);
+    kernel_call_init(&call, &node->kernel->launch);
     return driver.cuGraphExecKernelNodeSetParams_v2(graph->exec, node->driver, &call.params);
 }
 
