@@ -111,23 +111,24 @@ static bool somebody_waits(void)
     return false;
 }
 
-bool stall_try(void)
+/* With the gate; gives it back where it is not to be kept. */
+static bool keep_if_nobody_waits(void)
 {
-    if (pthread_rwlock_trywrlock(&gate))
-        return false;
     if (!somebody_waits())
         return true;
     pthread_rwlock_unlock(&gate);
     return false;
 }
 
+bool stall_try(void)
+{
+    return pthread_rwlock_trywrlock(&gate) == 0 && keep_if_nobody_waits();
+}
+
 static bool take_if_nobody_waits(void)
 {
     pthread_rwlock_wrlock(&gate);
-    if (!somebody_waits())
-        return true;
-    pthread_rwlock_unlock(&gate);
-    return false;
+    return keep_if_nobody_waits();
 }
 
 /* Another call that waits for all streams may take its time: only pauses count. */

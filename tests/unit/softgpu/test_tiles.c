@@ -29,7 +29,7 @@ static uint64_t fraction(const struct element *type)
     return (uint64_t)1023 << 52 | (uint64_t)unit_random(&seed) << 20 | unit_random(&seed) >> 12;
 }
 
-static void check_mma(struct problem *problem)
+static void check_mma_rounded(struct problem *problem, int rounding)
 {
     void *memory[5];
     struct mma mma = mma_of(problem);
@@ -38,8 +38,15 @@ static void check_mma(struct problem *problem)
     spread_b(problem, memory[2]);
     spread_c(problem, memory[3]);
     mma_run(machine, memory);
+    fesetround(rounding);
     expect_d(problem, memory[0]);
+    fesetround(FE_TONEAREST);
     machine_destroy(machine);
+}
+
+static void check_mma(struct problem *problem)
+{
+    check_mma_rounded(problem, FE_TONEAREST);
 }
 
 static void test_mma_floats(void **state)
@@ -77,19 +84,9 @@ static void test_mma_rounding(void **state)
         {".rn", FE_TONEAREST}, {".rz", FE_TOWARDZERO}, {".rm", FE_DOWNWARD}, {".rp", FE_UPWARD}};
     for (unsigned i = 0; i < 4; i++) {
         struct problem *problem = problem_of(16, 8, 16, &f64, &f64);
-        void *memory[5];
         fill(problem, fraction);
         problem->modifier = roundings[i].modifier;
-        struct mma mma = mma_of(problem);
-        struct machine *machine = mma_machine(&mma, memory);
-        spread_a(problem, problem->a, problem->k, memory[1]);
-        spread_b(problem, memory[2]);
-        spread_c(problem, memory[3]);
-        mma_run(machine, memory);
-        fesetround(roundings[i].mode);
-        expect_d(problem, memory[0]);
-        fesetround(FE_TONEAREST);
-        machine_destroy(machine);
+        check_mma_rounded(problem, roundings[i].mode);
     }
 }
 
