@@ -88,8 +88,9 @@ CUresult soft_cuCtxSynchronize(void)
     SOFT_LOCKED;
     CUresult result = capture_unsafe_locked();
 
+    /* Of a context that has failed, too, the text of its kernels comes out. */
     if (!result)
-        result = context_use_locked(&context);
+        result = context_current_locked(&context);
     return result ? result : context_synchronise_locked(context);
 }
 
