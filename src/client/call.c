@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cleanup.h"
+#include "client_print.h"
 #include "client_recovery.h"
 #include "client_thread.h"
 #include "clock.h"
@@ -94,7 +95,9 @@ void call_enter_slowly(void)
 {
     if (!call_is_outermost())
         return;
-    recovery_error_slowly();
+    /* What kernels had said before their fault comes out with the first call that hears of it. */
+    if (recovery_error_slowly() != CUDA_SUCCESS)
+        client_print();
     while (is_closed()) {
         call_park();
         while (is_closed())
