@@ -23,16 +23,16 @@
 struct job {
     void (*copy)(void *, const void *, size_t);
     unsigned char *slots, *memory;
-    unsigned pieces, next;
+    unsigned chunks, next;
     bool upload;
 };
 
-static void copy_pieces(void *context)
+static void copy_chunks(void *context)
 {
     struct job *job = context;
     unsigned at;
 
-    while ((at = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED)) < job->pieces) {
+    while ((at = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED)) < job->chunks) {
         unsigned char *slot = job->slots + at % SLOTS * SLOT;
         unsigned char *memory = job->memory + (size_t)at * SLOT;
 
@@ -48,11 +48,11 @@ static double gigabytes_per_second(struct job job, unsigned helpers)
         uint64_t begin = clock_ns(), spent;
 
         job.next = 0;
-        copy_team_run(helpers, copy_pieces, &job);
+        copy_team_run(helpers, copy_chunks, &job);
         spent = clock_ns() - begin;
         best = spent < best ? spent : best;
     }
-    return (double)job.pieces * SLOT / (double)best;
+    return (double)job.chunks * SLOT / (double)best;
 }
 
 static void show_way(const struct copy_way *way, struct job job)
@@ -71,7 +71,7 @@ static void show_way(const struct copy_way *way, struct job job)
 int main(int argc, char **argv)
 {
     unsigned mib = argc > 1 ? (unsigned)atoi(argv[1]) : 64;
-    struct job job = {.pieces = mib};
+    struct job job = {.chunks = mib};
     const struct copy_way *ways;
     unsigned count = copy_ways(&ways);
 

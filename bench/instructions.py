@@ -63,7 +63,7 @@ class Tree:
         server.chmod(0o755)
 
     def run(self, row, times, before=()):
-        """One program that makes so many calls, beside a daemon and a server of its own."""
+        """Runs one program that makes so many calls, with a daemon and a server of its own."""
         pipe = self.folder / "pipe"
         env = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=str(pipe),
                    CUDA_MPS_LOG_DIRECTORY=str(self.folder / "log"))

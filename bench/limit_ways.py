@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-PATIENCE = 20  # seconds that nothing should take
+TIMEOUT_S = 20  # seconds that nothing should take
 
 
 class NoAnswer(Exception):
@@ -24,9 +24,9 @@ class Program:
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.pid = self.process.pid
 
-    def answer(self, patience=PATIENCE):
-        if not select.select([self.process.stdout], [], [], patience)[0]:
-            raise NoAnswer(f"nothing for {patience} s")
+    def answer(self, timeout=TIMEOUT_S):
+        if not select.select([self.process.stdout], [], [], timeout)[0]:
+            raise NoAnswer(f"nothing for {timeout} s")
         return self.process.stdout.readline().split()
 
     def ready(self):
@@ -41,7 +41,7 @@ class Program:
     def kill(self):
         self.process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):  # a driver may hold it
-            self.process.wait(PATIENCE)
+            self.process.wait(TIMEOUT_S)
 
 
 class Way:
@@ -74,14 +74,14 @@ class Way:
         self.stop()
         self.start(**environment)
 
-    def command(self, text, patience=PATIENCE):
+    def command(self, text, timeout=TIMEOUT_S):
         """What the control program answers, as words."""
         try:
-            done = subprocess.run([self.control], input=text + "\n", text=True, timeout=patience,
+            done = subprocess.run([self.control], input=text + "\n", text=True, timeout=timeout,
                                   env=self.mode.environment(), stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT)
         except subprocess.TimeoutExpired as error:
-            raise NoAnswer(f"nothing for {patience} s") from error
+            raise NoAnswer(f"nothing for {timeout} s") from error
         return done.stdout.split()
 
     def server(self):
@@ -99,11 +99,11 @@ class Way:
         self.wait_until(lambda: pid not in self.command("get_server_list"))
 
     @staticmethod
-    def wait_until(condition, patience=PATIENCE):
+    def wait_until(condition, timeout=TIMEOUT_S):
         began = time.monotonic()
         while not condition():
-            if time.monotonic() - began > patience:
-                raise NoAnswer(f"not so after {patience} s")
+            if time.monotonic() - began > timeout:
+                raise NoAnswer(f"not so after {timeout} s")
             time.sleep(0.02)
 
     # ---- clients ----
@@ -122,7 +122,7 @@ class Way:
         """The answers of a program that does nothing else, as lists of numbers."""
         client = self.spawn("limits_probe", *questions, **environment)
         try:
-            out = client.process.communicate(timeout=3 * PATIENCE)[0]
+            out = client.process.communicate(timeout=3 * TIMEOUT_S)[0]
             return [[int(word) for word in line.split()] for line in out.splitlines()]
         except (subprocess.TimeoutExpired, ValueError) as error:
             raise NoAnswer(str(error)) from error
@@ -143,7 +143,7 @@ class Way:
         time.sleep(0.3)
         small.go()
         try:
-            count, result, median, p99 = small.answer(seconds + PATIENCE)
+            count, result, median, p99 = small.answer(seconds + TIMEOUT_S)
         finally:
             self.end(small, *others)
         if result != "0":

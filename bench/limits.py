@@ -192,24 +192,24 @@ class Comparison:
         self.tell_end(way, table, "kill -9, an endless kernel", (witness, None), "-")
 
     def tell_end(self, way, table, which, clients, answer):
-        """What the two hear, whether a newcomer is taken, and then all is made anew."""
+        """What the two hear, whether a new client is accepted; then restarts everything."""
         witness, victim = clients
         heard = self.words_of(victim, 4) if victim else "-"
-        newcomer = self.newcomer(way)
+        new_client = self.new_client(way)
         going = self.words_of(witness, 1)
-        table.add(way, which, answer, heard, "goes on" if going == "nothing" else going, newcomer,
-                  right=going == "nothing" and newcomer == "works")
+        table.add(way, which, answer, heard, "goes on" if going == "nothing" else going, new_client,
+                  right=going == "nothing" and new_client == "works")
         way.restart()
 
     @staticmethod
-    def words_of(client, patience):
+    def words_of(client, timeout):
         try:
-            return " ".join(client.answer(patience)) or "ended without a word"
+            return " ".join(client.answer(timeout)) or "ended without a word"
         except NoAnswer:
             return "nothing"
 
     @staticmethod
-    def newcomer(way):
+    def new_client(way):
         client = way.spawn("limits_load", "steady", 0.5)
         try:
             client.ready().go()
@@ -220,7 +220,7 @@ class Comparison:
         finally:
             way.end(client)
 
-    def crowd(self, way, table):
+    def oversubscribed(self, way, table):
         """More clients than are taken."""
         wanted = 6 if self.brief else 66
         way.restart(FUNNEL_MAX_CLIENTS="4" if self.brief else "60")
@@ -281,7 +281,7 @@ class Comparison:
                   f"{right}, error {result}", right=(result, right) == ("0", count))
         way.end(client)
 
-    def newcomers(self, way, table):
+    def new_clients(self, way, table):
         """Shares that nobody had before, made while others work."""
         for which, percent in (("the whole device", 100), ("a share: 37 %", 37),
                                ("again 37 %", 37)):
@@ -308,10 +308,10 @@ class Comparison:
                      ("Kernels of 50 us and 16 blocks, each waited for", "a second", "median us",
                       "p99 us")),
         "changes": (("Shares of a program that runs",),),
-        "newcomers": (("A client comes while the GPU is full", "ms until it ended",
+        "new_clients": (("A client comes while the GPU is full", "ms until it ended",
                        "ms, worst kernel of another"),),
-        "crowd": (("More clients than are taken", "taken", "the others hear"),),
-        "ending": (("Ending a client at work", "answer", "the client", "another", "newcomer"),),
+        "oversubscribed": (("More clients than are taken", "taken", "the others hear"),),
+        "ending": (("Ending a client at work", "answer", "the client", "another", "new client"),),
     }
 
     def run(self, wanted):

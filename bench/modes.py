@@ -95,9 +95,9 @@ class Mps(Native):
         return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory,
                     CUDA_MPS_LOG_DIRECTORY=self.directory, CUDA_CACHE_PATH=self.compiled)
 
-    def command(self, text, patience=60):
+    def command(self, text, timeout=60):
         return subprocess.run([self.control], input=text + "\n", text=True, env=self.environment(),
-                              capture_output=True, timeout=patience)
+                              capture_output=True, timeout=timeout)
 
     def start(self):
         os.makedirs(self.compiled, exist_ok=True)

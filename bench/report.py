@@ -39,7 +39,7 @@ def advantage(row, over):
 
 
 def is_met(goal, row):
-    """None when that can not be said here."""
+    """None when that cannot be said here."""
     if not goal or "funnel" not in row["modes"]:
         return None
     if goal.over:

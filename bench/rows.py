@@ -197,10 +197,10 @@ HOST_RATES = {
 
 # Name: what runs, and what it is called in the table.
 MEASUREMENTS = {
-    "launch_sync": (simply("launch_sync"), "launch + synchronise an empty kernel"),
-    "crowd": (simply("launch_sync"), "the same with more clients than CPUs"),
+    "launch_sync": (simply("launch_sync"), "launch + synchronize an empty kernel"),
+    "oversubscribed": (simply("launch_sync"), "the same with more clients than CPUs"),
     "queued": (simply("queued"), "queued launches"),
-    "small": (simply("small"), "52 us kernels of 16 blocks, synchronised"),
+    "small": (simply("small"), "52 us kernels of 16 blocks, synchronized"),
     "nbody": (simply("nbody"), "all-pairs n-body, 131072 bodies"),
     "h2d_pageable": (simply("h2d_pageable"), "pageable copy to the device, 1 MiB"),
     "d2h_pageable": (simply("d2h_pageable"), "pageable copy from the device, 1 MiB"),
@@ -227,8 +227,8 @@ MEASUREMENTS = {
        for kind, what in STALLS.items()},
 }
 # What the software GPU does in reasonable time; others only when they are asked for.
-SOFT = {"launch_sync", "crowd", "queued", "h2d_pageable", "d2h_pageable", "malloc", "malloc_async", "wake",
-        "idle", "modules", "large_text", "attach", "start_up", *HOST_RATES,
+SOFT = {"launch_sync", "oversubscribed", "queued", "h2d_pageable", "d2h_pageable", "malloc",
+        "malloc_async", "wake", "idle", "modules", "large_text", "attach", "start_up", *HOST_RATES,
         *[f"rate_{kernel}" for kernel in RATES]}
 # Goals that hold for it, too.
 SOFT_GOALS = {"start_up", "large_text"}
@@ -237,9 +237,9 @@ ONLY_SOFT = {*HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
 # Without CUDA there is nothing to share.
 ONLY_NATIVE = {*HOST_RATES}
 # No driver but ours takes so many.
-ONLY_FUNNEL = {"attach", "crowd"}
+ONLY_FUNNEL = {"attach", "oversubscribed"}
 # Also there with all clients: they are what it is about.
-ALL_CLIENTS = {"crowd"}
+ALL_CLIENTS = {"oversubscribed"}
 
 
 def measured_in(measurement, mode):
@@ -310,8 +310,8 @@ ROWS = [
     Row("launch_sync", "p99_us", (1, 8), {1: beside("native", 1 / 1.5)}),
     Row("launch_sync", "rate", (1, 2, 4, 8), {8: beside("mps", 0.9)}),
     Row("launch_sync", "fairness", (8,), {8: Goal(0.9)}),
-    Row("crowd", "rate", (8, 64)),
-    Row("crowd", "fairness", (64,), {64: Goal(0.9)}),
+    Row("oversubscribed", "rate", (8, 64)),
+    Row("oversubscribed", "fairness", (64,), {64: Goal(0.9)}),
     Row("small", "rate", (1, 2, 4, 8), {8: beside("mps")}),
     Row("small", "fairness", (8,), {8: Goal(0.9)}),
     Row("nbody", "rate", (1, 4, 8), {4: beside("mps"), 8: beside("mps")}),

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 BUILD = None
-PATIENCE = 120
+TIMEOUT_S = 120
 THREAD = "block (1,0,0), thread (35,0,0): "
 # What goes wrong: the error, and what the log says of it.
 FAULTS = {
@@ -45,7 +45,7 @@ class Faults(unittest.TestCase):
         self.funnel = os.path.join(BUILD, "bin/funnel")
 
     def stop(self):
-        subprocess.run([self.funnel, "stop", "--force"], env=self.environment, timeout=PATIENCE,
+        subprocess.run([self.funnel, "stop", "--force"], env=self.environment, timeout=TIMEOUT_S,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def said(self):
@@ -60,7 +60,7 @@ class Faults(unittest.TestCase):
         program = subprocess.run([self.funnel, "run", *how, "--",
                                   os.path.join(BUILD, "tests/api/strays"), kind],
                                  env=self.environment, capture_output=True, text=True,
-                                 timeout=PATIENCE)
+                                 timeout=TIMEOUT_S)
         said = self.said()[before:]
         self.assertEqual(program.returncode, 0, program.stdout + program.stderr)
         self.assertEqual(program.stdout, f"at first {error}\nthen {error}\nstill {error}\n")
@@ -77,7 +77,7 @@ class Faults(unittest.TestCase):
     def test_through_funnel(self):
         self.addCleanup(self.stop)
         subprocess.run([self.funnel, "start", "--device", "soft"], env=self.environment, check=True,
-                       timeout=PATIENCE, stdout=subprocess.DEVNULL)
+                       timeout=TIMEOUT_S, stdout=subprocess.DEVNULL)
         for kind in FAULTS:
             with self.subTest(kind):
                 self.check(kind, ["-q", "--no-start"])

@@ -14,7 +14,7 @@ import unittest
 
 BUILD = None
 DEVICE = os.environ.get("FUNNEL_TEST_DEVICE", "soft")
-PATIENCE = 120
+TIMEOUT_S = 120
 LINE = re.compile(r"block (\d+) of (\d+) says (\d+), hello, ([\d.]+) and x")
 
 
@@ -27,10 +27,10 @@ class Prints(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.addCleanup(self.stop)
         subprocess.run([self.funnel, "start", "--device", DEVICE], env=self.environment, check=True,
-                       timeout=PATIENCE, stdout=subprocess.DEVNULL)
+                       timeout=TIMEOUT_S, stdout=subprocess.DEVNULL)
 
     def stop(self):
-        subprocess.run([self.funnel, "stop", "--force"], env=self.environment, timeout=PATIENCE,
+        subprocess.run([self.funnel, "stop", "--force"], env=self.environment, timeout=TIMEOUT_S,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def begin(self, *arguments):
@@ -40,7 +40,7 @@ class Prints(unittest.TestCase):
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def end(self, process):
-        out, errors = process.communicate("\n", timeout=PATIENCE)
+        out, errors = process.communicate("\n", timeout=TIMEOUT_S)
         self.assertEqual(process.returncode, 0, out[-2000:] + errors)
         return out, errors
 
@@ -74,7 +74,7 @@ class Prints(unittest.TestCase):
         texts = [None] * len(programs)
 
         def collect(i):
-            texts[i] = programs[i].communicate(timeout=PATIENCE)
+            texts[i] = programs[i].communicate(timeout=TIMEOUT_S)
 
         threads = [threading.Thread(target=collect, args=(i,)) for i in range(len(programs))]
         for thread in threads:
@@ -109,7 +109,7 @@ class Prints(unittest.TestCase):
         victim.send_signal(signal.SIGKILL)
         out, _ = self.end(other)
         self.check_rounds(out, 5000000, 30, 20)
-        victim.communicate(timeout=PATIENCE)
+        victim.communicate(timeout=TIMEOUT_S)
         out, _ = self.end(self.begin(7000000, 3, 20))
         self.check_rounds(out, 7000000, 3, 20)
 
