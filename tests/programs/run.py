@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs public CUDA programs natively, on the software GPU and through Funnel, and compares.
+
+The programs are NVIDIA's cuda-samples, which the user fetches (samples.list names them):
+
+    git clone https://github.com/NVIDIA/cuda-samples
+    tests/programs/run.py --samples cuda-samples --device cuda --clients 1,4
+
+With --device cuda each program runs alone on the GPU first ("native"), with --device soft on the
+software GPU without Funnel ("direct"), and then through Funnel, as often at once as --clients says.
+The exit status is 0 when each program that passes the first run also passes the others.
+"""
+import argparse
+import concurrent.futures
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import build
+import report
+import runner
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Sample:
+    def __init__(self, line):
+        self.name, self.folder, needs, *self.arguments = line.split()
+        self.needs = [] if needs == "-" else needs.split(",")
+        self.runs = {}  # title of a way to run it -> Result
+
+
+def read_list(path, only, skip):
+    for line in path.read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            sample = Sample(line)
+            if (not only or re.search(only, sample.name)) and not (
+                    skip and re.search(skip, sample.name)):
+                yield sample
+
+
+def why_skipped(sample, device):
+    """What this machine lacks for the program, or None."""
+    if device == "soft" and {"cubin", "library"} & set(sample.needs):
+        return "machine code for a real GPU"
+    if "mpi" in sample.needs and not build.shutil.which("mpicxx"):
+        return "no mpicxx"
+    return None
+
+
+def build_all(samples, options):
+    """The samples that could be built; the others get a result that says why not."""
+    def build_one(sample):
+        reason = why_skipped(sample, options.device)
+        if reason:
+            sample.runs["build"] = runner.Result("skipped", 0, reason)
+            return
+        try:
+            build.build_sample(sample, options.samples, options.work, options.architecture,
+                               options.device == "cuda" or options.machine_code)
+        except build.BuildError as error:
+            sample.runs["build"] = runner.Result("not built", 0, str(error))
+            print(f"not built  {sample.name}: {error}", flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(options.build_jobs) as pool:
+        list(pool.map(build_one, samples))
+    return [sample for sample in samples if "build" not in sample.runs]
+
+
+def run_all(samples, options, ways):
+    """Every way for all programs; those that fault on purpose come last, one at a time."""
+    together = [sample for sample in samples if "faults" not in sample.needs]
+    alone = [sample for sample in samples if "faults" in sample.needs]
+    for way in ways:
+        def run_one(sample, way=way):
+            late = time.monotonic() > options.deadline
+            result = runner.Result("not run", 0, "no time left") if late else way.run(sample)
+            sample.runs[way.title] = result
+            print(f"{way.title:12} {result.verdict:10} {result.seconds:6.1f} s  {sample.name}"
+                  f"  {result.remark}", flush=True)
+
+        with concurrent.futures.ThreadPoolExecutor(options.jobs if way.parallel else 1) as pool:
+            list(pool.map(run_one, together))
+        for sample in alone:
+            run_one(sample)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--samples", type=pathlib.Path, required=True,
+                        help="the folder that NVIDIA's cuda-samples were fetched to")
+    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
+                        help="Funnel's build folder")
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/tmp/funnel-programs"),
+                        help="folder for the compiled programs, which later runs use again")
+    parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
+    parser.add_argument("--architecture", default="90", help="compute capability to compile for")
+    parser.add_argument("--machine-code", action="store_true",
+                        help="compile for the GPU itself, too, even if it is the software GPU")
+    parser.add_argument("--clients", default="1", help="copies at once through Funnel, e.g. 1,4")
+    parser.add_argument("--first-only", action="store_true", help="do not run through Funnel")
+    parser.add_argument("--jobs", type=int, default=1, help="programs at a time")
+    parser.add_argument("--build-jobs", type=int, default=2, help="compilers at a time")
+    parser.add_argument("--timeout", type=int, default=60, help="seconds for each run")
+    parser.add_argument("--limit", type=float, default=float("inf"),
+                        help="seconds after which no further run starts")
+    parser.add_argument("--only", help="only programs whose name matches this expression")
+    parser.add_argument("--skip", help="no programs whose name matches this expression")
+    parser.add_argument("--compile", action="store_true", help="build the programs, run nothing")
+    parser.add_argument("--tsv", type=pathlib.Path, help="file for the results, tab-separated")
+    parser.add_argument("--table", type=pathlib.Path, help="file for the results, Markdown")
+    options = parser.parse_args()
+    options.clients = [int(number) for number in options.clients.split(",")]
+    options.build = options.build.resolve()
+    return options
+
+
+def main():
+    options = parse_arguments()
+    samples = list(read_list(HERE / "samples.list", options.only, options.skip))
+    if not options.compile and not (options.build / "bin/funnel").exists():
+        print(f"{options.build}/bin/funnel is missing: build first", file=sys.stderr)
+        return 1
+    built = build_all(samples, options)
+    options.deadline = time.monotonic() + options.limit
+    if options.compile:
+        return 1 if any(s.runs["build"].verdict == "not built" for s in samples if s.runs) else 0
+    with tempfile.TemporaryDirectory(prefix="funnel-programs-") as scratch:
+        ways = list(runner.ways(options, pathlib.Path(scratch)))
+        try:
+            run_all(built, options, ways)
+        finally:
+            runner.stop_daemon(options, scratch)
+    titles = [way.title for way in ways]
+    if options.tsv:
+        options.tsv.write_text(report.tsv(samples, titles))
+    if options.table:
+        options.table.write_text(report.table(samples, titles))
+    print(report.summary(samples, titles))
+    return 1 if report.differing(samples, titles) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except subprocess.SubprocessError as error:
+        sys.exit(f"a helper program failed: {error}")

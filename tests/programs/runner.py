@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one program in one way (natively, on the software GPU, through Funnel) and judges it."""
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+import build
+
+WAIVED = 2  # NVIDIA's samples exit with this status where the device lacks what they show
+TELLING = re.compile(r"error|fail|mismatch|waiv|not support|illegal|unable|invalid|corrupt", re.I)
+
+
+@dataclasses.dataclass
+class Result:
+    verdict: str  # passed, failed, timeout, waived, skipped or not built
+    seconds: float
+    remark: str = ""
+
+
+def telling_line(output):
+    """The line that says what went wrong: the first that sounds like it, else the last."""
+    lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
+    telling = [line for line in lines if TELLING.search(line)]
+    return (telling or lines[-1:] or ["no output"])[0][:200]
+
+
+def end_group(child):
+    """Ends the program with all that it has started."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    child.wait()
+
+
+def run_command(command, folder, environment, timeout):
+    with tempfile.TemporaryFile() as output:
+        start = time.monotonic()
+        child = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                                 stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            status = child.wait(timeout)
+        except subprocess.TimeoutExpired:
+            end_group(child)
+            return Result("timeout", timeout, f"no end within {timeout} s")
+        seconds = time.monotonic() - start
+        end_group(child)
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    if status == 0:
+        return Result("passed", seconds)
+    verdict = "waived" if status == WAIVED else "failed"
+    ended = f"signal {-status}: " if status < 0 else ""
+    return Result(verdict, seconds, ended + telling_line(text))
+
+
+class Way:
+    """One way to run a program: the words before its name, its environment, how many at once."""
+
+    def __init__(self, title, words, environment, clients, options):
+        self.title, self.words, self.environment = title, words, environment
+        self.clients, self.options = clients, options
+        self.parallel = clients == 1
+
+    def run(self, sample):
+        with concurrent.futures.ThreadPoolExecutor(self.clients) as pool:
+            results = list(pool.map(lambda _: self.run_once(sample), range(self.clients)))
+        worst = [result for result in results if result.verdict != "passed"]
+        slowest = max(result.seconds for result in results)
+        if not worst:
+            return Result("passed", slowest)
+        remark = f"{len(worst)} of {self.clients}: " if self.clients > 1 else ""
+        return Result(worst[0].verdict, slowest, remark + worst[0].remark)
+
+    def run_once(self, sample):
+        with tempfile.TemporaryDirectory(prefix="funnel-program-") as folder:
+            program = build.prepare_folder(sample, self.options.samples, self.options.work,
+                                           pathlib.Path(folder))
+            ranks = ["mpirun", "--allow-run-as-root", "-n", "2"] if "mpi" in sample.needs else []
+            command = [*ranks, *self.words, f"./{program.name}", *sample.arguments]
+            return run_command(command, folder, self.environment, self.options.timeout)
+
+
+def funnel_environment(scratch):
+    return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=str(scratch / "pipe"),
+                CUDA_MPS_LOG_DIRECTORY=str(scratch / "log"))
+
+
+def ways(options, scratch):
+    """The first is the measure; the others have to agree with it."""
+    funnel = str(options.build / "bin/funnel")
+    if options.device == "cuda":
+        yield Way("native", [], dict(os.environ), 1, options)
+    else:
+        soft = dict(os.environ, LD_LIBRARY_PATH=str(options.build / "lib/funnel/softgpu"))
+        yield Way("direct", [], soft, 1, options)
+    if not options.first_only:
+        words = [funnel, "run", "-q", "--device", options.device, "--"]
+        for clients in options.clients:
+            title = "funnel" if clients == 1 else f"funnel x{clients}"
+            yield Way(title, words, funnel_environment(scratch), clients, options)
+
+
+def stop_daemon(options, scratch):
+    subprocess.run([options.build / "bin/funnel", "stop", "--force"], check=False, timeout=60,
+                   env=funnel_environment(pathlib.Path(scratch)), stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
