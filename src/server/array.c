@@ -8,8 +8,8 @@
 
 #include "cuda_array.h"
 #include "memory.h"
+#include "quiesce.h"
 #include "server_dispatch.h"
-#include "stall.h"
 
 static bool is_carried(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
@@ -22,13 +22,13 @@ static CUresult check(struct session *session, const char *call, const struct ar
     const CUDA_ARRAY3D_DESCRIPTOR *d = &like->descriptor;
 
     if (!is_carried(d) || like->levels > cuda_array_most_levels(d)) {
-        session_complain(session, "%s: %zu x %zu x %zu, format %u, flags %#x, %u levels", call,
-                         d->Width, d->Height, d->Depth, (unsigned)d->Format, d->Flags,
-                         like->levels);
+        session_log_error(session, "%s: %zu x %zu x %zu, format %u, flags %#x, %u levels", call,
+                          d->Width, d->Height, d->Depth, (unsigned)d->Format, d->Flags,
+                          like->levels);
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (session->arrays >= SESSION_ARRAYS_MAX) {
-        session_complain(session, "%s: more than %u arrays", call, SESSION_ARRAYS_MAX);
+        session_log_error(session, "%s: more than %u arrays", call, SESSION_ARRAYS_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return CUDA_SUCCESS;
@@ -65,13 +65,13 @@ static uint64_t size_of_all(const struct array *array)
 /* As cuMemFree does, it may wait for all work. What can not go now stays for good. */
 void array_destroy_driver(const struct array *array)
 {
-    if (stall_begin("cuArrayDestroy") != CUDA_SUCCESS)
+    if (quiesce_begin("cuArrayDestroy") != CUDA_SUCCESS)
         return;
     if (array->mipmap)
         driver.cuMipmappedArrayDestroy(array->mipmap);
     else if (array->driver)
         driver.cuArrayDestroy(array->driver);
-    stall_end();
+    quiesce_end();
 }
 
 static CUresult create_driver(struct array *array)
@@ -224,8 +224,8 @@ CUresult serve_cuMipmappedArrayGetLevel(struct session *session,
     CUresult result;
 
     if (in->number >= hMipmappedArray->levels) {
-        session_complain(session, "cuMipmappedArrayGetLevel: level %u of %u", in->number,
-                         hMipmappedArray->levels);
+        session_log_error(session, "cuMipmappedArrayGetLevel: level %u of %u", in->number,
+                          hMipmappedArray->levels);
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (session->arrays >= SESSION_ARRAYS_MAX)

@@ -4,7 +4,7 @@
  */
 #include "array.h"
 #include "copy.h"
-#include "copy_pieces.h"
+#include "copy_chunks.h"
 #include "cuda_array.h"
 #include "memory.h"
 #include "server_dispatch.h"
@@ -18,7 +18,7 @@ static bool check_array(struct session *session, const char *call, const struct 
         cuda_array_contains(&array->descriptor, x, y, z, copy->WidthInBytes, copy->Height,
                             copy->Depth))
         return true;
-    session_complain(session, "%s: the box is not inside the array", call);
+    session_log_error(session, "%s: the box is not inside the array", call);
     return false;
 }
 
@@ -29,8 +29,8 @@ static bool check_memory(struct session *session, const struct wire_fnArrayCopy 
     if (copy_span(in->pitch, in->slice_rows, in->width, in->height, in->depth, &span) &&
         memory_covers(session, in->address, span))
         return true;
-    session_complain(session, "fnArrayCopy: the box at %#llx is not all the client's",
-                     (unsigned long long)in->address);
+    session_log_error(session, "fnArrayCopy: the box at %#llx is not all the client's",
+                      (unsigned long long)in->address);
     return false;
 }
 
@@ -82,7 +82,7 @@ static CUresult submit(struct session *session, const CUDA_MEMCPY3D *copy, bool 
     CUresult result = allowed ? stream_begin(stream) : CUDA_ERROR_INVALID_VALUE;
 
     if (result == CUDA_SUCCESS && copy->WidthInBytes && copy->Height && copy->Depth) {
-        result = copy_pieces_box(session->window, copy, stream->driver);
+        result = copy_chunks_box(session->window, copy, stream->driver);
         copy_count(session, copy->WidthInBytes * copy->Height * copy->Depth);
     }
     return stream_end(stream, seq, result);

@@ -36,8 +36,8 @@ void attach_refuse(int socket, CUresult status, const char *format, ...)
 }
 
 /* The log tells what the client hears. */
-__attribute__((format(printf, 3, 4))) static void
-turn_away(const struct session *session, CUresult status, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void refuse(const struct session *session,
+                                                         CUresult status, const char *format, ...)
 {
     char text[sizeof(((struct welcome *)NULL)->text)];
     va_list arguments;
@@ -63,7 +63,7 @@ static bool hello_arrives(struct session *session)
 }
 
 /* With --listen there is no daemon that combines wishes and defaults. */
-static void grant_wishes(struct session *session)
+static void apply_requested_limits(struct session *session)
 {
     const struct hello *hello = &session->who.hello;
     struct server_limits *limits = &session->who.limits;
@@ -83,11 +83,11 @@ static bool hello_fits(struct session *session)
 
     if (hello->version == HELLO_VERSION && hello->api_hash == WIRE_API_HASH)
         return true;
-    turn_away(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
-              "client library and server differ (%u.%016llx and %u.%016llx): restart the "
-              "daemon after an update",
-              hello->version, (unsigned long long)hello->api_hash, HELLO_VERSION,
-              (unsigned long long)WIRE_API_HASH);
+    refuse(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
+           "client library and server differ (%u.%016llx and %u.%016llx): restart the "
+           "daemon after an update",
+           hello->version, (unsigned long long)hello->api_hash, HELLO_VERSION,
+           (unsigned long long)WIRE_API_HASH);
     return false;
 }
 
@@ -97,8 +97,8 @@ static bool open_channel(struct session *session)
     int error = channel_server_create(&channel);
 
     if (error) {
-        turn_away(session, CUDA_ERROR_OUT_OF_MEMORY, "the server can not make shared memory: %s",
-                  strerror(-error));
+        refuse(session, CUDA_ERROR_OUT_OF_MEMORY, "the server cannot create shared memory: %s",
+               strerror(-error));
         return false;
     }
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
@@ -140,9 +140,9 @@ static int make_own_table(struct session *session, int *ret_fd)
     const struct devices *devices = &session->server->devices;
 
     for (unsigned i = 0; i < devices->count; i++) {
-        const struct partition *partition = session->device[i].share.partition;
+        const struct partition *partition = session->device[i].sm_share.partition;
         records[i] = devices->device[i].record;
-        records[i].context_status = share_barred(session, i);
+        records[i].context_status = sm_share_barred(session, i);
         if (partition)
             records[i].attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] =
                 (int32_t)partition->sm_count;
@@ -151,10 +151,10 @@ static int make_own_table(struct session *session, int *ret_fd)
                                 ret_fd);
 }
 
-static bool sees_less(const struct session *session)
+static bool sees_part(const struct session *session)
 {
     for (unsigned i = 0; i < session->server->devices.count; i++) {
-        if (session->device[i].share.partition || share_barred(session, i) != CUDA_SUCCESS)
+        if (session->device[i].sm_share.partition || sm_share_barred(session, i) != CUDA_SUCCESS)
             return true;
     }
     return false;
@@ -165,7 +165,7 @@ static bool send_offer(struct session *session, const struct window *window)
     struct attach_offer offer = describe(session, window);
     _cleanup_fd_ int own_table = -1;
 
-    if (sees_less(session) && make_own_table(session, &own_table))
+    if (sees_part(session) && make_own_table(session, &own_table))
         return false;
     int fds[ATTACH_FDS] = {
         [ATTACH_FD_CONTROL] = channel_server_fd(session->channel),
@@ -177,7 +177,7 @@ static bool send_offer(struct session *session, const struct window *window)
 }
 
 /* What the client says to an offer; 0 when it says nothing that makes sense. */
-static uint32_t await_verdict(struct session *session)
+static uint32_t receive_verdict(struct session *session)
 {
     struct attach_reply reply;
     size_t fds = 0;
@@ -190,7 +190,7 @@ static uint32_t await_verdict(struct session *session)
 /* One offer. The window stays the session's if the client takes it. */
 static uint32_t offer_window(struct session *session, struct window *window)
 {
-    uint32_t verdict = send_offer(session, window) ? await_verdict(session) : 0;
+    uint32_t verdict = send_offer(session, window) ? receive_verdict(session) : 0;
 
     if (verdict == ATTACH_OK)
         session->window = window;
@@ -205,8 +205,9 @@ static bool find_own_window(struct session *session, uint64_t base)
     CUresult result = windows_take_at(windows, base, &window);
 
     if (result != CUDA_SUCCESS) {
-        turn_away(session, result, "the window that it had with the last server is taken: %s",
-                  driver_error_name(result));
+        refuse(session, result,
+               "the window that the client had with the previous server is taken: %s",
+               driver_error_name(result));
         return false;
     }
     if (offer_window(session, window) != ATTACH_OK)
@@ -227,8 +228,8 @@ static bool find_any_window(struct session *session)
         struct window *window = NULL;
         CUresult result = windows_take(windows, &window);
         if (result != CUDA_SUCCESS) {
-            turn_away(session, result, "the server has no window of addresses: %s",
-                      driver_error_name(result));
+            refuse(session, result, "the server has no free window of addresses: %s",
+                   driver_error_name(result));
             break;
         }
         verdict = offer_window(session, window);
@@ -236,8 +237,8 @@ static bool find_any_window(struct session *session)
             refused[tries++] = window;
     }
     if (verdict == ATTACH_TAKEN && tries == ATTACH_TRIES)
-        turn_away(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                  "the addresses of %u windows are taken in this process", ATTACH_TRIES);
+        refuse(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
+               "the addresses of %u windows are taken in this process", ATTACH_TRIES);
     while (tries)
         windows_put_back(windows, refused[--tries]);
     return session->window;
@@ -262,31 +263,31 @@ static bool allow_shared_region(struct session *session)
     return memory_allow(session, &shared) == CUDA_SUCCESS;
 }
 
-static bool take_share(struct session *session, unsigned device)
+static bool take_sm_share(struct session *session, unsigned device)
 {
     uint32_t percent = session->sm_centipercent / 100, rest = session->sm_centipercent % 100;
     unsigned sm_count = 0;
-    CUresult result = share_open(session, device, &sm_count);
+    CUresult result = sm_share_open(session, device, &sm_count);
 
     if (result != CUDA_SUCCESS) {
-        turn_away(session, result, "no part of device %u with %u multiprocessors: %s", device,
-                  sm_count, driver_error_name(result));
+        refuse(session, result, "no partition of device %u with %u multiprocessors: %s", device,
+               sm_count, driver_error_name(result));
         return false;
     }
-    if (session->device[device].share.partition && session->who.limits.fixed_count)
+    if (session->device[device].sm_share.partition && session->who.limits.fixed_count)
         log_line("Client " CLIENT_FORMAT ": static partition of %u SMs on device %u",
                  CLIENT_ARGS(session), sm_count, device);
-    else if (session->device[device].share.partition)
+    else if (session->device[device].sm_share.partition)
         log_line("Client " CLIENT_FORMAT ": Active Threads Percentage set to %u.%u, %u SMs",
                  CLIENT_ARGS(session), percent, rest / 10, sm_count);
     return true;
 }
 
-static bool take_shares(struct session *session)
+static bool take_sm_shares(struct session *session)
 {
     session->limits_changed = false;
     for (unsigned i = 0; i < session->server->devices.count; i++) {
-        if (!take_share(session, i))
+        if (!take_sm_share(session, i))
             return false;
     }
     return true;
@@ -316,10 +317,10 @@ static bool agree(struct session *session)
 {
     if (!hello_arrives(session))
         return false;
-    grant_wishes(session);
+    apply_requested_limits(session);
     return hello_fits(session) && open_channel(session) &&
            session_visit(session, &session->server->devices.device[0]) == CUDA_SUCCESS &&
-           take_shares(session) && find_window(session) && allow_shared_region(session);
+           take_sm_shares(session) && find_window(session) && allow_shared_region(session);
 }
 
 bool attach_client(struct session *session)

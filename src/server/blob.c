@@ -76,13 +76,13 @@ static bool blob_receive(struct session *session)
 static CUresult blob_check(struct session *session, const struct blob *blob, uint64_t size)
 {
     if (!size || size > BLOB_SIZE_MAX) {
-        session_complain(session, "blob %u: %llu bytes, the limit is %llu", blob->id,
-                         (unsigned long long)size, BLOB_SIZE_MAX);
+        session_log_error(session, "blob %u: %llu bytes, the limit is %llu", blob->id,
+                          (unsigned long long)size, BLOB_SIZE_MAX);
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (blob->size != size || shm_check(blob->fd, size)) {
-        session_complain(session, "blob %u is no sealed memory file of %llu bytes", blob->id,
-                         (unsigned long long)size);
+        session_log_error(session, "blob %u is not a sealed memory file of %llu bytes", blob->id,
+                          (unsigned long long)size);
         return CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
@@ -95,7 +95,7 @@ static struct blob *blob_await(struct session *session, uint32_t id)
     while (!blob && blob_receive(session))
         blob = blob_find(session, id);
     if (!blob)
-        session_complain(session, "blob %u never came", id);
+        session_log_error(session, "blob %u did not arrive", id);
     return blob;
 }
 

@@ -9,8 +9,8 @@
 #include "cleanup.h"
 #include "log.h"
 #include "memory.h"
+#include "quiesce.h"
 #include "server_dispatch.h"
-#include "stall.h"
 
 /* Held from the look at the clients to the setting of a limit. */
 static pthread_mutex_t restore_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,10 +44,10 @@ static CUresult raise_limit(struct session *session, const struct device *device
 
     if (!memory_charge(session, index, cost))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = stall_begin("cuCtxSetLimit");
+    CUresult result = quiesce_begin("cuCtxSetLimit");
     if (result == CUDA_SUCCESS) {
         result = driver.cuCtxSetLimit(limit, value);
-        stall_end();
+        quiesce_end();
     }
     if (result != CUDA_SUCCESS)
         memory_refund(session, index, cost);
@@ -86,10 +86,10 @@ bool context_limits_restore(struct server *server, const struct device *device)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&restore_lock);
 
-    if (!server_is_empty(server) || !stall_try())
+    if (!server_is_empty(server) || !quiesce_try())
         return false;
     for (int limit = 0; limit < DEVICE_LIMITS_MAX && limit < CU_LIMIT_MAX; limit++)
         restore(device, (CUlimit)limit);
-    stall_end();
+    quiesce_end();
     return true;
 }

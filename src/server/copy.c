@@ -5,11 +5,11 @@
  */
 #include "copy.h"
 
+#include "copy_chunks.h"
 #include "copy_fence.h"
-#include "copy_pieces.h"
-#include "lane.h"
 #include "memory.h"
 #include "server_dispatch.h"
+#include "shared_copy_stream.h"
 #include "stream.h"
 
 static bool check_range(struct session *session, const char *call, const char *argument,
@@ -17,8 +17,8 @@ static bool check_range(struct session *session, const char *call, const char *a
 {
     if (memory_covers(session, address, size))
         return true;
-    session_complain(session, "%s: %s: %llu bytes at %#llx are not all the client's", call,
-                     argument, (unsigned long long)size, (unsigned long long)address);
+    session_log_error(session, "%s: %s: %llu bytes at %#llx are not all the client's", call,
+                      argument, (unsigned long long)size, (unsigned long long)address);
     return false;
 }
 
@@ -61,7 +61,7 @@ CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpy
     if (check_ends(session, "cuMemcpyAsync", in->dst, in->src, in->ByteCount))
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
-        result = copy_pieces(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
+        result = copy_chunks(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
     copy_count(session, in->ByteCount);
     return stream_end(hStream, in->seq, result);
 }
@@ -69,15 +69,15 @@ CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpy
 CUresult serve_fnCopyUp(struct session *session, const struct wire_fnCopyUp *in,
                         struct stream *hStream)
 {
-    bool in_lane = lane_may_take(hStream);
+    bool shared = shared_copy_stream_usable(hStream);
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
     if (check_ends(session, "cuMemcpyHtoDAsync", in->dst, in->src, in->ByteCount))
         result = stream_begin(hStream);
-    if (result == CUDA_SUCCESS && in_lane)
-        result = lane_copy(hStream, in->dst, in->src, in->ByteCount);
+    if (result == CUDA_SUCCESS && shared)
+        result = shared_copy_stream_copy(hStream, in->dst, in->src, in->ByteCount);
     else if (result == CUDA_SUCCESS)
-        result = copy_pieces(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
+        result = copy_chunks(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
     copy_count(session, in->ByteCount);
     return stream_end_by(hStream, in->seq, result, copy_fence_write);
 }
@@ -92,7 +92,7 @@ CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,
         result = stream_begin(hStream);
     /* The driver takes pageable bytes before it returns, so the message may go away. */
     if (result == CUDA_SUCCESS)
-        result = copy_pieces_up(session->window, in->dstDevice, in->data, in->data_size,
+        result = copy_chunks_up(session->window, in->dstDevice, in->data, in->data_size,
                                 hStream->driver);
     copy_count(session, in->data_size);
     return stream_end(hStream, in->seq, result);
@@ -132,7 +132,7 @@ bool copy_check(struct session *session, const char *call, const CUDA_MEMCPY3D *
                    &dst_span) ||
         !copy_span(box->srcPitch, box->srcHeight, box->WidthInBytes, box->Height, box->Depth,
                    &src_span)) {
-        session_complain(session, "%s: the box is larger than the address space", call);
+        session_log_error(session, "%s: the box is larger than the address space", call);
         return false;
     }
     return check_range(session, call, "dst", box->dstDevice, dst_span) &&
@@ -148,7 +148,7 @@ CUresult serve_cuMemcpy3DAsync_v2(struct session *session, const struct wire_cuM
     if (copy_check(session, "cuMemcpy3DAsync", &box))
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS && in->width && in->height && in->depth)
-        result = copy_pieces_box(session->window, &box, hStream->driver);
+        result = copy_chunks_box(session->window, &box, hStream->driver);
     copy_count(session, in->width * in->height * in->depth);
     return stream_end(hStream, in->seq, result);
 }
@@ -158,12 +158,12 @@ bool copy_check_memset(struct session *session, const char *call, const struct w
     uint64_t row, span;
 
     if (in->element_size != 1 && in->element_size != 2 && in->element_size != 4) {
-        session_complain(session, "%s: elements of %u bytes", call, in->element_size);
+        session_log_error(session, "%s: elements of %u bytes", call, in->element_size);
         return false;
     }
     if (__builtin_mul_overflow(in->width, (uint64_t)in->element_size, &row) ||
         !copy_span(in->pitch, 1, row, in->height, 1, &span)) {
-        session_complain(session, "%s: the area is larger than the address space", call);
+        session_log_error(session, "%s: the area is larger than the address space", call);
         return false;
     }
     return check_range(session, call, "dst", in->dst, span);
@@ -177,6 +177,6 @@ CUresult serve_fnMemset(struct session *session, const struct wire_fnMemset *in,
     if (copy_check_memset(session, "fnMemset", in))
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
-        result = copy_pieces_memset(session->window, in, hStream->driver);
+        result = copy_chunks_memset(session->window, in, hStream->driver);
     return stream_end(hStream, in->seq, result);
 }

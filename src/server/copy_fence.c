@@ -51,8 +51,8 @@ void copy_fence_prepare(struct device *device)
     if (result == CUDA_SUCCESS)
         result = make_table(numbers, device, &device->numbers);
     if (result != CUDA_SUCCESS)
-        log_line("Device %d: fences behind copies are written as others are: %s", device->ordinal,
-                 driver_error_name(result));
+        log_line("Device %d: fences behind copies are not written by the copy engine: %s",
+                 device->ordinal, driver_error_name(result));
     free(numbers);
 }
 
@@ -75,10 +75,10 @@ CUresult copy_fence_write(struct stream *stream, uint32_t seq)
 {
     CUdeviceptr numbers = stream->device->numbers;
 
-    if (!numbers || !stream->driver || stream->session->prints.active ||
+    if (!numbers || !stream->driver || stream->session->printf_output.active ||
         !upper_half_stays(stream, seq))
         return fence_write(stream, seq);
-    fence_note(stream, seq);
+    fence_expect(stream, seq);
     return driver.cuMemcpyDtoHAsync_v2(window_fence(stream->session->window, stream->word),
                                        numbers + (seq % NUMBERS) * sizeof(uint16_t),
                                        sizeof(uint16_t), stream->driver);

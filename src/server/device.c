@@ -10,8 +10,8 @@
 #include "copy_fence.h"
 #include "fd.h"
 #include "fence_kernel.h"
-#include "lane.h"
 #include "log.h"
+#include "shared_copy_stream.h"
 #include "shm.h"
 #include "text.h"
 
@@ -161,7 +161,7 @@ int devices_init(struct devices *devices, char *why, size_t why_size)
         struct device *device = &devices->device[i];
         CUresult result = device_init(device, i, (unsigned)count);
         if (result != CUDA_SUCCESS) {
-            text_format(why, why_size, "device %d can not be used: %s", i,
+            text_format(why, why_size, "device %d cannot be used: %s", i,
                         driver_error_name(result));
             return -EIO;
         }
@@ -182,7 +182,7 @@ void devices_fini(struct devices *devices)
     for (unsigned i = 0; i < devices->count; i++) {
         fence_kernel_unload(&devices->device[i]);
         copy_fence_discard(&devices->device[i]);
-        lane_close(&devices->device[i]);
+        shared_copy_stream_close(&devices->device[i]);
         driver.cuDevicePrimaryCtxRelease_v2(devices->device[i].ordinal);
     }
     fd_close(&devices->table_fd);

@@ -13,18 +13,18 @@
 #include "loader.h"
 
 struct function;
-struct tallies;
+struct fence_counters;
 
 struct device {
     CUdevice ordinal;
     CUcontext context;
     CUstream watch; /* always idle: asking it tells whether the context still lives */
-    struct function *fence_kernel;    /* NULL: there is none (fence_kernel.h) */
-    struct tallies *tallies;          /* the fence kernel's; NULL: it does without */
-    CUstream lane;                    /* lane.h; NULL: there is none */
-    CUdeviceptr numbers;              /* copy_fence.h; 0 = there is no table */
-    struct device_record record;      /* what clients learn at attach */
-    atomic_uint_fast64_t memory_free; /* as of a second ago */
+    struct function *fence_kernel;         /* NULL: there is none (fence_kernel.h) */
+    struct fence_counters *fence_counters; /* the fence kernel's; NULL: it does without */
+    CUstream shared_copy_stream;           /* shared_copy_stream.h; NULL: there is none */
+    CUdeviceptr numbers;                   /* copy_fence.h; 0 = there is no table */
+    struct device_record record;           /* what clients learn at attach */
+    atomic_uint_fast64_t memory_free;      /* as of a second ago */
 };
 
 struct devices {

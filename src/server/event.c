@@ -18,7 +18,7 @@ static CUresult event_check(struct session *session, const struct wire_cuEventCr
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     if (session->events >= SESSION_EVENTS_MAX) {
-        session_complain(session, "cuEventCreate: more than %u events", SESSION_EVENTS_MAX);
+        session_log_error(session, "cuEventCreate: more than %u events", SESSION_EVENTS_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *ret_device = device;

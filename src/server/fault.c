@@ -12,15 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "assert_message.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "crowd.h"
+#include "copy_load.h"
 #include "cuda_error.h"
-#include "device_print.h"
+#include "device_printf.h"
+#include "driver_output.h"
 #include "fence.h"
-#include "last_words.h"
 #include "log.h"
-#include "output.h"
 #include "server.h"
 #include "server_protocol.h"
 #include "sock.h"
@@ -52,7 +52,7 @@ static struct suspects find_suspects_locked(struct server *server, const char *w
     list_for_each(struct session, session, &server->sessions, link)
     {
         session_last_kernel(session, kernel, sizeof(kernel));
-        if (!has_work(session) || (words && !last_words_name(words, kernel)))
+        if (!has_work(session) || (words && !assert_message_names(words, kernel)))
             continue;
         if (!suspects.first)
             suspects.first = session;
@@ -64,16 +64,16 @@ static struct suspects find_suspects_locked(struct server *server, const char *w
 /* ---- last words ---- */
 
 /* More than this of them nobody reads. */
-#define LAST_WORDS_MAX (64u << 10)
+#define ASSERT_MESSAGE_MAX (64u << 10)
 
 /* A driver tells of a failed assertion on standard error when it reports the fault. */
-static const char *hear_last_words(CUresult result)
+static const char *read_assert_message(CUresult result)
 {
-    static char words[LAST_WORDS_MAX + 1];
+    static char words[ASSERT_MESSAGE_MAX + 1];
 
     if (result == CUDA_ERROR_ASSERT)
         driver.cuCtxSynchronize();
-    words[output_read(TEXT_ERROR, words, LAST_WORDS_MAX)] = '\0';
+    words[driver_output_read(TEXT_ERROR, words, ASSERT_MESSAGE_MAX)] = '\0';
     if (*words)
         log_line("Driver: %.1024s", words);
     return words;
@@ -82,7 +82,7 @@ static const char *hear_last_words(CUresult result)
 /* An assertion tells more of whose it is than who had work. Its text goes to that client alone. */
 static struct suspects find_culprit_locked(struct server *server, CUresult result)
 {
-    const char *words = hear_last_words(result);
+    const char *words = read_assert_message(result);
     struct suspects suspects = find_suspects_locked(server, NULL);
 
     if (*words && suspects.count > 1) {
@@ -96,7 +96,7 @@ static struct suspects find_culprit_locked(struct server *server, CUresult resul
 
 /* ---- telling ---- */
 
-static void tell_clients_locked(struct server *server, CUresult result)
+static void fail_clients_locked(struct server *server, CUresult result)
 {
     log_line("The following clients have a sticky error set:");
     list_for_each(struct session, session, &server->sessions, link)
@@ -108,7 +108,8 @@ static void tell_clients_locked(struct server *server, CUresult result)
     }
 }
 
-static void tell_daemon(struct server *server, CUresult result, const struct suspects *suspects)
+static void report_to_daemon(struct server *server, CUresult result,
+                             const struct suspects *suspects)
 {
     struct server_fault fault;
     struct session *first = suspects->first;
@@ -142,14 +143,14 @@ void fault_raise(struct server *server, struct session *witness, CUresult result
                  CLIENT_ARGS(witness));
     pthread_mutex_lock(&server->lock);
     struct suspects suspects = find_culprit_locked(server, result);
-    device_print_fault();
-    tell_clients_locked(server, result);
-    tell_daemon(server, result, &suspects);
+    device_printf_fault();
+    fail_clients_locked(server, result);
+    report_to_daemon(server, result, &suspects);
     /* The driver could not even be shut down in order. */
     _exit(FAULT_EXIT_STATUS);
 }
 
-static void ask_device(struct server *server, const struct device *device)
+static void query_device(struct server *server, const struct device *device)
 {
     CUresult result = device_enter(device);
 
@@ -160,7 +161,7 @@ static void ask_device(struct server *server, const struct device *device)
 }
 
 /* For status rows: the main thread makes no call that may wait. */
-static void look_at_memory(struct device *device)
+static void sample_free_memory(struct device *device)
 {
     size_t free_bytes, total;
 
@@ -178,12 +179,12 @@ static void *watch_thread(void *context)
         for (unsigned i = 0; i < server->devices.count; i++) {
             struct device *device = &server->devices.device[i];
             if (!server_is_empty(server))
-                ask_device(server, device);
+                query_device(server, device);
             if (round % MEMORY_ROUNDS == 0)
-                look_at_memory(device);
+                sample_free_memory(device);
         }
-        crowd_look(server);
-        upkeep_look(server, &upkeep);
+        copy_load_update(server);
+        upkeep_run(server, &upkeep);
         nanosleep(&period, NULL);
     }
     return NULL;

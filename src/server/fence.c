@@ -11,8 +11,8 @@
 
 #include <limits.h>
 
-#include "batch.h"
 #include "futex.h"
+#include "launch_batch.h"
 #include "server.h"
 #include "server_dispatch.h"
 
@@ -21,14 +21,14 @@ uint32_t fence_value(const struct window *window, uint32_t word)
     return __atomic_load_n(window_fence(window, word), __ATOMIC_ACQUIRE);
 }
 
-void fence_note_work(struct stream *stream)
+void fence_expect_work(struct stream *stream)
 {
     struct in_flight *note = &stream->session->in_flight[stream->word];
 
     __atomic_store_n(&note->unfenced, 1, __ATOMIC_RELAXED);
 }
 
-void fence_note(struct stream *stream, uint32_t seq)
+void fence_expect(struct stream *stream, uint32_t seq)
 {
     struct in_flight *note = &stream->session->in_flight[stream->word];
 
@@ -58,7 +58,7 @@ CUresult fence_write(struct stream *stream, uint32_t seq)
 {
     uintptr_t word = (uintptr_t)window_fence(stream->session->window, stream->word);
 
-    fence_note(stream, seq);
+    fence_expect(stream, seq);
     if (!stream->driver && stream->session->server->faulted)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (!stream->driver) {
@@ -66,7 +66,7 @@ CUresult fence_write(struct stream *stream, uint32_t seq)
         futex_wake((uint32_t *)word, INT_MAX);
         return CUDA_SUCCESS;
     }
-    if (stream->session->prints.active && device_print_fence(stream, seq))
+    if (stream->session->printf_output.active && device_printf_fence(stream, seq))
         return CUDA_SUCCESS;
     return driver.cuStreamWriteValue32_v2(stream->driver, word, seq, 0);
 }
@@ -79,9 +79,9 @@ bool fence_reached(const struct stream *stream, uint32_t seq)
 CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
                        struct stream *hStream)
 {
-    if (batch_fence(session, hStream, in->seq))
+    if (launch_batch_fence(session, hStream, in->seq))
         return CUDA_SUCCESS;
-    batch_flush(session);
+    launch_batch_flush(session);
     return stream_end(hStream, in->seq, stream_begin(hStream));
 }
 

@@ -8,7 +8,7 @@
 #include "stream.h"
 
 /* Notes work that has no fence behind it yet. */
-void fence_note_work(struct stream *stream);
+void fence_expect_work(struct stream *stream);
 
 /* From any thread: may a stream with this word have work on the GPU that has not come to its end?
  */
@@ -21,7 +21,7 @@ bool fence_any_pending(const struct session *session);
 uint32_t fence_value(const struct window *window, uint32_t word);
 
 /* Notes that `seq` is to be written behind all that was put into the stream so far. */
-void fence_note(struct stream *stream, uint32_t seq);
+void fence_expect(struct stream *stream, uint32_t seq);
 
 /* Lets the GPU write `seq` to the stream's word behind all that was put into the stream. */
 CUresult fence_write(struct stream *stream, uint32_t seq);

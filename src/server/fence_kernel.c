@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fence_counter.h"
 #include "log.h"
 #include "objects.h"
 #include "stream.h"
-#include "tally.h"
 
 #define NAME "funnel_fence"
 
 /* Addresses are the same here and on the GPU. */
 struct params {
-    uint64_t word;  /* gets seq, or, when that is 0, one more than the tally */
-    uint64_t tally; /* remembers what the word got; 0 = there is none */
+    uint64_t word;          /* gets seq, or, when that is 0, one more than the fence_counter */
+    uint64_t fence_counter; /* remembers what the word got; 0 = there is none */
     uint32_t seq;
 };
 
@@ -87,8 +87,8 @@ void fence_kernel_load(struct device *device)
 
 void fence_kernel_unload(struct device *device)
 {
-    tallies_destroy(device->tallies);
-    device->tallies = NULL;
+    fence_counters_destroy(device->fence_counters);
+    device->fence_counters = NULL;
     free(device->fence_kernel);
     device->fence_kernel = NULL;
 }
@@ -103,17 +103,19 @@ static struct launch launch_with(const struct device *device, const struct param
     };
 }
 
-/* In order of the stream, the tally is stream->tallied when it comes to this one. */
+/* In order of the stream, the fence_counter is stream->fence_counter_value when it comes to this
+ * one. */
 static struct params next_params(struct stream *stream, uint32_t seq)
 {
-    struct tallies *tallies = stream->device->tallies;
+    struct fence_counters *fence_counters = stream->device->fence_counters;
 
-    if (!stream->tally)
-        stream->tally = tallies_take(tallies);
-    bool counts = stream->tally && stream->tallied && stream->tallied + 1 == seq;
+    if (!stream->fence_counter)
+        stream->fence_counter = fence_counters_take(fence_counters);
+    bool counts = stream->fence_counter && stream->fence_counter_value &&
+                  stream->fence_counter_value + 1 == seq;
     return (struct params){
         .word = (uintptr_t)window_fence(stream->session->window, stream->word),
-        .tally = stream->tally,
+        .fence_counter = stream->fence_counter,
         .seq = counts ? 0 : seq,
     };
 }
@@ -123,8 +125,8 @@ bool fence_kernel_behind(struct stream *stream, const struct launch *launch, uin
     const struct params params = next_params(stream, seq);
     const struct launch both[] = {*launch, launch_with(stream->device, &params)};
 
-    if (!chains_launch_fenced(&stream->chains, stream->driver, both))
+    if (!graph_batches_launch_fenced(&stream->graph_batches, stream->driver, both))
         return false;
-    stream->tallied = seq;
+    stream->fence_counter_value = seq;
     return true;
 }

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "chain.h"
 #include "device.h"
+#include "graph_batch.h"
 
 /* Loads it, before there are clients whom that could stall. A device on which it can not be loaded
  * goes without. */

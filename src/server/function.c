@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "objects.h"
+#include "quiesce.h"
 #include "server.h"
 #include "server_dispatch.h"
-#include "stall.h"
 
 #define PARAMS_MAX 1000u
 
@@ -78,19 +78,19 @@ static CUresult learn(const struct module *module, const char *name,
     uint32_t pairs[2 * PARAMS_MAX];
     struct known_kernel kernel = {.facts = {.name = name}};
 
-    CUresult result = stall_begin("cuKernelGetFunction");
+    CUresult result = quiesce_begin("cuKernelGetFunction");
     if (result != CUDA_SUCCESS)
         return result;
     cached_will_be_used(module->cached);
     result = find_function(module, name, &kernel.driver);
-    stall_end();
+    quiesce_end();
     if (result == CUDA_SUCCESS)
         result = read_attributes(kernel.driver, kernel.facts.attributes);
     if (result == CUDA_SUCCESS)
         result = read_layout(kernel.driver, &kernel.facts, pairs);
     if (result != CUDA_SUCCESS)
         return result;
-    *ret_known = kernel_book_add(cached_kernels(module->cached), &kernel);
+    *ret_known = kernel_table_add(cached_kernels(module->cached), &kernel);
     return *ret_known ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -98,7 +98,7 @@ static CUresult check_count(struct session *session, const char *call)
 {
     if (session->functions < SESSION_FUNCTIONS_MAX)
         return CUDA_SUCCESS;
-    session_complain(session, "%s: more than %u functions", call, SESSION_FUNCTIONS_MAX);
+    session_log_error(session, "%s: more than %u functions", call, SESSION_FUNCTIONS_MAX);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -140,15 +140,15 @@ static void tell(const struct module *module, const struct kernel_facts *facts, 
     memcpy(target, facts->layout, layout_size);
     ret_out->layout_size =
         layout_size +
-        (uint32_t)kernel_book_write(cached_kernels(module->cached), first, target + layout_size,
-                                    ret_out->layout_capacity - layout_size, &ret_out->next);
+        (uint32_t)kernel_table_write(cached_kernels(module->cached), first, target + layout_size,
+                                     ret_out->layout_capacity - layout_size, &ret_out->next);
 }
 
 CUresult serve_cuLibraryGetKernel(struct session *session, const struct wire_cuLibraryGetKernel *in,
                                   struct module *library,
                                   struct wire_cuLibraryGetKernel_reply *ret_out)
 {
-    const struct known_kernel *known = kernel_book_find(cached_kernels(library->cached), in->name);
+    const struct known_kernel *known = kernel_table_find(cached_kernels(library->cached), in->name);
     CUresult result = check_count(session, "cuLibraryGetKernel");
 
     if (result == CUDA_SUCCESS)
@@ -166,11 +166,11 @@ CUresult serve_fnFunctionEnter(struct session *session, const struct wire_fnFunc
                                struct module *library)
 {
     const struct known_kernel *known =
-        kernel_book_number(cached_kernels(library->cached), in->kernel);
+        kernel_table_get(cached_kernels(library->cached), in->kernel);
     CUresult result = check_count(session, "fnFunctionEnter");
 
     if (!known) {
-        session_complain(session, "fnFunctionEnter: there is no kernel %u", in->kernel);
+        session_log_error(session, "fnFunctionEnter: there is no kernel %u", in->kernel);
         return CUDA_ERROR_INVALID_VALUE;
     }
     return result != CUDA_SUCCESS ? result : enter_function(session, library, in->f, known);

@@ -16,8 +16,8 @@ bool graph_charge(struct graph *graph, uint64_t bytes)
     struct session *session = graph->session;
 
     if (bytes > SESSION_GRAPH_BYTES_MAX - session->graph_bytes) {
-        session_complain(session, "cuGraphInstantiate: graphs of more than %llu bytes",
-                         SESSION_GRAPH_BYTES_MAX);
+        session_log_error(session, "cuGraphInstantiate: graphs of more than %llu bytes",
+                          SESSION_GRAPH_BYTES_MAX);
         return false;
     }
     session->graph_bytes += bytes;
@@ -40,8 +40,8 @@ static CUresult check_create(struct session *session, const struct wire_fnGraphC
     if (!*ret_device)
         return CUDA_ERROR_INVALID_DEVICE;
     if (!in->nodes || in->nodes > GRAPH_NODES_MAX) {
-        session_complain(session, "cuGraphInstantiate: %u nodes, the limit is %u", in->nodes,
-                         GRAPH_NODES_MAX);
+        session_log_error(session, "cuGraphInstantiate: %u nodes, the limit is %u", in->nodes,
+                          GRAPH_NODES_MAX);
         return CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "chain.h"
+#include "graph_batch.h"
 #include "session.h"
 
 /* Of one graph; and of all of a client, counted in the memory that their descriptions take. */
@@ -60,8 +60,8 @@ struct graph {
     uint32_t (*edges)[2]; /* in the order of the second */
     uint32_t edge_count, edge_room;
     const struct function *last; /* kernel of the highest number, for fault reports */
-    bool prints;
-    bool is_cut; /* a node is more than one call to the driver: see copy_pieces.h */
+    bool may_print;
+    bool is_split; /* a node is more than one call to the driver: see copy_chunks.h */
 
     /* The driver's, made when the description is complete; or later, see graph_prepare(). */
     bool instantiated;

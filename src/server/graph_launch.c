@@ -29,8 +29,8 @@ static CUresult check_complete(const struct graph *graph, uint32_t empty)
         return graph->refused;
     if (count_empty(graph) == empty)
         return CUDA_SUCCESS;
-    session_complain(graph->session, "cuGraphInstantiate: %u nodes are empty, not %u",
-                     count_empty(graph), empty);
+    session_log_error(graph->session, "cuGraphInstantiate: %u nodes are empty, not %u",
+                      count_empty(graph), empty);
     return CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -45,7 +45,7 @@ CUresult serve_cuGraphInstantiateWithFlags(struct session *session,
     if (result != CUDA_SUCCESS)
         return result;
     graph->flags = in->flags & FLAGS_PASSED;
-    result = graph->is_cut ? CUDA_SUCCESS : graph_prepare(graph);
+    result = graph->is_split ? CUDA_SUCCESS : graph_prepare(graph);
     graph->instantiated = result == CUDA_SUCCESS;
     return result;
 }
@@ -54,7 +54,7 @@ CUresult serve_cuGraphInstantiateWithFlags(struct session *session,
  * what a node cannot do with one call the driver's graph cannot do. */
 static bool goes_node_by_node(const struct graph *graph, const struct stream *stream)
 {
-    return graph->is_cut || stream->share->partition != NULL;
+    return graph->is_split || stream->sm_share->partition != NULL;
 }
 
 /* Brings the graph up to date, and the stream to where the graph may begin. */
@@ -88,12 +88,12 @@ static CUresult launch(const struct graph *graph, const struct stream *stream)
 
 static CUresult launch_announced(const struct graph *graph, struct stream *stream)
 {
-    CUresult result = device_print_begin(stream->session);
+    CUresult result = device_printf_begin(stream->session);
 
     if (result != CUDA_SUCCESS)
         return result;
     result = launch(graph, stream);
-    device_print_end(stream);
+    device_printf_end(stream);
     return result;
 }
 
@@ -105,6 +105,6 @@ CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphL
     if (graph->last)
         session_launched(session, graph->kernel_count, graph->last->handle, graph->last->name);
     if (result == CUDA_SUCCESS)
-        result = graph->prints ? launch_announced(graph, hStream) : launch(graph, hStream);
+        result = graph->may_print ? launch_announced(graph, hStream) : launch(graph, hStream);
     return stream_end(hStream, in->seq, result);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "copy.h"
-#include "copy_pieces.h"
+#include "copy_chunks.h"
 #include "graph.h"
 #include "launch.h"
 #include "objects.h"
@@ -25,7 +25,7 @@ struct graph_node *graph_find_node(struct graph *graph, const char *call, uint32
 {
     if (number < graph->node_count)
         return &graph->nodes[number];
-    session_complain(graph->session, "%s: node %u, there are %u", call, number, graph->node_count);
+    session_log_error(graph->session, "%s: node %u, there are %u", call, number, graph->node_count);
     return NULL;
 }
 
@@ -34,23 +34,23 @@ static CUresult check_change(const struct graph *graph, const char *call,
 {
     if (!graph->instantiated || (graph->refused == CUDA_SUCCESS && node->kind == kind))
         return CUDA_SUCCESS;
-    session_complain(graph->session, "%s: the node is of another kind, or its graph is broken",
-                     call);
+    session_log_error(graph->session, "%s: the node is of another kind, or its graph is broken",
+                      call);
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-static bool cuts(const struct window *window, const struct graph_node *node)
+static bool splits(const struct window *window, const struct graph_node *node)
 {
-    return (node->kind == GRAPH_NODE_COPY && copy_pieces_cut_box(window, &node->copy)) ||
-           (node->kind == GRAPH_NODE_MEMSET && copy_pieces_cut_memset(window, &node->memset));
+    return (node->kind == GRAPH_NODE_COPY && copy_chunks_splits_box(window, &node->copy)) ||
+           (node->kind == GRAPH_NODE_MEMSET && copy_chunks_splits_memset(window, &node->memset));
 }
 
 /* One that is cut is not the driver's any more: it is launched node by node. */
 static CUresult change(struct graph *graph, struct graph_node *node, const struct graph_node *what)
 {
     graph_node_become(graph, node, what);
-    graph->is_cut |= cuts(graph->session->window, what);
-    if (!graph->exec || graph->is_cut)
+    graph->is_split |= splits(graph->session->window, what);
+    if (!graph->exec || graph->is_split)
         return CUDA_SUCCESS;
     CUresult result = session_enter(graph->session, graph->device);
     return result != CUDA_SUCCESS ? result : graph_update_node(graph, node);
@@ -112,7 +112,7 @@ static CUresult set_kernel(struct graph *graph, const struct wire_fnGraphKernelN
         result = make_kernel(graph, in, function, &what.kernel);
     if (result != CUDA_SUCCESS)
         return result;
-    graph->prints |= function->module->prints;
+    graph->may_print |= function->module->may_print;
     graph->last = function;
     return change(graph, node, &what);
 }
@@ -190,7 +190,8 @@ static CUresult make_room(struct graph *graph, uint32_t count)
     if (graph->edge_count + count <= graph->edge_room)
         return CUDA_SUCCESS;
     if (room > GRAPH_EDGES_MAX) {
-        session_complain(graph->session, "cuGraphInstantiate: more than %u edges", GRAPH_EDGES_MAX);
+        session_log_error(graph->session, "cuGraphInstantiate: more than %u edges",
+                          GRAPH_EDGES_MAX);
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (!graph_charge(graph, (uint64_t)(room - graph->edge_room) * sizeof(*graph->edges)))
@@ -221,8 +222,8 @@ static CUresult add_edges(struct graph *graph, const unsigned char *bytes, uint3
     for (uint32_t i = 0; i < count; i++) {
         memcpy(edge, bytes + i * sizeof(edge), sizeof(edge));
         if (!is_next_edge(graph, edge)) {
-            session_complain(graph->session, "cuGraphInstantiate: edge from node %u to node %u",
-                             edge[0], edge[1]);
+            session_log_error(graph->session, "cuGraphInstantiate: edge from node %u to node %u",
+                              edge[0], edge[1]);
             return CUDA_ERROR_INVALID_VALUE;
         }
         memcpy(graph->edges[graph->edge_count++], edge, sizeof(edge));
@@ -234,7 +235,8 @@ CUresult serve_fnGraphEdges(struct session *session, const struct wire_fnGraphEd
                             struct graph *graph)
 {
     if (graph->instantiated || in->edges_size % sizeof(*graph->edges)) {
-        session_complain(session, "cuGraphInstantiate: edges that are none, or come too late");
+        session_log_error(
+            session, "cuGraphInstantiate: the edges are malformed, or come after instantiation");
         return CUDA_ERROR_INVALID_VALUE;
     }
     return settle(graph, add_edges(graph, in->edges, in->edges_size));
@@ -251,7 +253,7 @@ CUresult serve_cuGraphNodeSetEnabled(struct session *session,
     if (!node || !graph->instantiated || node->kind == GRAPH_NODE_EMPTY)
         return CUDA_ERROR_INVALID_VALUE;
     node->disabled = !in->enabled;
-    if (!graph->exec || graph->is_cut)
+    if (!graph->exec || graph->is_split)
         return CUDA_SUCCESS;
     if (!driver.cuGraphNodeSetEnabled)
         return CUDA_ERROR_NOT_SUPPORTED;

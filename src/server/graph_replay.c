@@ -3,7 +3,7 @@
  * A graph without the driver's graphs. Nodes are numbered so that each comes behind all that it
  * depends on, and one stream keeps that order.
  */
-#include "copy_pieces.h"
+#include "copy_chunks.h"
 #include "graph.h"
 #include "launch.h"
 #include "stream.h"
@@ -17,9 +17,9 @@ static CUresult replay_node(const struct graph_node *node, const struct stream *
         return launch_with(&node->kernel->launch, stream, node->kernel->attributes,
                            node->kernel->attribute_count);
     case GRAPH_NODE_COPY:
-        return copy_pieces_box(window, &node->copy, stream->driver);
+        return copy_chunks_box(window, &node->copy, stream->driver);
     case GRAPH_NODE_MEMSET:
-        return copy_pieces_memset(window, &node->memset, stream->driver);
+        return copy_chunks_memset(window, &node->memset, stream->driver);
     default:
         return CUDA_SUCCESS;
     }

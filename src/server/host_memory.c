@@ -15,15 +15,16 @@
 #include "cleanup.h"
 #include "fd.h"
 #include "page_lock.h"
+#include "quiesce.h"
 #include "server_dispatch.h"
 #include "shm.h"
 #include "sock.h"
-#include "stall.h"
 
 #define HOST_GRANULARITY 4096ull
 #define HOST_ALIGNMENT (2ull << 20)
 
-/* What a window may keep locked for later. Beyond it, giving back is paid for at once (stall.h). */
+/* What a window may keep locked for later. Beyond it, giving back is paid for at once (quiesce.h).
+ */
 #define IDLE_BYTES_MAX (1ull << 30)
 
 /* Page-locked memory is taken from everybody on this machine, so all clients together get no more
@@ -81,7 +82,7 @@ static CUresult map_at(struct granule *granule)
 
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     if (!shm_map(granule->fd, granule->size, address, SHM_REPLACE, &address))
-        result = page_lock_pieces(address, granule->size);
+        result = page_lock_chunks(address, granule->size);
     if (result != CUDA_SUCCESS)
         unmap_at(granule->address, granule->size);
     return result;
@@ -120,7 +121,7 @@ static CUresult make_within_memory(struct session *session, int fd, uint64_t add
                               .fd = fd};
 
     if (!reserve_memory(size)) {
-        session_complain(session, "no more memory can be page-locked");
+        session_log_error(session, "no more memory can be page-locked");
         fd_close(&granule.fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -136,7 +137,7 @@ static CUresult make_within_memory(struct session *session, int fd, uint64_t add
 
 static void unmake(struct window *window, struct granule *granule)
 {
-    page_unlock_pieces((void *)(uintptr_t)granule->address, granule->size);
+    page_unlock_chunks((void *)(uintptr_t)granule->address, granule->size);
     unmap_at(granule->address, granule->size);
     fd_close(&granule->fd);
     window_unplace(window, granule->address);
@@ -160,9 +161,9 @@ void host_memory_retire(struct session *session, struct granule *granule)
 
     list_append(&window->idle, &granule->link);
     window->idle_bytes += granule->size;
-    while (window->idle_bytes > IDLE_BYTES_MAX && stall_try()) {
+    while (window->idle_bytes > IDLE_BYTES_MAX && quiesce_try()) {
         unmake_last(window);
-        stall_end();
+        quiesce_end();
     }
 }
 
@@ -200,8 +201,8 @@ static bool is_sound_size(struct session *session, const char *call, uint64_t si
 {
     if (size && size % HOST_GRANULARITY == 0 && size <= WINDOW_HOST_SPAN)
         return true;
-    session_complain(session, "%s: size %llu is no multiple of %llu", call,
-                     (unsigned long long)size, HOST_GRANULARITY);
+    session_log_error(session, "%s: size %llu is not a multiple of %llu", call,
+                      (unsigned long long)size, HOST_GRANULARITY);
     return false;
 }
 
@@ -247,8 +248,9 @@ static bool is_sound_place(struct session *session, const struct wire_fnHostGran
 {
     if (in->address && in->address % HOST_ALIGNMENT == 0 && !shm_check(fd, in->size))
         return true;
-    session_complain(session, "fnHostGranuleAdopt: %#llx is no place, or its descriptor no memory",
-                     (unsigned long long)in->address);
+    session_log_error(
+        session, "fnHostGranuleAdopt: %#llx is not a valid place, or its descriptor is not memory",
+        (unsigned long long)in->address);
     return false;
 }
 

@@ -10,5 +10,5 @@
 /* Takes back a granule that was allocated with malloc. */
 void host_memory_retire(struct session *session, struct granule *granule);
 
-/* Unlocks what a window keeps for later. Called between stall_begin() and stall_end(). */
+/* Unlocks what a window keeps for later. Called between quiesce_begin() and quiesce_end(). */
 void host_memory_drop_idle(struct window *window);

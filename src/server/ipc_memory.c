@@ -59,8 +59,8 @@ CUresult serve_cuIpcGetMemHandle(struct session *session, const struct wire_cuIp
     struct ipc_key key;
 
     if (!granule) {
-        session_complain(session, "cuIpcGetMemHandle: %llu bytes at %#llx are in no granule",
-                         (unsigned long long)in->size, (unsigned long long)in->ptr);
+        session_log_error(session, "cuIpcGetMemHandle: %llu bytes at %#llx are in no granule",
+                          (unsigned long long)in->size, (unsigned long long)in->ptr);
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (!granule->share)
@@ -82,7 +82,7 @@ CUresult serve_fnIpcWithdraw(struct session *session, const struct wire_fnIpcWit
 
     if (!granule || !granule->share)
         return CUDA_ERROR_INVALID_VALUE;
-    ipc_withdraw_piece(session, granule->share, in->ptr - granule->address);
+    ipc_withdraw_part(session, granule->share, in->ptr - granule->address);
     return CUDA_SUCCESS;
 }
 
@@ -211,8 +211,8 @@ CUresult serve_cuIpcCloseMemHandle(struct session *session,
             unimport(session, import);
         return CUDA_SUCCESS;
     }
-    session_complain(session, "cuIpcCloseMemHandle: nothing was opened at %#llx",
-                     (unsigned long long)in->address);
+    session_log_error(session, "cuIpcCloseMemHandle: nothing was opened at %#llx",
+                      (unsigned long long)in->address);
     return CUDA_ERROR_INVALID_VALUE;
 }
 

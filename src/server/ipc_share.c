@@ -152,7 +152,7 @@ void ipc_withdraw(struct session *session, const struct ipc_share *share)
     }
 }
 
-void ipc_withdraw_piece(struct session *session, const struct ipc_share *share, uint64_t offset)
+void ipc_withdraw_part(struct session *session, const struct ipc_share *share, uint64_t offset)
 {
     struct ipc_entry *entry =
         find_own(session, &(struct ipc_item){.share = (struct ipc_share *)share, .offset = offset});

@@ -52,7 +52,7 @@ CUresult ipc_resolve(struct session *session, enum ipc_kind kind, struct ipc_key
 
 /* Ends the names that the session gave to a share, or to the piece at `offset` alone. */
 void ipc_withdraw(struct session *session, const struct ipc_share *share);
-void ipc_withdraw_piece(struct session *session, const struct ipc_share *share, uint64_t offset);
+void ipc_withdraw_part(struct session *session, const struct ipc_share *share, uint64_t offset);
 void ipc_withdraw_all(struct session *session);
 
 /* ---- memory that the session has opened: ipc_memory.c ---- */

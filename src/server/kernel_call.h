@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "chain.h"
+#include "graph_batch.h"
 #include "objects.h"
 
 /* CUDA_KERNEL_NODE_PARAMS and what it points to: it stays where it is. */

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "batch.h"
 #include "launch.h"
+#include "launch_batch.h"
 #include "objects.h"
 #include "server.h"
 #include "server_dispatch.h"
@@ -53,7 +53,8 @@ CUresult launch_filter_attributes(struct session *session, const char *call, con
     unsigned offered = size / sizeof(CUlaunchAttribute), count = 0;
 
     if (size % sizeof(CUlaunchAttribute) || offered > LAUNCH_ATTRIBUTES_MAX) {
-        session_complain(session, "%s: %u bytes are no array of launch attributes", call, size);
+        session_log_error(session, "%s: %u bytes are not an array of launch attributes", call,
+                          size);
         return CUDA_ERROR_INVALID_VALUE;
     }
     for (unsigned i = 0; i < offered; i++) {
@@ -62,8 +63,8 @@ CUresult launch_filter_attributes(struct session *session, const char *call, con
         if (attribute_passes(attribute->id)) {
             count++;
         } else if (!attribute_is_hint(attribute->id)) {
-            session_complain(session, "%s: launch attribute %d is not supported", call,
-                             (int)attribute->id);
+            session_log_error(session, "%s: launch attribute %d is not supported", call,
+                              (int)attribute->id);
             return CUDA_ERROR_NOT_SUPPORTED;
         }
     }
@@ -76,8 +77,8 @@ bool launch_check_params(struct session *session, const char *call, uint32_t siz
 {
     if (size >= function->params_size)
         return true;
-    session_complain(session, "%s: %s takes %u bytes of parameters, not %u", call, function->name,
-                     function->params_size, size);
+    session_log_error(session, "%s: %s takes %u bytes of parameters, not %u", call, function->name,
+                      function->params_size, size);
     return false;
 }
 
@@ -112,12 +113,12 @@ CUresult launch_plain(const struct launch *launch, const struct stream *stream)
 static CUresult launch_announced(const struct launch *launch, struct stream *stream,
                                  CUlaunchAttribute *attributes, unsigned count)
 {
-    CUresult result = device_print_begin(stream->session);
+    CUresult result = device_printf_begin(stream->session);
 
     if (result != CUDA_SUCCESS)
         return result;
     result = launch_with(launch, stream, attributes, count);
-    device_print_end(stream);
+    device_printf_end(stream);
     return result;
 }
 
@@ -125,7 +126,7 @@ static CUresult launch_announced(const struct launch *launch, struct stream *str
 static CUresult launch_now(struct session *session, const struct wire_cuLaunchKernelEx *in,
                            struct function *f, struct stream *hStream)
 {
-    batch_flush(session);
+    launch_batch_flush(session);
 
     CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES_MAX];
     unsigned count = 0;
@@ -142,8 +143,8 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
     if (result == CUDA_SUCCESS)
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
-        result = f->module->prints ? launch_announced(&launch, hStream, attributes, count)
-                                   : launch_with(&launch, hStream, attributes, count);
+        result = f->module->may_print ? launch_announced(&launch, hStream, attributes, count)
+                                      : launch_with(&launch, hStream, attributes, count);
     return stream_end(hStream, 0, result);
 }
 
@@ -151,8 +152,8 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
 static bool is_plain(const struct session *session, const struct wire_cuLaunchKernelEx *in,
                      const struct function *function)
 {
-    return !session->server->no_batching && !in->attributes_size && !function->module->prints &&
-           in->params_size >= function->params_size && in->params_size <= BATCH_PARAMS_MAX;
+    return !session->server->no_batching && !in->attributes_size && !function->module->may_print &&
+           in->params_size >= function->params_size && in->params_size <= LAUNCH_BATCH_PARAMS_MAX;
 }
 
 CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLaunchKernelEx *in,
@@ -160,7 +161,7 @@ CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLau
 {
     if (!is_plain(session, in, f))
         return launch_now(session, in, f, hStream);
-    batch_add(session, in, f, hStream);
+    launch_batch_add(session, in, f, hStream);
     return CUDA_SUCCESS;
 }
 

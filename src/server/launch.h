@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "chain.h"
+#include "graph_batch.h"
 #include "server_dispatch.h"
 
 /* As a command gives it, and the bytes of parameters that come with it. */

@@ -11,7 +11,7 @@
 #include "image.h"
 #include "image_containers.h"
 #include "loader.h"
-#include "stall.h"
+#include "quiesce.h"
 
 /* Options whose value is a number; the others hold pointers into the client. */
 static bool option_passes(uint64_t option)
@@ -84,11 +84,11 @@ static CUresult compile(CUlibrary library, bool is_text)
     CUresult result = driver.cuLibraryGetKernelCount(&kernels, library);
 
     if (result == CUDA_SUCCESS && is_text)
-        result = stall_begin("cuLibraryGetModule");
+        result = quiesce_begin("cuLibraryGetModule");
     if (result != CUDA_SUCCESS || !is_text)
         return result;
     result = driver.cuLibraryGetModule(&module, library);
-    stall_end();
+    quiesce_end();
     return result;
 }
 
@@ -101,7 +101,7 @@ CUresult library_load(struct library *library, const void *image, size_t size)
         result =
             driver.cuLibraryLoadData(&library->driver, wrapper ? wrapper : image, library->options,
                                      library->values, library->option_count, NULL, NULL, 0);
-    image_calls(image, size, &library->prints, &library->allocates);
+    image_calls(image, size, &library->may_print, &library->may_allocate);
     return result != CUDA_SUCCESS ? result : compile(library->driver, image_is_text(image, size));
 }
 

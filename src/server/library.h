@@ -16,11 +16,11 @@
 
 struct library {
     CUlibrary driver;
-    unsigned users;   /* atomic: one for each device on which a client has it */
-    struct list link; /* while retired (retired.h) */
-    uint64_t bytes;   /* the same */
-    bool prints;      /* its kernels may print */
-    bool allocates;   /* they may keep memory of the device's own heap */
+    unsigned users;    /* atomic: one for each device on which a client has it */
+    struct list link;  /* while retired (retired.h) */
+    uint64_t bytes;    /* the same */
+    bool may_print;    /* its kernels may print */
+    bool may_allocate; /* they may keep memory of the device's own heap */
     unsigned option_count;
     /* The driver may compile long after the load, and then still writes to what it was given there.
      * So options and log live as long as the library. */
@@ -41,6 +41,6 @@ struct library *library_use(struct library *library);
 /* Whether that was the last user, who has to destroy it. */
 bool library_put(struct library *library);
 
-/* Waits until all streams are idle, and nobody gets into the driver meanwhile: see stall.h. NULL is
- * allowed. */
+/* Waits until all streams are idle, and nobody gets into the driver meanwhile: see quiesce.h. NULL
+ * is allowed. */
 void library_destroy(struct library *library);

@@ -39,7 +39,7 @@ static lock_function *libc_lock(void)
     return found;
 }
 
-static bool is_worth_it(void)
+static bool spinning_pays(void)
 {
     static int off;
 
@@ -56,7 +56,7 @@ static bool seems_free(pthread_mutex_t *mutex)
 #endif
 }
 
-static int try_for_a_while(pthread_mutex_t *mutex)
+static int spin(pthread_mutex_t *mutex)
 {
     int result = EBUSY;
 
@@ -75,7 +75,7 @@ __attribute__((visibility("default"))) int pthread_mutex_lock(pthread_mutex_t *m
 {
     int result = pthread_mutex_trylock(mutex);
 
-    if (result == EBUSY && is_worth_it())
-        result = try_for_a_while(mutex);
+    if (result == EBUSY && spinning_pays())
+        result = spin(mutex);
     return result == EBUSY ? libc_lock()(mutex) : result;
 }

@@ -24,7 +24,7 @@
 CUresult memory_allow(struct session *session, const struct granule *like)
 {
     if (session->extents.count >= SESSION_GRANULES_MAX) {
-        session_complain(session, "more than %u ranges of memory", SESSION_GRANULES_MAX);
+        session_log_error(session, "more than %u ranges of memory", SESSION_GRANULES_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     struct granule *granule = malloc(sizeof(*granule));
@@ -70,11 +70,11 @@ bool memory_charge(struct session *session, unsigned device, uint64_t size)
 
     if (limit && (size > limit || used > limit - size)) {
         session->memory_refused++;
-        session_complain(session,
-                         "out of memory: it has %llu MiB of device %u, wants %llu KiB more, "
-                         "and its limit is %llu MiB",
-                         (unsigned long long)(used >> 20), device, (unsigned long long)(size >> 10),
-                         (unsigned long long)(limit >> 20));
+        session_log_error(session,
+                          "out of memory: it has %llu MiB of device %u, wants %llu KiB more, "
+                          "and its limit is %llu MiB",
+                          (unsigned long long)(used >> 20), device,
+                          (unsigned long long)(size >> 10), (unsigned long long)(limit >> 20));
         return false;
     }
     session->device[device].memory_used = used + size;
@@ -201,9 +201,9 @@ static CUresult fill_place(struct session *session, const struct device *device,
     if (result == CUDA_SUCCESS)
         result = fd < 0 ? make_memory(session, device, granule) : import_memory(fd, granule);
     if (result != CUDA_SUCCESS) {
-        session_complain(session, "%llu MiB of device %d can not be had: %s",
-                         (unsigned long long)(granule->size >> 20), device->ordinal,
-                         driver_error_name(result));
+        session_log_error(session, "%llu MiB of device %d cannot be allocated: %s",
+                          (unsigned long long)(granule->size >> 20), device->ordinal,
+                          driver_error_name(result));
         return result;
     }
     result = map_granule(session, granule);
@@ -259,8 +259,8 @@ static CUresult check_request(struct session *session, const char *call, uint32_
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     if (!size || size % device->record.granularity) {
-        session_complain(session, "%s: size %llu is no multiple of %llu", call,
-                         (unsigned long long)size, (unsigned long long)device->record.granularity);
+        session_log_error(session, "%s: size %llu is not a multiple of %llu", call,
+                          (unsigned long long)size, (unsigned long long)device->record.granularity);
         return CUDA_ERROR_INVALID_VALUE;
     }
     *ret_device = device;
@@ -291,8 +291,9 @@ static CUresult adopt(struct session *session, const struct wire_fnGranuleAdopt 
     if (result != CUDA_SUCCESS)
         return result;
     if (!in->address || in->address % device->record.granularity || !vmm_could_be_memory(fd)) {
-        session_complain(session, "fnGranuleAdopt: %#llx is no place, or its descriptor no memory",
-                         (unsigned long long)in->address);
+        session_log_error(
+            session, "fnGranuleAdopt: %#llx is not a valid place, or its descriptor is not memory",
+            (unsigned long long)in->address);
         return CUDA_ERROR_INVALID_VALUE;
     }
     return granule_create(session, device, in->address, in->size, fd, &granule);
@@ -334,8 +335,8 @@ CUresult serve_fnGranuleRelease(struct session *session, const struct wire_fnGra
 
     if (!granule || granule->address != in->address ||
         (granule->kind != GRANULE_DEVICE && granule->kind != GRANULE_HOST)) {
-        session_complain(session, "fnGranuleRelease: no granule begins at %#llx",
-                         (unsigned long long)in->address);
+        session_log_error(session, "fnGranuleRelease: no granule begins at %#llx",
+                          (unsigned long long)in->address);
         return CUDA_ERROR_INVALID_VALUE;
     }
     ranges_remove(&session->extents, in->address, NULL);

@@ -8,55 +8,55 @@
 #include "attach.h"
 #include "blob.h"
 #include "cleanup.h"
-#include "code.h"
 #include "graph.h"
 #include "image.h"
+#include "image_store.h"
 #include "memory.h"
 #include "objects.h"
+#include "quiesce.h"
 #include "server.h"
 #include "server_dispatch.h"
 #include "sock.h"
-#include "stall.h"
 #include "stream.h"
 
 static CUresult take_new(struct session *session, const struct wire_cuLibraryLoadData *in,
-                         struct code **ret_code)
+                         struct stored_image **ret_image)
 {
     int fd = -1;
     CUresult result = blob_take(session, in->blob, in->image_size, &fd);
 
     if (result == CUDA_SUCCESS)
-        result = code_enter(&session->server->modules.codes, fd, in->image_size,
-                            session->who.identity.uid, ret_code);
-    if (result != CUDA_SUCCESS || image_is_sound((*ret_code)->bytes, in->image_size))
+        result = image_store_add(&session->server->modules.images, fd, in->image_size,
+                                 session->who.identity.uid, ret_image);
+    if (result != CUDA_SUCCESS || image_is_sound((*ret_image)->bytes, in->image_size))
         return result;
-    session_complain(session, "cuLibraryLoadData: the image is none, or is cut short");
-    code_put(steal_pointer(*ret_code));
+    session_log_error(session, "cuLibraryLoadData: the image is invalid or truncated");
+    stored_image_unref(steal_pointer(*ret_image));
     return CUDA_ERROR_INVALID_IMAGE;
 }
 
 static CUresult take_known(struct session *session, const struct wire_cuLibraryLoadData *in,
-                           struct code **ret_code)
+                           struct stored_image **ret_image)
 {
-    *ret_code =
-        code_find_number(&session->server->modules.codes, in->image, session->who.identity.uid);
-    return *ret_code ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    *ret_image = image_store_find_number(&session->server->modules.images, in->image,
+                                         session->who.identity.uid);
+    return *ret_image ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult serve_fnImageFind(struct session *session, const struct wire_fnImageFind *in,
                            struct wire_fnImageFind_reply *ret_out)
 {
-    struct code *code =
-        code_find(&session->server->modules.codes, in->key, in->size, session->who.identity.uid);
+    struct stored_image *image = image_store_find(&session->server->modules.images, in->key,
+                                                  in->size, session->who.identity.uid);
     CUresult result = CUDA_SUCCESS;
 
-    if (!code)
+    if (!image)
         return CUDA_ERROR_NOT_FOUND;
-    const struct socket_message message = {.kind = SOCKET_IMAGE, .value = code->number};
-    if (sock_send(session->socket, &message, sizeof(message), &code->fd, 1))
+    const struct socket_message message = {.kind = SOCKET_IMAGE, .value = image->number};
+    if (sock_send(session->socket, &message, sizeof(message), &image->fd, 1))
         result = CUDA_ERROR_MPS_RPC_FAILURE;
-    ret_out->image = code->number;
-    code_put(code);
+    ret_out->image = image->number;
+    stored_image_unref(image);
     return result;
 }
 
@@ -72,20 +72,20 @@ static struct module *module_create(const struct device *device)
 }
 
 static CUresult open_library(struct session *session, const struct wire_cuLibraryLoadData *in,
-                             struct module *module, struct code *code,
+                             struct module *module, struct stored_image *image,
                              struct wire_cuLibraryLoadData_reply *ret_out)
 {
-    struct image what = {.device = module->device,
-                         .code = code,
-                         .options = in->options,
-                         .options_size = in->options_size};
+    struct image_request request = {.device = module->device,
+                                    .image = image,
+                                    .options = in->options,
+                                    .options_size = in->options_size};
     struct image_log log = {.text = ret_out->error_log, .capacity = ret_out->error_log_capacity};
-    CUresult result = module_cache_get(&session->server->modules, &what, &module->cached, &log);
+    CUresult result = module_cache_get(&session->server->modules, &request, &module->cached, &log);
 
     ret_out->error_log_size = log.size;
     if (result != CUDA_SUCCESS)
         return result;
-    module->prints = module_library(module)->prints;
+    module->may_print = module_library(module)->may_print;
     ret_out->state = cached_has_state(module->cached);
     return CUDA_SUCCESS;
 }
@@ -107,15 +107,15 @@ static CUresult check_load(struct session *session, const char *call, uint32_t i
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     if (session->modules >= SESSION_MODULES_MAX) {
-        session_complain(session, "%s: more than %u modules", call, SESSION_MODULES_MAX);
+        session_log_error(session, "%s: more than %u modules", call, SESSION_MODULES_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *ret_device = device;
     return session_enter(session, device);
 }
 
-static CUresult load_code(struct session *session, const struct wire_cuLibraryLoadData *in,
-                          struct code *code, struct wire_cuLibraryLoadData_reply *ret_out)
+static CUresult load_image(struct session *session, const struct wire_cuLibraryLoadData *in,
+                           struct stored_image *image, struct wire_cuLibraryLoadData_reply *ret_out)
 {
     const struct device *device = NULL;
     CUresult result = check_load(session, "cuLibraryLoadData", in->device, &device);
@@ -123,7 +123,7 @@ static CUresult load_code(struct session *session, const struct wire_cuLibraryLo
 
     if (!module)
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_OUT_OF_MEMORY;
-    result = open_library(session, in, module, code, ret_out);
+    result = open_library(session, in, module, image, ret_out);
     if (result == CUDA_SUCCESS)
         result = enter_module(session, in->library, module);
     if (result != CUDA_SUCCESS)
@@ -134,13 +134,13 @@ static CUresult load_code(struct session *session, const struct wire_cuLibraryLo
 CUresult serve_cuLibraryLoadData(struct session *session, const struct wire_cuLibraryLoadData *in,
                                  struct wire_cuLibraryLoadData_reply *ret_out)
 {
-    struct code *code = NULL;
-    CUresult result = in->image ? take_known(session, in, &code) : take_new(session, in, &code);
+    struct stored_image *image = NULL;
+    CUresult result = in->image ? take_known(session, in, &image) : take_new(session, in, &image);
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = load_code(session, in, code, ret_out);
-    code_put(code);
+    result = load_image(session, in, image, ret_out);
+    stored_image_unref(image);
     return result;
 }
 
@@ -153,7 +153,7 @@ static CUresult join(struct session *session, uint64_t handle, const struct modu
     if (!module)
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = module_cache_join(twin->cached, device, &module->cached);
-    module->prints = twin->prints;
+    module->may_print = twin->may_print;
     if (result == CUDA_SUCCESS)
         result = enter_module(session, handle, module);
     if (result != CUDA_SUCCESS)
@@ -170,26 +170,28 @@ CUresult serve_fnLibraryJoin(struct session *session, const struct wire_fnLibrar
     if (result != CUDA_SUCCESS)
         return result;
     if (cached_is_shared(twin->cached) || device == twin->device) {
-        session_complain(session, "fnLibraryJoin: no library of its own, or the same device");
+        session_log_error(
+            session,
+            "fnLibraryJoin: the library is not the client's own, or is on the same device");
         return CUDA_ERROR_INVALID_VALUE;
     }
     return join(session, in->library, twin, device);
 }
 
 /* Graphs keep the driver's functions. */
-static void forget_chains(struct session *session, const struct module *module)
+static void forget_graph_batches(struct session *session, const struct module *module)
 {
     struct session_device *home = &session->device[module->device->ordinal];
 
     list_for_each(struct stream, stream, &home->streams, link)
-        chains_forget_module(&stream->chains, module);
+        graph_batches_forget_module(&stream->graph_batches, module);
 }
 
 void module_destroy(struct session *session, struct module *module)
 {
     if (!module)
         return;
-    forget_chains(session, module);
+    forget_graph_batches(session, module);
     memory_forget_module(session, module);
     graph_forget_module(session, module); /* it knows functions, and asks what memory is left */
     list_for_each_safe(struct function, function, &module->functions, link)
@@ -278,13 +280,13 @@ CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuL
     CUresult result = session_enter(session, library->device);
 
     if (result == CUDA_SUCCESS)
-        result = stall_begin("cuLibraryGetGlobal");
+        result = quiesce_begin("cuLibraryGetGlobal");
     if (result != CUDA_SUCCESS)
         return result;
     cached_will_be_used(library->cached);
     result = in->managed ? find_managed(library, in->name, &global)
                          : find_global(library, in->name, &global);
-    stall_end();
+    quiesce_end();
     if (result == CUDA_SUCCESS)
         result = allow_global(session, library, &global);
     if (result != CUDA_SUCCESS)

@@ -32,9 +32,9 @@ struct cached {
     struct variables variables; /* IN_TURN */
     unsigned users;
     uint64_t size;
-    struct code *code; /* NULL = not needed any more: FOR_ONE */
+    struct stored_image *image; /* NULL = not needed any more: FOR_ONE */
     uint32_t options_size;
-    struct kernel_book kernels;
+    struct kernel_table kernels;
     unsigned char options[];
 };
 
@@ -43,7 +43,7 @@ const struct library *cached_library(const struct cached *cached)
     return cached->library;
 }
 
-struct kernel_book *cached_kernels(struct cached *cached)
+struct kernel_table *cached_kernels(struct cached *cached)
 {
     return &cached->kernels;
 }
@@ -55,13 +55,13 @@ bool cached_is_shared(const struct cached *cached)
 
 bool cached_has_state(const struct cached *cached)
 {
-    return cached->has_state || cached->library->allocates;
+    return cached->has_state || cached->library->may_allocate;
 }
 
 void module_cache_init(struct module_cache *cache, bool enabled)
 {
     *cache = (struct module_cache){.enabled = enabled, .idle_bytes_max = MODULE_CACHE_IDLE_BYTES};
-    code_store_init(&cache->codes);
+    image_store_init(&cache->images);
     pthread_mutex_init(&cache->lock, NULL);
     pthread_cond_init(&cache->loaded, NULL);
     list_init(&cache->entries);
@@ -78,9 +78,9 @@ static void cached_destroy(struct module_cache *cache, struct cached *cached)
 {
     if (library_put(cached->library))
         retired_add(&cache->retired, cached->library, kept_bytes(cached));
-    kernel_book_fini(&cached->kernels);
+    kernel_table_fini(&cached->kernels);
     variables_fini(&cached->variables);
-    code_put(cached->code);
+    stored_image_unref(cached->image);
     free(cached);
 }
 
@@ -101,44 +101,45 @@ void module_cache_fini(struct module_cache *cache)
         list_remove(&cached->link);
         cached_destroy(cache, cached);
     }
-    code_store_fini(&cache->codes);
+    image_store_fini(&cache->images);
     retired_fini(&cache->retired);
 }
 
-static struct cached *cached_create(const struct image *image)
+static struct cached *cached_create(const struct image_request *request)
 {
-    struct cached *cached = calloc(1, sizeof(*cached) + image->options_size);
+    struct cached *cached = calloc(1, sizeof(*cached) + request->options_size);
 
     if (cached)
-        cached->library = library_create(image->options, image->options_size);
+        cached->library = library_create(request->options, request->options_size);
     if (!cached || !cached->library) {
         free(cached);
         return NULL;
     }
     list_init(&cached->link);
-    kernel_book_init(&cached->kernels);
-    cached->device = image->device;
+    kernel_table_init(&cached->kernels);
+    cached->device = request->device;
     cached->users = 1;
-    cached->code = code_use(image->code);
-    cached->size = cached->code->size;
-    cached->options_size = image->options_size;
-    if (image->options_size)
-        memcpy(cached->options, image->options, image->options_size);
+    cached->image = stored_image_ref(request->image);
+    cached->size = cached->image->size;
+    cached->options_size = request->options_size;
+    if (request->options_size)
+        memcpy(cached->options, request->options, request->options_size);
     return cached;
 }
 
-static bool cached_is(const struct cached *cached, const struct image *image)
+static bool cached_is(const struct cached *cached, const struct image_request *request)
 {
-    return cached->code == image->code && cached->device == image->device &&
-           cached->options_size == image->options_size &&
-           (!image->options_size || !memcmp(cached->options, image->options, image->options_size));
+    return cached->image == request->image && cached->device == request->device &&
+           cached->options_size == request->options_size &&
+           (!request->options_size ||
+            !memcmp(cached->options, request->options, request->options_size));
 }
 
-static struct cached *find_locked(struct module_cache *cache, const struct image *image)
+static struct cached *find_locked(struct module_cache *cache, const struct image_request *request)
 {
     list_for_each(struct cached, cached, &cache->entries, link)
     {
-        if (cached_is(cached, image))
+        if (cached_is(cached, request))
             return cached;
     }
     return NULL;
@@ -146,11 +147,11 @@ static struct cached *find_locked(struct module_cache *cache, const struct image
 
 /* Takes a user for the entry, after its load if it is being loaded. That may fail, and then the
  * entry is gone and the search begins anew. */
-static struct cached *use_locked(struct module_cache *cache, const struct image *image)
+static struct cached *use_locked(struct module_cache *cache, const struct image_request *request)
 {
     struct cached *cached;
 
-    while ((cached = find_locked(cache, image)) && cached->loading)
+    while ((cached = find_locked(cache, request)) && cached->loading)
         pthread_cond_wait(&cache->loaded, &cache->lock);
     if (!cached)
         return NULL;
@@ -162,16 +163,16 @@ static struct cached *use_locked(struct module_cache *cache, const struct image 
     return cached;
 }
 
-static struct cached *find(struct module_cache *cache, const struct image *image)
+static struct cached *find(struct module_cache *cache, const struct image_request *request)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
 
-    return use_locked(cache, image);
+    return use_locked(cache, request);
 }
 
 static CUresult load(struct cached *cached, struct image_log *ret_log)
 {
-    CUresult result = library_load(cached->library, cached->code->bytes, cached->code->size);
+    CUresult result = library_load(cached->library, cached->image->bytes, cached->image->size);
     uint32_t size = (uint32_t)strnlen(cached->library->log, LIBRARY_LOG_SIZE);
 
     ret_log->size = size < ret_log->capacity ? size : ret_log->capacity;
@@ -185,7 +186,7 @@ static CUresult load_own(struct cached *cached, struct image_log *ret_log)
     CUresult result = load(cached, ret_log);
 
     log_debug("Module of %llu bytes is loaded for one client", (unsigned long long)cached->size);
-    code_put(steal_pointer(cached->code));
+    stored_image_unref(steal_pointer(cached->image));
     return result;
 }
 
@@ -227,16 +228,16 @@ static CUresult load_new(struct module_cache *cache, struct cached *cached,
 }
 
 /* The entry that is there, or else a new one that is announced to others if it is shared. */
-static struct cached *find_or_announce(struct module_cache *cache, const struct image *image,
-                                       bool *ret_found)
+static struct cached *find_or_announce(struct module_cache *cache,
+                                       const struct image_request *request, bool *ret_found)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
-    struct cached *cached = use_locked(cache, image);
+    struct cached *cached = use_locked(cache, request);
 
     *ret_found = cached != NULL;
     if (cached)
         return cached;
-    cached = cached_create(image);
+    cached = cached_create(request);
     if (cached) {
         cached->sharing = FOR_ALL;
         cached->loading = true;
@@ -254,15 +255,15 @@ static unsigned architecture(const struct device *device)
 }
 
 /* For a library with variables: may it be kept for others? What prints has text of its client. */
-static struct cached *create_for_one(const struct image *image, bool in_turn)
+static struct cached *create_for_one(const struct image_request *request, bool in_turn)
 {
-    const struct code *code = image->code;
+    const struct stored_image *image = request->image;
     struct image_names names = {0};
-    bool known =
-        in_turn && image_names_read(code->bytes, code->size, architecture(image->device), &names);
-    struct cached *cached = cached_create(image);
+    bool known = in_turn &&
+                 image_names_read(image->bytes, image->size, architecture(request->device), &names);
+    struct cached *cached = cached_create(request);
 
-    in_turn = known && !image_prints(code->bytes, code->size);
+    in_turn = known && !image_prints(image->bytes, image->size);
     if (!cached) {
         image_names_fini(&names);
         return NULL;
@@ -277,26 +278,26 @@ static struct cached *create_for_one(const struct image *image, bool in_turn)
 }
 
 /* Images that are not there yet are looked into, which takes a while. */
-static struct cached *find_or_create(struct module_cache *cache, const struct image *image,
-                                     bool *ret_found)
+static struct cached *find_or_create(struct module_cache *cache,
+                                     const struct image_request *request, bool *ret_found)
 {
-    const struct code *code = image->code;
-    bool for_others = cache->enabled && code->number;
-    struct cached *cached = for_others ? find(cache, image) : NULL;
+    const struct stored_image *image = request->image;
+    bool for_others = cache->enabled && image->number;
+    struct cached *cached = for_others ? find(cache, request) : NULL;
 
     *ret_found = cached != NULL;
     if (cached)
         return cached;
-    if (for_others && !image_has_variables(code->bytes, code->size))
-        return find_or_announce(cache, image, ret_found);
-    return create_for_one(image, for_others);
+    if (for_others && !image_has_variables(image->bytes, image->size))
+        return find_or_announce(cache, request, ret_found);
+    return create_for_one(request, for_others);
 }
 
-CUresult module_cache_get(struct module_cache *cache, const struct image *image,
+CUresult module_cache_get(struct module_cache *cache, const struct image_request *request,
                           struct cached **ret_cached, struct image_log *ret_log)
 {
     bool found;
-    struct cached *cached = find_or_create(cache, image, &found);
+    struct cached *cached = find_or_create(cache, request, &found);
 
     ret_log->size = 0;
     if (!cached)
@@ -321,7 +322,7 @@ CUresult module_cache_join(const struct cached *twin, const struct device *devic
     if (!cached)
         return CUDA_ERROR_OUT_OF_MEMORY;
     list_init(&cached->link);
-    kernel_book_init(&cached->kernels);
+    kernel_table_init(&cached->kernels);
     cached->library = library_use(twin->library);
     cached->device = device;
     cached->sharing = FOR_ONE;
@@ -367,7 +368,7 @@ static void destroy_evicted(struct module_cache *cache, struct list *evicted)
 
 static bool is_same_image(const struct cached *a, const struct cached *b)
 {
-    return a->code == b->code && a->device == b->device && a->options_size == b->options_size &&
+    return a->image == b->image && a->device == b->device && a->options_size == b->options_size &&
            !memcmp(a->options, b->options, a->options_size);
 }
 

@@ -9,8 +9,8 @@
 
 #include <pthread.h>
 
-#include "code.h"
-#include "kernel_book.h"
+#include "image_store.h"
+#include "kernel_table.h"
 #include "library.h"
 #include "list.h"
 #include "retired.h"
@@ -27,7 +27,7 @@
 struct cached;
 
 struct module_cache {
-    struct code_store codes;
+    struct image_store images;
     pthread_mutex_t lock;
     pthread_cond_t loaded;
     struct list entries; /* struct cached; the one that was used last comes last */
@@ -37,9 +37,9 @@ struct module_cache {
 };
 
 /* What is to be loaded. */
-struct image {
+struct image_request {
     const struct device *device;
-    struct code *code;
+    struct stored_image *image;
     const void *options;
     uint32_t options_size;
 };
@@ -56,7 +56,7 @@ void module_cache_init(struct module_cache *cache, bool enabled);
 void module_cache_fini(struct module_cache *cache);
 
 /* The library of an image, loaded now if need be. The device's context is current. */
-CUresult module_cache_get(struct module_cache *cache, const struct image *image,
+CUresult module_cache_get(struct module_cache *cache, const struct image_request *image,
                           struct cached **ret_cached, struct image_log *ret_log);
 
 /* The library of another, which is one client's alone, for that client's use on another device. */
@@ -87,7 +87,7 @@ void module_cache_trim(struct module_cache *cache, const struct device *device);
 const struct library *cached_library(const struct cached *cached);
 
 /* What has been learnt of its kernels. */
-struct kernel_book *cached_kernels(struct cached *cached);
+struct kernel_table *cached_kernels(struct cached *cached);
 
 /* Whether other clients may use it, too: now, or afterwards. */
 bool cached_is_shared(const struct cached *cached);

@@ -18,7 +18,7 @@ struct event {
 struct module {
     struct cached *cached; /* the library: see module_cache.h */
     const struct device *device;
-    bool prints; /* its kernels may print: each of their launches is announced */
+    bool may_print; /* its kernels may print: each of their launches is announced */
     struct list functions;
 };
 
@@ -36,7 +36,7 @@ struct function {
     CUfunction driver;
     uint64_t handle;
     uint32_t params_size;                    /* bytes of the packed parameter buffer */
-    bool unchained;                          /* the driver does not take it into a graph */
+    bool not_batchable;                      /* the driver does not take it into a graph */
     int32_t attributes[FUNCTION_ATTRIBUTES]; /* as this client has set them */
     char name[];
 };

@@ -9,17 +9,17 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "stall.h"
+#include "quiesce.h"
 
 /* Long enough for a thread that waits for the driver's lock to wake up and take it. */
 #define PAUSE_NS 50000
 
-static uint64_t piece_size = PAGE_LOCK_PIECE;
+static uint64_t chunk_size = PAGE_LOCK_CHUNK;
 static bool makes_pages = true;
 
 void page_lock_whole(void)
 {
-    piece_size = 0;
+    chunk_size = 0;
 }
 
 void page_lock_for_soft(void)
@@ -29,7 +29,7 @@ void page_lock_for_soft(void)
 
 uint64_t page_lock_left(uint64_t address)
 {
-    return piece_size ? piece_size - address % piece_size : UINT64_MAX;
+    return chunk_size ? chunk_size - address % chunk_size : UINT64_MAX;
 }
 
 /* While the driver locks pages, other threads' launches wait. Pages that are there already are
@@ -74,7 +74,7 @@ void page_unlock(void *address)
     driver.cuMemHostUnregister(address);
 }
 
-static size_t piece_at(const char *address, size_t left)
+static size_t chunk_at(const char *address, size_t left)
 {
     uint64_t size = page_lock_left((uintptr_t)address);
 
@@ -89,20 +89,20 @@ static void pause_between(void)
 /* Where some stream waits for too long the pages stay locked, and their addresses are lost. */
 static void give_up(void *address, size_t size)
 {
-    if (!size || stall_begin("cuMemHostUnregister") != CUDA_SUCCESS)
+    if (!size || quiesce_begin("cuMemHostUnregister") != CUDA_SUCCESS)
         return;
-    page_unlock_pieces(address, size);
-    stall_end();
+    page_unlock_chunks(address, size);
+    quiesce_end();
 }
 
-CUresult page_lock_pieces(void *address, size_t size)
+CUresult page_lock_chunks(void *address, size_t size)
 {
     char *start = address;
     size_t piece;
 
     populate(address, size);
     for (size_t done = 0; done < size; done += piece) {
-        piece = piece_at(start + done, size - done);
+        piece = chunk_at(start + done, size - done);
         if (done)
             pause_between();
         CUresult result = lock(start + done, piece);
@@ -114,10 +114,10 @@ CUresult page_lock_pieces(void *address, size_t size)
     return CUDA_SUCCESS;
 }
 
-void page_unlock_pieces(void *address, size_t size)
+void page_unlock_chunks(void *address, size_t size)
 {
     char *start = address;
 
-    for (size_t done = 0; done < size; done += piece_at(start + done, size - done))
+    for (size_t done = 0; done < size; done += chunk_at(start + done, size - done))
         page_unlock(start + done);
 }

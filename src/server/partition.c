@@ -11,7 +11,7 @@
 
 #include "cleanup.h"
 #include "log.h"
-#include "stall.h"
+#include "quiesce.h"
 
 #define GROUP_SMS 2u
 
@@ -56,8 +56,7 @@ void partitions_init(struct partitions *partitions, const struct device *device)
     if (!driver_can_divide() || divide(partitions) != CUDA_SUCCESS || !partitions->group_sms)
         partitions->group_count = 0;
     if (!partitions->group_count)
-        log_line("Device %d can not be divided: shares of its multiprocessors are not enforced",
-                 device->ordinal);
+        log_line("Device %d cannot be divided: SM shares are not enforced", device->ordinal);
 }
 
 static unsigned least_share(const struct partitions *partitions)
@@ -272,12 +271,12 @@ static CUresult make_green(const struct partitions *partitions, struct partition
         parts[i] = partitions->groups[(partition->first_group + i) % partitions->group_count];
     CUresult result = driver.cuDevResourceGenerateDesc(&description, parts, partition->group_count);
     if (result == CUDA_SUCCESS)
-        result = stall_begin("cuGreenCtxCreate");
+        result = quiesce_begin("cuGreenCtxCreate");
     if (result != CUDA_SUCCESS)
         return result;
     result = driver.cuGreenCtxCreate(&partition->green, description, partition->device->ordinal,
                                      CU_GREEN_CTX_DEFAULT_STREAM);
-    stall_end();
+    quiesce_end();
     return result;
 }
 

@@ -6,7 +6,7 @@
 
 #include "cleanup.h"
 #include "log.h"
-#include "stall.h"
+#include "quiesce.h"
 
 void retired_init(struct retired *retired)
 {
@@ -71,7 +71,7 @@ static void unload(struct library *library)
 {
     log_debug("Module of %llu bytes is unloaded", (unsigned long long)library->bytes);
     library_destroy(library);
-    stall_end();
+    quiesce_end();
 }
 
 /* Answers how many. */
@@ -81,7 +81,7 @@ static unsigned unload_now(struct retired *retired, bool only_surplus)
     unsigned count = 0;
 
     for (; (oldest = pop(retired, only_surplus)); count++) {
-        if (stall_begin("cuLibraryUnload") != CUDA_SUCCESS) {
+        if (quiesce_begin("cuLibraryUnload") != CUDA_SUCCESS) {
             push_back(retired, oldest);
             break;
         }
@@ -112,7 +112,7 @@ bool retired_unload(struct retired *retired)
 
     if (!oldest)
         return false;
-    if (!stall_try()) {
+    if (!quiesce_try()) {
         push_back(retired, oldest);
         return false;
     }

@@ -13,21 +13,21 @@
 
 #include "attach_client.h"
 #include "cleanup.h"
-#include "control.h"
 #include "copy_fence.h"
 #include "cpus.h"
+#include "daemon_link.h"
 #include "fd.h"
+#include "fence_counter.h"
 #include "fence_kernel.h"
-#include "lane.h"
 #include "limits_text.h"
 #include "log.h"
 #include "page_lock.h"
+#include "shared_copy_stream.h"
 #include "sock.h"
 #include "switch.h"
-#include "tally.h"
 #include "text.h"
 
-static void enlist(struct server *server, struct session *session)
+static void add_session(struct server *server, struct session *session)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
@@ -35,7 +35,7 @@ static void enlist(struct server *server, struct session *session)
     server->session_count++;
 }
 
-static void delist(struct server *server, struct session *session)
+static void remove_session(struct server *server, struct session *session)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
@@ -59,23 +59,23 @@ static bool is_over(const struct session *session)
             session->end_status == CUDA_SUCCESS);
 }
 
-static void bury(struct server *server, struct session *session)
+static void reap(struct server *server, struct session *session)
 {
     log_debug("Session %u is over", session->id);
     pthread_join(session->thread, NULL);
-    delist(server, session);
-    control_client_gone(server, session);
+    remove_session(server, session);
+    daemon_link_client_gone(server, session);
     session_destroy(session);
 }
 
-static void look_after(struct server *server, struct session *session)
+static void update_session(struct server *server, struct session *session)
 {
     if (!session->announced && session->window_taken) {
         session->announced = true;
-        control_client_attached(server, session);
+        daemon_link_client_attached(server, session);
     }
     if (is_over(session))
-        bury(server, session);
+        reap(server, session);
 }
 
 /* Clients that have ended, if a kernel of one goes on. Those that can go now count no longer. */
@@ -98,25 +98,25 @@ static void report_abandoned(struct server *server)
     unsigned abandoned = count_abandoned(server);
 
     if (abandoned != server->abandoned)
-        control_abandoned(server, abandoned);
+        daemon_link_abandoned(server, abandoned);
     server->abandoned = abandoned;
 }
 
-static void look_after_all(struct server *server)
+static void update_all_sessions(struct server *server)
 {
     report_abandoned(server);
     list_for_each_safe(struct session, session, &server->sessions, link)
-        look_after(server, session);
+        update_session(server, session);
     if (server->leaving && list_empty(&server->sessions))
         loop_stop(server->loop);
 }
 
-static void on_notice(void *context, int fd)
+static void on_notify(void *context, int fd)
 {
     uint64_t count;
 
     if (read(fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
-        look_after_all(context);
+        update_all_sessions(context);
 }
 
 void server_notify(struct server *server)
@@ -124,7 +124,7 @@ void server_notify(struct server *server)
     uint64_t one = 1;
 
     if (write(server->done_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
-        log_line("The main thread can not be woken: %s", strerror(errno));
+        log_line("The main thread cannot be woken: %s", strerror(errno));
 }
 
 /* Also called for every message that the session's thread is going to read. */
@@ -144,7 +144,7 @@ static void on_hang_up(void *context, int fd)
 }
 
 /* Why this client can not be taken, or NULL. */
-static const char *objection(const struct server *server, CUresult *ret_status)
+static const char *refusal_reason(const struct server *server, CUresult *ret_status)
 {
     *ret_status = CUDA_ERROR_MPS_SERVER_NOT_READY;
     if (server->leaving)
@@ -153,17 +153,17 @@ static const char *objection(const struct server *server, CUresult *ret_status)
         return "the server is recovering from a fatal error";
     *ret_status = CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
     return server->session_count >= server->clients_max
-               ? "the server has as many clients as it takes"
+               ? "the server has reached its limit of clients"
                : NULL;
 }
 
-static void turn_away(struct server *server, const struct server_client *who, int socket,
-                      CUresult status, const char *why)
+static void refuse(struct server *server, const struct server_client *who, int socket,
+                   CUresult status, const char *why)
 {
     log_line("Client {PID: %d} is refused with status %d: %s (%u clients of at most %u)",
              who->identity.pid, status, why, server->session_count, server->clients_max);
     attach_refuse(socket, status, "%s", why);
-    control_client_refused(server, who->identity.pid, status, why);
+    daemon_link_client_refused(server, who->identity.pid, status, why);
     fd_close(&socket);
 }
 
@@ -178,32 +178,32 @@ static void log_identity(const struct session *session)
 void server_take_client(struct server *server, const struct server_client *who, int socket)
 {
     CUresult status;
-    const char *why = objection(server, &status);
+    const char *why = refusal_reason(server, &status);
 
     if (why) {
-        turn_away(server, who, socket, status, why);
+        refuse(server, who, socket, status, why);
         return;
     }
     struct session *session = session_create(server, who);
     if (!session) {
-        turn_away(server, who, socket, CUDA_ERROR_OUT_OF_MEMORY, "the server is out of memory");
+        refuse(server, who, socket, CUDA_ERROR_OUT_OF_MEMORY, "the server is out of memory");
         return;
     }
     session->socket = socket;
-    enlist(server, session);
+    add_session(server, session);
     log_line("Received new client request for " CLIENT_FORMAT, CLIENT_ARGS(session));
     log_identity(session);
     log_line("Creating worker thread for client " CLIENT_FORMAT, CLIENT_ARGS(session));
     session->hang_up = loop_watch_changes(server->loop, socket, on_hang_up, session);
     if (!session->hang_up || session_start(session)) {
-        delist(server, session);
-        turn_away(server, who, fd_steal(&session->socket), CUDA_ERROR_OUT_OF_MEMORY,
-                  "the server is out of threads");
+        remove_session(server, session);
+        refuse(server, who, fd_steal(&session->socket), CUDA_ERROR_OUT_OF_MEMORY,
+               "the server is out of threads");
         session_destroy(session);
     }
 }
 
-static void send_away_all(struct server *server)
+static void end_all_sessions(struct server *server)
 {
     list_for_each(struct session, session, &server->sessions, link)
     {
@@ -215,15 +215,15 @@ static void send_away_all(struct server *server)
 void server_leave(struct server *server, bool force)
 {
     if (!server->leaving)
-        log_line(force ? "Server is shutting down" : "Server leaves after its last client");
+        log_line(force ? "Server is shutting down" : "Server exits after its last client");
     server->leaving = true;
     if (force)
-        send_away_all(server);
+        end_all_sessions(server);
     if (force || list_empty(&server->sessions))
         loop_stop(server->loop);
 }
 
-static void on_caller(void *context, int listen_fd)
+static void on_connection(void *context, int listen_fd)
 {
     struct server *server = context;
     struct server_client who = {.identity.since = time(NULL)};
@@ -248,7 +248,8 @@ int server_listen(struct server *server, const char *path)
 
     if (error)
         return error;
-    return loop_watch_readable(server->loop, server->listen_fd, on_caller, server) ? 0 : -ENOMEM;
+    return loop_watch_readable(server->loop, server->listen_fd, on_connection, server) ? 0
+                                                                                       : -ENOMEM;
 }
 
 static void load_fence_kernels(struct devices *devices)
@@ -260,18 +261,18 @@ static void load_fence_kernels(struct devices *devices)
 
         fence_kernel_load(device);
         if (device->fence_kernel && count)
-            device->tallies = tallies_create();
+            device->fence_counters = fence_counters_create();
     }
 }
 
-static void prepare_for_crowds(struct devices *devices)
+static void prepare_shared_copies(struct devices *devices)
 {
-    bool with_lane = !switch_is_on("FUNNEL_NO_COPY_LANE");
+    bool with_shared_stream = !switch_is_on("FUNNEL_NO_COPY_LANE");
 
     for (unsigned i = 0; i < devices->count; i++) {
         copy_fence_prepare(&devices->device[i]);
-        if (with_lane)
-            lane_open(&devices->device[i]);
+        if (with_shared_stream)
+            shared_copy_stream_open(&devices->device[i]);
     }
 }
 
@@ -286,20 +287,20 @@ int server_init(struct server *server)
         page_lock_whole();
     if (server->driver_kind == DRIVER_SOFT)
         page_lock_for_soft();
-    server->no_spares = switch_is_on("FUNNEL_NO_SPARE_SHARES");
+    server->no_spare_partitions = switch_is_on("FUNNEL_NO_SPARE_SHARES");
     server->no_batching = switch_is_on("FUNNEL_NO_LAUNCH_BATCHING");
     if (!server->no_batching && !switch_is_on("FUNNEL_NO_FENCE_KERNEL"))
         load_fence_kernels(&server->devices);
     server->cpus = cpus_available();
-    server->no_brief_spin = switch_is_on("FUNNEL_NO_BRIEF_SPIN");
-    server->no_crowd = switch_is_on("FUNNEL_NO_COPY_CROWD");
-    if (!server->no_crowd)
-        prepare_for_crowds(&server->devices);
+    server->no_short_spin = switch_is_on("FUNNEL_NO_BRIEF_SPIN");
+    server->no_copy_load = switch_is_on("FUNNEL_NO_COPY_CROWD");
+    if (!server->no_copy_load)
+        prepare_shared_copies(&server->devices);
     server->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->done_fd < 0)
         return -errno;
     server->loop = loop_create();
     if (!server->loop)
         return -ENOMEM;
-    return loop_watch_readable(server->loop, server->done_fd, on_notice, server) ? 0 : -ENOMEM;
+    return loop_watch_readable(server->loop, server->done_fd, on_notify, server) ? 0 : -ENOMEM;
 }

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "area.h"
 #include "device.h"
 #include "list.h"
 #include "loader.h"
@@ -16,13 +15,14 @@
 #include "map.h"
 #include "module_cache.h"
 #include "partition.h"
+#include "reserve_area.h"
 #include "session.h"
 #include "window.h"
 
 struct server {
     struct devices devices;
     struct windows windows;
-    struct area area;
+    struct reserve_area reserve_area;
     struct partitions partitions[ATTACH_DEVICES_MAX]; /* by device */
     struct module_cache modules;
     enum driver_kind driver_kind;
@@ -30,9 +30,9 @@ struct server {
     atomic_bool faulted;
     bool no_batching; /* every launch by itself: FUNNEL_NO_LAUNCH_BATCHING */
     unsigned cpus;
-    bool no_brief_spin; /* whoever waits looks on as long as ever: FUNNEL_NO_BRIEF_SPIN */
-    bool no_crowd;      /* clients hear nothing of others' copies: FUNNEL_NO_COPY_CROWD */
-    bool no_spares;     /* no shares ahead of need: FUNNEL_NO_SPARE_SHARES */
+    bool no_short_spin;       /* whoever waits looks on as long as ever: FUNNEL_NO_BRIEF_SPIN */
+    bool no_copy_load;        /* clients hear nothing of others' copies: FUNNEL_NO_COPY_CROWD */
+    bool no_spare_partitions; /* no shares ahead of need: FUNNEL_NO_SPARE_SHARES */
 
     struct loop *loop;
     struct watch *control_watch;

@@ -10,10 +10,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "control.h"
+#include "daemon_link.h"
+#include "driver_output.h"
 #include "fault.h"
 #include "log.h"
-#include "output.h"
 #include "server.h"
 #include "text.h"
 
@@ -85,7 +85,7 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
 }
 
 /* A library preloaded into programs is our own client; the real driver must not meet it here. */
-static void shed_preload(char **argv)
+static void drop_preload(char **argv)
 {
     const char *preload = getenv("LD_PRELOAD");
 
@@ -134,8 +134,8 @@ static int start_devices(struct server *server, enum driver_kind wanted, char *w
     char pipe_directory[] = "/tmp/funnel-server-XXXXXX";
 
     prepare_environment(pipe_directory);
-    if (output_capture())
-        log_line("Text of kernels can not be kept apart from the server's own");
+    if (driver_output_capture())
+        log_line("Device printf output cannot be separated from the server's own");
     int error = driver_load(wanted, &server->driver_kind, why, why_size);
     if (!error)
         error = devices_init(&server->devices, why, why_size);
@@ -144,7 +144,7 @@ static int start_devices(struct server *server, enum driver_kind wanted, char *w
         return error;
 
     windows_init(&server->windows, &server->devices);
-    area_init(&server->area);
+    reserve_area_init(&server->reserve_area);
     for (unsigned i = 0; i < server->devices.count; i++)
         partitions_init(&server->partitions[i], &server->devices.device[i]);
     server->clients_max = windows_limit(&server->devices);
@@ -170,14 +170,14 @@ static int start_serving(struct server *server, const struct options *options, c
     if (!error)
         error = fault_watch_start(server);
     if (!error && server->control_fd >= 0)
-        error = control_start(server);
+        error = daemon_link_start(server);
     if (!error && options->listen_path)
         error = server_listen(server, options->listen_path);
     if (!error && (!loop_watch_signal(server->loop, SIGTERM, on_signal, server) ||
                    !loop_watch_signal(server->loop, SIGINT, on_signal, server)))
         error = -1;
     if (error)
-        text_format(why, why_size, "the server can not start serving: %s", strerror(-error));
+        text_format(why, why_size, "the server cannot start serving: %s", strerror(-error));
     return error;
 }
 
@@ -198,7 +198,7 @@ int server_main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
-    shed_preload(argv);
+    drop_preload(argv);
     signal(SIGPIPE, SIG_IGN);
     if (options.log_fd == STDOUT_FILENO)
         options.log_fd = dup(options.log_fd);
@@ -210,11 +210,11 @@ int server_main(int argc, char **argv)
     server.log_fd = options.log_fd;
 
     if (start(&server, &options, why, sizeof(why))) {
-        log_line("Server can not start: %s", why);
-        control_failed(options.control_fd, CUDA_ERROR_SYSTEM_NOT_READY, why);
+        log_line("Server cannot start: %s", why);
+        daemon_link_failed(options.control_fd, CUDA_ERROR_SYSTEM_NOT_READY, why);
         return 1;
     }
-    control_ready(&server);
+    daemon_link_ready(&server);
     log_line("Server has started");
     loop_run(server.loop);
     log_line("Server exits");

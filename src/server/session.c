@@ -24,8 +24,8 @@
 #include "worker.h"
 
 /* Sentences a client may cause in the log within this time. */
-#define COMPLAINTS_MAX 20u
-#define COMPLAINTS_NS (10 * NS_PER_SEC)
+#define LOGGED_ERRORS_MAX 20u
+#define LOGGED_ERRORS_NS (10 * NS_PER_SEC)
 
 static void *session_thread(void *context)
 {
@@ -37,7 +37,7 @@ static void *session_thread(void *context)
         server_notify(session->server);
         worker_run(session);
     }
-    session_wind_up(session);
+    session_clean_up(session);
     session->phase = SESSION_DONE;
     server_notify(session->server);
     return NULL;
@@ -51,7 +51,7 @@ static void init_lists(struct session *session)
     list_init(&session->ipc_names);
     list_init(&session->ipc_imports);
     list_init(&session->waits);
-    list_init(&session->shares);
+    list_init(&session->sm_shares);
     ranges_init(&session->extents);
     ranges_init(&session->reservations);
     ranges_init(&session->mappings);
@@ -189,15 +189,15 @@ const struct device *session_find_device(struct session *session, const char *ca
 
     if (index < devices->count)
         return &devices->device[index];
-    session_complain(session, "%s: device %u, there are %u", call, index, devices->count);
+    session_log_error(session, "%s: device %u, there are %u", call, index, devices->count);
     return NULL;
 }
 
 CUresult session_put(struct session *session, enum wire_handle kind, uint64_t handle, void *object)
 {
     if (handle_type(handle) != kind) {
-        session_complain(session, "new handle %#llx is of another kind",
-                         (unsigned long long)handle);
+        session_log_error(session, "new handle %#llx is of another kind",
+                          (unsigned long long)handle);
         return CUDA_ERROR_INVALID_HANDLE;
     }
     switch (handles_put(&session->objects, handle, object)) {
@@ -206,8 +206,8 @@ CUresult session_put(struct session *session, enum wire_handle kind, uint64_t ha
     case -ENOMEM:
         return CUDA_ERROR_OUT_OF_MEMORY;
     default:
-        session_complain(session, "new handle %#llx is in use or out of bounds",
-                         (unsigned long long)handle);
+        session_log_error(session, "new handle %#llx is in use or out of bounds",
+                          (unsigned long long)handle);
         return CUDA_ERROR_INVALID_HANDLE;
     }
 }
@@ -239,27 +239,27 @@ void session_last_kernel(struct session *session, char *ret_name, size_t size)
 }
 
 /* Counts one: false when the client has had its share for now, and `ret_last` on the last one. */
-static bool may_complain(struct complaints *complaints, bool *ret_last)
+static bool may_log_error(struct error_budget *error_budget, bool *ret_last)
 {
     uint64_t now = clock_ns();
 
-    if (now - complaints->window_start > COMPLAINTS_NS) {
-        complaints->window_start = now;
-        complaints->count = 0;
+    if (now - error_budget->window_start > LOGGED_ERRORS_NS) {
+        error_budget->window_start = now;
+        error_budget->count = 0;
     }
-    complaints->count++;
-    *ret_last = complaints->count == COMPLAINTS_MAX;
-    return complaints->count <= COMPLAINTS_MAX;
+    error_budget->count++;
+    *ret_last = error_budget->count == LOGGED_ERRORS_MAX;
+    return error_budget->count <= LOGGED_ERRORS_MAX;
 }
 
-void session_complain(struct session *session, const char *format, ...)
+void session_log_error(struct session *session, const char *format, ...)
 {
     char text[512];
     bool last;
     va_list arguments;
 
-    session->complained = true;
-    if (!may_complain(&session->complaints, &last))
+    session->error_logged = true;
+    if (!may_log_error(&session->error_budget, &last))
         return;
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
@@ -273,15 +273,15 @@ void session_complain(struct session *session, const char *format, ...)
 void session_no_handle(struct session *session, const char *call, const char *argument,
                        uint64_t handle)
 {
-    session_complain(
-        session, "%s: %s: %#llx (index %u, generation %u) is not there, or not any more", call,
+    session_log_error(
+        session, "%s: %s: %#llx (index %u, generation %u) does not exist, or no longer does", call,
         argument, (unsigned long long)handle, handle_index(handle), handle_generation(handle));
 }
 
 void session_async_failed(struct session *session, const char *call, CUresult status)
 {
-    if (!session->complained)
-        session_complain(session, "%s failed: %s", call, driver_error_name(status));
+    if (!session->error_logged)
+        session_log_error(session, "%s failed: %s", call, driver_error_name(status));
     channel_server_defer(session->channel, status);
     worker_check(session, status);
 }

@@ -14,15 +14,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "batch.h"
 #include "channel.h"
 #include "device.h"
-#include "device_print.h"
+#include "device_printf.h"
 #include "handles.h"
+#include "launch_batch.h"
 #include "list.h"
 #include "ranges.h"
 #include "server_protocol.h"
-#include "share.h"
+#include "sm_share.h"
 #include "window.h"
 #include "wire_calls.h"
 
@@ -51,8 +51,8 @@ enum session_phase {
 /* What a client has on one device. */
 struct session_device {
     struct list streams;
-    struct share share; /* the multiprocessors it may use */
-    struct list parked; /* libraries that it has unloaded: see module_cache.h */
+    struct sm_share sm_share; /* the multiprocessors it may use */
+    struct list parked;       /* libraries that it has unloaded: see module_cache.h */
     atomic_uint_fast64_t memory_used, memory_peak;
     uint64_t reached_by; /* bit d: device d may touch the client's memory of this one */
 };
@@ -64,7 +64,7 @@ struct in_flight {
 };
 
 /* Sentences are cheap to provoke, so a client has only so many in a while. */
-struct complaints {
+struct error_budget {
     uint64_t window_start;
     unsigned count;
 };
@@ -95,29 +95,29 @@ struct session {
     atomic_uint_fast64_t launches, copies, copied_bytes;
     struct {
         uint64_t copied_bytes, work;
-        unsigned looks_left;                       /* in which it counts as being at work */
+        unsigned busy_samples;                     /* in which it counts as being at work */
         struct crowd crowd;                        /* as the client was told */
-    } seen;                                        /* the watching thread's: crowd.h */
+    } seen;                                        /* the watching thread's: copy_load.h */
     atomic_uint_fast64_t memory_refused;           /* how often its limit was in the way */
     atomic_uint_fast64_t device_mask;              /* devices that it has used */
     struct in_flight in_flight[GPU_REGION_FENCES]; /* by fence word: see fence.c */
-    struct prints prints;
+    struct session_printf printf_output;
 
     /* The session thread's. */
     struct window *window;
     struct handles objects;
     struct session_device device[SERVER_MAX_DEVICES];
     const struct device *current; /* whose context the thread is in */
-    struct list shares;           /* struct share: of contexts */
-    unsigned share_count;
-    uint32_t last_share;
+    struct list sm_shares;        /* struct sm_share: of contexts */
+    unsigned sm_share_count;
+    uint32_t last_sm_share;
     struct ranges extents; /* struct granule: every range that the client may copy to or from */
     struct ranges reservations; /* addresses that the client has reserved */
     uint64_t reserved_bytes;
     struct ranges mappings; /* struct mapping, in reservations: see vmm.c */
     unsigned streams, events, modules, functions, allocations, arrays, textures;
-    struct batch batch; /* launches not made yet */
-    struct list blobs;  /* struct blob: received, and not asked for yet */
+    struct launch_batch launch_batch; /* launches not made yet */
+    struct list blobs;                /* struct blob: received, and not asked for yet */
     unsigned blob_count;
     struct list graphs; /* struct graph */
     uint64_t graph_bytes;
@@ -127,9 +127,10 @@ struct session {
     uint32_t gate_seq[GPU_REGION_GATES]; /* what streams wait for in each gate word */
     struct list waits;                   /* struct wait: what streams wait for elsewhere */
     unsigned wait_count;
-    bool holds; /* some stream has waited for the client, or for a word: the worker's own */
-    struct complaints complaints;
-    bool complained;        /* about the command that runs now */
+    bool
+        has_host_waits; /* some stream has waited for the client, or for a word: the worker's own */
+    struct error_budget error_budget;
+    bool error_logged;      /* about the command that runs now */
     uint64_t last_function; /* handle of what was launched last */
 
     /* Shared again, for fault reports. */
@@ -192,7 +193,7 @@ void session_last_kernel(struct session *session, char *ret_name, size_t size);
 
 /* A sentence about a mistake of the client, into the log: which call, which argument, which limit.
  */
-void session_complain(struct session *session, const char *format, ...)
+void session_log_error(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* How the log calls a client. */

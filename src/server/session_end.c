@@ -11,10 +11,10 @@
 #include "blob.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "device_print.h"
+#include "device_printf.h"
 #include "fault.h"
 #include "graph.h"
-#include "hold.h"
+#include "host_wait.h"
 #include "ipc_share.h"
 #include "log.h"
 #include "memory.h"
@@ -58,7 +58,7 @@ static void warn_of_long_work(struct session *session)
     char kernel[128];
 
     session_last_kernel(session, kernel, sizeof(kernel));
-    log_line("Client " CLIENT_FORMAT " is gone, but its work goes on (last kernel: %s)",
+    log_line("Client " CLIENT_FORMAT " has exited, but its work still runs (last kernel: %s)",
              CLIENT_ARGS(session), kernel);
 }
 
@@ -69,7 +69,7 @@ static void drain(struct session *session)
     bool warned = false;
 
     for (;;) {
-        hold_release_all(session);
+        host_waits_release_all(session);
         if (is_quiet(session) || session->server->faulted)
             break;
         nanosleep(&pause, NULL);
@@ -96,7 +96,7 @@ static void destroy_streams(struct session *session)
             stream_destroy(stream);
         }
     }
-    share_close_all(session);
+    sm_shares_close_all(session);
 }
 
 static void destroy_graphs(struct session *session)
@@ -143,11 +143,11 @@ static void destroy_object(void *context, uint64_t handle, void *object)
     }
 }
 
-void session_wind_up(struct session *session)
+void session_clean_up(struct session *session)
 {
     if (session->window)
         drain(session);
-    device_print_forget(session);
+    device_printf_forget(session);
     destroy_streams(session);
     if (session->window) {
         destroy_graphs(session);
@@ -163,6 +163,6 @@ void session_wind_up(struct session *session)
                  (unsigned long long)(session->copied_bytes >> 20));
         log_line("Client " CLIENT_FORMAT " exit", CLIENT_ARGS(session));
     }
-    hold_forget_all(session);
+    host_waits_forget_all(session);
     blob_drop_all(session);
 }

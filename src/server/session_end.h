@@ -8,4 +8,4 @@
 
 /* Waits for the client's work and gives back all it held, except for the window, which goes back
  * when its process is known to be gone. Works at whatever point the session got to. */
-void session_wind_up(struct session *session);
+void session_clean_up(struct session *session);

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 #include "fence.h"
+#include "fence_counter.h"
 #include "partition.h"
 #include "server_dispatch.h"
-#include "tally.h"
 
 static struct session_device *stream_home(const struct stream *stream)
 {
@@ -63,7 +63,7 @@ static CUresult legacy_follow_all(struct stream *legacy)
 {
     list_for_each(struct stream, stream, &stream_home(legacy)->streams, link)
     {
-        if (stream->share != legacy->share)
+        if (stream->sm_share != legacy->sm_share)
             continue;
         CUresult result = legacy_follow_blocking(legacy, stream);
         if (result != CUDA_SUCCESS)
@@ -74,7 +74,7 @@ static CUresult legacy_follow_all(struct stream *legacy)
 
 static CUresult blocking_follow_legacy(struct stream *stream)
 {
-    struct stream *legacy = stream->share->legacy;
+    struct stream *legacy = stream->sm_share->legacy;
 
     if (!legacy || !legacy->driver || stream->legacy_seen == legacy->work)
         return CUDA_SUCCESS;
@@ -89,7 +89,7 @@ CUresult stream_begin(struct stream *stream)
 {
     if (!stream->driver)
         return CUDA_ERROR_INVALID_HANDLE;
-    fence_note_work(stream); /* a fault may come sooner than stream_end() */
+    fence_expect_work(stream); /* a fault may come sooner than stream_end() */
     CUresult result = session_enter(stream->session, stream->device);
 
     if (result == CUDA_SUCCESS && stream->legacy)
@@ -103,7 +103,7 @@ CUresult stream_end_by(struct stream *stream, uint32_t seq, CUresult result, fen
 {
     stream->work++;
     if (!seq) {
-        fence_note_work(stream);
+        fence_expect_work(stream);
         return result;
     }
     CUresult fenced = write(stream, seq);
@@ -135,24 +135,24 @@ static CUresult stream_check(struct session *session,
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     if (in->word >= GPU_REGION_FENCES) {
-        session_complain(session, "cuStreamCreate: fence word %u, there are %u", in->word,
-                         GPU_REGION_FENCES);
+        session_log_error(session, "cuStreamCreate: fence word %u, there are %u", in->word,
+                          GPU_REGION_FENCES);
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (in->flags & ~(CU_STREAM_NON_BLOCKING | WIRE_STREAM_LEGACY)) {
-        session_complain(session, "cuStreamCreate: flags %#x are not known", in->flags);
+        session_log_error(session, "cuStreamCreate: flags %#x are not known", in->flags);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!share_find(session, device, in->share)) {
-        session_complain(session, "cuStreamCreate: there is no share %u", in->share);
+    if (!sm_share_find(session, device, in->share)) {
+        session_log_error(session, "cuStreamCreate: there is no SM share %u", in->share);
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (session->streams >= SESSION_STREAMS_MAX) {
-        session_complain(session, "cuStreamCreate: more than %u streams", SESSION_STREAMS_MAX);
+        session_log_error(session, "cuStreamCreate: more than %u streams", SESSION_STREAMS_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *ret_device = device;
-    return share_barred(session, in->device);
+    return sm_share_barred(session, in->device);
 }
 
 static struct stream *stream_create(struct session *session, const struct device *device,
@@ -164,7 +164,7 @@ static struct stream *stream_create(struct session *session, const struct device
         return NULL;
     stream->session = session;
     stream->device = device;
-    stream->share = share_find(session, device, in->share);
+    stream->sm_share = sm_share_find(session, device, in->share);
     stream->priority = in->priority;
     stream->word = in->word;
     stream->legacy = in->flags & WIRE_STREAM_LEGACY;
@@ -176,18 +176,18 @@ static struct stream *stream_create(struct session *session, const struct device
 static void stream_enlist(struct stream *stream)
 {
     list_append(&stream_home(stream)->streams, &stream->link);
-    if (stream->legacy && !stream->share->legacy)
-        stream->share->legacy = stream;
+    if (stream->legacy && !stream->sm_share->legacy)
+        stream->sm_share->legacy = stream;
     stream->session->streams++;
 }
 
 static CUresult make_driver_stream(struct stream *stream, CUstream *ret_stream)
 {
-    const struct partition *partition = stream->share->partition;
+    const struct partition *partition = stream->sm_share->partition;
     int priority = stream_grant_priority(stream->session, stream->device, stream->priority);
 
-    stream->chains.priority = priority;
-    stream->chains.urgent_priority = stream->device->record.priority_greatest;
+    stream->graph_batches.priority = priority;
+    stream->graph_batches.urgent_priority = stream->device->record.priority_greatest;
     if (partition)
         return driver.cuGreenCtxStreamCreate(ret_stream, partition->green, CU_STREAM_NON_BLOCKING,
                                              priority);
@@ -208,7 +208,7 @@ CUresult stream_renew(struct stream *stream)
             driver.cuStreamDestroy_v2(fresh);
         return result;
     }
-    chains_fini(&stream->chains);
+    graph_batches_fini(&stream->graph_batches);
     if (stream->driver)
         driver.cuStreamDestroy_v2(stream->driver);
     stream->driver = fresh;
@@ -243,10 +243,10 @@ void stream_destroy(struct stream *stream)
 {
     if (!stream)
         return;
-    if (stream->session->prints.active)
-        device_print_forget_stream(stream);
-    chains_fini(&stream->chains);
-    tallies_put_back(stream->device->tallies, stream->tally);
+    if (stream->session->printf_output.active)
+        device_printf_forget_stream(stream);
+    graph_batches_fini(&stream->graph_batches);
+    fence_counters_put_back(stream->device->fence_counters, stream->fence_counter);
     if (stream->order)
         driver.cuEventDestroy_v2(stream->order);
     if (stream->driver)
@@ -257,14 +257,14 @@ void stream_destroy(struct stream *stream)
 CUresult serve_cuStreamDestroy_v2(struct session *session, const struct wire_cuStreamDestroy_v2 *in,
                                   struct stream *hStream)
 {
-    struct stream *legacy = hStream->share->legacy;
+    struct stream *legacy = hStream->sm_share->legacy;
     CUresult result = session_enter(session, hStream->device);
 
     /* The legacy stream still has to wait for what this one was given. */
     if (result == CUDA_SUCCESS && legacy && legacy->driver && hStream->driver)
         result = legacy_follow_blocking(legacy, hStream);
     if (legacy == hStream)
-        hStream->share->legacy = NULL;
+        hStream->sm_share->legacy = NULL;
     list_remove(&hStream->link);
     session_remove(session, WIRE_STREAM, in->hStream);
     session->streams--;

@@ -7,19 +7,19 @@
  */
 #pragma once
 
-#include "chain.h"
+#include "graph_batch.h"
 #include "session.h"
 
 /* A launch and its fence can go to the driver in two ways. Which is faster depends on the others:
  * our kernel has to find room on the GPU. So both are timed, from launch to launch of a client that
  * waits in between. */
-enum fence_way { FENCE_BY_KERNEL, FENCE_BY_DRIVER, FENCE_WAYS };
+enum fence_path { FENCE_BY_KERNEL, FENCE_BY_DRIVER, FENCE_PATHS };
 
-struct fence_ways {
-    uint64_t took_ns[FENCE_WAYS]; /* lately; 0 = not known */
-    enum fence_way way;           /* of the launch that was set aside last */
-    uint64_t since;               /* clock_ns() of its fence; 0 = it had none yet */
-    uint32_t seq;                 /* that fence */
+struct fence_path_probe {
+    uint64_t took_ns[FENCE_PATHS]; /* lately; 0 = not known */
+    enum fence_path path;          /* of the launch that was set aside last */
+    uint64_t since;                /* clock_ns() of its fence; 0 = it had none yet */
+    uint32_t seq;                  /* that fence */
     unsigned turn;
 };
 
@@ -27,26 +27,27 @@ struct stream {
     struct list link;
     struct session *session;
     const struct device *device;
-    struct share *share; /* where it runs */
-    int priority;        /* as the client wants it */
-    CUstream driver;     /* NULL when the driver refused to make it */
-    uint32_t word;       /* index of its fence word */
-    bool legacy;         /* the client's legacy default stream */
-    bool blocking;       /* keeps order with the legacy stream */
-    bool gated;          /* was given a callback: the last one waits in word `gate` for gate_seq, */
+    struct sm_share *sm_share; /* where it runs */
+    int priority;              /* as the client wants it */
+    CUstream driver;           /* NULL when the driver refused to make it */
+    uint32_t word;             /* index of its fence word */
+    bool legacy;               /* the client's legacy default stream */
+    bool blocking;             /* keeps order with the legacy stream */
+    bool gated; /* was given a callback: the last one waits in word `gate` for gate_seq, */
     uint32_t gate, gate_seq, gate_fence; /* once the stream has got to gate_fence */
 
-    struct chains chains;    /* for many launches at a time */
-    uint64_t work;           /* how many pieces of work it was given */
-    uint64_t lane_work;      /* `work` behind the last that went up in the lane: lane.h */
-    uint64_t lone_work;      /* work, when a launch came without others beside it */
-    int fence_trust;         /* above 0: a fence mostly follows such a launch at once */
-    struct fence_ways ways;  /* of such a launch and its fence */
-    CUdeviceptr tally;       /* tally.h; 0 = none yet */
-    uint32_t tallied;        /* the number that is in it when all launches made are done */
-    uint64_t legacy_seen;    /* blocking: up to here it waits for the legacy stream's work */
-    uint64_t seen_by_legacy; /* blocking: up to here the legacy stream waits for its work */
-    CUevent order;           /* recorded behind ordered_work; made when first needed */
+    struct graph_batches graph_batches; /* for many launches at a time */
+    uint64_t work;                      /* how many pieces of work it was given */
+    uint64_t shared_copy_work;          /* `work` behind the last that went up in the lane:
+                                           shared_copy_stream.h */
+    uint64_t lone_work;                 /* work, when a launch came without others beside it */
+    int fence_trust;                    /* above 0: a fence mostly follows such a launch at once */
+    struct fence_path_probe fence_path_probe; /* of such a launch and its fence */
+    CUdeviceptr fence_counter;                /* fence_counter.h; 0 = none yet */
+    uint32_t fence_counter_value; /* the number that is in it when all launches made are done */
+    uint64_t legacy_seen;         /* blocking: up to here it waits for the legacy stream's work */
+    uint64_t seen_by_legacy;      /* blocking: up to here the legacy stream waits for its work */
+    CUevent order;                /* recorded behind ordered_work; made when first needed */
     uint64_t ordered_work;
 };
 

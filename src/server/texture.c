@@ -23,7 +23,7 @@ static CUresult check_room(struct session *session)
 {
     if (session->textures < SESSION_TEXTURES_MAX)
         return CUDA_SUCCESS;
-    session_complain(session, "more than %u texture and surface objects", SESSION_TEXTURES_MAX);
+    session_log_error(session, "more than %u texture and surface objects", SESSION_TEXTURES_MAX);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -34,7 +34,8 @@ static CUresult read_words(struct session *session, const void *description, uin
     if (!driver.cuTexObjectCreate || !driver.cuTexObjectDestroy)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (size != sizeof(*ret_words) && size != sizeof(ret_words->texture)) {
-        session_complain(session, "a texture description of %u bytes", size);
+        session_log_error(session, "a texture description has %u bytes, which is not its size",
+                          size);
         return CUDA_ERROR_INVALID_VALUE;
     }
     memcpy(ret_words, description, size);
@@ -133,7 +134,7 @@ CUresult serve_fnArraySurface(struct session *session, const struct wire_fnArray
     if (!driver.cuSurfObjectCreate || !driver.cuSurfObjectDestroy)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (array->mipmap || !(array->descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST)) {
-        session_complain(session, "cuSurfObjectCreate: the array is not one for surfaces");
+        session_log_error(session, "cuSurfObjectCreate: the array was not created for surfaces");
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (result == CUDA_SUCCESS)
@@ -158,8 +159,8 @@ static bool check_memory(struct session *session, const struct wire_fnMemoryText
         copy_span(in->pitch, 1, row, in->height ? in->height : 1, 1, &span) &&
         (!in->height || in->pitch >= row) && memory_covers(session, in->address, span))
         return true;
-    session_complain(session, "fnMemoryTexture: the memory at %#llx is not all the client's",
-                     (unsigned long long)in->address);
+    session_log_error(session, "fnMemoryTexture: the memory at %#llx is not all the client's",
+                      (unsigned long long)in->address);
     return false;
 }
 

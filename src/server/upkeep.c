@@ -10,28 +10,28 @@
 #include "context_limit.h"
 #include "fence.h"
 #include "log.h"
-#include "stall.h"
+#include "quiesce.h"
 
 /* Programs that are started one after the other shall find what the last one left. */
 #define EMPTY_NS (3 * NS_PER_SEC)
 
 /* To look at all fences of all clients takes a while. */
-#define LOOK_ROUNDS 5u
+#define BUSY_CHECK_ROUNDS 5u
 
 /* What attaches will soon be at work. */
-static bool is_at_work(const struct session *session)
+static bool is_busy(const struct session *session)
 {
     return session->phase == SESSION_ATTACHING ||
            (session->phase == SESSION_SERVING && fence_any_pending(session));
 }
 
-static bool anybody_at_work(struct server *server)
+static bool any_session_busy(struct server *server)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
     list_for_each(struct session, session, &server->sessions, link)
     {
-        if (is_at_work(session))
+        if (is_busy(session))
             return true;
     }
     return false;
@@ -40,7 +40,7 @@ static bool anybody_at_work(struct server *server)
 /* Libraries that are done with: about as long for each as a kernel takes. */
 static void unload_libraries(struct server *server)
 {
-    while (!anybody_at_work(server) && module_cache_unload(&server->modules))
+    while (!any_session_busy(server) && module_cache_unload(&server->modules))
         ;
 }
 
@@ -50,8 +50,8 @@ static void make_spares(struct server *server)
         if (!partitions_want_spare(&server->partitions[i]) ||
             device_enter(&server->devices.device[i]) != CUDA_SUCCESS)
             continue;
-        while (!anybody_at_work(server) && partitions_make_spare(&server->partitions[i]))
-            log_debug("A share of device %u is made ahead", i);
+        while (!any_session_busy(server) && partitions_make_spare(&server->partitions[i]))
+            log_debug("A partition of device %u is created in advance", i);
     }
 }
 
@@ -74,14 +74,14 @@ static bool trim(struct server *server)
     }
     bool more = true;
 
-    while (more && server_is_empty(server) && stall_try()) {
+    while (more && server_is_empty(server) && quiesce_try()) {
         more = windows_trim(&server->windows);
-        stall_end();
+        quiesce_end();
     }
     return !more;
 }
 
-static void look_at_empty_server(struct server *server, struct upkeep *upkeep)
+static void trim_empty_server(struct server *server, struct upkeep *upkeep)
 {
     uint64_t now = clock_ns();
 
@@ -90,21 +90,21 @@ static void look_at_empty_server(struct server *server, struct upkeep *upkeep)
     if (upkeep->trimmed || now - upkeep->empty_at < EMPTY_NS)
         return;
     upkeep->trimmed = trim(server);
-    log_debug("Nobody is here: what was kept for clients goes back");
+    log_debug("There are no clients: what was kept for them is released");
 }
 
-void upkeep_look(struct server *server, struct upkeep *upkeep)
+void upkeep_run(struct server *server, struct upkeep *upkeep)
 {
-    bool look = upkeep->round++ % LOOK_ROUNDS == 0;
+    bool look = upkeep->round++ % BUSY_CHECK_ROUNDS == 0;
 
     if (look)
         unload_libraries(server);
     if (server_is_empty(server)) {
-        look_at_empty_server(server, upkeep);
+        trim_empty_server(server, upkeep);
         return;
     }
     upkeep->empty_at = 0;
     upkeep->trimmed = false;
-    if (look && !server->no_spares)
+    if (look && !server->no_spare_partitions)
         make_spares(server);
 }

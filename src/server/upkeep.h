@@ -18,4 +18,4 @@ struct upkeep {
 };
 
 /* The watching thread's, some times a second. */
-void upkeep_look(struct server *server, struct upkeep *upkeep);
+void upkeep_run(struct server *server, struct upkeep *upkeep);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stall.h"
+#include "quiesce.h"
 
 static CUresult find(const struct image_name *name, CUlibrary library, struct variable *variable)
 {
@@ -121,12 +121,12 @@ CUresult variables_remember(struct variables *variables, CUlibrary library)
 
 CUresult variables_restore(const struct variables *variables)
 {
-    CUresult result = variables->each ? stall_begin("Copying variables") : CUDA_SUCCESS;
+    CUresult result = variables->each ? quiesce_begin("Copying variables") : CUDA_SUCCESS;
 
     if (result != CUDA_SUCCESS || !variables->each)
         return result;
     result = with_stream(copy_in, variables);
-    stall_end();
+    quiesce_end();
     return result;
 }
 

@@ -24,7 +24,7 @@ struct variables {
 };
 
 /* Finds all variables and copies what they are now. Loads the library's code, if that is still to
- * be done. Called between stall_begin() and stall_end(). On failure nothing is remembered. The
+ * be done. Called between quiesce_begin() and quiesce_end(). On failure nothing is remembered. The
  * device's context is current here and below. */
 CUresult variables_remember(struct variables *variables, CUlibrary library);
 

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "area.h"
 #include "attach.h"
 #include "blob.h"
 #include "fd.h"
 #include "memory.h"
+#include "reserve_area.h"
 #include "server.h"
 #include "server_dispatch.h"
 #include "shm.h"
@@ -38,7 +38,7 @@ struct mapping {
 
 static bool within_bounds(const struct session *session, uint64_t size, uint64_t alignment)
 {
-    uint64_t share = area_share(&session->server->devices);
+    uint64_t share = reserve_area_limit(&session->server->devices);
 
     return size && size % RESERVE_GRANULARITY == 0 && alignment >= RESERVE_GRANULARITY &&
            (alignment & (alignment - 1)) == 0 && size <= share &&
@@ -49,20 +49,21 @@ static bool within_bounds(const struct session *session, uint64_t size, uint64_t
 CUresult serve_fnReserve(struct session *session, const struct wire_fnReserve *in,
                          struct wire_fnReserve_reply *ret)
 {
-    struct area *area = &session->server->area;
+    struct reserve_area *area = &session->server->reserve_area;
 
     if (!within_bounds(session, in->size, in->alignment)) {
-        session_complain(session, "fnReserve: %llu addresses more, aligned to %llu, are too many",
-                         (unsigned long long)in->size, (unsigned long long)in->alignment);
+        session_log_error(
+            session, "fnReserve: %llu more bytes of addresses, aligned to %llu, exceed the limit",
+            (unsigned long long)in->size, (unsigned long long)in->alignment);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     CUresult result = session_enter(session, &session->server->devices.device[0]);
     if (result == CUDA_SUCCESS)
-        result = area_take(area, in->from, in->size, in->alignment, &ret->address);
+        result = reserve_area_take(area, in->from, in->size, in->alignment, &ret->address);
     if (result != CUDA_SUCCESS)
         return result;
     if (ranges_add(&session->reservations, ret->address, in->size, session)) {
-        area_give_back(area, ret->address, in->size);
+        reserve_area_give_back(area, ret->address, in->size);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     session->reserved_bytes += in->size;
@@ -73,7 +74,7 @@ static void unreserve(struct session *session, struct range range)
 {
     ranges_remove(&session->reservations, range.start, NULL);
     session->reserved_bytes -= range.size;
-    area_give_back(&session->server->area, range.start, range.size);
+    reserve_area_give_back(&session->server->reserve_area, range.start, range.size);
 }
 
 static bool has_mapping(const struct session *session, const struct range *range)
@@ -88,8 +89,8 @@ CUresult serve_fnUnreserve(struct session *session, const struct wire_fnUnreserv
     const struct range *range = ranges_find(&session->reservations, in->address);
 
     if (!range || range->start != in->address || has_mapping(session, range)) {
-        session_complain(session, "fnUnreserve: no empty reservation begins at %#llx",
-                         (unsigned long long)in->address);
+        session_log_error(session, "fnUnreserve: no empty reservation begins at %#llx",
+                          (unsigned long long)in->address);
         return CUDA_ERROR_INVALID_VALUE;
     }
     unreserve(session, *range);
@@ -234,7 +235,7 @@ CUresult serve_cuMemImportFromShareableHandle(struct session *session,
     if (result != CUDA_SUCCESS)
         return result;
     if (!vmm_could_be_memory(fd)) {
-        session_complain(session, "cuMemImportFromShareableHandle: the descriptor is no memory");
+        session_log_error(session, "cuMemImportFromShareableHandle: the descriptor is not memory");
         return CUDA_ERROR_INVALID_VALUE;
     }
     result = import(session, fd, &allocation);
@@ -296,8 +297,8 @@ CUresult serve_cuMemMap(struct session *session, const struct wire_cuMemMap *in,
     struct mapping mapping = {.address = in->ptr, .size = in->size, .allocation = handle};
 
     if (!in_reservation(session, in->ptr, in->size)) {
-        session_complain(session, "cuMemMap: %llu bytes at %#llx are not in one reservation",
-                         (unsigned long long)in->size, (unsigned long long)in->ptr);
+        session_log_error(session, "cuMemMap: %llu bytes at %#llx are not in one reservation",
+                          (unsigned long long)in->size, (unsigned long long)in->ptr);
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (!charge_mapping(session, &mapping))
@@ -343,8 +344,8 @@ static void unmap(struct session *session, struct mapping *mapping)
 CUresult serve_cuMemUnmap(struct session *session, const struct wire_cuMemUnmap *in)
 {
     if (!is_whole(session, in->ptr, in->size)) {
-        session_complain(session, "cuMemUnmap: %llu bytes at %#llx are not whole mappings",
-                         (unsigned long long)in->size, (unsigned long long)in->ptr);
+        session_log_error(session, "cuMemUnmap: %llu bytes at %#llx are not whole mappings",
+                          (unsigned long long)in->size, (unsigned long long)in->ptr);
         return CUDA_ERROR_INVALID_VALUE;
     }
     for (uint64_t at = in->ptr; at < in->ptr + in->size;) {

@@ -15,9 +15,9 @@
 #include "host_memory.h"
 #include "log.h"
 #include "page_lock.h"
+#include "quiesce.h"
 #include "region.h"
 #include "shm.h"
-#include "stall.h"
 
 /* Position-independent programs are loaded near 0x550000000000, reservations lie above that. */
 #define WINDOW_LIMIT 0x540000000000ull
@@ -238,7 +238,7 @@ static CUresult take_retired(struct windows *windows, struct window **ret_window
     struct window *window = pop(windows, &windows->retired);
     CUresult result = window ? renew(window) : CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
 
-    stall_end();
+    quiesce_end();
     if (result == CUDA_SUCCESS)
         *ret_window = window;
     else
@@ -259,7 +259,7 @@ static CUresult await_retired(struct windows *windows, struct window **ret_windo
 {
     if (!count_retired(windows))
         return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
-    CUresult result = stall_begin("cuMemHostUnregister");
+    CUresult result = quiesce_begin("cuMemHostUnregister");
     return result == CUDA_SUCCESS ? take_retired(windows, ret_window) : result;
 }
 
@@ -292,7 +292,7 @@ CUresult windows_take(struct windows *windows, struct window **ret_window)
 
     if (idle)
         return take_idle(windows, idle, ret_window);
-    if (count_retired(windows) > WINDOWS_RETIRED && stall_try() &&
+    if (count_retired(windows) > WINDOWS_RETIRED && quiesce_try() &&
         take_retired(windows, ret_window) == CUDA_SUCCESS)
         return CUDA_SUCCESS;
     for (;;) {

@@ -15,18 +15,19 @@
 /* Nobody has to wake a worker for it to notice that it shall stop; this is for lost wakes. */
 #define IDLE_WAIT_NS 500000000ull
 
-static void break_off(struct session *session, const char *what, const struct ring_message *message)
+static void end_client(struct session *session, const char *what,
+                       const struct ring_message *message)
 {
     const char *name = message ? wire_op_name(channel_kind_op(message->kind)) : NULL;
 
-    session_complain(session, "%s (%s), ending this client", what, name ? name : "no command");
+    session_log_error(session, "%s (%s), ending this client", what, name ? name : "no command");
     session->distrusted = true;
     session_fail(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
     session_stop(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
 }
 
 /* These see to the launches that were set aside by themselves. */
-static bool minds_batch(uint32_t op)
+static bool handles_batch_itself(uint32_t op)
 {
     return op == WIRE_cuLaunchKernelEx || op == WIRE_fnFence;
 }
@@ -38,14 +39,14 @@ static bool run_one(struct session *session)
     int size = channel_server_next(session->channel, &message);
 
     if (size == 0)
-        return batch_awaits_fence(session) || batch_flush(session);
-    if (size < 0 || !minds_batch(channel_kind_op(message->kind)))
-        batch_flush(session);
-    session->complained = false;
+        return launch_batch_awaits_fence(session) || launch_batch_flush(session);
+    if (size < 0 || !handles_batch_itself(channel_kind_op(message->kind)))
+        launch_batch_flush(session);
+    session->error_logged = false;
     if (size < 0)
-        break_off(session, "the ring makes no sense", NULL);
+        end_client(session, "the ring is corrupt", NULL);
     else if (!server_dispatch(session, message))
-        break_off(session, "malformed command", message);
+        end_client(session, "malformed command", message);
     return true;
 }
 
@@ -54,8 +55,8 @@ static void follow_limits(struct session *session)
     if (!atomic_load_explicit(&session->limits_changed, memory_order_relaxed) ||
         !atomic_exchange(&session->limits_changed, false))
         return;
-    batch_flush(session);
-    share_follow_limits(session);
+    launch_batch_flush(session);
+    sm_shares_follow_limits(session);
 }
 
 void worker_run(struct session *session)
@@ -65,7 +66,7 @@ void worker_run(struct session *session)
         if (!run_one(session))
             channel_server_wait(session->channel, IDLE_WAIT_NS);
     }
-    batch_flush(session);
+    launch_batch_flush(session);
 }
 
 void worker_check(struct session *session, CUresult result)
@@ -89,6 +90,6 @@ CUresult serve_fnNote(struct session *session, const struct wire_fnNote *in)
         text[i] = c < ' ' || c > '~' ? '?' : c;
     }
     text[size] = '\0';
-    session_complain(session, "%s", text);
+    session_log_error(session, "%s", text);
     return CUDA_SUCCESS;
 }

@@ -68,7 +68,7 @@ class Shares(limits_harness.TestCase):
 
     def test_neighbours_are_made_ahead(self):
         """While nobody is at work, so that the next client holds nobody up."""
-        ahead = "A share of device 0 is made ahead"
+        ahead = "A partition of device 0 is created in advance"
         self.start(environment={"FUNNEL_DEBUG": "1"})
         program = self.begin("sms", "wait", environment={PERCENT: "25"})
         self.assertEqual(program.answer(), [4])
@@ -219,10 +219,10 @@ class Devices(limits_harness.TestCase):
             program.answer()
         self.fails_with(808, {})
         self.assertRegex(self.server_log(),
-                         r"Client \{PID: \d+\} is refused with status 808: the server has as "
-                         r"many clients as it takes \(2 clients of at most 2\)")
+                         r"Client \{PID: \d+\} is refused with status 808: the server has "
+                         r"reached its limit of clients \(2 clients of at most 2\)")
         # Whoever is refused hears it before the daemon does.
-        wait_until(lambda: "ended with status 808: the server has as many clients"
+        wait_until(lambda: "ended with status 808: the server has reached its limit of clients"
                    in self.control_log(), "the daemon's note")
         programs[0].process.kill()
         programs[0].process.wait()

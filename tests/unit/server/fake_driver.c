@@ -507,13 +507,13 @@ uint64_t fixture_handle(enum wire_handle kind, uint32_t index)
     return (uint64_t)kind << 48 | 1ull << 24 | index;
 }
 
-struct code *fixture_code(struct fixture *fixture, const char *text)
+struct stored_image *fixture_image(struct fixture *fixture, const char *text)
 {
-    struct code *code = NULL;
+    struct stored_image *code = NULL;
     int fd = -1;
 
     assert_int_equal(shm_create_read_only("test", text, strlen(text), &fd), 0);
-    assert_int_equal(code_enter(&fixture->server.modules.codes, fd, strlen(text), 1, &code),
+    assert_int_equal(image_store_add(&fixture->server.modules.images, fd, strlen(text), 1, &code),
                      CUDA_SUCCESS);
     return code;
 }

@@ -39,8 +39,8 @@ const char *fake_trace(void);
 /* From now on the driver takes attributes of nodes, as a new one does. */
 void fake_gives_nodes_priorities(void);
 
-/* The code of an image of text, as a client would have sent it; for code_put(). */
-struct code *fixture_code(struct fixture *fixture, const char *text);
+/* The code of an image of text, as a client would have sent it; for stored_image_unref(). */
+struct stored_image *fixture_image(struct fixture *fixture, const char *text);
 
 /* Makes stream number `index` with fence word `index`; it has the handle of that index. */
 struct stream *fixture_stream(struct fixture *fixture, uint32_t index, uint32_t flags);

@@ -28,13 +28,13 @@ static int setup(void **state)
 
     next_handle = 0;
     for (int i = 0; i < 2; i++) {
-        const struct image image = {.device = &fixture->server.devices.device[0],
-                                    .code = fixture_code(fixture, PTX)};
+        const struct image_request image = {.device = &fixture->server.devices.device[0],
+                                            .image = fixture_image(fixture, PTX)};
         struct image_log log = {0};
         modules[i] = (struct module){.device = image.device};
         list_init(&modules[i].functions);
         assert_int_equal(module_cache_get(cache, &image, &modules[i].cached, &log), CUDA_SUCCESS);
-        code_put(image.code);
+        stored_image_unref(image.image);
     }
     fake_trace();
     return error;

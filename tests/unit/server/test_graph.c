@@ -187,12 +187,12 @@ static void confined_clients_have_no_graphs(void **state)
 
     describe(fixture, &made);
     instantiate(fixture, &made, 0);
-    made.stream->share->partition = &partition;
+    made.stream->sm_share->partition = &partition;
     serve_cuGraphNodeSetEnabled(fixture->session, &disable, made.graph);
     fake_trace();
     launch(fixture, &made);
     assert_string_equal(fake_trace(), "launch s1 f5 0 16; fill s1 0 9; ");
-    made.stream->share->partition = NULL;
+    made.stream->sm_share->partition = NULL;
     end(fixture, &made);
 }
 

@@ -108,7 +108,7 @@ static void a_bundle_is_not_understood(void **state)
     "\0.shstrtab\0.strtab\0.symtab\0.nv.global.init\0.nv.global\0.text.k\0.nv.other\0"
 #define STRINGS "\0a\0b\0"
 
-struct code {
+struct stored_image {
     Elf64_Ehdr header;
     Elf64_Shdr sections[7];
     Elf64_Sym symbols[4];
@@ -141,10 +141,10 @@ static Elf64_Sym variable(uint32_t name, uint16_t where, uint64_t size)
                        .st_size = size};
 }
 
-static struct code make_code(void)
+static struct stored_image make_code(void)
 {
-    struct code code = {
-        .header = {.e_shoff = offsetof(struct code, sections),
+    struct stored_image code = {
+        .header = {.e_shoff = offsetof(struct stored_image, sections),
                    .e_shentsize = sizeof(Elf64_Shdr),
                    .e_shnum = 7,
                    .e_shstrndx = 1},
@@ -155,11 +155,11 @@ static struct code make_code(void)
     memcpy(code.header.e_ident, ELFMAG, SELFMAG);
     code.header.e_ident[EI_CLASS] = ELFCLASS64;
     code.sections[1] =
-        section(".shstrtab", SHT_STRTAB, offsetof(struct code, names), sizeof(code.names));
-    code.sections[2] =
-        section(".strtab", SHT_STRTAB, offsetof(struct code, strings), sizeof(code.strings));
-    code.sections[3] =
-        section(".symtab", SHT_SYMTAB, offsetof(struct code, symbols), sizeof(code.symbols));
+        section(".shstrtab", SHT_STRTAB, offsetof(struct stored_image, names), sizeof(code.names));
+    code.sections[2] = section(".strtab", SHT_STRTAB, offsetof(struct stored_image, strings),
+                               sizeof(code.strings));
+    code.sections[3] = section(".symtab", SHT_SYMTAB, offsetof(struct stored_image, symbols),
+                               sizeof(code.symbols));
     code.sections[3].sh_link = 2;
     code.sections[4] = section(".nv.global.init", SHT_PROGBITS, 0, 8);
     code.sections[5] = section(".nv.global", SHT_NOBITS, 0, 400);
@@ -169,14 +169,14 @@ static struct code make_code(void)
     return code;
 }
 
-static const char *in_code(const struct code *code)
+static const char *in_code(const struct stored_image *code)
 {
     return names_in(code, sizeof(*code));
 }
 
 static void symbols_of_code(void **state)
 {
-    struct code code = make_code();
+    struct stored_image code = make_code();
 
     (void)state;
     assert_string_equal(in_code(&code), "a b");
@@ -186,7 +186,7 @@ static void symbols_of_code(void **state)
 
 static void code_that_is_not_understood(void **state)
 {
-    struct code good = make_code(), code = good;
+    struct stored_image good = make_code(), code = good;
 
     (void)state;
     code.symbols[1].st_other = 4; /* managed */
@@ -219,7 +219,7 @@ static void code_that_is_not_understood(void **state)
 
 static void code_cut_anywhere(void **state)
 {
-    struct code code = make_code();
+    struct stored_image code = make_code();
 
     (void)state;
     for (size_t size = 4; size < sizeof(code) - 1; size++)

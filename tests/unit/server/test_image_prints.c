@@ -13,19 +13,19 @@
 static const char prints[] = ".version 8.0 .extern .func vprintf (.param .b64 a, .param .b64 b);";
 static const char silent[] = ".version 8.0 .visible .entry nothing() { ret; } // no printing here";
 
-struct image {
+struct image_request {
     unsigned char bytes[1024];
     size_t size;
 };
 
-static void put(struct image *image, size_t at, const void *value, size_t size)
+static void put(struct image_request *image, size_t at, const void *value, size_t size)
 {
     memcpy(image->bytes + at, value, size);
 }
 
-static struct image container(void)
+static struct image_request container(void)
 {
-    struct image image = {.size = 16};
+    struct image_request image = {.size = 16};
     uint32_t magic = 0xba55ed50u;
     uint16_t version = 1, header_size = 16;
 
@@ -35,7 +35,7 @@ static struct image container(void)
     return image;
 }
 
-static void add(struct image *image, uint64_t flags, const void *payload, uint64_t size,
+static void add(struct image_request *image, uint64_t flags, const void *payload, uint64_t size,
                 uint64_t plain_size)
 {
     size_t at = image->size;
@@ -55,7 +55,7 @@ static void add(struct image *image, uint64_t flags, const void *payload, uint64
     put(image, 8, &entries, 8);
 }
 
-static bool says_it_prints(const struct image *image)
+static bool says_it_prints(const struct image_request *image)
 {
     assert_true(image_is_sound(image->bytes, image->size));
     return image_prints(image->bytes, image->size);
@@ -69,7 +69,7 @@ static void test_text(void **state)
 
 static void test_plain_entries(void **state)
 {
-    struct image image = container();
+    struct image_request image = container();
 
     assert_false(says_it_prints(&image));
     add(&image, 0, silent, sizeof(silent), 0);
@@ -80,7 +80,7 @@ static void test_plain_entries(void **state)
 
 static void test_behind_other_containers(void **state)
 {
-    struct image bundle = container(), quiet = container(), loud = container();
+    struct image_request bundle = container(), quiet = container(), loud = container();
 
     add(&quiet, 0, silent, sizeof(silent) / 8 * 8, 0);
     add(&loud, 0, prints, sizeof(prints), 0);
@@ -92,7 +92,7 @@ static void test_behind_other_containers(void **state)
     assert_true(says_it_prints(&bundle));
 }
 
-static void add_zstd(struct image *image, const char *text, size_t size)
+static void add_zstd(struct image_request *image, const char *text, size_t size)
 {
     char packed[256];
     size_t packed_size = ZSTD_compress(packed, sizeof(packed), text, size, 19);
@@ -101,7 +101,7 @@ static void add_zstd(struct image *image, const char *text, size_t size)
     add(image, ENTRY_ZSTD, packed, packed_size, size);
 }
 
-static void add_lz4(struct image *image, const char *text, size_t size)
+static void add_lz4(struct image_request *image, const char *text, size_t size)
 {
     char packed[256];
     int packed_size = LZ4_compress_default(text, packed, (int)size, sizeof(packed));
@@ -112,7 +112,7 @@ static void add_lz4(struct image *image, const char *text, size_t size)
 
 static void test_compressed_entries(void **state)
 {
-    struct image quiet = container(), by_zstd = container(), by_lz4 = container();
+    struct image_request quiet = container(), by_zstd = container(), by_lz4 = container();
 
     add_zstd(&quiet, silent, sizeof(silent));
     add_lz4(&quiet, silent, sizeof(silent));
@@ -125,7 +125,7 @@ static void test_compressed_entries(void **state)
 
 static void test_what_does_not_expand_counts_as_printing(void **state)
 {
-    struct image broken = container(), huge = container();
+    struct image_request broken = container(), huge = container();
 
     add(&broken, ENTRY_ZSTD, silent, sizeof(silent), 100);
     assert_true(says_it_prints(&broken));
@@ -136,7 +136,7 @@ static void test_what_does_not_expand_counts_as_printing(void **state)
 static void test_all_calls_in_one_look(void **state)
 {
     static const char allocates[] = ".extern .func (.param .b64 a) malloc (.param .b64 b);";
-    struct image image = container();
+    struct image_request image = container();
     bool prints_too, allocates_too;
 
     image_calls(silent, sizeof(silent) - 1, &prints_too, &allocates_too);

@@ -63,7 +63,7 @@ static void the_last_reference_releases_it(void **state)
 
     assert_int_equal(ipc_name(fixture->session, &item, &key), CUDA_SUCCESS);
     assert_int_equal(ipc_name(fixture->session, &other, &other_key), CUDA_SUCCESS);
-    ipc_withdraw_piece(fixture->session, trio.share, 0);
+    ipc_withdraw_part(fixture->session, trio.share, 0);
     assert_int_equal(ipc_resolve(trio.friend, IPC_MEMORY, key, &found), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(ipc_resolve(trio.friend, IPC_MEMORY, other_key, &found), CUDA_SUCCESS);
     ipc_withdraw(fixture->session, trio.share);

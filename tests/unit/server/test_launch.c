@@ -30,7 +30,7 @@ static CUresult launch(struct fixture *fixture, const CUlaunchAttribute *attribu
     strcpy(function->name, "kernel");
     fake_trace();
     CUresult result = serve_cuLaunchKernelEx(fixture->session, &in, function, stream);
-    batch_flush(fixture->session);
+    launch_batch_flush(fixture->session);
     free(function);
     return result;
 }

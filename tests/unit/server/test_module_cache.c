@@ -33,15 +33,15 @@ static CUresult try_get(struct fixture *fixture, const char *text, uint64_t opti
                         struct cached **ret_cached)
 {
     uint64_t options[2] = {CU_JIT_OPTIMIZATION_LEVEL, option};
-    const struct image image = {.device = &fixture->server.devices.device[0],
-                                .code = fixture_code(fixture, text),
-                                .options = options,
-                                .options_size = sizeof(options)};
+    const struct image_request image = {.device = &fixture->server.devices.device[0],
+                                        .image = fixture_image(fixture, text),
+                                        .options = options,
+                                        .options_size = sizeof(options)};
     char text_log[16];
     struct image_log log = {.text = text_log, .capacity = sizeof(text_log)};
     CUresult result = module_cache_get(cache_of(fixture), &image, ret_cached, &log);
 
-    code_put(image.code);
+    stored_image_unref(image.image);
     return result;
 }
 
@@ -406,7 +406,7 @@ static void the_longest_idle_goes_first(void **state)
 
 static uint64_t hash_of(const char *text)
 {
-    return code_hash(text, strlen(text));
+    return image_store_hash(text, strlen(text));
 }
 
 /* The multiplier of the hash is odd, so any change of one word can be undone by the next. */

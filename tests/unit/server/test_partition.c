@@ -228,10 +228,10 @@ static void streams_come_from_the_partition(void **state)
     struct partition *partition;
 
     partitions_take(setup_device(fixture), 12, &partition);
-    fixture->session->device[0].share.partition = partition;
+    fixture->session->device[0].sm_share.partition = partition;
     struct stream *stream = fixture_stream(fixture, 1, 0);
     assert_int_equal((uintptr_t)stream->driver, 12);
-    fixture->session->device[0].share.partition = NULL;
+    fixture->session->device[0].sm_share.partition = NULL;
     free(partition);
 }
 

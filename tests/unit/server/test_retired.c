@@ -6,7 +6,7 @@
 
 #include "fake_driver.h"
 #include "memory.h"
-#include "stall.h"
+#include "quiesce.h"
 #include "upkeep.h"
 
 static bool waiting; /* what every event answers */
@@ -22,7 +22,7 @@ static int setup(void **state)
     int error = fixture_setup(state);
     struct fixture *fixture = *state;
 
-    fixture->server.no_spares = true;
+    fixture->server.no_spare_partitions = true;
     driver.cuEventQuery = query;
     waiting = false;
     return error;
@@ -55,9 +55,9 @@ static void begin_a_wait(struct fixture *fixture)
 {
     struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
 
-    stall_wait_begin();
-    stall_wait_note(stream->device, stream->driver);
-    stall_wait_end();
+    quiesce_wait_begin();
+    quiesce_wait_record(stream->device, stream->driver);
+    quiesce_wait_end();
     waiting = true;
 }
 
@@ -65,7 +65,7 @@ static void begin_a_wait(struct fixture *fixture)
 static void look(struct fixture *fixture, struct upkeep *upkeep)
 {
     for (int i = 0; i < 5; i++)
-        upkeep_look(&fixture->server, upkeep);
+        upkeep_run(&fixture->server, upkeep);
 }
 
 static void nothing_is_unloaded_at_once(void **state)

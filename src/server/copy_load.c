@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whoever has done so much since the last look is one of the crowd. */
+#include "copy_load.h"
+
+#include "cleanup.h"
+#include "spin.h"
+
+/* In the 20 ms between two looks: a sixtieth of what the way to the GPU can carry. */
+#define MUCH (16u << 20)
+
+/* A client is at work until it has done nothing in so many looks. */
+#define BUSY_SAMPLES 10u
+
+static bool copies_much(struct session *session)
+{
+    uint64_t bytes = session->copied_bytes, before = session->seen.copied_bytes;
+
+    session->seen.copied_bytes = bytes;
+    return bytes - before >= MUCH;
+}
+
+/* Where CPUs are few, a client may have to wait for some looks until it gets one. */
+static bool is_busy(struct session *session)
+{
+    uint64_t work = session->launches + session->copies, before = session->seen.work;
+
+    session->seen.work = work;
+    if (work != before)
+        session->seen.busy_samples = BUSY_SAMPLES;
+    else if (session->seen.busy_samples)
+        session->seen.busy_samples--;
+    return session->seen.busy_samples > 0;
+}
+
+static struct crowd measure_locked(struct server *server)
+{
+    unsigned copiers = 0, at_work = 0;
+
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        copiers += copies_much(session);
+        at_work += is_busy(session);
+    }
+    return (struct crowd){
+        .copiers = server->no_copy_load ? 0 : copiers,
+        .lacks_cpus = !server->no_short_spin && at_work > server->cpus,
+    };
+}
+
+static void tell(struct session *session, struct crowd crowd)
+{
+    struct crowd *told = &session->seen.crowd;
+
+    if (!session->channel ||
+        (told->copiers == crowd.copiers && told->lacks_cpus == crowd.lacks_cpus))
+        return;
+    channel_server_put_crowd(session->channel, crowd);
+    *told = crowd;
+}
+
+void copy_load_update(struct server *server)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+    struct crowd crowd = measure_locked(server);
+
+    spin_be_brief(crowd.lacks_cpus);
+    list_for_each(struct session, session, &server->sessions, link) tell(session, crowd);
+}

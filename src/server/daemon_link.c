@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon's orders, and the answers to them.
+ */
+#include "daemon_link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "fd.h"
+#include "limits_text.h"
+#include "log.h"
+#include "sock.h"
+#include "text.h"
+
+static void send_message(const struct server *server, const void *message)
+{
+    const struct server_header *header = message;
+
+    if (server->control_fd < 0)
+        return;
+    int error = sock_send(server->control_fd, message, header->size, NULL, 0);
+    if (error)
+        log_line("A message to the daemon cannot be sent: %s", strerror(-error));
+}
+
+static void describe_device(const struct device *device, struct server_device *ret_device)
+{
+    const struct device_record *record = &device->record;
+
+    text_copy(ret_device->name, sizeof(ret_device->name), record->name);
+    memcpy(ret_device->uuid, record->uuid, sizeof(ret_device->uuid));
+    text_copy(ret_device->pci_bus_id, sizeof(ret_device->pci_bus_id), record->pci_bus_id);
+    ret_device->memory_total = record->total_memory;
+    ret_device->sm_count = (uint32_t)record->attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
+    ret_device->compute_major =
+        (uint32_t)record->attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR];
+    ret_device->compute_minor =
+        (uint32_t)record->attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
+}
+
+void daemon_link_ready(struct server *server)
+{
+    struct server_ready ready;
+
+    server_message_init(&ready, SERVER_READY, 0);
+    ready.driver = server->driver_kind == DRIVER_SOFT ? SERVER_DRIVER_SOFT : SERVER_DRIVER_CUDA;
+    ready.driver_version = (uint32_t)server->devices.driver_version;
+    ready.device_count = server->devices.count;
+    ready.max_clients = server->clients_max;
+    for (unsigned i = 0; i < server->devices.count; i++)
+        describe_device(&server->devices.device[i], &ready.devices[i]);
+    send_message(server, &ready);
+}
+
+void daemon_link_failed(int control_fd, CUresult status, const char *text)
+{
+    struct server_failed failed;
+
+    server_message_init(&failed, SERVER_FAILED, 0);
+    failed.status = (int32_t)status;
+    text_copy(failed.text, sizeof(failed.text), text);
+    if (control_fd >= 0)
+        sock_send(control_fd, &failed, sizeof(failed), NULL, 0);
+}
+
+void daemon_link_client_attached(struct server *server, const struct session *session)
+{
+    struct server_client_attached attached;
+
+    server_message_init(&attached, SERVER_CLIENT_ATTACHED, 0);
+    attached.pid = session->who.identity.pid;
+    attached.id = session->id;
+    send_message(server, &attached);
+}
+
+void daemon_link_client_gone(struct server *server, const struct session *session)
+{
+    struct server_client_gone gone;
+
+    server_message_init(&gone, SERVER_CLIENT_GONE, 0);
+    gone.pid = session->who.identity.pid;
+    gone.id = session->announced ? session->id : 0;
+    gone.status = session->end_status;
+    gone.memory_refused = session->memory_refused;
+    for (unsigned i = 0; i < server->devices.count; i++)
+        gone.memory_peak[i] = session->device[i].memory_peak;
+    send_message(server, &gone);
+}
+
+void daemon_link_client_refused(struct server *server, int pid, CUresult status, const char *text)
+{
+    struct server_client_gone gone;
+
+    server_message_init(&gone, SERVER_CLIENT_GONE, 0);
+    gone.pid = pid;
+    gone.status = (int32_t)status;
+    text_copy(gone.text, sizeof(gone.text), text);
+    send_message(server, &gone);
+}
+
+void daemon_link_abandoned(struct server *server, unsigned clients)
+{
+    struct server_abandoned abandoned;
+
+    server_message_init(&abandoned, SERVER_ABANDONED, 0);
+    abandoned.clients = clients;
+    send_message(server, &abandoned);
+}
+
+static uint32_t sms_granted(struct server *server, const struct session *session, unsigned device)
+{
+    const struct server_limits *limits = &session->who.limits;
+
+    if (limits->fixed_count && limits->fixed_device == device)
+        return limits->fixed_count;
+    return limits->fixed_only
+               ? 0
+               : partitions_grant(&server->partitions[device], limits->sm_centipercent);
+}
+
+static void send_row(struct server *server, const struct session *session, uint32_t request)
+{
+    struct server_status_row row;
+
+    server_message_init(&row, SERVER_STATUS_ROW, request);
+    row.identity = session->who.identity;
+    row.limits = session->who.limits;
+    row.id = session->id;
+    row.state = session->phase == SESSION_SERVING && !session->stop ? SERVER_CLIENT_ACTIVE
+                                                                    : SERVER_CLIENT_INACTIVE;
+    row.device_mask = session->device_mask;
+    for (unsigned i = 0; i < server->devices.count; i++) {
+        row.memory_used[i] = session->device[i].memory_used;
+        row.memory_peak[i] = session->device[i].memory_peak;
+        row.sm_granted[i] = sms_granted(server, session, i);
+    }
+    row.memory_refused = session->memory_refused;
+    row.launches = session->launches;
+    row.copies = session->copies;
+    row.copied_bytes = session->copied_bytes;
+    send_message(server, &row);
+}
+
+static void answer_status(struct server *server, uint32_t request)
+{
+    struct server_status_end end;
+
+    server_message_init(&end, SERVER_STATUS_END, request);
+    end.state = server->faulted ? SERVER_FAULTED : SERVER_ACTIVE;
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        if (session->phase == SESSION_ATTACHING)
+            continue;
+        send_row(server, session, request);
+        end.client_count++;
+    }
+    for (unsigned i = 0; i < server->devices.count; i++)
+        end.memory_free[i] = server->devices.device[i].memory_free;
+    send_message(server, &end);
+}
+
+static void answer(struct server *server, uint32_t request, CUresult status)
+{
+    struct server_result result;
+
+    server_message_init(&result, SERVER_RESULT, request);
+    result.status = (int32_t)status;
+    send_message(server, &result);
+}
+
+static bool is_addressed(const struct session *session, int32_t pid, uint32_t id)
+{
+    return session->who.identity.pid == pid && (!id || session->id == id);
+}
+
+/* ---- ending clients ---- */
+
+/* How long the daemon's order waits for kernels of the client. No driver can stop one kernel of a
+ * context that others use, so one that never ends is left to itself. */
+#define TERMINATION_TIMEOUT_NS (10 * NS_PER_SEC)
+#define TERMINATION_POLL_NS (5 * NS_PER_MS)
+
+/* An order that is not answered yet. */
+struct termination {
+    struct server *server;
+    struct watch *watch;
+    int timer_fd;
+    uint32_t request;
+    int32_t pid;
+    uint32_t id;
+    uint64_t deadline;
+};
+
+static void termination_destroy(struct termination *termination)
+{
+    watch_destroy(termination->watch);
+    fd_close(&termination->timer_fd);
+    free(termination);
+}
+
+static bool are_done(const struct termination *termination)
+{
+    list_for_each(struct session, session, &termination->server->sessions, link)
+    {
+        if (is_addressed(session, termination->pid, termination->id) &&
+            session->phase != SESSION_DONE)
+            return false;
+    }
+    return true;
+}
+
+static void on_termination_poll(void *context, int timer_fd)
+{
+    struct termination *termination = context;
+    bool done = are_done(termination);
+    uint64_t count;
+
+    if (read(timer_fd, &count, sizeof(count)) < 0 || (!done && clock_ns() < termination->deadline))
+        return;
+    if (!done)
+        log_line(
+            "Client %d is terminated, but its kernels still run: their resources stay allocated",
+            termination->pid);
+    answer(termination->server, termination->request,
+           done ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_TIMEOUT);
+    termination_destroy(termination);
+}
+
+/* Answers once the clients that were told to end are at rest; false = out of resources. */
+static bool answer_when_done(struct server *server, const struct server_terminate_client *order)
+{
+    const struct itimerspec polls = {.it_interval.tv_nsec = TERMINATION_POLL_NS,
+                                     .it_value.tv_nsec = TERMINATION_POLL_NS};
+    struct termination *termination = malloc(sizeof(*termination));
+
+    if (!termination)
+        return false;
+    *termination = (struct termination){
+        .server = server,
+        .timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+        .request = order->header.request,
+        .pid = order->pid,
+        .id = order->id,
+        .deadline = clock_ns() + TERMINATION_TIMEOUT_NS,
+    };
+    if (termination->timer_fd >= 0 && !timerfd_settime(termination->timer_fd, 0, &polls, NULL))
+        termination->watch = loop_watch_readable(server->loop, termination->timer_fd,
+                                                 on_termination_poll, termination);
+    if (termination->watch)
+        return true;
+    termination_destroy(termination);
+    return false;
+}
+
+static void terminate_clients(struct server *server, const struct server_terminate_client *order)
+{
+    CUresult status = CUDA_ERROR_INVALID_CONTEXT;
+
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        if (!is_addressed(session, order->pid, order->id))
+            continue;
+        log_line("Client " CLIENT_FORMAT " is terminated by the daemon", CLIENT_ARGS(session));
+        session_fail(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
+        session_stop(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
+        status = CUDA_SUCCESS;
+    }
+    if (status != CUDA_SUCCESS || !answer_when_done(server, order))
+        answer(server, order->header.request, status);
+}
+
+static void set_limits(struct server *server, const struct server_set_limits *order)
+{
+    CUresult status = CUDA_ERROR_INVALID_CONTEXT;
+    char text[LIMITS_TEXT_MAX];
+
+    list_for_each(struct session, session, &server->sessions, link)
+    {
+        if (!is_addressed(session, order->pid, order->id))
+            continue;
+        session->who.limits.sm_centipercent = order->limits.sm_centipercent;
+        session->who.limits.priority = order->limits.priority;
+        memcpy(session->who.limits.memory_limit, order->limits.memory_limit,
+               sizeof(order->limits.memory_limit));
+        session_set_limits(session, &order->limits);
+        session_kick(session);
+        limits_describe(&session->who.limits, server->devices.count, text);
+        log_line("Client " CLIENT_FORMAT ": limits are now %s", CLIENT_ARGS(session), text);
+        status = CUDA_SUCCESS;
+    }
+    answer(server, order->header.request, status);
+}
+
+/* The descriptor that the log writes to stays the same; what it leads to changes. */
+static void reopen_log(struct server *server, int fd)
+{
+    if (fd >= 0 && dup2(fd, server->log_fd) < 0)
+        log_line("The log cannot be reopened: %s", strerror(errno));
+}
+
+static void dispatch_message(struct server *server, const union server_any *order, int *fd)
+{
+    switch (order->header.kind) {
+    case SERVER_CLIENT:
+        if (*fd >= 0)
+            server_take_client(server, &order->client, fd_steal(fd));
+        break;
+    case SERVER_STATUS:
+        answer_status(server, order->header.request);
+        break;
+    case SERVER_SHUTDOWN:
+        server_leave(server, order->shutdown.force);
+        break;
+    case SERVER_TERMINATE_CLIENT:
+        terminate_clients(server, &order->terminate_client);
+        break;
+    case SERVER_SET_LIMITS:
+        set_limits(server, &order->set_limits);
+        break;
+    case SERVER_REOPEN_LOG:
+        reopen_log(server, *fd);
+        break;
+    default:
+        log_line("The daemon sent a message of unknown kind %u", order->header.kind);
+    }
+}
+
+static void on_daemon_message(void *context, int control_fd)
+{
+    struct server *server = context;
+    union server_any order;
+    _cleanup_fd_ int fd = -1;
+    size_t fds = 0;
+    ssize_t size = sock_recv(control_fd, &order, sizeof(order), &fd, 1, &fds, 0);
+
+    if (size == -EAGAIN)
+        return;
+    if (size <= 0) {
+        log_line("The daemon has closed its connection");
+        watch_destroy(server->control_watch);
+        server->control_watch = NULL;
+        fd_close(&server->control_fd);
+        server_leave(server, false);
+        return;
+    }
+    if (!server_message_valid(&order, (size_t)size))
+        log_line("The daemon sent a malformed message (%zd bytes)", size);
+    else
+        dispatch_message(server, &order, &fd);
+}
+
+int daemon_link_start(struct server *server)
+{
+    server->control_watch =
+        loop_watch_readable(server->loop, server->control_fd, on_daemon_message, server);
+    return server->control_watch ? 0 : -ENOMEM;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Talking with the daemon (control/server_protocol.h). Main thread, except where said otherwise.
+ */
+#pragma once
+
+#include "server.h"
+
+/* Watches the daemon's socket: 0 or -errno. */
+int daemon_link_start(struct server *server);
+
+/* The server is ready for clients. */
+void daemon_link_ready(struct server *server);
+
+/* The server can not start. */
+void daemon_link_failed(int control_fd, CUresult status, const char *text);
+
+/* A client has attached, has gone, or was refused and never attached. */
+void daemon_link_client_attached(struct server *server, const struct session *session);
+void daemon_link_client_gone(struct server *server, const struct session *session);
+void daemon_link_client_refused(struct server *server, int pid, CUresult status, const char *text);
+
+/* So many clients have ended, and a kernel of one goes on; 0 = none does. */
+void daemon_link_abandoned(struct server *server, unsigned clients);

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who prints, and when the text has arrived.
+ *
+ * One client at a time holds the turn: from the launch of a kernel that may print until such
+ * kernels are done and the driver has written out their text, which is then that client's. An event
+ * behind every such launch, and behind every fence that comes while the turn is held, tells a
+ * thread how far the GPU is. The thread writes those fences itself, behind the text. So nobody
+ * waits inside the driver for a client, and no worker waits but for the turn.
+ *
+ * A client that keeps the turn for too long (its kernel may wait for something) is not waited for:
+ * then it is not known any more whose text it is, and the text goes to the log until all is quiet.
+ */
+#include "device_printf.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "cuda_error.h"
+#include "driver_output.h"
+#include "fault.h"
+#include "fence.h"
+#include "futex.h"
+#include "log.h"
+#include "server.h"
+#include "spare_events.h"
+#include "stream.h"
+
+#define TURN_TIMEOUT_NS (5 * NS_PER_SEC)
+#define TURN_POLL_NS (10 * NS_PER_MS)
+#define PAUSE_NS_MIN (20 * NS_PER_US)
+#define PAUSE_NS_MAX (2 * NS_PER_MS)
+#define FAULT_TIMEOUT_S 1
+
+/* A place in a stream, and what is to happen when the GPU gets there. */
+struct mark {
+    struct list link;
+    struct session *session;
+    const struct device *device;
+    const struct stream *stream; /* NULL once it is gone */
+    CUevent event;
+    uint32_t word, seq; /* the fence to be written; seq 0 = none, it stands behind launches */
+    bool reached;
+    bool holds; /* streams of its session wait for what its client does */
+};
+
+static struct printer {
+    pthread_mutex_t lock;
+    pthread_cond_t work;      /* for the thread */
+    pthread_cond_t turn_free; /* for workers */
+    struct list marks;        /* in the order of each stream */
+    struct list active;       /* struct session_printf */
+    struct session *holder;   /* of the turn */
+    struct session *last;     /* who held it before: others go first */
+    unsigned waiting;         /* workers that want the turn */
+    unsigned launching;       /* between begin and end */
+    bool shared;              /* somebody did not want to wait: text is nobody's */
+    bool started;
+    CUstream flush[ATTACH_DEVICES_MAX];
+} printer = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .marks = {&printer.marks, &printer.marks},
+    .active = {&printer.active, &printer.active},
+};
+
+static void wait_for(pthread_cond_t *condition, uint64_t timeout_ns)
+{
+    uint64_t until = clock_ns() + timeout_ns;
+    struct timespec at = {.tv_sec = (time_t)(until / NS_PER_SEC),
+                          .tv_nsec = (long)(until % NS_PER_SEC)};
+
+    pthread_cond_timedwait(condition, &printer.lock, &at);
+}
+
+static void activate_locked(struct session *session)
+{
+    if (session->printf_output.active)
+        return;
+    list_append(&printer.active, &session->printf_output.link);
+    session->printf_output.active = true;
+}
+
+static void remove_mark_locked(struct mark *mark)
+{
+    list_remove(&mark->link);
+    spare_event_keep(mark->device, mark->event);
+    free(mark);
+}
+
+/* ---- text ---- */
+
+static bool host_waits_exist_locked(void)
+{
+    list_for_each(struct mark, mark, &printer.marks, link)
+    {
+        if (mark->holds)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Every synchronising call makes the driver write out its buffer. None of these waits for anything:
+ * the event has happened.
+ *
+ * But what is put into a stream, even a wait for the past, goes through one of the GPU's queues,
+ * which are fewer than streams. A held stream in the same queue would stop it, until its client has
+ * seen a fence that this thread alone can write. So nothing is put anywhere while a client that
+ * prints may hold streams.
+ */
+static void flush_behind_locked(const struct mark *mark)
+{
+    CUstream *flush = &printer.flush[mark->device->ordinal];
+
+    if (!*flush && driver.cuStreamCreateWithPriority(flush, CU_STREAM_NON_BLOCKING, 0))
+        return;
+    if (!host_waits_exist_locked())
+        driver.cuStreamWaitEvent(*flush, mark->event, 0);
+    else
+        driver.cuEventSynchronize(mark->event);
+    driver.cuStreamSynchronize(*flush);
+}
+
+static void log_unowned_output(const char *text, size_t size)
+{
+    log_line("Device printf output of an unknown client: %.*s", (int)size, text);
+}
+
+static void collect_locked(void)
+{
+    struct session *owner = printer.shared ? NULL : printer.holder;
+    char text[16384];
+    size_t size;
+
+    while ((size = driver_output_read(TEXT_OUTPUT, text, sizeof(text))) > 0) {
+        if (!owner)
+            log_unowned_output(text, size < 1024 ? size : 1024);
+        else if (!backlog_add(&owner->printf_output.backlog, text, size))
+            log_line("Client " CLIENT_FORMAT " does not take what its kernels print: %zu bytes "
+                     "are lost",
+                     CLIENT_ARGS(owner), size);
+    }
+}
+
+/* ---- the turn ---- */
+
+static bool launches_pending_locked(void)
+{
+    if (printer.launching)
+        return true;
+    list_for_each(struct mark, mark, &printer.marks, link)
+    {
+        if (!mark->seq && !mark->reached)
+            return true;
+    }
+    return false;
+}
+
+static void release_turn_locked(void)
+{
+    if ((!printer.holder && !printer.shared) || launches_pending_locked())
+        return;
+    printer.last = printer.holder;
+    printer.holder = NULL;
+    printer.shared = false;
+    pthread_cond_broadcast(&printer.turn_free);
+}
+
+/* Whoever had the turn last lets others go first. */
+static bool turn_is_free_locked(const struct session *session)
+{
+    unsigned others = printer.waiting - 1; /* one of them is the asking worker */
+
+    if (printer.shared)
+        return true;
+    return !printer.holder && (printer.last != session || !others);
+}
+
+static void share_turn_locked(const struct session *session)
+{
+    log_line("Client " CLIENT_FORMAT " prints although the kernels of " CLIENT_FORMAT
+             " that may print are not done: their text comes here until both are",
+             CLIENT_ARGS(session), CLIENT_ARGS(printer.holder));
+    printer.shared = true;
+    pthread_cond_broadcast(&printer.turn_free);
+}
+
+static void await_turn_locked(struct session *session)
+{
+    uint64_t deadline = clock_ns() + TURN_TIMEOUT_NS;
+
+    printer.waiting++;
+    pthread_cond_signal(&printer.work);
+    while (!turn_is_free_locked(session) && !session->stop && clock_ns() < deadline)
+        wait_for(&printer.turn_free, TURN_POLL_NS);
+    if (!turn_is_free_locked(session) && !session->stop && printer.holder)
+        share_turn_locked(session);
+    printer.waiting--;
+    pthread_cond_broadcast(&printer.turn_free);
+}
+
+static CUresult take_turn_locked(struct session *session)
+{
+    bool mine = printer.holder == session && !printer.waiting;
+
+    if (!mine)
+        await_turn_locked(session);
+    if (session->stop)
+        return CUDA_ERROR_MPS_CLIENT_TERMINATED;
+    if (!printer.holder)
+        printer.holder = session;
+    return CUDA_SUCCESS;
+}
+
+/* ---- the thread ---- */
+
+/* The first fatal answer is the result. */
+static CUresult query_marks_locked(void)
+{
+    list_for_each(struct mark, mark, &printer.marks, link)
+    {
+        if (mark->reached || device_enter(mark->device) != CUDA_SUCCESS)
+            continue;
+        CUresult result = driver.cuEventQuery(mark->event);
+        if (cuda_error_is_fatal(result))
+            return result;
+        mark->reached = result != CUDA_ERROR_NOT_READY;
+        if (mark->reached)
+            flush_behind_locked(mark);
+    }
+    return CUDA_SUCCESS;
+}
+
+static void write_fence(const struct mark *mark)
+{
+    uint32_t *word = window_fence(mark->session->window, mark->word);
+
+    if ((int32_t)(fence_value(mark->session->window, mark->word) - mark->seq) < 0)
+        __atomic_store_n(word, mark->seq, __ATOMIC_RELEASE);
+    futex_wake(word, INT_MAX);
+}
+
+/* True when something of the session is still to be waited for. */
+static bool settle_marks_locked(struct session *session, bool delivered)
+{
+    bool waits = false;
+
+    list_for_each_safe(struct mark, mark, &printer.marks, link)
+    {
+        if (mark->session != session)
+            continue;
+        if (!mark->reached || (mark->seq && !delivered)) {
+            waits = true;
+            continue;
+        }
+        if (mark->seq)
+            write_fence(mark);
+        remove_mark_locked(mark);
+    }
+    return waits;
+}
+
+static void settle_locked(struct session *session)
+{
+    struct session_printf *output = &session->printf_output;
+
+    backlog_deliver(&output->backlog, session->channel, TEXT_OUTPUT);
+    bool delivered = backlog_empty(&output->backlog);
+    if (settle_marks_locked(session, delivered) || !delivered || printer.holder == session)
+        return;
+    list_remove(&output->link);
+    output->active = false;
+}
+
+static CUresult make_round_locked(void)
+{
+    CUresult result = query_marks_locked();
+
+    collect_locked();
+    release_turn_locked();
+    list_for_each_safe(struct session_printf, output, &printer.active, link)
+        settle_locked(container_of(output, struct session, printf_output));
+    return result;
+}
+
+/* Looks more and more seldom, until there is something new to look for. */
+static void *printf_thread(void *context)
+{
+    struct server *server = context;
+    uint64_t pause = PAUSE_NS_MIN;
+
+    pthread_mutex_lock(&printer.lock);
+    for (;;) {
+        if (list_empty(&printer.active)) {
+            pthread_cond_wait(&printer.work, &printer.lock);
+            pause = PAUSE_NS_MIN;
+        }
+        CUresult result = make_round_locked();
+        if (result != CUDA_SUCCESS) {
+            pthread_mutex_unlock(&printer.lock);
+            fault_raise(server, NULL, result);
+            return NULL;
+        }
+        uint64_t before = clock_ns();
+        wait_for(&printer.work, pause);
+        bool called = clock_ns() - before < pause;
+        pause = called ? PAUSE_NS_MIN : pause < PAUSE_NS_MAX ? pause + pause / 4 : pause;
+    }
+}
+
+static bool start_locked(struct server *server)
+{
+    pthread_condattr_t attributes;
+    pthread_t thread;
+
+    if (printer.started)
+        return true;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&printer.work, &attributes);
+    pthread_cond_init(&printer.turn_free, &attributes);
+    pthread_condattr_destroy(&attributes);
+    printer.started = pthread_create(&thread, NULL, printf_thread, server) == 0;
+    if (printer.started)
+        pthread_detach(thread);
+    return printer.started;
+}
+
+/* ---- what workers ask for ---- */
+
+static struct mark *mark_create(struct stream *stream, uint32_t seq)
+{
+    struct mark *mark = calloc(1, sizeof(*mark));
+
+    if (!mark)
+        return NULL;
+    *mark = (struct mark){.session = stream->session,
+                          .device = stream->device,
+                          .stream = stream,
+                          .word = stream->word,
+                          .seq = seq,
+                          .holds = stream->session->has_host_waits};
+    if (spare_event_take(mark->device, &mark->event) != CUDA_SUCCESS) {
+        free(mark);
+        return NULL;
+    }
+    if (driver.cuEventRecord(mark->event, stream->driver) != CUDA_SUCCESS) {
+        spare_event_keep(mark->device, mark->event);
+        free(mark);
+        return NULL;
+    }
+    return mark;
+}
+
+/* A mark behind later launches of a stream stands for the earlier ones, too. */
+static void replace_launch_mark_locked(struct mark *later)
+{
+    list_for_each_safe(struct mark, mark, &printer.marks, link)
+    {
+        if (mark->stream == later->stream && !mark->seq)
+            remove_mark_locked(mark);
+    }
+}
+
+CUresult device_printf_begin(struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+
+    if (!start_locked(session->server))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = take_turn_locked(session);
+    if (result != CUDA_SUCCESS)
+        return result;
+    activate_locked(session);
+    printer.launching++;
+    return CUDA_SUCCESS;
+}
+
+void device_printf_end(struct stream *stream)
+{
+    struct mark *mark = mark_create(stream, 0);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+
+    printer.launching--;
+    if (!mark)
+        return;
+    activate_locked(stream->session);
+    replace_launch_mark_locked(mark);
+    list_append(&printer.marks, &mark->link);
+    pthread_cond_signal(&printer.work);
+}
+
+bool device_printf_fence(struct stream *stream, uint32_t seq)
+{
+    struct mark *mark = mark_create(stream, seq);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+
+    if (!mark)
+        return false;
+    activate_locked(stream->session);
+    list_append(&printer.marks, &mark->link);
+    pthread_cond_signal(&printer.work);
+    return true;
+}
+
+void device_printf_forget_stream(struct stream *stream)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+
+    list_for_each(struct mark, mark, &printer.marks, link)
+    {
+        if (mark->stream == stream)
+            mark->stream = NULL;
+    }
+}
+
+/* Where the turn is shared it stays so for the others. */
+static void remove_session_locked(const struct session *session)
+{
+    list_for_each_safe(struct mark, mark, &printer.marks, link)
+    {
+        if (mark->session == session)
+            remove_mark_locked(mark);
+    }
+    if (printer.holder == session)
+        printer.holder = NULL;
+}
+
+/* A last round brings in what its kernels printed, so that it is not taken for another client's. */
+void device_printf_forget(struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+
+    if (printer.last == session)
+        printer.last = NULL;
+    if (!session->printf_output.active)
+        return;
+    make_round_locked();
+    session->current = NULL; /* the round was in contexts of its own choice */
+    remove_session_locked(session);
+    release_turn_locked();
+    if (printer.last == session)
+        printer.last = NULL;
+    if (session->printf_output.active)
+        list_remove(&session->printf_output.link);
+    session->printf_output.active = false;
+    backlog_drop(&session->printf_output.backlog);
+}
+
+/* The lock is not given back: nobody shall print any more. */
+void device_printf_fault(void)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += FAULT_TIMEOUT_S;
+    if (pthread_mutex_timedlock(&printer.lock, &until))
+        return;
+    collect_locked();
+    if (printer.holder)
+        backlog_deliver(&printer.holder->printf_output.backlog, printer.holder->channel,
+                        TEXT_OUTPUT);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a driver library writes to this process's standard output and standard error, instead of
+ * going there: text of kernels, which belongs to clients.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "region.h"
+
+/* Before a driver is loaded. The log must have a descriptor other than 1. 0 or -errno. */
+int driver_output_capture(void);
+
+/* What came since the last call, at most `size` bytes. One thread at a time. */
+size_t driver_output_read(enum region_text kind, char *ret_text, size_t size);

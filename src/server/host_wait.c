@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuLaunchHostFunc and cuStreamWaitValue: commands that hold a stream; and their counterpart
+ * cuStreamWriteValue.
+ */
+#include "host_wait.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "clock.h"
+#include "fence.h"
+#include "memory.h"
+#include "quiesce.h"
+#include "server_dispatch.h"
+
+/* Streams that one client may hold with callbacks. Measured: with all queues of a context held
+ * (32 are asked for), every other stream stands still. */
+#define HELD_STREAMS_MAX 4u
+#define HELD_TIMEOUT_NS (2 * NS_PER_SEC)
+
+/* Callbacks of a stream that wait in the driver, where it matters: a full queue stops its caller,
+ * who may hold the driver's own lock then, and the thread that looks after prints must get by. */
+#define CALLBACKS_AHEAD_MAX 128u
+
+/* Waits that are remembered; older ones are taken to be over. */
+#define WAITS_MAX 1024u
+
+struct wait {
+    struct list link;
+    const struct device *device;
+    uint64_t address, value;
+    unsigned flags;
+    bool wide; /* 64 bits */
+};
+
+static uint32_t load_host_wait_word(const struct session *session, uint32_t gate)
+{
+    return __atomic_load_n(window_gate(session->window, gate), __ATOMIC_ACQUIRE);
+}
+
+/* Does the stream stand before a gate that its client has not opened? */
+static bool is_waiting_for_host(const struct stream *stream)
+{
+    const struct session *session = stream->session;
+
+    return stream->gated && fence_reached(stream, stream->gate_fence) &&
+           (int32_t)(load_host_wait_word(session, stream->gate) - stream->gate_seq) < 0;
+}
+
+static unsigned count_waiting(const struct session *session, unsigned device)
+{
+    unsigned held = 0;
+
+    list_for_each(struct stream, stream, &session->device[device].streams, link)
+    {
+        held += is_waiting_for_host(stream);
+    }
+    return held;
+}
+
+static bool is_too_far_ahead(const struct stream *stream)
+{
+    const struct session *session = stream->session;
+
+    return session->printf_output.active && stream->gated &&
+           stream->gate_seq - load_host_wait_word(session, stream->gate) > CALLBACKS_AHEAD_MAX;
+}
+
+/* Holds the session back, and nobody else, until its client has opened some gates. Not for ever:
+ * what opens them might be a command that waits behind this one. */
+static void throttle(const struct stream *stream)
+{
+    const struct timespec pause = {.tv_nsec = 200 * NS_PER_US};
+    uint64_t deadline = clock_ns() + HELD_TIMEOUT_NS;
+    struct session *session = stream->session;
+
+    while ((is_too_far_ahead(stream) ||
+            count_waiting(session, (unsigned)stream->device->ordinal) >= HELD_STREAMS_MAX) &&
+           !session->stop && clock_ns() < deadline)
+        nanosleep(&pause, NULL);
+}
+
+/* `noted`: what ends the wait may itself wait for a call of the driver. */
+static CUresult wait_for_value(const struct stream *stream, uint64_t address, uint32_t value,
+                               unsigned flags, bool noted)
+{
+    quiesce_wait_begin();
+    CUresult result = driver.cuStreamWaitValue32_v2(stream->driver, address, value, flags);
+    if (result == CUDA_SUCCESS && noted)
+        quiesce_wait_record(stream->device, stream->driver);
+    quiesce_wait_end();
+    return result;
+}
+
+/* The client opens the gate when it has seen the fence. Mostly the GPU writes that, but fences of
+ * clients that print are written after calls of the driver (device_printf.h). */
+static CUresult wait_for_host(struct stream *stream, const struct wire_cuLaunchHostFunc *in)
+{
+    struct session *session = stream->session;
+
+    session->has_host_waits = true;
+    CUresult result = fence_write(stream, in->seq);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    stream->gated = true;
+    stream->gate = in->gate;
+    stream->gate_seq = in->gate_seq;
+    stream->gate_fence = in->seq;
+    session->gate_seq[in->gate] = in->gate_seq;
+    return wait_for_value(stream, (uintptr_t)window_gate(session->window, in->gate), in->gate_seq,
+                          CU_STREAM_WAIT_VALUE_GEQ, session->printf_output.active);
+}
+
+CUresult serve_cuLaunchHostFunc(struct session *session, const struct wire_cuLaunchHostFunc *in,
+                                struct stream *hStream)
+{
+    if (in->gate >= GPU_REGION_GATES) {
+        session_log_error(session, "cuLaunchHostFunc: host-wait word %u, there are %u", in->gate,
+                          GPU_REGION_GATES);
+        return stream_end(hStream, in->seq, CUDA_ERROR_INVALID_VALUE);
+    }
+    throttle(hStream);
+    CUresult result = stream_begin(hStream);
+    if (result == CUDA_SUCCESS)
+        result = wait_for_host(hStream, in);
+    return stream_end(hStream, result == CUDA_SUCCESS ? 0 : in->seq, result);
+}
+
+static bool check_word(struct session *session, const char *call, uint64_t address, unsigned size)
+{
+    if (address % size == 0 && memory_covers(session, address, size))
+        return true;
+    session_log_error(session, "%s: %u bytes at %#llx are not the client's, or not aligned", call,
+                      size, (unsigned long long)address);
+    return false;
+}
+
+CUresult serve_cuStreamWriteValue32_v2(struct session *session,
+                                       const struct wire_cuStreamWriteValue32_v2 *in,
+                                       struct stream *hStream)
+{
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+    if (check_word(session, "cuStreamWriteValue32", in->addr, 4))
+        result = stream_begin(hStream);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamWriteValue32_v2(hStream->driver, in->addr, in->value, in->flags);
+    return stream_end(hStream, in->seq, result);
+}
+
+CUresult serve_cuStreamWriteValue64_v2(struct session *session,
+                                       const struct wire_cuStreamWriteValue64_v2 *in,
+                                       struct stream *hStream)
+{
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+    if (check_word(session, "cuStreamWriteValue64", in->addr, 8))
+        result = stream_begin(hStream);
+    if (result == CUDA_SUCCESS && !driver.cuStreamWriteValue64_v2)
+        result = CUDA_ERROR_NOT_SUPPORTED;
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamWriteValue64_v2(hStream->driver, in->addr, in->value, in->flags);
+    return stream_end(hStream, in->seq, result);
+}
+
+static void forget(struct session *session, struct wait *wait)
+{
+    list_remove(&wait->link);
+    session->wait_count--;
+    free(wait);
+}
+
+static CUresult remember(struct stream *stream, uint64_t address, uint64_t value, unsigned flags,
+                         bool wide)
+{
+    struct session *session = stream->session;
+    struct wait *wait = calloc(1, sizeof(*wait));
+
+    if (!wait)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (session->wait_count >= WAITS_MAX)
+        forget(session, list_first(&session->waits, struct wait, link));
+    *wait = (struct wait){.device = stream->device,
+                          .address = address,
+                          .value = value,
+                          .flags = flags & ~CU_STREAM_WAIT_VALUE_FLUSH,
+                          .wide = wide};
+    list_append(&session->waits, &wait->link);
+    session->wait_count++;
+    session->has_host_waits = true;
+    return CUDA_SUCCESS;
+}
+
+CUresult serve_cuStreamWaitValue32_v2(struct session *session,
+                                      const struct wire_cuStreamWaitValue32_v2 *in,
+                                      struct stream *hStream)
+{
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+    if (check_word(session, "cuStreamWaitValue32", in->addr, 4))
+        result = stream_begin(hStream);
+    if (result == CUDA_SUCCESS)
+        result = remember(hStream, in->addr, in->value, in->flags, false);
+    if (result == CUDA_SUCCESS)
+        result = wait_for_value(hStream, in->addr, in->value, in->flags, true);
+    return stream_end(hStream, in->seq, result);
+}
+
+CUresult serve_cuStreamWaitValue64_v2(struct session *session,
+                                      const struct wire_cuStreamWaitValue64_v2 *in,
+                                      struct stream *hStream)
+{
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+    if (check_word(session, "cuStreamWaitValue64", in->addr, 8))
+        result = stream_begin(hStream);
+    if (result == CUDA_SUCCESS &&
+        (!driver.cuStreamWaitValue64_v2 || !driver.cuStreamWriteValue64_v2))
+        result = CUDA_ERROR_NOT_SUPPORTED;
+    if (result == CUDA_SUCCESS)
+        result = remember(hStream, in->addr, in->value, in->flags, true);
+    quiesce_wait_begin();
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamWaitValue64_v2(hStream->driver, in->addr, in->value, in->flags);
+    if (result == CUDA_SUCCESS)
+        quiesce_wait_record(hStream->device, hStream->driver);
+    quiesce_wait_end();
+    return stream_end(hStream, in->seq, result);
+}
+
+/* A value that ends the wait, whatever was there: NOR wants a bit that neither side has. */
+static uint64_t satisfying_value(const struct wait *wait)
+{
+    return wait->flags == CU_STREAM_WAIT_VALUE_NOR ? 0 : wait->value;
+}
+
+/* Written by the GPU, on a stream that never waits, since the word may lie in device memory. */
+static void satisfy(struct session *session, const struct wait *wait)
+{
+    uint64_t value = satisfying_value(wait);
+
+    if (session_enter(session, wait->device) != CUDA_SUCCESS)
+        return;
+    if (wait->wide)
+        driver.cuStreamWriteValue64_v2(wait->device->watch, wait->address, value, 0);
+    else
+        driver.cuStreamWriteValue32_v2(wait->device->watch, wait->address, (uint32_t)value, 0);
+}
+
+static void release_host_wait_words(struct session *session)
+{
+    for (uint32_t gate = 0; gate < GPU_REGION_GATES; gate++) {
+        if ((int32_t)(session->gate_seq[gate] - load_host_wait_word(session, gate)) > 0)
+            __atomic_store_n(window_gate(session->window, gate), session->gate_seq[gate],
+                             __ATOMIC_RELEASE);
+    }
+}
+
+void host_waits_release_all(struct session *session)
+{
+    release_host_wait_words(session);
+    list_for_each(struct wait, wait, &session->waits, link)
+    {
+        satisfy(session, wait);
+    }
+}
+
+void host_waits_forget_all(struct session *session)
+{
+    list_for_each_safe(struct wait, wait, &session->waits, link) forget(session, wait);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams that wait for the client itself: for a callback of its, or for a value that it writes.
+ *
+ * A client that is gone will not write, so all that its streams could wait for is written down
+ * here, and let go when the session ends. And as the GPU has only so many queues, which all clients
+ * share, one client may hold only some of them at a time.
+ */
+#pragma once
+
+#include "stream.h"
+
+/* Writes what every held stream of the session waits for. Called until all of them are idle. */
+void host_waits_release_all(struct session *session);
+
+/* Forgets the waits. */
+void host_waits_forget_all(struct session *session);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What has been learnt of the kernels of a library, in the order in which clients first asked. A
+ * program asks for the same ones at every start, so the answer to its first question tells it of
+ * the others, too.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "kernel_record.h"
+#include "loader.h"
+#include "map.h"
+
+struct known_kernel {
+    CUfunction driver;
+    struct kernel_facts facts; /* its attributes are from before any client changed them */
+};
+
+struct kernel_table {
+    pthread_mutex_t lock;
+    struct map by_name; /* hash of the name */
+    struct known_kernel **kernels;
+    uint32_t count, capacity;
+};
+
+void kernel_table_init(struct kernel_table *table);
+void kernel_table_fini(struct kernel_table *table);
+
+/* What is in the table stays as it is. NULL: it is not known. */
+const struct known_kernel *kernel_table_find(struct kernel_table *table, const char *name);
+const struct known_kernel *kernel_table_get(struct kernel_table *table, uint32_t number);
+
+/* Enters a copy of a kernel, unless it is there already, and gives it its number. NULL when out of
+ * memory. */
+const struct known_kernel *kernel_table_add(struct kernel_table *table,
+                                            const struct known_kernel *kernel);
+
+/* Records of the kernels from number `first` on, as many as fit; returns their size. */
+size_t kernel_table_write(struct kernel_table *table, uint32_t first, void *target, size_t capacity,
+                          uint32_t *ret_next);

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch holds launches of one stream only, so their order among themselves and against all else
+ * is what it would be without it.
+ */
+#include "launch_batch.h"
+
+#include <string.h>
+
+#include "clock.h"
+#include "fence.h"
+#include "fence_kernel.h"
+#include "launch.h"
+#include "objects.h"
+#include "server.h"
+#include "stream.h"
+
+/* A client that waits for its launch says so within half of this. */
+#define FENCE_AWAITED_NS 1000u
+
+/* What a stream must have shown before its fences are waited for, and what a vain wait costs it:
+ * a program that always waits late pays for one launch in so many. */
+#define FENCE_TRUST_MAX 8
+#define FENCE_TRUST_LOST 16
+
+/* So often the way that seems slower is taken, to see whether it still is. */
+#define PATH_PROBED_EVERY 64u
+
+/* The kernel is left for a way that is faster by more than one part in so many: it spares the other
+ * clients a call under the driver's lock, which no client sees in its own times. */
+#define PATH_MARGIN 2
+
+/* One part in so many of what is known is replaced by a new time. The first one of the kernel has
+ * the making of its graph in it and must not count for long. */
+#define PATH_WEIGHT 2
+
+static void measure_path(struct stream *stream)
+{
+    struct fence_path_probe *probe = &stream->fence_path_probe;
+
+    if (!probe->since || !fence_reached(stream, probe->seq))
+        return;
+    uint64_t took = clock_ns() - probe->since, *known = &probe->took_ns[probe->path];
+    *known = *known ? *known - *known / PATH_WEIGHT + took / PATH_WEIGHT : took;
+    probe->since = 0;
+}
+
+static void choose_path(struct stream *stream)
+{
+    struct fence_path_probe *probe = &stream->fence_path_probe;
+
+    measure_path(stream);
+    uint64_t driver_takes = probe->took_ns[FENCE_BY_DRIVER];
+    bool kernel = probe->took_ns[FENCE_BY_KERNEL] <= driver_takes + driver_takes / PATH_MARGIN;
+    if (++probe->turn % PATH_PROBED_EVERY == 0)
+        kernel = !kernel;
+    probe->path = kernel ? FENCE_BY_KERNEL : FENCE_BY_DRIVER;
+}
+
+void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
+                      struct function *function, struct stream *stream)
+{
+    struct launch_batch *batch = &session->launch_batch;
+
+    if (batch->count == GRAPH_BATCH_MAX || batch->stream != stream)
+        launch_batch_flush(session);
+    if (!batch->count)
+        choose_path(stream);
+    struct launch *launch = &batch->launches[batch->count];
+    unsigned char *params = batch->params[batch->count];
+    launch_read(launch, in, function);
+    launch->params = params;
+    batch->stream = stream;
+    batch->since = 0;
+    batch->count++;
+    memcpy(params, in->params, in->params_size);
+}
+
+static void launch_alone(struct session *session, const struct stream *stream,
+                         const struct launch *launch)
+{
+    CUresult result = launch_plain(launch, stream);
+
+    if (result == CUDA_SUCCESS)
+        return;
+    session->error_logged = false;
+    session_async_failed(session, "cuLaunchKernelEx", result);
+}
+
+static void launch_all(struct session *session, struct stream *stream,
+                       const struct launch *launches, unsigned count)
+{
+    /* A node of a graph runs in the context that it was made for, and not where its stream does. */
+    bool confined = stream->sm_share->partition != NULL;
+    unsigned done = 0;
+
+    while (done < count) {
+        unsigned batched = confined ? 0
+                                    : graph_batches_launch(&stream->graph_batches, stream->driver,
+                                                           &launches[done], count - done);
+        if (!batched)
+            launch_alone(session, stream, &launches[done++]);
+        done += batched;
+    }
+}
+
+bool launch_batch_awaits_fence(struct session *session)
+{
+    struct launch_batch *batch = &session->launch_batch;
+
+    if (batch->count != 1 || batch->stream->fence_trust <= 0 ||
+        batch->stream->fence_path_probe.path != FENCE_BY_KERNEL)
+        return false;
+    uint64_t now = clock_ns();
+    if (!batch->since)
+        batch->since = now;
+    if (now - batch->since < FENCE_AWAITED_NS)
+        return true;
+    batch->stream->fence_trust -= FENCE_TRUST_LOST;
+    return false;
+}
+
+/* Partitions for the reason above; and fences of clients that print are not the GPU's to write. */
+static bool takes_fence_kernel(const struct stream *stream)
+{
+    return stream->device->fence_kernel && !stream->sm_share->partition &&
+           !stream->session->printf_output.active;
+}
+
+static void trust_more(struct stream *stream)
+{
+    if (takes_fence_kernel(stream) && stream->fence_trust < FENCE_TRUST_MAX)
+        stream->fence_trust++;
+}
+
+/* Where kernels of several clients fill the device, one of ours would have to wait for room. Such
+ * kernels take long enough for the driver's own way not to matter. */
+static bool fills_device(const struct stream *stream, const struct launch *launch)
+{
+    int sms = stream->device->record.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
+    uint64_t blocks =
+        (uint64_t)launch->shape.grid[0] * launch->shape.grid[1] * launch->shape.grid[2];
+
+    return blocks > (uint64_t)sms;
+}
+
+static bool launch_fenced(struct stream *stream, const struct launch *launch, uint32_t seq)
+{
+    if (stream->fence_path_probe.path != FENCE_BY_KERNEL || !takes_fence_kernel(stream) ||
+        fills_device(stream, launch))
+        return false;
+    session_launched(stream->session, 0, launch->function->handle, launch->function->name);
+    return stream_begin(stream) == CUDA_SUCCESS && fence_kernel_behind(stream, launch, seq);
+}
+
+bool launch_batch_fence(struct session *session, struct stream *stream, uint32_t seq)
+{
+    struct launch_batch *batch = &session->launch_batch;
+    const struct launch *launch = &batch->launches[0];
+
+    if (stream->lone_work == stream->work)
+        trust_more(stream);
+    if (batch->count == 1 && batch->stream == stream)
+        trust_more(stream);
+    const uint64_t now = clock_ns();
+    stream->fence_path_probe.seq = seq;
+    stream->fence_path_probe.since = stream->fence_path_probe.path == FENCE_BY_DRIVER ? now : 0;
+    if (batch->count != 1 || batch->stream != stream || !launch_fenced(stream, launch, seq))
+        return false;
+    stream->fence_path_probe.since = now;
+    batch->count = 0;
+    session_launched(session, 1, launch->function->handle, launch->function->name);
+    stream->work++;
+    fence_expect(stream, seq);
+    return true;
+}
+
+bool launch_batch_flush(struct session *session)
+{
+    struct launch_batch *batch = &session->launch_batch;
+    unsigned count = batch->count;
+
+    if (!count)
+        return false;
+    batch->count = 0;
+    const struct function *last = batch->launches[count - 1].function;
+    session_launched(session, count, last->handle, last->name);
+
+    CUresult result = stream_begin(batch->stream);
+    if (result == CUDA_SUCCESS)
+        launch_all(session, batch->stream, batch->launches, count);
+    else
+        session_async_failed(session, "cuLaunchKernelEx", result);
+    stream_end(batch->stream, 0, result);
+    if (count == 1)
+        batch->stream->lone_work = batch->stream->work;
+    return true;
+}

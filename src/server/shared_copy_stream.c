@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who of the client's streams is at rest is told by their fences alone. */
+#include "shared_copy_stream.h"
+
+#include "copy_chunks.h"
+#include "fence.h"
+#include "log.h"
+#include "sm_share.h"
+#include "spare_events.h"
+
+void shared_copy_stream_open(struct device *device)
+{
+    CUresult result = device_enter(device);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamCreateWithPriority(&device->shared_copy_stream,
+                                                   CU_STREAM_NON_BLOCKING, 0);
+    if (result != CUDA_SUCCESS)
+        log_line("Device %d: there is no shared copy stream: %s", device->ordinal,
+                 driver_error_name(result));
+}
+
+void shared_copy_stream_close(struct device *device)
+{
+    if (device->shared_copy_stream)
+        driver.cuStreamDestroy_v2(device->shared_copy_stream);
+    device->shared_copy_stream = NULL;
+}
+
+/* Nothing was put into it since its last piece went up in the lane. */
+static bool follows_shared_copy(const struct stream *stream)
+{
+    return stream->shared_copy_work && stream->work == stream->shared_copy_work;
+}
+
+bool shared_copy_stream_usable(const struct stream *stream)
+{
+    const struct session *session = stream->session;
+
+    if (!stream->device->shared_copy_stream || !stream->driver || stream->sm_share->partition)
+        return false;
+    list_for_each(struct stream, other, &session->device[stream->device->ordinal].streams, link)
+    {
+        if (fence_pending(session, other->word) && !(other == stream && follows_shared_copy(other)))
+            return false;
+    }
+    return true;
+}
+
+/* The wait is for the record as it is now, so the event can be used again at once. */
+static CUresult wait_for_shared_copies(const struct stream *stream)
+{
+    CUevent event;
+    CUresult result = spare_event_take(stream->device, &event);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver.cuEventRecord(event, stream->device->shared_copy_stream);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamWaitEvent(stream->driver, event, 0);
+    spare_event_keep(stream->device, event);
+    return result;
+}
+
+/* Where the stream can not wait, the thread does: memory must not go while something goes up. */
+CUresult shared_copy_stream_copy(struct stream *stream, CUdeviceptr dst, CUdeviceptr src,
+                                 uint64_t size)
+{
+    CUstream lane = stream->device->shared_copy_stream;
+    CUresult result = copy_chunks(stream->session->window, dst, src, size, lane);
+    CUresult waited = wait_for_shared_copies(stream);
+
+    stream->shared_copy_work = stream->work + 1;
+    if (waited != CUDA_SUCCESS)
+        waited = driver.cuStreamSynchronize(lane);
+    return result != CUDA_SUCCESS ? result : waited;
+}

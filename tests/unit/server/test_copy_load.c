@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients are told how many of them copy much, and also when they do not any more.
+ */
+#include "copy_load.h"
+
+#include "fake_driver.h"
+
+#define MUCH (64ull << 20)
+
+static void copy(struct fixture *fixture, uint64_t bytes)
+{
+    fixture->session->copied_bytes += bytes;
+}
+
+static uint32_t told(const struct fixture *fixture)
+{
+    return fixture->session->channel->region->copiers;
+}
+
+static int setup(void **state)
+{
+    if (fixture_setup(state))
+        return -1;
+    struct fixture *fixture = *state;
+    fixture->server.cpus = 16;
+    list_append(&fixture->server.sessions, &fixture->session->link);
+    return 0;
+}
+
+static void who_copies_much_counts(void **state)
+{
+    copy(*state, MUCH);
+    copy_load_update(&((struct fixture *)*state)->server);
+    assert_int_equal(told(*state), 1);
+}
+
+static void who_stops_counts_no_more(void **state)
+{
+    struct fixture *fixture = *state;
+
+    copy(fixture, MUCH);
+    copy_load_update(&fixture->server);
+    copy_load_update(&fixture->server);
+    assert_int_equal(told(fixture), 0);
+}
+
+static void who_copies_little_does_not_count(void **state)
+{
+    copy(*state, 4096);
+    copy_load_update(&((struct fixture *)*state)->server);
+    assert_int_equal(told(*state), 0);
+}
+
+static bool lacks_cpus(const struct fixture *fixture)
+{
+    return fixture->session->channel->region->lacks_cpus;
+}
+
+static void launch(struct fixture *fixture)
+{
+    fixture->session->launches++;
+    copy_load_update(&fixture->server);
+}
+
+static void more_clients_than_cpus(void **state)
+{
+    struct fixture *fixture = *state;
+
+    launch(fixture);
+    assert_false(lacks_cpus(fixture));
+    fixture->server.cpus = 0;
+    launch(fixture);
+    assert_true(lacks_cpus(fixture));
+    for (int looks = 1; looks < 10; looks++)
+        copy_load_update(&fixture->server);
+    assert_true(lacks_cpus(fixture));
+    copy_load_update(&fixture->server);
+    assert_false(lacks_cpus(fixture));
+}
+
+static void switched_off(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->server.cpus = 0;
+    fixture->server.no_copy_load = fixture->server.no_short_spin = true;
+    copy(fixture, MUCH);
+    launch(fixture);
+    assert_int_equal(told(fixture), 0);
+    assert_false(lacks_cpus(fixture));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_copies_much_counts, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(who_stops_counts_no_more, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(who_copies_little_does_not_count, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(more_clients_than_cpus, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(switched_off, setup, fixture_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

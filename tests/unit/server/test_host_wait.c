@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What streams wait for is let go when their client is gone.
+ */
+#include "fake_driver.h"
+#include "host_wait.h"
+#include "memory.h"
+
+static CUresult callback(struct fixture *fixture, struct stream *stream, uint32_t seq,
+                         uint32_t gate, uint32_t gate_seq)
+{
+    const struct wire_cuLaunchHostFunc in = {.seq = seq, .gate = gate, .gate_seq = gate_seq};
+
+    return serve_cuLaunchHostFunc(fixture->session, &in, stream);
+}
+
+static void callback_is_a_fence_and_a_gate(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
+
+    fake_trace();
+    assert_int_equal(callback(fixture, stream, 3, 8, 1), CUDA_SUCCESS);
+    assert_string_equal(fake_trace(), "write s1 3; gate s1 1; ");
+    assert_int_equal(callback(fixture, stream, 4, 4096, 1), CUDA_ERROR_INVALID_VALUE);
+    assert_string_equal(fake_trace(), "write s1 4; "); /* somebody waits for the fence */
+}
+
+static void gates_are_opened(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
+
+    *window_gate(&fixture->window, 8) = 0xfffffffe;
+    callback(fixture, stream, 1, 8, 2); /* numbers wrap around */
+    *window_gate(&fixture->window, 9) = 5;
+    callback(fixture, stream, 2, 9, 4); /* open already */
+    host_waits_release_all(fixture->session);
+    assert_int_equal(*window_gate(&fixture->window, 8), 2);
+    assert_int_equal(*window_gate(&fixture->window, 9), 5);
+    assert_int_equal(*window_gate(&fixture->window, 10), 0);
+}
+
+static CUresult wait_for(struct fixture *fixture, struct stream *stream, uint32_t *word,
+                         uint32_t value, uint32_t flags)
+{
+    const struct wire_cuStreamWaitValue32_v2 in = {
+        .addr = (uintptr_t)word, .value = value, .flags = flags};
+
+    return serve_cuStreamWaitValue32_v2(fixture->session, &in, stream);
+}
+
+static void waits_are_satisfied(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
+    static _Alignas(8) uint32_t words[4];
+    const struct granule own = {
+        .kind = GRANULE_SHARED, .address = (uintptr_t)words, .size = sizeof(words), .fd = -1};
+
+    memory_allow(fixture->session, &own);
+    words[1] = UINT32_MAX;
+    assert_int_equal(wait_for(fixture, stream, &words[0], 9, CU_STREAM_WAIT_VALUE_GEQ),
+                     CUDA_SUCCESS);
+    assert_int_equal(wait_for(fixture, stream, &words[1], 6, CU_STREAM_WAIT_VALUE_NOR),
+                     CUDA_SUCCESS);
+    assert_int_equal(wait_for(fixture, stream, &words[2], 4, CU_STREAM_WAIT_VALUE_AND),
+                     CUDA_SUCCESS);
+    assert_int_equal(wait_for(fixture, stream, &words[4], 1, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(wait_for(fixture, stream, (uint32_t *)((char *)words + 2), 1, 0),
+                     CUDA_ERROR_INVALID_VALUE);
+    host_waits_release_all(fixture->session);
+    assert_int_equal(words[0], 9);
+    assert_int_not_equal(~(words[1] | 6), 0);
+    assert_int_not_equal(words[2] & 4, 0);
+    assert_int_equal(words[3], 0);
+    host_waits_forget_all(fixture->session);
+    assert_int_equal(fixture->session->wait_count, 0);
+    memory_release_all(fixture->session);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(callback_is_a_fence_and_a_gate),
+        CASE(gates_are_opened),
+        CASE(waits_are_satisfied),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that wait for all streams are not begun while a stream waits for a value. */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "fake_driver.h"
+#include "quiesce.h"
+
+static bool passed; /* atomic: what every event answers */
+static bool stalled;
+
+static CUresult CUDAAPI query(CUevent event)
+{
+    assert_non_null(event);
+    return __atomic_load_n(&passed, __ATOMIC_ACQUIRE) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static void set(bool *flag, bool value)
+{
+    __atomic_store_n(flag, value, __ATOMIC_RELEASE);
+}
+
+static bool get(const bool *flag)
+{
+    return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+}
+
+static int setup(void **state)
+{
+    int error = fixture_setup(state);
+
+    driver.cuEventQuery = query;
+    set(&passed, false);
+    set(&stalled, false);
+    return error;
+}
+
+static void begin_a_wait(void **state)
+{
+    struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
+
+    quiesce_wait_begin();
+    quiesce_wait_record(stream->device, stream->driver);
+    quiesce_wait_end();
+}
+
+static void *stall(void *context)
+{
+    (void)context;
+    if (quiesce_begin("a call") != CUDA_SUCCESS)
+        return NULL;
+    set(&stalled, true);
+    quiesce_end();
+    return NULL;
+}
+
+static void nobody_waits(void **state)
+{
+    (void)state;
+    stall(NULL);
+    assert_true(get(&stalled));
+}
+
+static void a_call_waits_for_the_wait(void **state)
+{
+    pthread_t thread;
+
+    begin_a_wait(state);
+    assert_int_equal(pthread_create(&thread, NULL, stall, NULL), 0);
+    usleep(20000);
+    assert_false(get(&stalled));
+    set(&passed, true);
+    pthread_join(thread, NULL);
+    assert_true(get(&stalled));
+}
+
+static void a_call_that_has_time_comes_back_another_time(void **state)
+{
+    begin_a_wait(state);
+    assert_false(quiesce_try());
+    set(&passed, true);
+    assert_true(quiesce_try());
+    assert_false(quiesce_try());
+    quiesce_end();
+}
+
+static void *begin_and_tell(void *state)
+{
+    begin_a_wait(state);
+    set(&stalled, true);
+    return NULL;
+}
+
+static void a_wait_waits_for_the_call(void **state)
+{
+    pthread_t thread;
+
+    assert_int_equal(quiesce_begin("a call"), CUDA_SUCCESS);
+    assert_int_equal(pthread_create(&thread, NULL, begin_and_tell, state), 0);
+    usleep(20000);
+    assert_false(get(&stalled));
+    quiesce_end();
+    pthread_join(thread, NULL);
+    assert_true(get(&stalled));
+    set(&passed, true);
+    stall(NULL);
+}
+
+static uint64_t held_back_since; /* atomic: 0 = not */
+static bool begun, enough;       /* atomic */
+
+/* A wait lasts until the next has begun, or could not for a while. */
+static CUresult CUDAAPI query_overlapping(CUevent event)
+{
+    (void)event;
+    uint64_t since = __atomic_load_n(&held_back_since, __ATOMIC_ACQUIRE);
+    return since && clock_ns() > since + 5 * NS_PER_MS ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static void *begin_one_after_another(void *argument)
+{
+    const struct stream *stream = argument;
+
+    while (!get(&enough)) {
+        __atomic_store_n(&held_back_since, clock_ns(), __ATOMIC_RELEASE);
+        quiesce_wait_begin();
+        __atomic_store_n(&held_back_since, 0, __ATOMIC_RELEASE);
+        quiesce_wait_record(stream->device, stream->driver);
+        quiesce_wait_end();
+        set(&begun, true);
+        usleep(100);
+    }
+    __atomic_store_n(&held_back_since, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void a_call_gets_its_turn_among_waits_that_overlap(void **state)
+{
+    struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
+    pthread_t thread;
+
+    driver.cuEventQuery = query_overlapping;
+    set(&begun, false);
+    set(&enough, false);
+    assert_int_equal(pthread_create(&thread, NULL, begin_one_after_another, stream), 0);
+    while (!get(&begun))
+        usleep(100);
+    stall(NULL);
+    set(&enough, true);
+    pthread_join(thread, NULL);
+    assert_true(get(&stalled));
+    stall(NULL);
+}
+
+static void events_are_used_again(void **state)
+{
+    begin_a_wait(state);
+    set(&passed, true);
+    stall(NULL);
+    unsigned made = fake.events;
+    begin_a_wait(state);
+    assert_int_equal(fake.events, made);
+    stall(NULL);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(nobody_waits),
+        CASE(a_call_waits_for_the_wait),
+        CASE(a_call_that_has_time_comes_back_another_time),
+        CASE(a_wait_waits_for_the_call),
+        CASE(a_call_gets_its_turn_among_waits_that_overlap),
+        CASE(events_are_used_again),
+    };
+
+    return cmocka_run_group_tests_name("stall", tests, NULL, NULL);
+}

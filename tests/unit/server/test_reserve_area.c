@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reservations: nobody gets what somebody has, wishes are heard, and a place that the process has
+ * for something else is passed over.
+ */
+#include "attach.h"
+#include "fake_driver.h"
+#include "reserve_area.h"
+
+#define PIECE (2ull << 20)
+#define SLAB (64ull << 30)
+
+static struct reserve_area area;
+static uint64_t taken_elsewhere; /* in this process, by something else */
+static uint64_t reserved;        /* bytes, at the driver */
+
+static CUresult reserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
+                        unsigned long long flags)
+{
+    (void)alignment;
+    (void)flags;
+    *ptr = addr == taken_elsewhere || size < SLAB ? RESERVE_END : addr;
+    reserved += size;
+    return CUDA_SUCCESS;
+}
+
+static CUresult unreserve(CUdeviceptr ptr, size_t size)
+{
+    (void)ptr;
+    reserved -= size;
+    return CUDA_SUCCESS;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    driver.cuMemAddressReserve = reserve;
+    driver.cuMemAddressFree = unreserve;
+    reserve_area_init(&area);
+    taken_elsewhere = reserved = 0;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ranges_fini(&area.used);
+    ranges_fini(&area.slabs);
+    return 0;
+}
+
+static uint64_t take(uint64_t from, uint64_t size)
+{
+    uint64_t address = 0;
+
+    assert_int_equal(reserve_area_take(&area, from, size, PIECE, &address), CUDA_SUCCESS);
+    return address;
+}
+
+static void side_by_side_and_back(void **state)
+{
+    (void)state;
+    uint64_t first = take(0, 3 * PIECE), second = take(0, PIECE);
+
+    assert_int_equal(first, RESERVE_FIRST);
+    assert_int_equal(second, RESERVE_FIRST + 3 * PIECE);
+    reserve_area_give_back(&area, first, 3 * PIECE);
+    assert_int_equal(take(0, 2 * PIECE), first);
+    assert_int_equal(reserved, SLAB);
+}
+
+static void wishes(void **state)
+{
+    (void)state;
+    uint64_t wish = RESERVE_FIRST + 100 * PIECE;
+
+    assert_int_equal(take(wish, PIECE), wish);
+    assert_int_equal(take(wish, PIECE), wish + PIECE);
+    assert_int_equal(take(RESERVE_END - PIECE, 2 * PIECE), RESERVE_FIRST);
+    assert_int_equal(take(UINT64_MAX, PIECE), RESERVE_FIRST + 2 * PIECE);
+}
+
+static void passes_over_what_is_taken(void **state)
+{
+    (void)state;
+    taken_elsewhere = RESERVE_FIRST;
+    assert_int_equal(take(0, PIECE), RESERVE_FIRST + SLAB);
+    assert_int_equal(reserved, SLAB);
+}
+
+static void small_ones_lie_in_one_slab(void **state)
+{
+    (void)state;
+    assert_int_equal(take(RESERVE_FIRST + SLAB - PIECE, 2 * PIECE), RESERVE_FIRST + SLAB);
+    assert_int_equal(take(RESERVE_FIRST + SLAB - PIECE, PIECE), RESERVE_FIRST + SLAB - PIECE);
+    assert_int_equal(reserved, 2 * SLAB);
+}
+
+static void large_ones_are_slabs_and_go_back(void **state)
+{
+    (void)state;
+    assert_int_equal(take(0, PIECE), RESERVE_FIRST);
+    assert_int_equal(take(0, SLAB / 2), RESERVE_FIRST + SLAB);
+    assert_int_equal(take(0, SLAB + PIECE), RESERVE_FIRST + 2 * SLAB);
+    assert_int_equal(reserved, 4 * SLAB);
+    reserve_area_give_back(&area, RESERVE_FIRST, PIECE);
+    reserve_area_give_back(&area, RESERVE_FIRST + SLAB, SLAB / 2);
+    reserve_area_give_back(&area, RESERVE_FIRST + 2 * SLAB, SLAB + PIECE);
+    assert_int_equal(reserved, SLAB);
+    assert_int_equal(take(0, SLAB), RESERVE_FIRST + SLAB);
+}
+
+static void an_end(void **state)
+{
+    uint64_t address, all = RESERVE_END - RESERVE_FIRST;
+
+    (void)state;
+    take(0, all);
+    assert_int_equal(reserve_area_take(&area, 0, PIECE, PIECE, &address), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(reserved, all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(side_by_side_and_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(wishes, setup, teardown),
+        cmocka_unit_test_setup_teardown(passes_over_what_is_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(small_ones_lie_in_one_slab, setup, teardown),
+        cmocka_unit_test_setup_teardown(large_ones_are_slabs_and_go_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_end, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
