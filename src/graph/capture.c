@@ -72,6 +72,7 @@ void capture_end(struct capture *capture)
     list_for_each_safe(struct capture_stream, stream, &capture->streams, in_capture) leave(stream);
     if (graph)
         graph->is_captured_into = false;
+    capture_tails_clear(&capture->orphans);
     list_remove(&capture->in_all);
     free(capture);
 }
@@ -365,9 +366,11 @@ void capture_stream_gone_locked(struct capture_stream *stream)
 
     if (!capture)
         return;
-    invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    if (capture->origin == stream)
+    if (capture->origin == stream) {
         capture_abandon(capture);
-    else
-        leave(stream);
+        return;
+    }
+    if (capture_tails_join(&capture->orphans, &stream->tails))
+        invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    leave(stream);
 }

@@ -151,20 +151,27 @@ static void mark_joined(const struct capture *capture, const struct graph *graph
     }
 }
 
-/* Work of another stream that nobody in the origin waits for. */
+static bool are_marked(const struct capture_tails *tails)
+{
+    for (size_t i = 0; i < tails->count; i++) {
+        const struct graph_node *node = graph_node_get(tails->nodes[i]);
+
+        if (node && !node->cursor)
+            return false;
+    }
+    return true;
+}
+
+/* Work of another stream, which may be gone, that the origin does not wait for. */
 static bool has_unjoined(const struct capture *capture, const struct graph *graph)
 {
     mark_joined(capture, graph);
     list_for_each(struct capture_stream, stream, &capture->streams, in_capture)
     {
-        for (size_t i = 0; i < stream->tails.count; i++) {
-            const struct graph_node *node = graph_node_get(stream->tails.nodes[i]);
-
-            if (node && !node->cursor)
-                return true;
-        }
+        if (!are_marked(&stream->tails))
+            return true;
     }
-    return false;
+    return !are_marked(&capture->orphans);
 }
 
 static CUresult check_end(const struct capture *capture, const struct graph *graph)

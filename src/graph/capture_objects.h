@@ -16,6 +16,7 @@ struct capture {
     const CUstreamCaptureMode *thread; /* where its thread has its mode: that tells threads apart */
     struct capture_stream *origin;
     struct list streams;
+    struct capture_tails orphans; /* of streams that were destroyed meanwhile */
     struct list in_all;
 };
 

@@ -94,6 +94,57 @@ static void work_that_nobody_joins(void)
     IS_TRUE(status_of(other) == CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
+/* Begins a capture that `joined`, a new stream, takes part in with a node of its own. */
+static void begin_with(CUstream joined)
+{
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    MUST(cuMemsetD32Async(word, 1, 1, stream));
+    MUST(cuEventRecord(event, stream));
+    MUST(cuStreamWaitEvent(joined, event, 0));
+    MUST(cuMemsetD32Async(word, 2, 1, joined));
+    MUST(cuEventRecord(event, joined));
+}
+
+/* Ends a capture of three nodes, of which the last writes `expected`. */
+static void end_and_replay(unsigned expected)
+{
+    CUgraph graph = NULL;
+    CUgraphExec exec;
+    size_t count = 0;
+
+    EXPECT(CUDA_SUCCESS, cuStreamEndCapture(stream, &graph));
+    if (!graph)
+        return;
+    MUST(cuGraphGetNodes(graph, NULL, &count));
+    IS_TRUE(count == 3);
+    MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    MUST(cuGraphLaunch(exec, stream));
+    MUST(cuStreamSynchronize(stream));
+    IS_TRUE(word_at(word) == expected);
+    MUST(cuGraphExecDestroy(exec));
+    MUST(cuGraphDestroy(graph));
+}
+
+/* A stream that took part may go before the capture ends, if its work has been joined then. */
+static void joined_streams_may_go(void)
+{
+    CUstream joined;
+
+    MUST(cuStreamCreate(&joined, CU_STREAM_NON_BLOCKING));
+    begin_with(joined);
+    EXPECT(CUDA_SUCCESS, cuStreamWaitEvent(stream, event, 0));
+    EXPECT(CUDA_SUCCESS, cuStreamDestroy_v2(joined));
+    IS_TRUE(status_of(stream) == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    EXPECT(CUDA_SUCCESS, cuMemsetD32Async(word, 3, 1, stream));
+    end_and_replay(3);
+    MUST(cuStreamCreate(&joined, CU_STREAM_NON_BLOCKING));
+    begin_with(joined);
+    EXPECT(CUDA_SUCCESS, cuStreamDestroy_v2(joined));
+    EXPECT(CUDA_SUCCESS, cuStreamWaitEvent(stream, event, 0));
+    EXPECT(CUDA_SUCCESS, cuMemsetD32Async(word, 4, 1, stream));
+    end_and_replay(4);
+}
+
 /* What was recorded for real cannot be waited for inside a graph. */
 static void no_way_in_from_outside(void)
 {
@@ -244,6 +295,7 @@ int main(void)
     RUN(captures_do_not_merge);
     RUN(only_the_origin_ends);
     RUN(work_that_nobody_joins);
+    RUN(joined_streams_may_go);
     RUN(no_way_in_from_outside);
     RUN(the_legacy_stream_would_wait);
     RUN(captured_events_tell_nothing);
