@@ -244,23 +244,28 @@ void array_unref_locked(struct array *array)
 
     if (--array->references)
         return;
-    if (array->context->active)
-        stall_locked(array->context);
     array_free_locked(array);
     if (parent)
         array_unref_locked(parent);
 }
 
-/* A level lives as long as the array that it is one of, and cannot be destroyed by itself. */
-CUresult soft_cuArrayDestroy(CUarray hArray)
+CUresult array_await_locked(void)
 {
     struct context *context;
-    SOFT_LOCKED;
     CUresult result = context_use_locked(&context);
-    struct array *array;
 
     if (!result)
         result = capture_unsafe_locked();
+    return result ? result : stall_locked(context);
+}
+
+/* A level lives as long as the array that it is one of, and cannot be destroyed by itself. */
+CUresult soft_cuArrayDestroy(CUarray hArray)
+{
+    SOFT_LOCKED;
+    CUresult result = array_await_locked();
+    struct array *array;
+
     if (result)
         return result;
     array = array_get_locked(hArray);

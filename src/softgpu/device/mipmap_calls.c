@@ -80,13 +80,10 @@ CUresult soft_cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hM
 
 CUresult soft_cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
 {
-    struct context *context;
     SOFT_LOCKED;
-    CUresult result = context_use_locked(&context);
+    CUresult result = array_await_locked();
     struct array *array;
 
-    if (!result)
-        result = capture_unsafe_locked();
     if (result)
         return result;
     array = array_get_mipmap_locked(hMipmappedArray);

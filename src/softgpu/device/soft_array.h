@@ -47,6 +47,9 @@ CUresult array_side_locked(CUarray handle, const uint64_t at[3], const struct bo
                            struct box_side *ret_side);
 /* The handle names nothing from now on. */
 void array_retire_locked(struct array *array);
-/* Waits for the context's work before the last reference's memory goes. */
+/* Before an array is destroyed: waits for the work of the current context, which may be about to
+ * read it. Lets go of the lock meanwhile. */
+CUresult array_await_locked(void);
+/* Nothing that is queued may need it any more when this is the last reference. */
 void array_unref_locked(struct array *array);
 void arrays_drop_context_locked(struct context *context);

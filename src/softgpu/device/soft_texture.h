@@ -15,6 +15,9 @@ struct texture {
     CUDA_TEXTURE_DESC description;
     CUDA_RESOURCE_VIEW_DESC view;
     bool has_view;
+    bool destroyed; /* the program has no such object any more; work queued before that has */
+    struct texture_removal *removal;
+    struct context *context;
     struct list in_context;
 };
 
@@ -24,6 +27,7 @@ CUresult texture_use_resource_locked(const CUDA_RESOURCE_DESC *resource, struct 
 CUresult texture_enter_locked(struct context *context, struct texture *texture);
 /* The current context's object, or NULL. */
 struct texture *texture_find_locked(uint64_t number, bool is_surface);
-/* CUDA_ERROR_INVALID_VALUE when there is none. */
+/* For the program it is gone at once; for kernels, when the work queued before this has finished.
+ * CUDA_ERROR_INVALID_VALUE when there is none. */
 CUresult texture_destroy_locked(uint64_t number, bool is_surface);
 void textures_drop_context_locked(struct context *context);

@@ -8,6 +8,7 @@
 
 #include "soft_context.h"
 #include "soft_memory.h"
+#include "soft_stream.h"
 
 static CUresult use_array(struct array *array, struct texture *texture)
 {
@@ -86,6 +87,7 @@ CUresult texture_enter_locked(struct context *context, struct texture *texture)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (texture->array)
         texture->array->references++;
+    texture->context = context;
     list_append(&context->textures, &texture->in_context);
     return CUDA_SUCCESS;
 }
@@ -98,19 +100,58 @@ struct texture *texture_find_locked(uint64_t number, bool is_surface)
         return NULL;
     list_for_each(struct texture, texture, &context->textures, in_context)
     {
-        if (texture->number == number && texture->unit.is_surface == is_surface)
+        if (texture->number == number && texture->unit.is_surface == is_surface &&
+            !texture->destroyed)
             return texture;
     }
     return NULL;
 }
 
-static void destroy_locked(struct context *context, struct texture *texture)
+/* Takes the object from the kernels, behind all work that may still read it. */
+struct texture_removal {
+    struct operation operation;
+    struct texture *texture; /* NULL: the context has ended, and the object with it */
+};
+
+static void free_locked(struct texture *texture)
 {
-    sg_space_remove_texture(context->space, texture->number);
+    sg_space_remove_texture(texture->context->space, texture->number);
     list_remove(&texture->in_context);
     if (texture->array)
         array_unref_locked(texture->array);
+    if (texture->removal)
+        texture->removal->texture = NULL;
     free(texture);
+}
+
+static bool removal_start_locked(struct operation *operation)
+{
+    struct texture_removal *removal = (struct texture_removal *)operation;
+
+    if (removal->texture)
+        free_locked(removal->texture);
+    return true;
+}
+
+static const struct operation_type removal_type = {
+    .start_locked = removal_start_locked,
+    .always = true,
+};
+
+static CUresult destroy_locked(struct texture *texture)
+{
+    struct texture_removal *removal = operation_create(sizeof(*removal), &removal_type);
+
+    if (!removal)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    removal->texture = texture;
+    texture->removal = removal;
+    texture->destroyed = true;
+    list_for_each(struct stream, stream, &texture->context->streams, in_context)
+        operation_depend_locked(&removal->operation, stream->last);
+    schedule_begin_locked(texture->context, &removal->operation);
+    operation_unref_locked(&removal->operation);
+    return CUDA_SUCCESS;
 }
 
 CUresult texture_destroy_locked(uint64_t number, bool is_surface)
@@ -119,13 +160,13 @@ CUresult texture_destroy_locked(uint64_t number, bool is_surface)
     CUresult result = context_use_locked(&context);
     struct texture *texture = result ? NULL : texture_find_locked(number, is_surface);
 
-    if (texture)
-        destroy_locked(context, texture);
-    return result ? result : texture ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (result)
+        return result;
+    return texture ? destroy_locked(texture) : CUDA_ERROR_INVALID_VALUE;
 }
 
 void textures_drop_context_locked(struct context *context)
 {
     list_for_each_safe(struct texture, texture, &context->textures, in_context)
-        destroy_locked(context, texture);
+        free_locked(texture);
 }

@@ -17,6 +17,17 @@ __global__ void bytes(cudaTextureObject_t t, float4 *o)
     int i = threadIdx.x;
     o[i] = tex3D<float4>(t, i + .5f, 1.5f, 2.5f);
 }
+__global__ void delay(long long clocks)
+{
+    long long start = clock64();
+
+    while (clock64() - start < clocks)
+        ;
+}
+__global__ void write_surface(cudaSurfaceObject_t s)
+{
+    surf2Dwrite(100.f + threadIdx.x, s, threadIdx.x * sizeof(float), 0);
+}
 static void plane()
 {
     const int W = 37, H = 9;
@@ -119,10 +130,52 @@ static void box()
     MUST(cudaDestroyTextureObject(o));
     MUST(cudaFreeArray(a));
 }
+// As NVIDIA's samples do: work that was queued before still reads what is destroyed behind it.
+static void destroyed_while_queued()
+{
+    const int W = 32;
+    std::vector<float> p(W), back(W);
+    for (int i = 0; i < W; i++)
+        p[i] = i + 1;
+    cudaArray_t a;
+    auto d = cudaCreateChannelDesc<float>();
+    MUST(cudaMallocArray(&a, &d, W, 1, cudaArraySurfaceLoadStore));
+    MUST(cudaMemcpy2DToArray(a, 0, 0, p.data(), W * 4, W * 4, 1, cudaMemcpyHostToDevice));
+    cudaResourceDesc r = {};
+    r.resType = cudaResourceTypeArray;
+    r.res.array.array = a;
+    cudaTextureDesc t = {};
+    cudaTextureObject_t o, second;
+    cudaSurfaceObject_t s;
+    float *out;
+    MUST(cudaMalloc(&out, W * 4));
+    MUST(cudaCreateTextureObject(&o, &r, &t, NULL));
+    delay<<<1, 1>>>(20000000);
+    look<<<1, W>>>(o, out, 1.f, 0.f, 0.f);
+    MUST(cudaDestroyTextureObject(o));
+    MUST(cudaCreateTextureObject(&second, &r, &t, NULL));
+    EXPECT(cudaSuccess, cudaDeviceSynchronize());
+    IS_TRUE(take(out, W) == p);
+    MUST(cudaCreateSurfaceObject(&s, &r));
+    delay<<<1, 1>>>(20000000);
+    write_surface<<<1, W>>>(s);
+    MUST(cudaDestroySurfaceObject(s));
+    EXPECT(cudaSuccess, cudaDeviceSynchronize());
+    MUST(cudaMemcpy2DFromArray(back.data(), W * 4, a, 0, 0, W * 4, 1, cudaMemcpyDeviceToHost));
+    IS_TRUE(back[0] == 100 && back[W - 1] == 100 + W - 1);
+    delay<<<1, 1>>>(20000000);
+    look<<<1, W>>>(second, out, 1.f, 0.f, 0.f);
+    MUST(cudaDestroyTextureObject(second));
+    MUST(cudaFreeArray(a));
+    EXPECT(cudaSuccess, cudaDeviceSynchronize());
+    IS_TRUE(take(out, W) == back);
+    MUST(cudaFree(out));
+}
 int main()
 {
     RUN(plane);
     RUN(linear);
     RUN(box);
+    RUN(destroyed_while_queued);
     return check_close();
 }
