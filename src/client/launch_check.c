@@ -101,7 +101,7 @@ CUresult launch_check(const CUlaunchConfig *config, const int32_t *function, con
     if (threads > (uint32_t)device[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK])
         return CUDA_ERROR_INVALID_VALUE;
     if (threads > (uint32_t)function[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])
-        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+        return CUDA_ERROR_INVALID_VALUE;
     if (!valid_shared(config, function, device))
         return CUDA_ERROR_INVALID_VALUE;
     if (!valid_cluster(config, function))

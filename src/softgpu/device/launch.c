@@ -129,7 +129,7 @@ static CUresult check_shape(const struct launch_request *request, const struct k
     if (required[0] && memcmp(required, request->block, sizeof(request->block)) != 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (threads > info->max_threads_per_block)
-        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+        return CUDA_ERROR_INVALID_VALUE;
     if (request->shared > (unsigned)kernel->max_dynamic_shared)
         return CUDA_ERROR_INVALID_VALUE;
     return check_cluster(request, kernel);

@@ -182,7 +182,8 @@ static void launch_bounds(void)
     IS_TRUE(threads == 64);
     MUST(cuMemsetD32_v2(out, 0, 1));
     EXPECT(CUDA_SUCCESS, cuLaunchKernel(kernel, 3, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL));
-    IS_TRUE(cuLaunchKernel(kernel, 1, 1, 1, 65, 1, 1, 0, NULL, parameters, NULL) != CUDA_SUCCESS);
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuLaunchKernel(kernel, 1, 1, 1, 65, 1, 1, 0, NULL, parameters, NULL));
     IS_TRUE(word_at(out) == 192);
 }
 

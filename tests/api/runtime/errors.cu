@@ -42,6 +42,8 @@ static void launch_shapes()
     EXPECT(cudaErrorInvalidValue, cudaGetLastError());
     bounded<<<1, 128>>>(nullptr);
     EXPECT(cudaSuccess, cudaGetLastError());
+    bounded<<<1, 129>>>(nullptr);
+    EXPECT(cudaErrorInvalidValue, cudaGetLastError());
     EXPECT(cudaSuccess, cudaDeviceSynchronize());
 }
 

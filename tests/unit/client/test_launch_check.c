@@ -58,7 +58,7 @@ static void test_registers_limit_the_block(void **state)
 {
     function[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = 256;
     assert_int_equal(check(1, 1, 256, 1, 0), CUDA_SUCCESS);
-    assert_int_equal(check(1, 1, 257, 1, 0), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    assert_int_equal(check(1, 1, 257, 1, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
 static void test_shared_memory_beyond_the_usual_is_asked_for(void **state)
