@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 void fd_close(int *fd)
@@ -13,6 +14,15 @@ void fd_close(int *fd)
     int saved_errno = errno;
     close(fd_steal(fd));
     errno = saved_errno;
+}
+
+int fd_open_log(const char *variable)
+{
+    const char *path = getenv(variable);
+
+    if (!path || !*path)
+        return -1;
+    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
 }
 
 int fd_set_cloexec(int fd)

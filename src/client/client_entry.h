@@ -32,8 +32,8 @@ CUstream client_default_stream_swap(CUstream stream);
 
 /* FUNNEL_TRACE: one line a call. */
 extern bool client_tracing;
-void client_trace(const char *name, CUresult result, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void client_trace(const char *name, uint64_t began_ns, CUresult result, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* The entry points of the real driver, NULL where it lacks one. */
 extern struct passthrough_table passthrough;

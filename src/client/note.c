@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the library says something: never on the program's own terminal. */
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "call_trace.h"
 #include "cleanup.h"
 #include "client.h"
 #include "client_entry.h"
 #include "client_note.h"
+#include "fd.h"
 #include "log.h"
 #include "wire_calls.h"
 
@@ -22,21 +22,12 @@ bool client_tracing;
 
 static int log_fd = -1, trace_fd = -1;
 
-static int open_named(const char *variable)
-{
-    const char *path = getenv(variable);
-
-    if (!path || !*path)
-        return -1;
-    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
-}
-
 void note_open(void)
 {
-    if (log_fd < 0 && (log_fd = open_named("FUNNEL_LOG")) >= 0)
+    if (log_fd < 0 && (log_fd = fd_open_log("FUNNEL_LOG")) >= 0)
         log_open(log_fd, "Client");
     if (trace_fd < 0)
-        trace_fd = open_named("FUNNEL_TRACE");
+        trace_fd = fd_open_log("FUNNEL_TRACE");
     client_tracing = trace_fd >= 0;
 }
 
@@ -93,19 +84,12 @@ void client_unsupported(const char *name)
         client_note("%s is not supported", name);
 }
 
-/* One write for each line, so that threads and processes do not mix. */
-void client_trace(const char *name, CUresult result, const char *format, ...)
+void client_trace(const char *name, uint64_t began_ns, CUresult result, const char *format, ...)
 {
-    char line[1024];
     va_list arguments;
-    int at = snprintf(line, sizeof(line), "%d %s(", (int)getpid(), name);
-    int more;
 
     va_start(arguments, format);
-    more = vsnprintf(line + at, sizeof(line) - (size_t)at, format, arguments);
-    va_end(arguments);
-    at = more < 0 || at + more > (int)sizeof(line) - 16 ? (int)sizeof(line) - 16 : at + more;
-    at += snprintf(line + at, 16, ") = %d\n", (int)result);
-    if (write(trace_fd, line, (size_t)at) < 0)
+    if (!call_trace_write(trace_fd, name, began_ns, (int)result, format, arguments))
         client_tracing = false;
+    va_end(arguments);
 }

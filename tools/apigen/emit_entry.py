@@ -77,7 +77,7 @@ def prototypes(api, side):
 
 
 def entries(api, side):
-    includes = [f'"{side.prefix}_entry.h"', "", '"cuda_prototypes.h"',
+    includes = [f'"{side.prefix}_entry.h"', "", '"clock.h"', '"cuda_prototypes.h"',
                 f'"{side.prefix}_prototypes.h"']
     if side.passthrough:
         includes.append('"passthrough_table.h"')
@@ -127,7 +127,8 @@ def null_checks(call, work):
 
 
 def do_the_work(side, call, symbol, work, names):
-    prefix, text = side.prefix, ""
+    prefix = side.prefix
+    text = f"    uint64_t began = {prefix}_tracing ? clock_ns() : 0;\n"
     if symbol != call.name:
         text += (f"    CUstream before = {prefix}_default_stream_swap(CU_STREAM_PER_THREAD);\n")
     text += wrap(f"    CUresult answer = {prefix}_{work.name}(", names, ");") + "\n"
@@ -137,7 +138,7 @@ def do_the_work(side, call, symbol, work, names):
     formats, values = trace_arguments(call)
     text += f"    if ({prefix}_tracing)\n"
     start = f"        {prefix}_trace("
-    text += wrap(start, [f'"{symbol}"', "answer", literals(formats, len(start))] + values, ");")
+    text += wrap(start, [f'"{symbol}"', "began", "answer", literals(formats, len(start))] + values, ");")
     text += "\n"
     return text + "    return answer;\n"
 

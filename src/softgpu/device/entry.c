@@ -5,12 +5,13 @@
  */
 #include "soft_entry.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "call_trace.h"
+#include "fd.h"
 #include "soft.h"
 #include "soft_device.h"
 
@@ -46,15 +47,14 @@ CUstream soft_default_stream(void)
     return default_stream;
 }
 
-void soft_trace(const char *name, CUresult result, const char *format, ...)
+void soft_trace(const char *name, uint64_t began_ns, CUresult result, const char *format, ...)
 {
-    char text[768];
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    if (!call_trace_write(trace_fd, name, began_ns, (int)result, format, arguments))
+        soft_tracing = false;
     va_end(arguments);
-    dprintf(trace_fd, "%d %s(%s) = %d\n", getpid(), name, text, result);
 }
 
 void soft_unsupported(const char *name)
@@ -64,10 +64,7 @@ void soft_unsupported(const char *name)
 
 __attribute__((constructor)) static void open_trace(void)
 {
-    const char *path = getenv("FUNNEL_SOFT_TRACE");
-
-    if (path && *path)
-        trace_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    trace_fd = fd_open_log("FUNNEL_SOFT_TRACE");
     soft_tracing = trace_fd >= 0;
 }
 

@@ -22,8 +22,8 @@ CUstream soft_default_stream(void);
 
 /* FUNNEL_SOFT_TRACE=file: a line a call. */
 extern bool soft_tracing;
-__attribute__((format(printf, 3, 4))) void soft_trace(const char *name, CUresult result,
-                                                      const char *format, ...);
+__attribute__((format(printf, 4, 5))) void soft_trace(const char *name, uint64_t began_ns,
+                                                      CUresult result, const char *format, ...);
 
 /* How many calls stall at the moment; those that take the driver's lock stand aside then. Changed
  * under soft_lock (soft_stall.h). */

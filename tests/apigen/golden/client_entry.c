@@ -3,6 +3,7 @@
 #include "client_entry.h"
 #include "client_call.h"
 
+#include "clock.h"
 #include "cuda_prototypes.h"
 #include "client_prototypes.h"
 #include "passthrough_table.h"
@@ -17,11 +18,12 @@ EXPORT CUresult cuInit(unsigned int Flags)
         return passthrough.cuInit ? passthrough.cuInit(Flags) : CUDA_ERROR_NOT_SUPPORTED;
     if (how == CLIENT_FUNNEL)
         call_begin();
+    uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuInit(Flags);
     if (how == CLIENT_FUNNEL)
         call_end();
     if (client_tracing)
-        client_trace("cuInit", answer, "Flags=%u", Flags);
+        client_trace("cuInit", began, answer, "Flags=%u", Flags);
     return answer;
 }
 
@@ -38,10 +40,11 @@ EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
     if (!phEvent)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
+    uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuEventCreate(phEvent, Flags);
     call_end();
     if (client_tracing)
-        client_trace("cuEventCreate", answer, "phEvent=%p Flags=%u", (void *)phEvent, Flags);
+        client_trace("cuEventCreate", began, answer, "phEvent=%p Flags=%u", (void *)phEvent, Flags);
     return answer;
 }
 
@@ -56,10 +59,11 @@ EXPORT CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
+    uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuEventRecord(hEvent, hStream);
     call_end();
     if (client_tracing)
-        client_trace("cuEventRecord", answer, "hEvent=%p hStream=%p", (void *)hEvent,
+        client_trace("cuEventRecord", began, answer, "hEvent=%p hStream=%p", (void *)hEvent,
                      (void *)hStream);
     return answer;
 }
@@ -75,12 +79,13 @@ EXPORT CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
+    uint64_t began = client_tracing ? clock_ns() : 0;
     CUstream before = client_default_stream_swap(CU_STREAM_PER_THREAD);
     CUresult answer = client_cuEventRecord(hEvent, hStream);
     client_default_stream_swap(before);
     call_end();
     if (client_tracing)
-        client_trace("cuEventRecord_ptsz", answer, "hEvent=%p hStream=%p", (void *)hEvent,
+        client_trace("cuEventRecord_ptsz", began, answer, "hEvent=%p hStream=%p", (void *)hEvent,
                      (void *)hStream);
     return answer;
 }
@@ -98,10 +103,11 @@ EXPORT CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent
     if (!pMilliseconds)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
+    uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
     call_end();
     if (client_tracing)
-        client_trace("cuEventElapsedTime", answer, "pMilliseconds=%p hStart=%p hEnd=%p",
+        client_trace("cuEventElapsedTime", began, answer, "pMilliseconds=%p hStart=%p hEnd=%p",
                      (void *)pMilliseconds, (void *)hStart, (void *)hEnd);
     return answer;
 }
@@ -119,10 +125,11 @@ EXPORT CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUev
     if (!pMilliseconds)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
+    uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
     call_end();
     if (client_tracing)
-        client_trace("cuEventElapsedTime_v2", answer, "pMilliseconds=%p hStart=%p hEnd=%p",
+        client_trace("cuEventElapsedTime_v2", began, answer, "pMilliseconds=%p hStart=%p hEnd=%p",
                      (void *)pMilliseconds, (void *)hStart, (void *)hEnd);
     return answer;
 }
@@ -140,11 +147,12 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
     if (!hfunc || !name)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
+    uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuModuleGetFunction(hfunc, hmod, name);
     call_end();
     if (client_tracing)
-        client_trace("cuModuleGetFunction", answer, "hfunc=%p hmod=%p name=%s", (void *)hfunc,
-                     (void *)hmod, name);
+        client_trace("cuModuleGetFunction", began, answer, "hfunc=%p hmod=%p name=%s",
+                     (void *)hfunc, (void *)hmod, name);
     return answer;
 }
 
@@ -159,10 +167,11 @@ EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
+    uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
     call_end();
     if (client_tracing)
-        client_trace("cuMemcpyHtoD_v2", answer, "dstDevice=%#llx srcHost=%p ByteCount=%zu",
+        client_trace("cuMemcpyHtoD_v2", began, answer, "dstDevice=%#llx srcHost=%p ByteCount=%zu",
                      (unsigned long long)dstDevice, (const void *)srcHost, ByteCount);
     return answer;
 }
@@ -178,13 +187,15 @@ EXPORT CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr dstDevice, const void *srcHost,
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
+    uint64_t began = client_tracing ? clock_ns() : 0;
     CUstream before = client_default_stream_swap(CU_STREAM_PER_THREAD);
     CUresult answer = client_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
     client_default_stream_swap(before);
     call_end();
     if (client_tracing)
-        client_trace("cuMemcpyHtoD_v2_ptds", answer, "dstDevice=%#llx srcHost=%p ByteCount=%zu",
-                     (unsigned long long)dstDevice, (const void *)srcHost, ByteCount);
+        client_trace("cuMemcpyHtoD_v2_ptds", began, answer,
+                     "dstDevice=%#llx srcHost=%p ByteCount=%zu", (unsigned long long)dstDevice,
+                     (const void *)srcHost, ByteCount);
     return answer;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -99,9 +100,31 @@ static void test_pread_all(void **state)
     assert_int_equal(pread_all(fd, data, 1, 0), -EBADF);
 }
 
+static void test_open_log(void **state)
+{
+    char path[] = "/tmp/test-fd-XXXXXX";
+    int fd = mkstemp(path);
+
+    unsetenv("TEST_LOG");
+    assert_int_equal(fd_open_log("TEST_LOG"), -1);
+    setenv("TEST_LOG", "", 1);
+    assert_int_equal(fd_open_log("TEST_LOG"), -1);
+    setenv("TEST_LOG", "/no such folder/log", 1);
+    assert_int_equal(fd_open_log("TEST_LOG"), -1);
+    assert_int_equal(write(fd, "one", 3), 3);
+    close(fd);
+    setenv("TEST_LOG", path, 1);
+    fd = fd_open_log("TEST_LOG");
+    assert_int_equal(write(fd, "two", 3), 3);
+    assert_int_equal(lseek(fd, 0, SEEK_END), 6);
+    close(fd);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_log),
         cmocka_unit_test(test_scope_closes_what_was_not_stolen),
         cmocka_unit_test(test_close_is_idempotent_and_keeps_errno),
         cmocka_unit_test(test_set_cloexec),
