@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "image.h"
-#include "image_containers.h"
+#include "image_bundle.h"
+#include "image_check.h"
+#include "image_contents.h"
 #include "loader.h"
 #include "quiesce.h"
 

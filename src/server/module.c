@@ -9,7 +9,7 @@
 #include "blob.h"
 #include "cleanup.h"
 #include "graph.h"
-#include "image.h"
+#include "image_check.h"
 #include "image_store.h"
 #include "memory.h"
 #include "objects.h"

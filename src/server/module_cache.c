@@ -12,7 +12,7 @@
 
 #include "cleanup.h"
 #include "device.h"
-#include "image.h"
+#include "image_contents.h"
 #include "log.h"
 #include "variables.h"
 

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "image.h"
-#include "image_containers.h"
+#include "image_bundle.h"
+#include "image_check.h"
+#include "image_contents.h"
 #include "image_names.h"
 
 static void wrap(const uint8_t *bytes, size_t size)

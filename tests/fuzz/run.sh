@@ -62,16 +62,16 @@ finish() {
 python3 -B "$root/tools/apigen/apigen.py" emit wire "$root/api" "$work"
 python3 -B "$fuzz/list_decoders.py" "$work/wire_calls.h" "$work/decoders.h"
 cx16=$(uname -m | sed -n 's/x86_64/-mcx16/p')
-server=$root/src/server
+image=$root/src/image
 start build fuzz_ptx $cx16 -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas \
     -Wno-missing-field-initializers -I"$root/src/softgpu/ptx" -I"$root/src/softgpu/exec" \
     "$root"/src/softgpu/ptx/*.c "$root"/src/softgpu/exec/*.c -lm
 start build fuzz_ring
 start build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c "$root/src/cuda/cuda_error.c"
-start build fuzz_fatbin -I"$root/src/softgpu/fatbin" "$root"/src/softgpu/fatbin/*.c -lzstd -llz4
-start build fuzz_image -I"$server" "$server"/image.c "$server"/image_code_names.c "$server"/image_containers.c \
-    "$server"/image_elf.c "$server"/image_names.c "$server"/image_parts.c \
-    "$server"/image_prints.c "$server"/image_text_names.c "$server"/image_variables.c -lzstd -llz4
+start build fuzz_fatbin -I"$image" -I"$image/expand" -I"$root/src/softgpu/fatbin" \
+    "$root"/src/softgpu/fatbin/*.c "$image"/*.c "$image"/expand/*.c -lzstd -llz4
+start build fuzz_image -I"$image" -I"$image/expand" -I"$image/contents" "$image"/*.c \
+    "$image"/expand/*.c "$image"/contents/*.c -lzstd -llz4
 finish
 # Text is found sooner from text.
 mkdir -p "$work/corpus-fuzz_ptx"

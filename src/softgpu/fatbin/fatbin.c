@@ -4,13 +4,16 @@
  * what they point at can only be believed: they are the calling program's own.
  */
 #include "fatbin.h"
-#include "fatbin_format.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "image_elf.h"
+#include "image_expand.h"
+#include "image_size.h"
 
 __attribute__((format(printf, 3, 4))) static int refuse(struct fatbin_reason *reason, int error,
                                                         const char *format, ...)
@@ -47,10 +50,22 @@ static int code_add(struct fatbin_code *code, struct fatbin_part part)
     return 0;
 }
 
+int fatbin_expand(const struct image_entry *entry, struct fatbin_part *ret_part)
+{
+    struct fatbin_part part;
+    int error = image_expand(entry, FATBIN_PTX_LIMIT, &part.text, &part.size);
+
+    if (error)
+        return error;
+    part.size = strlen(part.text); /* without the NULs that pad it */
+    *ret_part = part;
+    return 0;
+}
+
 static int add_container(struct fatbin_code *code, const void *bytes, size_t size, unsigned sm,
                          struct fatbin_reason *reason)
 {
-    struct fatbin_entry entry;
+    struct image_entry entry;
     struct fatbin_part part;
     int error = fatbin_select(bytes, size, sm, &entry, reason);
 
@@ -80,7 +95,7 @@ int fatbin_read_container(const void *bytes, size_t size, unsigned sm, struct fa
 int fatbin_read_text(const char *text, size_t size, struct fatbin_code *ret_code,
                      struct fatbin_reason *reason)
 {
-    struct fatbin_entry entry = {.payload = (const uint8_t *)text, .stored_size = size};
+    struct image_entry entry = {.payload = text, .payload_size = size};
     struct fatbin_part part;
     struct fatbin_code code = {0};
     int error = fatbin_expand(&entry, &part);
@@ -93,12 +108,12 @@ int fatbin_read_text(const char *text, size_t size, struct fatbin_code *ret_code
     return 0;
 }
 
-static uint32_t magic_of(const void *image)
+/* The size of a container of the calling program, which only the container itself tells. */
+static int own_size(const void *container, size_t *ret_size, struct fatbin_reason *reason)
 {
-    uint32_t magic;
-
-    memcpy(&magic, image, sizeof(magic));
-    return magic;
+    if (!image_container_size(container, ret_size))
+        return refuse(reason, -EINVAL, "the program's fat binary is malformed");
+    return 0;
 }
 
 /* Inputs without PTX are tolerated as long as one has some: the compiler adds empty ones of its
@@ -109,8 +124,11 @@ static int read_relocatable(const void *const *containers, unsigned sm,
     struct fatbin_code code = {0};
 
     for (; *containers; containers++) {
-        int error = add_container(&code, *containers, SIZE_MAX / 2, sm, reason);
+        size_t size;
+        int error = own_size(*containers, &size, reason);
 
+        if (!error)
+            error = add_container(&code, *containers, size, sm, reason);
         if (error && error != -ENOEXEC) {
             fatbin_code_fini(&code);
             return error;
@@ -122,43 +140,43 @@ static int read_relocatable(const void *const *containers, unsigned sm,
     return 0;
 }
 
-static int read_wrapper(const struct fatbin_wrapper *wrapper, unsigned sm,
+static int read_linked(const void *container, unsigned sm, struct fatbin_code *ret_code,
+                       struct fatbin_reason *reason)
+{
+    size_t size;
+    int error = own_size(container, &size, reason);
+
+    return error ? error : fatbin_read_container(container, size, sm, ret_code, reason);
+}
+
+static int read_wrapper(const struct image_wrapper *wrapper, unsigned sm,
                         struct fatbin_code *ret_code, struct fatbin_reason *reason)
 {
     if (wrapper->version != 1 && wrapper->version != 2)
         return refuse(reason, -EINVAL, "a fat binary of the unknown version %u", wrapper->version);
 
-    int error = wrapper->container
-                    ? fatbin_read_container(wrapper->container, SIZE_MAX / 2, sm, ret_code, reason)
-                    : -ENOEXEC;
+    int error = wrapper->linked ? read_linked(wrapper->linked, sm, ret_code, reason) : -ENOEXEC;
 
-    if (error != -ENOEXEC || wrapper->version == 1 || !wrapper->containers)
+    if (error != -ENOEXEC || wrapper->version == 1 || !wrapper->inputs)
         return error;
     reason->text[0] = '\0';
-    return read_relocatable(wrapper->containers, sm, ret_code, reason);
-}
-
-/* A container begins with a letter too. */
-static bool looks_like_text(const char *image)
-{
-    unsigned char first = image[0];
-
-    if (strncmp(image, "P\xedU\xba", 4) == 0 || first == '\0' || first >= 0x7f)
-        return false;
-    return first >= ' ' || strchr("\t\r\n", first);
+    return read_relocatable(wrapper->inputs, sm, ret_code, reason);
 }
 
 int fatbin_read(const void *image, unsigned sm, struct fatbin_code *ret_code,
                 struct fatbin_reason *reason)
 {
-    if (looks_like_text(image))
-        return fatbin_read_text(image, strnlen(image, FATBIN_PTX_LIMIT + 1ul), ret_code, reason);
-    if (magic_of(image) == WRAPPER_MAGIC)
+    const void *bytes;
+    size_t size;
+
+    if (image_is_wrapper(image))
         return read_wrapper(image, sm, ret_code, reason);
-    if (magic_of(image) == CONTAINER_MAGIC)
-        return fatbin_read_container(image, SIZE_MAX / 2, sm, ret_code, reason);
-    if (memcmp(image, "\177ELF", 4) == 0)
+    if (image_is_elf(image))
         return refuse(reason, -ENOEXEC,
                       "the image is machine code (a cubin); the software GPU runs PTX only");
-    return refuse(reason, -EINVAL, "the image is neither a fat binary nor PTX");
+    if (!image_find(image, &bytes, &size))
+        return refuse(reason, -EINVAL, "the image is neither a fat binary nor PTX");
+    if (image_is_container(bytes))
+        return fatbin_read_container(bytes, size, sm, ret_code, reason);
+    return fatbin_read_text(bytes, size - 1, ret_code, reason);
 }

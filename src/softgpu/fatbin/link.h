@@ -2,8 +2,7 @@
 /*
  * Links the PTX of separately compiled sources (nvcc -rdc=true) into one text.
  */
-#ifndef FUNNEL_FATBIN_LINK_H
-#define FUNNEL_FATBIN_LINK_H
+#pragma once
 
 #include "fatbin.h"
 
@@ -12,5 +11,3 @@
  * once; declarations of what another part defines make way for the definition. 0, or -ENOMEM.
  */
 int fatbin_link(const struct fatbin_code *code, struct fatbin_part *ret_part);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * PTX text cut into its module-level statements, no deeper than linking needs.
  */
-#ifndef FUNNEL_FATBIN_STATEMENT_H
-#define FUNNEL_FATBIN_STATEMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ bool token_next(const char **cursor, const char *end, struct span *ret_token);
 bool token_is_name(struct span token);
 bool span_is(struct span span, const char *text);
 bool span_equal(struct span one, struct span other);
-
-#endif

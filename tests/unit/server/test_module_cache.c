@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "fake_driver.h"
-#include "image.h"
-#include "image_bundle.h"
+#include "image_contents.h"
+#include "image_format.h"
 #include "library.h"
 #include "module_cache.h"
 #include "objects.h"

@@ -11,11 +11,16 @@
 #include <zstd.h>
 
 #include "fatbin.h"
-#include "fatbin_format.h"
+#include "image_format.h"
 
 #define TEXT_90 \
     ".version 9.0\n.target sm_90\n.address_size 64\n// ninety ninety ninety ninety ninety\n"
 #define TEXT_80 ".version 8.0\n.target sm_80\n.address_size 64\n"
+
+#define CONTAINER_HEADER_SIZE sizeof(struct image_container)
+#define ENTRY_HEADER_SIZE sizeof(struct image_entry_header)
+#define IN_CONTAINER(field) offsetof(struct image_container, field)
+#define IN_ENTRY(field) offsetof(struct image_entry_header, field)
 
 struct image {
     uint8_t bytes[8192];
@@ -30,9 +35,9 @@ static void put(uint8_t *at, uint64_t value, size_t size)
 static void image_begin(struct image *image)
 {
     memset(image, 0, sizeof(*image));
-    put(image->bytes, CONTAINER_MAGIC, 4);
+    put(image->bytes, IMAGE_CONTAINER_MAGIC, 4);
     put(image->bytes + 4, 1, 2);
-    put(image->bytes + CONTAINER_AT_HEADER_SIZE, CONTAINER_HEADER_SIZE, 2);
+    put(image->bytes + IN_CONTAINER(header_size), CONTAINER_HEADER_SIZE, 2);
     image->size = CONTAINER_HEADER_SIZE;
 }
 
@@ -42,24 +47,24 @@ static uint8_t *image_add(struct image *image, unsigned kind, unsigned sm, uint6
     uint8_t *header = image->bytes + image->size;
     size_t padded = (size + 7) & ~(size_t)7;
 
-    put(header + ENTRY_AT_KIND, kind, 2);
-    put(header + ENTRY_AT_HEADER_SIZE, ENTRY_HEADER_SIZE, 4);
-    put(header + ENTRY_AT_PAYLOAD_SIZE, padded, 8);
-    put(header + ENTRY_AT_SM, sm, 4);
-    put(header + ENTRY_AT_FLAGS, flags, 8);
+    put(header + IN_ENTRY(kind), kind, 2);
+    put(header + IN_ENTRY(header_size), ENTRY_HEADER_SIZE, 4);
+    put(header + IN_ENTRY(payload_size), padded, 8);
+    put(header + IN_ENTRY(sm), sm, 4);
+    put(header + IN_ENTRY(flags), flags, 8);
     if (plain_size) {
-        put(header + ENTRY_AT_COMPRESSED_SIZE, size, 4);
-        put(header + ENTRY_AT_PLAIN_SIZE, plain_size, 8);
+        put(header + IN_ENTRY(compressed_size), size, 4);
+        put(header + IN_ENTRY(plain_size), plain_size, 8);
     }
     memcpy(header + ENTRY_HEADER_SIZE, payload, size);
     image->size += ENTRY_HEADER_SIZE + padded;
-    put(image->bytes + CONTAINER_AT_ENTRIES_SIZE, image->size - CONTAINER_HEADER_SIZE, 8);
+    put(image->bytes + IN_CONTAINER(size), image->size - CONTAINER_HEADER_SIZE, 8);
     return header;
 }
 
 static void image_add_text(struct image *image, unsigned sm, uint64_t flags, const char *text)
 {
-    image_add(image, FATBIN_PTX, sm, flags, text, strlen(text), 0);
+    image_add(image, IMAGE_PTX, sm, flags, text, strlen(text), 0);
 }
 
 static int read_image(const struct image *image, struct fatbin_code *ret_code)
@@ -103,7 +108,7 @@ static void test_zstd(void **state)
 
     assert_false(ZSTD_isError(size));
     image_begin(&image);
-    image_add(&image, FATBIN_PTX, 90, FATBIN_ZSTD, packed, size, sizeof(TEXT_90));
+    image_add(&image, IMAGE_PTX, 90, IMAGE_ZSTD, packed, size, sizeof(TEXT_90));
     assert_chosen(&image, TEXT_90);
 }
 
@@ -115,7 +120,7 @@ static void test_lz4(void **state)
 
     assert_true(size > 0);
     image_begin(&image);
-    image_add(&image, FATBIN_PTX, 90, FATBIN_LZ4, packed, size, sizeof(TEXT_90));
+    image_add(&image, IMAGE_PTX, 90, IMAGE_LZ4, packed, size, sizeof(TEXT_90));
     assert_chosen(&image, TEXT_90);
 }
 
@@ -127,7 +132,7 @@ static void test_lz4_that_says_too_little(void **state)
     int size = LZ4_compress_default(TEXT_90, packed, sizeof(TEXT_90), sizeof(packed));
 
     image_begin(&image);
-    image_add(&image, FATBIN_PTX, 90, FATBIN_LZ4, packed, size, 10);
+    image_add(&image, IMAGE_PTX, 90, IMAGE_LZ4, packed, size, 10);
     assert_chosen(&image, TEXT_90);
 }
 
@@ -136,7 +141,7 @@ static void test_the_newest_that_runs(void **state)
     struct image image;
 
     image_begin(&image);
-    image_add(&image, FATBIN_ELF, 90, 0, "\177ELF", 4, 0);
+    image_add(&image, IMAGE_ELF, 90, 0, "\177ELF", 4, 0);
     image_add_text(&image, 80, 0, TEXT_80);
     image_add_text(&image, 90, 0, TEXT_90);
     image_add_text(&image, 100, 0, "a newer device's");
@@ -149,14 +154,14 @@ static void test_specific_code(void **state)
 
     image_begin(&image);
     image_add_text(&image, 80, 0, TEXT_80);
-    image_add_text(&image, 89, FATBIN_ARCH_SPECIFIC, "for exactly 8.9");
+    image_add_text(&image, 89, IMAGE_ARCH_SPECIFIC, "for exactly 8.9");
     assert_chosen(&image, TEXT_80);
-    image_add_text(&image, 90, FATBIN_ARCH_SPECIFIC, TEXT_90);
+    image_add_text(&image, 90, IMAGE_ARCH_SPECIFIC, TEXT_90);
     image_add_text(&image, 90, 0, "for any 9.0");
     assert_chosen(&image, TEXT_90);
     image_begin(&image);
     image_add_text(&image, 80, 0, TEXT_80);
-    image_add_text(&image, 100, FATBIN_FAMILY_SPECIFIC, "another family's");
+    image_add_text(&image, 100, IMAGE_FAMILY_SPECIFIC, "another family's");
     assert_chosen(&image, TEXT_80);
 }
 
@@ -167,7 +172,7 @@ static void test_nothing_that_runs(void **state)
 
     image_begin(&image);
     assert_int_equal(read_image(&image, &code), -ENOEXEC);
-    image_add(&image, FATBIN_ELF, 90, 0, "\177ELF", 4, 0);
+    image_add(&image, IMAGE_ELF, 90, 0, "\177ELF", 4, 0);
     assert_int_equal(read_image(&image, &code), -ENOEXEC);
     image_add_text(&image, 100, 0, "a newer device's");
     assert_int_equal(read_image(&image, &code), -ENOEXEC);
@@ -182,11 +187,11 @@ static void test_every_truncation(void **state)
     image_add_text(&image, 80, 0, TEXT_80);
     image_add_text(&image, 90, 0, TEXT_90);
     for (size_t whole = image.size; image.size-- > 1;) {
-        put(image.bytes + CONTAINER_AT_ENTRIES_SIZE, whole - CONTAINER_HEADER_SIZE, 8);
+        put(image.bytes + IN_CONTAINER(size), whole - CONTAINER_HEADER_SIZE, 8);
         assert_int_equal(read_image(&image, &code), -EINVAL);
         if (image.size <= CONTAINER_HEADER_SIZE)
             continue;
-        put(image.bytes + CONTAINER_AT_ENTRIES_SIZE, image.size - CONTAINER_HEADER_SIZE, 8);
+        put(image.bytes + IN_CONTAINER(size), image.size - CONTAINER_HEADER_SIZE, 8);
         if (read_image(&image, &code) == 0)
             fatbin_code_fini(&code);
     }
@@ -202,10 +207,10 @@ static void test_sizes_that_lie(void **state)
         uint8_t *header;
 
         image_begin(&image);
-        header = image_add(&image, FATBIN_PTX, 90, 0, TEXT_90, sizeof(TEXT_90), 0);
-        put(header + ENTRY_AT_PAYLOAD_SIZE, lies[i], 8);
+        header = image_add(&image, IMAGE_PTX, 90, 0, TEXT_90, sizeof(TEXT_90), 0);
+        put(header + IN_ENTRY(payload_size), lies[i], 8);
         assert_int_equal(read_image(&image, &code), -EINVAL);
-        put(image.bytes + CONTAINER_AT_ENTRIES_SIZE, lies[i], 8);
+        put(image.bytes + IN_CONTAINER(size), lies[i], 8);
         assert_int_equal(read_image(&image, &code), -EINVAL);
     }
 }
@@ -217,30 +222,30 @@ static void test_headers_that_lie(void **state)
     uint8_t *header;
 
     image_begin(&image);
-    header = image_add(&image, FATBIN_PTX, 90, 0, TEXT_90, sizeof(TEXT_90), 0);
-    put(header + ENTRY_AT_HEADER_SIZE, 8, 4);
+    header = image_add(&image, IMAGE_PTX, 90, 0, TEXT_90, sizeof(TEXT_90), 0);
+    put(header + IN_ENTRY(header_size), 8, 4);
     assert_int_equal(read_image(&image, &code), -EINVAL);
-    put(header + ENTRY_AT_HEADER_SIZE, UINT32_MAX, 4);
+    put(header + IN_ENTRY(header_size), UINT32_MAX, 4);
     assert_int_equal(read_image(&image, &code), -EINVAL);
-    put(header + ENTRY_AT_HEADER_SIZE, ENTRY_HEADER_SIZE, 4);
-    put(image.bytes + CONTAINER_AT_HEADER_SIZE, 0xffff, 2);
+    put(header + IN_ENTRY(header_size), ENTRY_HEADER_SIZE, 4);
+    put(image.bytes + IN_CONTAINER(header_size), 0xffff, 2);
     assert_int_equal(read_image(&image, &code), -EINVAL);
 }
 
 /* A claim of terabytes must not become an allocation of them. */
 static void test_bombs(void **state)
 {
-    static const uint64_t flags[] = {FATBIN_ZSTD, FATBIN_LZ4};
+    static const uint64_t flags[] = {IMAGE_ZSTD, IMAGE_LZ4};
     struct fatbin_code code;
 
     for (int i = 0; i < 2; i++) {
         struct image image;
 
         image_begin(&image);
-        image_add(&image, FATBIN_PTX, 90, flags[i], "nonsense", 8, 1ull << 40);
+        image_add(&image, IMAGE_PTX, 90, flags[i], "nonsense", 8, 1ull << 40);
         assert_int_equal(read_image(&image, &code), -EINVAL);
         image_begin(&image);
-        image_add(&image, FATBIN_PTX, 90, flags[i], "\xff\xff\xff\xff\xff\xff\xff\xff", 8, 4096);
+        image_add(&image, IMAGE_PTX, 90, flags[i], "\xff\xff\xff\xff\xff\xff\xff\xff", 8, 4096);
         assert_int_equal(read_image(&image, &code), -EINVAL);
     }
 }
@@ -269,13 +274,13 @@ static void test_what_is_no_image(void **state)
 static void test_wrapper(void **state)
 {
     struct fatbin_reason reason = {0};
-    struct fatbin_wrapper wrapper = {.magic = WRAPPER_MAGIC, .version = 1};
+    struct image_wrapper wrapper = {.magic = IMAGE_WRAPPER_MAGIC, .version = 1};
     struct fatbin_code code;
     struct image image;
 
     image_begin(&image);
     image_add_text(&image, 80, 0, TEXT_80);
-    wrapper.container = image.bytes;
+    wrapper.linked = image.bytes;
     assert_int_equal(fatbin_read(&wrapper, 90, &code, &reason), 0);
     assert_string_equal(code.parts[0].text, TEXT_80);
     fatbin_code_fini(&code);
@@ -290,10 +295,10 @@ static void test_relocatable(void **state)
     struct fatbin_code code;
     struct image linked, one, empty, other;
     const void *const inputs[] = {one.bytes, empty.bytes, other.bytes, NULL};
-    struct fatbin_wrapper wrapper = {WRAPPER_MAGIC, 2, linked.bytes, inputs};
+    struct image_wrapper wrapper = {IMAGE_WRAPPER_MAGIC, 2, linked.bytes, inputs};
 
     image_begin(&linked);
-    image_add(&linked, FATBIN_ELF, 90, 0, "\177ELF", 4, 0);
+    image_add(&linked, IMAGE_ELF, 90, 0, "\177ELF", 4, 0);
     image_begin(&one);
     image_add_text(&one, 80, 0, TEXT_80);
     image_begin(&empty);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image_bundle.h"
+#include "image_format.h"
 #include "image_inputs.h"
 #include "image_size.h"
 

@@ -7,6 +7,7 @@
 
 #include "image_elf.h"
 #include "image_names.h"
+#include "image_sections.h"
 
 static const char *const variable_sections[] = {".nv.global", ".nv.global.init", ".nv.constant3"};
 
@@ -137,7 +138,7 @@ static bool is_understood(const struct image_elf *elf, const struct symbols *sym
         return false;
     if (IS_ONE_OF(name, variable_sections))
         return is_all_named(elf, symbols, index);
-    return image_elf_is_harmless(name) || IS_ONE_OF(name, extra_sections);
+    return image_section_is_harmless(name) || IS_ONE_OF(name, extra_sections);
 }
 
 bool image_code_names(const struct image_part *part, struct image_names *names)

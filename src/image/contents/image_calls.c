@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "image.h"
+#include "image_contents.h"
 #include "image_parts.h"
 
 static bool mentions(const struct image_part *part, const char *name)

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "image.h"
-#include "image_bundle.h"
+#include "image_contents.h"
 #include "image_names.h"
 
 #define PTX ".version 8.0\n.target sm_90\n.address_size 64\n"

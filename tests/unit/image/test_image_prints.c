@@ -4,11 +4,10 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "image.h"
+#include "image_check.h"
+#include "image_contents.h"
+#include "image_format.h"
 #include "unit.h"
-
-#define ENTRY_LZ4 0x2000u
-#define ENTRY_ZSTD 0x8000u
 
 static const char prints[] = ".version 8.0 .extern .func vprintf (.param .b64 a, .param .b64 b);";
 static const char silent[] = ".version 8.0 .visible .entry nothing() { ret; } // no printing here";
@@ -98,7 +97,7 @@ static void add_zstd(struct image_request *image, const char *text, size_t size)
     size_t packed_size = ZSTD_compress(packed, sizeof(packed), text, size, 19);
 
     assert_false(ZSTD_isError(packed_size));
-    add(image, ENTRY_ZSTD, packed, packed_size, size);
+    add(image, IMAGE_ZSTD, packed, packed_size, size);
 }
 
 static void add_lz4(struct image_request *image, const char *text, size_t size)
@@ -107,7 +106,7 @@ static void add_lz4(struct image_request *image, const char *text, size_t size)
     int packed_size = LZ4_compress_default(text, packed, (int)size, sizeof(packed));
 
     assert_true(packed_size > 0);
-    add(image, ENTRY_LZ4, packed, (uint64_t)packed_size, size);
+    add(image, IMAGE_LZ4, packed, (uint64_t)packed_size, size);
 }
 
 static void test_compressed_entries(void **state)
@@ -127,9 +126,9 @@ static void test_what_does_not_expand_counts_as_printing(void **state)
 {
     struct image_request broken = container(), huge = container();
 
-    add(&broken, ENTRY_ZSTD, silent, sizeof(silent), 100);
+    add(&broken, IMAGE_ZSTD, silent, sizeof(silent), 100);
     assert_true(says_it_prints(&broken));
-    add(&huge, ENTRY_LZ4, silent, sizeof(silent), UINT64_MAX);
+    add(&huge, IMAGE_LZ4, silent, sizeof(silent), UINT64_MAX);
     assert_true(says_it_prints(&huge));
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walks containers that are known to be sound. */
-#include "image_containers.h"
+#include "image_bundle.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "image_bundle.h"
+#include "image_container.h"
 
 size_t image_container_extent(const void *container, size_t size)
 {
@@ -19,10 +19,7 @@ size_t image_container_extent(const void *container, size_t size)
 
 bool image_is_bundle(const void *image, size_t size)
 {
-    uint32_t magic;
-
-    memcpy(&magic, image, sizeof(magic));
-    return magic == IMAGE_CONTAINER_MAGIC && image_container_extent(image, size) < size;
+    return image_is_container(image) && image_container_extent(image, size) < size;
 }
 
 static size_t count_containers(const char *bundle, size_t size)
@@ -34,7 +31,7 @@ static size_t count_containers(const char *bundle, size_t size)
     return count;
 }
 
-/* The list of inputs ends with NULL, for which there is room as the first container is not in it.
+/* NULL ends the list of inputs. There is space for it, as the first container is not in the list.
  */
 bool image_wrap(const void *bundle, size_t size, struct image_wrapper **ret_wrapper)
 {

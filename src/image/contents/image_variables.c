@@ -6,9 +6,10 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "image.h"
+#include "image_contents.h"
 #include "image_elf.h"
 #include "image_parts.h"
+#include "image_sections.h"
 
 static bool code_has_variables(const struct image_part *part)
 {
@@ -20,7 +21,7 @@ static bool code_has_variables(const struct image_part *part)
         Elf64_Shdr section;
         const char *name = image_elf_section(&elf, i, &section);
 
-        if (!name || !image_elf_is_harmless(name))
+        if (!name || !image_section_is_harmless(name))
             return true;
     }
     return false;

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image.h"
 #include "image_bundle.h"
-#include "image_containers.h"
+#include "image_check.h"
 #include "unit.h"
 
 /* A container of two entries with 64 byte headers and payloads of 8 and 16 bytes. */

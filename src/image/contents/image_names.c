@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image_containers.h"
+#include "image_bundle.h"
 
 struct choice {
     unsigned device_sm;
-    enum image_part_kind kind;
+    enum image_kind kind;
     unsigned sm;
     bool found, complete;
     struct image_names *names;

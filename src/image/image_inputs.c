@@ -6,20 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image_bundle.h"
-#include "image_size.h"
-
-/* Code may be text, and shorter than the number: looks no further than they are alike. */
-static bool is_wrapper(const void *code)
-{
-    const uint32_t magic = IMAGE_WRAPPER_MAGIC;
-
-    return strncmp(code, (const char *)&magic, sizeof(magic)) == 0;
-}
+#include "image_container.h"
 
 static bool read_wrapper(const void *code, struct image_wrapper *ret_wrapper)
 {
-    if (!is_wrapper(code))
+    if (!image_is_wrapper(code))
         return false;
     memcpy(ret_wrapper, code, sizeof(*ret_wrapper));
     return ret_wrapper->version == 2 && ret_wrapper->inputs && ret_wrapper->inputs[0];
@@ -50,7 +41,7 @@ static size_t padded(size_t size)
     return (size + IMAGE_BUNDLE_ALIGN - 1) / IMAGE_BUNDLE_ALIGN * IMAGE_BUNDLE_ALIGN;
 }
 
-/* The size of all, padded, behind the empty container. */
+/* The size of a bundle: the empty container, and all inputs with their padding. */
 static int measure(const void *const *inputs, size_t *ret_size)
 {
     size_t all = sizeof(struct image_container);

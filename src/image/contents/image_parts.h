@@ -8,14 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum image_part_kind {
-    IMAGE_PTX = 1,
-    IMAGE_ELF = 2,
-};
+#include "image_format.h"
 
 struct image_part {
-    enum image_part_kind kind;
-    unsigned sm; /* of the device that it is for, such as 90; 0 = it does not say */
+    enum image_kind kind; /* IMAGE_PTX or IMAGE_ELF */
+    unsigned sm;          /* of the device that it is for, such as 90; 0 = it does not say */
     const void *bytes;
     size_t size;
 };
@@ -28,6 +25,7 @@ struct image_visit {
     void *context;
 };
 
-/* Whether `test` holds for a wanted part of an image that is sound. A part that does not expand, or
- * is of a kind that is not known here, counts as if it did. */
+/* Whether `test` holds for a wanted part of an image that is sound (image_check.h). A part that
+ * does not expand, or is of a kind that is not known here, counts as if it did. The bytes of a part
+ * are only valid during the call of `test`. */
 bool image_any_part(const void *bytes, size_t size, const struct image_visit *visit);

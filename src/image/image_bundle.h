@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bundles of fat binary containers (image_format.h), for a reader that has checked them with
+ * image_is_sound(). They are given to the driver as a program that runs without Funnel gives them,
+ * by pointers to each container. The functions hold no state and take no lock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "image_format.h"
+
+/* How many bytes it is from a sound container to the one behind it, or to the end of the `size`
+ * bytes. */
+size_t image_container_extent(const void *container, size_t size);
+
+/* Whether an image that is sound is a bundle. */
+bool image_is_bundle(const void *image, size_t size);
+
+/* What the driver takes for a sound bundle, and copies: for the caller to free afterwards. Its
+ * pointers lead into the bundle. False when out of memory. */
+bool image_wrap(const void *bundle, size_t size, struct image_wrapper **ret_wrapper);
