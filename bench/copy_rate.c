@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How fast this machine's cores copy into and out of staging slots, in every way that the client
- * library knows and by one to three threads: what bounds a copy of pageable memory, without a GPU.
+ * How fast this machine's cores copy into and out of staging slots, in every variant that the
+ * client library knows and by one to three threads: what bounds a copy of pageable memory, without
+ * a GPU.
  *
  *   copy_rate [MIB]
  */
@@ -13,8 +14,8 @@
 #include <sys/mman.h>
 
 #include "clock.h"
-#include "copy_stream.h"
 #include "copy_team.h"
+#include "streaming_copy.h"
 
 #define SLOT (1u << 20)
 #define SLOTS 16u
@@ -55,12 +56,12 @@ static double gigabytes_per_second(struct job job, unsigned helpers)
     return (double)job.chunks * SLOT / (double)best;
 }
 
-static void show_way(const struct copy_way *way, struct job job)
+static void show_variant(const struct copy_variant *variant, struct job job)
 {
-    job.copy = way->copy;
+    job.copy = variant->copy;
     for (int up = 1; up >= 0; up--) {
         job.upload = up;
-        printf("%-8s %-5s", way->name, up ? "up" : "down");
+        printf("%-8s %-5s", variant->name, up ? "up" : "down");
         for (unsigned helpers = 0; helpers <= 2; helpers++)
             printf("  %d threads %6.1f GB/s", helpers + 1, gigabytes_per_second(job, helpers));
         printf("\n");
@@ -72,8 +73,8 @@ int main(int argc, char **argv)
 {
     unsigned mib = argc > 1 ? (unsigned)atoi(argv[1]) : 64;
     struct job job = {.chunks = mib};
-    const struct copy_way *ways;
-    unsigned count = copy_ways(&ways);
+    const struct copy_variant *variants;
+    unsigned count = copy_variants(&variants);
 
     job.slots = mmap(NULL, SLOTS * SLOT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     job.memory = malloc((size_t)mib * SLOT);
@@ -82,8 +83,8 @@ int main(int argc, char **argv)
     memset(job.slots, 1, SLOTS * SLOT);
     memset(job.memory, 2, (size_t)mib * SLOT);
     copy_team_init();
-    for (unsigned way = 0; way < count; way++)
-        show_way(&ways[way], job);
+    for (unsigned variant = 0; variant < count; variant++)
+        show_variant(&variants[variant], job);
     free(job.memory);
     return 0;
 }

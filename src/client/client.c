@@ -20,14 +20,13 @@
 #include "client_entry.h"
 #include "client_export.h"
 #include "client_ipc.h"
+#include "client_log.h"
 #include "client_managed.h"
-#include "client_note.h"
 #include "client_pool.h"
-#include "client_print.h"
+#include "client_printf.h"
 #include "client_prototypes.h"
 #include "client_recovery.h"
 #include "client_vmm.h"
-#include "copy_stream.h"
 #include "copy_team.h"
 #include "cuda_error.h"
 #include "environment.h"
@@ -36,6 +35,7 @@
 #include "host_register.h"
 #include "passthrough.h"
 #include "staging.h"
+#include "streaming_copy.h"
 #include "text.h"
 
 struct client *client;
@@ -61,7 +61,7 @@ CUresult client_sync_error(void)
 {
     CUresult result = client_asked_error();
 
-    client_print();
+    printf_output_write();
     managed_pull();
     return result;
 }
@@ -120,7 +120,7 @@ static CUresult furnish(void)
 {
     client->generation = ++generation;
     staging_init();
-    copy_stream_init();
+    streaming_copy_init();
     copy_team_init();
     host_function_init();
     managed_init();
@@ -136,27 +136,27 @@ static CUresult furnish(void)
 }
 
 /* A program may ask many times; the reason is worth one line as long as it stays the same. */
-static void complain(const char *why)
+static void log_once(const char *why)
 {
     static char last[600];
 
     if (strcmp(last, why) == 0)
         return;
     text_copy(last, sizeof(last), why);
-    note_to_file("%s", why);
+    client_log_to_file("%s", why);
 }
 
 static CUresult fall_back(CUresult status, const char *why)
 {
     if (environment_requires_server()) {
-        complain(why);
+        log_once(why);
         return status;
     }
     if (passthrough_open() < 0) {
         char more[600];
 
         text_format(more, sizeof(more), "%s, and there is no driver to pass calls on to", why);
-        complain(more);
+        log_once(more);
         return CUDA_ERROR_NO_DEVICE;
     }
     __atomic_store_n(&client_mode_word, CLIENT_PASSTHROUGH, __ATOMIC_RELEASE);
@@ -171,7 +171,7 @@ static CUresult decide_locked(void)
 
     if (client || client_mode() == CLIENT_PASSTHROUGH)
         return CUDA_SUCCESS;
-    note_open();
+    client_log_open();
     switch (attach(&made, &status, why, sizeof(why))) {
     case ATTACHED:
         client = made;
@@ -180,7 +180,7 @@ static CUresult decide_locked(void)
     case ATTACH_NOBODY:
         return fall_back(status, why);
     case ATTACH_REFUSED:
-        complain(why);
+        log_once(why);
         return status;
     }
     return CUDA_ERROR_UNKNOWN;

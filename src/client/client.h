@@ -47,14 +47,14 @@ struct device {
     uint64_t blocking_work; /* commands put on blocking streams; under the channel lock */
 };
 
-/* Of kernels: see client_print.h. */
-struct kept_text {
+/* Of kernels: see client_printf.h. */
+struct kept_output {
     char *bytes;
     size_t size;
 };
 
 /* What was said to whom when this client began: another server hears the same. */
-struct greeting {
+struct attach_request {
     char path[128]; /* of the daemon's socket; empty = longer than that */
     struct hello hello;
 };
@@ -63,7 +63,7 @@ struct client {
     struct channel channel;
     int socket;
     uint64_t socket_inode; /* programs close descriptors that are not theirs */
-    struct greeting greeting;
+    struct attach_request request;
     pthread_mutex_t socket_lock; /* from a request for a granule until its descriptor is here */
     uint32_t generation;         /* differs from that of any client before a fork */
     uint32_t next_blob;
@@ -73,8 +73,8 @@ struct client {
     uint64_t device_span, device_stride;
     uint64_t host_base;
     const uint32_t *fences;
-    uint32_t *gates;
-    uint32_t fence_count, gate_count;
+    uint32_t *host_wait_words;
+    uint32_t fence_count, host_wait_count;
     uint64_t staging_address;
     uint32_t staging_slots;
 
@@ -86,9 +86,9 @@ struct client {
     struct handles handles;
     struct heap host_heap; /* pinned host memory */
 
-    pthread_mutex_t print_lock; /* who takes and writes text of kernels */
-    struct kept_text kept_text[TEXT_KINDS];
-    bool keeps_text;      /* atomic */
+    pthread_mutex_t printf_lock; /* who takes and writes text of kernels */
+    struct kept_output kept_output[TEXT_KINDS];
+    bool keeps_output;    /* atomic */
     pthread_mutex_t lock; /* short: the lists below and in contexts */
     struct list contexts;
     struct ranges globals; /* variables of modules, which lie outside the window */
@@ -122,7 +122,7 @@ CUresult client_asked_error(void);
 CUresult client_sync_error(void);
 
 /* A sentence for the server's log, or FUNNEL_LOG's file where there is no server. */
-void client_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void client_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Decides between funnel and passthrough if that is still open: 0, or why neither can be. */
 CUresult client_decide(void);

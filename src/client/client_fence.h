@@ -45,14 +45,14 @@ uint32_t fence_issued(uint32_t word);
 
 bool fence_passed(struct fence fence);
 
-enum fence_patience {
+enum fence_wait_mode {
     FENCE_SPIN,  /* look for a while before sleeping */
     FENCE_SLEEP, /* sleep at once (CU_CTX_SCHED_BLOCKING_SYNC) */
 };
 
 /* Waits. `stream` is the handle of the word's stream, for being woken; 0 = poll. Returns early,
  * with the reason, when the fence will never pass. */
-CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_patience patience);
+CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mode);
 
 /* Waits for every number issued so far for `device`, of streams that are gone as well. */
 CUresult fence_wait_device(int device);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launchable graphs on their way to the server: the pieces of each (graph_plan.h), and the steps
+ * Launchable graphs on their way to the server: the segments of each (graph_plan.h), and the steps
  * that the client takes between them.
  */
 #ifndef FUNNEL_CLIENT_GRAPH_H
@@ -17,7 +17,7 @@
 /* What is known of a node besides its place. */
 struct plan_state {
     uint64_t staging; /* pinned memory beside its pageable memory, or 0 */
-    bool acts;        /* it does something in its piece */
+    bool acts;        /* it does something in its segment */
     bool disabled;    /* and the server knows that it shall not */
 };
 
@@ -30,8 +30,8 @@ struct exec_plan {
     struct plan_state *states; /* as many */
     uint32_t node_count;
     uint32_t phase_count;
-    uint64_t *pieces; /* of each phase: its handle, or 0 when nothing is there to be done */
-    uint32_t *steps;  /* nodes in the order of their steps */
+    uint64_t *segments; /* of each phase: its handle, or 0 when nothing is there to be done */
+    uint32_t *steps;    /* nodes in the order of their steps */
     uint32_t step_count;
     CUevent behind; /* recorded behind the last launch, where somebody may have to wait for it */
 };
@@ -53,8 +53,8 @@ void exec_plan_destroy(struct graph_exec *exec);
 /* Has the runner of host functions call it behind the last launch of `after`, which may be NULL. */
 void exec_later(const struct graph_exec *after, CUhostFn function, void *user);
 
-/* Has the piece of that handle made again, by another server. */
-CUresult exec_replay(struct exec_plan *plan, uint64_t piece);
+/* Has the segment of that handle made again, by another server. */
+CUresult exec_replay(struct exec_plan *plan, uint64_t segment);
 
 /* A node does something else now, or takes part or not. */
 CUresult exec_plan_set(struct graph_exec *exec, struct graph_node *node);
@@ -77,11 +77,11 @@ CUresult exec_describe_node(const struct graph_exec *exec, uint32_t index);
 /* ... and whether it takes part. */
 CUresult exec_describe_enabled(const struct graph_exec *exec, uint32_t index);
 
-/* Has one piece made, under its handle if it has one already. */
-CUresult exec_describe_piece(const struct graph_exec *exec, uint32_t piece,
-                             const struct plan_edge *edges, uint32_t edge_count);
+/* Has one segment made, under its handle if it has one already. */
+CUresult exec_describe_segment(const struct graph_exec *exec, uint32_t segment,
+                               const struct plan_edge *edges, uint32_t edge_count);
 
-/* Has all pieces made. */
+/* Has all segments made. */
 CUresult exec_describe(const struct graph_exec *exec, const struct plan_edge *edges,
                        uint32_t edge_count);
 

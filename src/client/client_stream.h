@@ -21,8 +21,8 @@ struct stream {
     enum stream_kind kind;
     unsigned flags;
     int priority;
-    uint32_t word; /* index of its fence word, and of its gate word */
-    uint32_t gate_seq;
+    uint32_t word; /* index of its fence word, and of its host-wait word */
+    uint32_t host_wait_seq;
     bool unfenced;         /* commands behind the last fence; under the channel lock */
     uint64_t first_work;   /* channel.sent when it began to be busy; likewise */
     uint64_t last_work;    /* blocking: device->blocking_work with the last command; likewise */

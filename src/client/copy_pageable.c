@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies from and to memory that the GPU does not reach. A few bytes ride in the command itself.
- * More goes through the staging slots in pieces: while the GPU moves one piece, the thread copies
- * the next. Of a large copy several threads take pieces, whoever is free takes the next.
+ * More goes through the staging slots in chunks: while the GPU moves one chunk, the thread copies
+ * the next. Of a large copy several threads take chunks, whoever is free takes the next.
  */
 #include <pthread.h>
 
 #include "cleanup.h"
 #include "client_copy.h"
-#include "copy_stream.h"
 #include "copy_team.h"
 #include "staging.h"
+#include "streaming_copy.h"
 #include "wire_calls.h"
 
 #define INLINE_MAX 16384u
@@ -19,29 +19,29 @@
 #define SHARED_FROM (4u << 20)
 
 /* So many copying clients keep the way to the GPU busy without gaps (measured on an H200). */
-#define CROWD 3u
+#define CONTENDED_FROM 3u
 
 /* One copy, for all threads that take part in it. */
 struct transfer {
     struct stream *stream;
     pthread_mutex_t lock; /* of what follows */
     struct walk walk;
-    bool over;       /* all pieces are handed out, or one has failed */
+    bool over;       /* all chunks are handed out, or one has failed */
     CUresult result; /* the first failure */
 };
 
 /* ---- both directions: who does what ---- */
 
-static bool take_piece(struct transfer *transfer, struct piece *ret_piece)
+static bool take_chunk(struct transfer *transfer, struct chunk *ret_chunk)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&transfer->lock);
 
-    if (!transfer->over && !walk_next(&transfer->walk, ret_piece))
+    if (!transfer->over && !walk_next(&transfer->walk, ret_chunk))
         transfer->over = true;
     return !transfer->over;
 }
 
-static void note_result(struct transfer *transfer, CUresult result)
+static void record_result(struct transfer *transfer, CUresult result)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&transfer->lock);
 
@@ -58,9 +58,9 @@ static bool transfer_over(struct transfer *transfer)
     return transfer->over;
 }
 
-static bool is_crowded(void)
+static bool is_contended(void)
 {
-    return channel_crowd(&client->channel).copiers >= CROWD;
+    return channel_crowd(&client->channel).copiers >= CONTENDED_FROM;
 }
 
 /* Helpers are worth waking for what takes a thread a quarter of a millisecond. */
@@ -70,7 +70,7 @@ static CUresult transfer_run(const struct box *box, bool upload, struct stream *
     struct transfer transfer = {
         .stream = stream,
         .lock = PTHREAD_MUTEX_INITIALIZER,
-        .walk = walk_begin(box, upload, SLOT_SIZE, upload && is_crowded()),
+        .walk = walk_begin(box, upload, SLOT_SIZE, upload && is_contended()),
     };
     bool large = box->width * box->height * box->depth >= SHARED_FROM;
 
@@ -81,22 +81,22 @@ static CUresult transfer_run(const struct box *box, bool upload, struct stream *
 
 /* ---- both directions: the command between slot and window ---- */
 
-static CUresult send_array_piece(const struct walk *walk, const struct piece *piece, uint64_t slot,
+static CUresult send_array_chunk(const struct walk *walk, const struct chunk *chunk, uint64_t slot,
                                  struct stream *stream, uint32_t seq)
 {
     struct box box = walk->box;
 
-    box.dst = walk->upload ? piece->window : slot;
-    box.src = walk->upload ? slot : piece->window;
+    box.dst = walk->upload ? chunk->window : slot;
+    box.src = walk->upload ? slot : chunk->window;
     if (walk->upload) {
-        box.src_pitch = piece->width;
-        box.src_height = piece->rows;
+        box.src_pitch = chunk->width;
+        box.src_height = chunk->rows;
     } else {
-        box.dst_pitch = piece->width;
-        box.dst_height = piece->rows;
+        box.dst_pitch = chunk->width;
+        box.dst_height = chunk->rows;
     }
-    box.width = piece->width;
-    box.height = piece->rows;
+    box.width = chunk->width;
+    box.height = chunk->rows;
     box.depth = 1;
     return copy_send_array(&box, stream, seq);
 }
@@ -109,24 +109,24 @@ static CUresult send_row(const struct walk *walk, const struct wire_cuMemcpyAsyn
                                      .hStream = row->hStream,
                                      .seq = row->seq};
 
-    return walk->crowded ? wire_fnCopyUp(&client->channel, &in)
-                         : wire_cuMemcpyAsync(&client->channel, row);
+    return walk->contended ? wire_fnCopyUp(&client->channel, &in)
+                           : wire_cuMemcpyAsync(&client->channel, row);
 }
 
 /* Of `walk` only what does not change is looked at. */
-static CUresult send_piece(const struct walk *walk, const struct piece *piece, uint64_t slot,
+static CUresult send_chunk(const struct walk *walk, const struct chunk *chunk, uint64_t slot,
                            struct stream *stream, struct fence *ret_fence)
 {
     bool upload = walk->upload;
     struct wire_cuMemcpy3DAsync_v2 in = {
-        .dst = upload ? piece->window : slot,
-        .src = upload ? slot : piece->window,
-        .dst_pitch = upload ? piece->window_pitch : piece->width,
-        .src_pitch = upload ? piece->width : piece->window_pitch,
-        .dst_height = piece->rows,
-        .src_height = piece->rows,
-        .width = piece->width,
-        .height = piece->rows,
+        .dst = upload ? chunk->window : slot,
+        .src = upload ? slot : chunk->window,
+        .dst_pitch = upload ? chunk->window_pitch : chunk->width,
+        .src_pitch = upload ? chunk->width : chunk->window_pitch,
+        .dst_height = chunk->rows,
+        .src_height = chunk->rows,
+        .width = chunk->width,
+        .height = chunk->rows,
         .depth = 1,
         .hStream = stream->handle,
     };
@@ -136,8 +136,8 @@ static CUresult send_piece(const struct walk *walk, const struct piece *piece, u
 
     in.seq = row.seq = stream_begin_fenced(stream);
     if (box_has_array(&walk->box))
-        result = send_array_piece(walk, piece, slot, stream, in.seq);
-    else if (piece->rows == 1)
+        result = send_array_chunk(walk, chunk, slot, stream, in.seq);
+    else if (chunk->rows == 1)
         result = send_row(walk, &row);
     else
         result = wire_cuMemcpy3DAsync_v2(&client->channel, &in);
@@ -164,14 +164,15 @@ static CUresult upload_inline(const struct box *box, struct stream *stream)
     return result;
 }
 
-static void pack(const struct piece *piece, uint64_t slot)
+static void pack(const struct chunk *chunk, uint64_t slot)
 {
-    for (uint64_t row = 0; row < piece->rows; row++)
-        copy_stream((void *)(uintptr_t)(slot + row * piece->width),
-                    (const void *)(uintptr_t)(piece->host + row * piece->host_pitch), piece->width);
+    for (uint64_t row = 0; row < chunk->rows; row++)
+        streaming_copy((void *)(uintptr_t)(slot + row * chunk->width),
+                       (const void *)(uintptr_t)(chunk->host + row * chunk->host_pitch),
+                       chunk->width);
 }
 
-static CUresult upload_piece(const struct transfer *transfer, const struct piece *piece)
+static CUresult upload_chunk(const struct transfer *transfer, const struct chunk *chunk)
 {
     struct fence fence;
     unsigned slot;
@@ -179,19 +180,19 @@ static CUresult upload_piece(const struct transfer *transfer, const struct piece
 
     if (result != CUDA_SUCCESS)
         return result;
-    pack(piece, staging_address(slot));
-    result = send_piece(&transfer->walk, piece, staging_address(slot), transfer->stream, &fence);
+    pack(chunk, staging_address(slot));
+    result = send_chunk(&transfer->walk, chunk, staging_address(slot), transfer->stream, &fence);
     staging_give(slot, result == CUDA_SUCCESS ? &fence : NULL);
     return result;
 }
 
-static void upload_pieces(void *context)
+static void upload_chunks(void *context)
 {
     struct transfer *transfer = context;
-    struct piece piece;
+    struct chunk chunk;
 
-    while (take_piece(transfer, &piece))
-        note_result(transfer, upload_piece(transfer, &piece));
+    while (take_chunk(transfer, &chunk))
+        record_result(transfer, upload_chunk(transfer, &chunk));
 }
 
 static bool fits_inline(const struct box *box)
@@ -208,13 +209,13 @@ CUresult copy_upload(const struct box *box, struct stream *stream)
     flat = box_flatten(box);
     if (fits_inline(&flat))
         return upload_inline(&flat, stream);
-    return transfer_run(&flat, true, stream, upload_pieces);
+    return transfer_run(&flat, true, stream, upload_chunks);
 }
 
 /* ---- down ---- */
 
 struct download {
-    struct piece piece;
+    struct chunk chunk;
     struct fence fence;
     unsigned slot;
 };
@@ -226,11 +227,11 @@ struct downloads {
     unsigned first, count;
 };
 
-static void unpack(const struct piece *piece, uint64_t slot)
+static void unpack(const struct chunk *chunk, uint64_t slot)
 {
-    for (uint64_t row = 0; row < piece->rows; row++)
-        copy_stream((void *)(uintptr_t)(piece->host + row * piece->host_pitch),
-                    (const void *)(uintptr_t)(slot + row * piece->width), piece->width);
+    for (uint64_t row = 0; row < chunk->rows; row++)
+        streaming_copy((void *)(uintptr_t)(chunk->host + row * chunk->host_pitch),
+                       (const void *)(uintptr_t)(slot + row * chunk->width), chunk->width);
 }
 
 /* Whoever holds a slot already must not wait for another: two such threads could wait for each
@@ -244,7 +245,7 @@ static bool take_slot(struct downloads *downloads, unsigned *ret_slot)
     if (downloads->count > 0)
         return staging_try_take(ret_slot);
     result = staging_take(ret_slot);
-    note_result(downloads->transfer, result);
+    record_result(downloads->transfer, result);
     return result == CUDA_SUCCESS;
 }
 
@@ -258,13 +259,13 @@ static bool start_one(struct downloads *downloads)
 
     if (transfer_over(transfer) || !take_slot(downloads, &next->slot))
         return false;
-    if (!take_piece(transfer, &next->piece)) {
+    if (!take_chunk(transfer, &next->chunk)) {
         staging_give(next->slot, NULL);
         return false;
     }
-    result = send_piece(&transfer->walk, &next->piece, staging_address(next->slot),
+    result = send_chunk(&transfer->walk, &next->chunk, staging_address(next->slot),
                         transfer->stream, &next->fence);
-    note_result(transfer, result);
+    record_result(transfer, result);
     if (result == CUDA_SUCCESS)
         downloads->count++;
     else
@@ -278,14 +279,14 @@ static void finish_one(struct downloads *downloads)
     CUresult result = fence_wait(oldest->fence, downloads->transfer->stream->handle, FENCE_SPIN);
 
     if (result == CUDA_SUCCESS)
-        unpack(&oldest->piece, staging_address(oldest->slot));
+        unpack(&oldest->chunk, staging_address(oldest->slot));
     staging_give(oldest->slot, result == CUDA_SUCCESS ? NULL : &oldest->fence);
-    note_result(downloads->transfer, result);
+    record_result(downloads->transfer, result);
     downloads->first = (downloads->first + 1) % DOWNLOADS_IN_FLIGHT;
     downloads->count--;
 }
 
-static void download_pieces(void *context)
+static void download_chunks(void *context)
 {
     struct downloads downloads = {.transfer = context};
 
@@ -301,5 +302,5 @@ CUresult copy_download(const struct box *box, struct stream *stream)
 {
     struct box flat = box_flatten(box);
 
-    return transfer_run(&flat, false, stream, download_pieces);
+    return transfer_run(&flat, false, stream, download_chunks);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a box of pageable memory is cut into pieces that fit a staging slot. A piece is part of a
+ * How a box of pageable memory is cut into chunks that fit a staging slot. A chunk is part of a
  * row, or as many whole rows as fit. Pure: addresses are only counted with.
  */
 #ifndef FUNNEL_COPY_PLAN_H
@@ -18,18 +18,18 @@ struct box {
 };
 
 /* `rows` rows of `width` bytes; packed in the slot, pitched in the window and in the program. */
-struct piece {
+struct chunk {
     uint64_t window, window_pitch;
     uint64_t host, host_pitch;
     uint64_t width, rows;
 };
 
-/* Walks a box piece by piece. */
+/* Walks a box chunk by chunk. */
 struct walk {
     struct box box;
     bool upload;         /* the program's memory is the source */
-    bool crowded;        /* an upload, and others copy as well */
-    uint64_t piece_size; /* no piece has more bytes */
+    bool contended;      /* an upload, and others copy as well */
+    uint64_t chunk_size; /* no chunk has more bytes */
     uint64_t x, y, z;
 };
 
@@ -63,14 +63,14 @@ static inline void box_set_dst(struct box *box, uint64_t address)
 /* Rows that follow each other on both sides are one. */
 struct box box_flatten(const struct box *box);
 
-/* Pieces small enough that the thread and the GPU work side by side, and large enough that what a
- * command costs does not count; where it is crowded, as large as they can be. */
-uint64_t copy_piece_size(uint64_t total, uint64_t slot_size, bool crowded);
+/* Chunks small enough that the thread and the GPU work side by side, and large enough that what a
+ * command costs does not count; where it is contended, as large as they can be. */
+uint64_t copy_chunk_size(uint64_t total, uint64_t slot_size, bool contended);
 
 /* `box` is not empty. */
-struct walk walk_begin(const struct box *box, bool upload, uint64_t slot_size, bool crowded);
+struct walk walk_begin(const struct box *box, bool upload, uint64_t slot_size, bool contended);
 
 /* False when the whole box has been handed out. */
-bool walk_next(struct walk *walk, struct piece *ret_piece);
+bool walk_next(struct walk *walk, struct chunk *ret_chunk);
 
 #endif

@@ -122,7 +122,7 @@ static void open_job(unsigned helpers, void (*work)(void *), void *context)
     pthread_mutex_unlock(&team.lock);
 }
 
-/* A helper is on its last piece at most, which is over sooner than a sleeper wakes up. */
+/* A helper is on its last chunk at most, which is over sooner than a sleeper wakes up. */
 static void close_job(void)
 {
     struct spin spin = spin_begin();

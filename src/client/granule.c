@@ -30,7 +30,7 @@ CUresult granule_receive(uint32_t kind, uint64_t address, int *ret_fd)
     }
     if (bytes >= 0 && fd_count == 1)
         fd_close(&fd);
-    client_note("the descriptor of a granule did not come as expected (%zd bytes)", bytes);
+    client_log("the descriptor of a granule did not come as expected (%zd bytes)", bytes);
     return CUDA_ERROR_MPS_RPC_FAILURE;
 }
 

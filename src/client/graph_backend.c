@@ -6,7 +6,7 @@
 #include "client_capture.h"
 #include "client_event.h"
 #include "client_graph.h"
-#include "client_value.h"
+#include "client_mem_ops.h"
 #include "cuda_box.h"
 #include "launch_check.h"
 

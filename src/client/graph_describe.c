@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pieces of graphs, told to the server node by node. Only the last command waits: it has the
+ * Segments of graphs, told to the server node by node. Only the last command waits: it has the
  * driver's graph made and brings back what was wrong.
  */
 #include <stdlib.h>
@@ -14,13 +14,13 @@
 
 /* ---- nodes ---- */
 
-static CUresult describe_kernel(const struct graph_work *work, uint64_t piece, uint32_t number)
+static CUresult describe_kernel(const struct graph_work *work, uint64_t segment, uint32_t number)
 {
     const struct graph_kernel *kernel = &work->kernel;
     const CUlaunchAttributeValue *priority =
         graph_kernel_attribute(kernel, CU_LAUNCH_ATTRIBUTE_PRIORITY);
     struct wire_fnGraphKernelNode in = {
-        .graph = piece,
+        .graph = segment,
         .node = number,
         .shape = {kernel->grid[0], kernel->grid[1], kernel->grid[2], kernel->block[0],
                   kernel->block[1], kernel->block[2], kernel->shared},
@@ -59,7 +59,7 @@ static CUresult describe_copy(const struct graph_work *work, const struct exec_p
     copy_on_device(&box);
 
     const struct wire_fnGraphCopyNode in = {
-        .graph = plan->pieces[node->piece],
+        .graph = plan->segments[node->segment],
         .node = node->number,
         .dst = box.dst,
         .src = box.src,
@@ -77,11 +77,11 @@ static CUresult describe_copy(const struct graph_work *work, const struct exec_p
     return result;
 }
 
-static CUresult describe_memset(const struct graph_work *work, uint64_t piece, uint32_t number)
+static CUresult describe_memset(const struct graph_work *work, uint64_t segment, uint32_t number)
 {
     const CUDA_MEMSET_NODE_PARAMS *fill = &work->fill;
     const struct wire_fnGraphMemsetNode in = {
-        .graph = piece,
+        .graph = segment,
         .node = number,
         .dst = host_register_on_device(fill->dst),
         .pitch = fill->pitch,
@@ -106,11 +106,11 @@ CUresult exec_describe_node(const struct graph_exec *exec, uint32_t index)
 
     switch (work->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-        return describe_kernel(work, plan->pieces[node->piece], node->number);
+        return describe_kernel(work, plan->segments[node->segment], node->number);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         return describe_copy(work, plan, index);
     default:
-        return describe_memset(work, plan->pieces[node->piece], node->number);
+        return describe_memset(work, plan->segments[node->segment], node->number);
     }
 }
 
@@ -118,7 +118,7 @@ CUresult exec_describe_enabled(const struct graph_exec *exec, uint32_t index)
 {
     const struct exec_plan *plan = exec->owner;
     const struct wire_cuGraphNodeSetEnabled in = {
-        .graph = plan->pieces[plan->nodes[index].piece],
+        .graph = plan->segments[plan->nodes[index].segment],
         .node = plan->nodes[index].number,
         .enabled = !exec->nodes[index]->disabled,
     };
@@ -130,19 +130,19 @@ CUresult exec_describe_enabled(const struct graph_exec *exec, uint32_t index)
     return result;
 }
 
-/* ---- whole pieces ---- */
+/* ---- whole segments ---- */
 
-/* How many nodes there are in a piece, and how many of them do nothing. */
+/* How many nodes there are in a segment, and how many of them do nothing. */
 struct census {
     uint32_t nodes, empty;
 };
 
-static struct census count_piece(const struct exec_plan *plan, uint32_t piece)
+static struct census count_segment(const struct exec_plan *plan, uint32_t segment)
 {
     struct census census = {0};
 
     for (uint32_t i = 0; i < plan->node_count; i++) {
-        if (!plan_in_piece(&plan->nodes[i]) || plan->nodes[i].piece != piece)
+        if (!plan_in_segment(&plan->nodes[i]) || plan->nodes[i].segment != segment)
             continue;
         census.nodes++;
         census.empty += !plan->states[i].acts;
@@ -150,26 +150,26 @@ static struct census count_piece(const struct exec_plan *plan, uint32_t piece)
     return census;
 }
 
-static CUresult create_piece(struct exec_plan *plan, uint32_t piece, uint32_t nodes)
+static CUresult create_segment(struct exec_plan *plan, uint32_t segment, uint32_t nodes)
 {
     struct wire_fnGraphCreate in = {.device = plan->device->index, .nodes = nodes};
     CUresult result;
 
-    if (!plan->pieces[piece])
-        plan->pieces[piece] = handles_add(&client->handles, WIRE_GRAPH, plan);
-    if (!plan->pieces[piece])
+    if (!plan->segments[segment])
+        plan->segments[segment] = handles_add(&client->handles, WIRE_GRAPH, plan);
+    if (!plan->segments[segment])
         return CUDA_ERROR_OUT_OF_MEMORY;
-    in.graph = plan->pieces[piece];
+    in.graph = plan->segments[segment];
     channel_lock(&client->channel);
     result = wire_fnGraphCreate(&client->channel, &in);
     channel_unlock(&client->channel);
     return result;
 }
 
-static CUresult send_edges(uint64_t piece, const uint32_t (*pairs)[2], uint32_t count)
+static CUresult send_edges(uint64_t segment, const uint32_t (*pairs)[2], uint32_t count)
 {
     const struct wire_fnGraphEdges in = {
-        .graph = piece, .edges = pairs, .edges_size = count * (uint32_t)sizeof(*pairs)};
+        .graph = segment, .edges = pairs, .edges_size = count * (uint32_t)sizeof(*pairs)};
     CUresult result;
 
     if (count == 0)
@@ -180,7 +180,7 @@ static CUresult send_edges(uint64_t piece, const uint32_t (*pairs)[2], uint32_t 
     return result;
 }
 
-static CUresult describe_edges(const struct exec_plan *plan, uint32_t piece,
+static CUresult describe_edges(const struct exec_plan *plan, uint32_t segment,
                                const struct plan_edge *edges, uint32_t count)
 {
     uint32_t pairs[EDGES_AT_ONCE][2], gathered = 0;
@@ -189,56 +189,56 @@ static CUresult describe_edges(const struct exec_plan *plan, uint32_t piece,
     for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
         const struct plan_node *from = &plan->nodes[edges[i].from], *to = &plan->nodes[edges[i].to];
 
-        if (to->piece != piece || !plan_edge_in_piece(plan->nodes, &edges[i]))
+        if (to->segment != segment || !plan_edge_in_segment(plan->nodes, &edges[i]))
             continue;
         pairs[gathered][0] = from->number;
         pairs[gathered][1] = to->number;
         if (++gathered < EDGES_AT_ONCE)
             continue;
-        result = send_edges(plan->pieces[piece], pairs, gathered);
+        result = send_edges(plan->segments[segment], pairs, gathered);
         gathered = 0;
     }
-    return result != CUDA_SUCCESS ? result : send_edges(plan->pieces[piece], pairs, gathered);
+    return result != CUDA_SUCCESS ? result : send_edges(plan->segments[segment], pairs, gathered);
 }
 
-static CUresult describe_nodes(const struct graph_exec *exec, uint32_t piece)
+static CUresult describe_nodes(const struct graph_exec *exec, uint32_t segment)
 {
     const struct exec_plan *plan = exec->owner;
     CUresult result = CUDA_SUCCESS;
 
     for (uint32_t i = 0; i < plan->node_count && result == CUDA_SUCCESS; i++)
-        if (plan->states[i].acts && plan->nodes[i].piece == piece)
+        if (plan->states[i].acts && plan->nodes[i].segment == segment)
             result = exec_describe_node(exec, i);
     return result;
 }
 
-static CUresult instantiate_piece(const struct graph_exec *exec, uint32_t piece, uint32_t empty)
+static CUresult instantiate_segment(const struct graph_exec *exec, uint32_t segment, uint32_t empty)
 {
     const struct exec_plan *plan = exec->owner;
     const struct wire_cuGraphInstantiateWithFlags in = {
-        .graph = plan->pieces[piece], .flags = (uint32_t)exec->flags, .empty = empty};
+        .graph = plan->segments[segment], .flags = (uint32_t)exec->flags, .empty = empty};
     CUresult result = wire_cuGraphInstantiateWithFlags(&client->channel, &in);
 
     for (uint32_t i = 0; i < plan->node_count && result == CUDA_SUCCESS; i++)
-        if (plan->states[i].disabled && plan->states[i].acts && plan->nodes[i].piece == piece)
+        if (plan->states[i].disabled && plan->states[i].acts && plan->nodes[i].segment == segment)
             result = exec_describe_enabled(exec, i);
     return result;
 }
 
-CUresult exec_describe_piece(const struct graph_exec *exec, uint32_t piece,
-                             const struct plan_edge *edges, uint32_t edge_count)
+CUresult exec_describe_segment(const struct graph_exec *exec, uint32_t segment,
+                               const struct plan_edge *edges, uint32_t edge_count)
 {
-    struct census census = count_piece(exec->owner, piece);
+    struct census census = count_segment(exec->owner, segment);
     CUresult result;
 
     if (census.nodes == census.empty)
         return CUDA_SUCCESS;
-    result = create_piece(exec->owner, piece, census.nodes);
+    result = create_segment(exec->owner, segment, census.nodes);
     if (result == CUDA_SUCCESS)
-        result = describe_nodes(exec, piece);
+        result = describe_nodes(exec, segment);
     if (result == CUDA_SUCCESS)
-        result = describe_edges(exec->owner, piece, edges, edge_count);
-    return result != CUDA_SUCCESS ? result : instantiate_piece(exec, piece, census.empty);
+        result = describe_edges(exec->owner, segment, edges, edge_count);
+    return result != CUDA_SUCCESS ? result : instantiate_segment(exec, segment, census.empty);
 }
 
 CUresult exec_describe(const struct graph_exec *exec, const struct plan_edge *edges,
@@ -247,7 +247,7 @@ CUresult exec_describe(const struct graph_exec *exec, const struct plan_edge *ed
     const struct exec_plan *plan = exec->owner;
     CUresult result = CUDA_SUCCESS;
 
-    for (uint32_t piece = 0; piece < plan->phase_count && result == CUDA_SUCCESS; piece++)
-        result = exec_describe_piece(exec, piece, edges, edge_count);
+    for (uint32_t segment = 0; segment < plan->phase_count && result == CUDA_SUCCESS; segment++)
+        result = exec_describe_segment(exec, segment, edges, edge_count);
     return result;
 }

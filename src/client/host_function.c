@@ -15,7 +15,7 @@
 #include "client_call.h"
 #include "client_capture.h"
 #include "client_managed.h"
-#include "client_print.h"
+#include "client_printf.h"
 #include "client_prototypes.h"
 #include "client_recovery.h"
 #include "client_stream.h"
@@ -23,19 +23,19 @@
 #include "wire_calls.h"
 
 /* Somebody who waits until a job is done. */
-struct errand {
+struct completion {
     bool done;
 };
 
 struct job {
     struct fence fence;
-    uint32_t gate, gate_seq;
+    uint32_t host_wait_word, host_wait_seq;
     CUhostFn function;
     CUstreamCallback callback; /* one of the two is set */
     CUstream stream;
     void *user;
-    bool holds; /* a stream stands before its gate */
-    struct errand *errand;
+    bool holds; /* a stream waits for its host-wait word */
+    struct completion *completion;
     struct list link;
 };
 
@@ -73,11 +73,12 @@ static struct job *next_job(CUresult error)
     return NULL;
 }
 
-static void open_gate(const struct job *job)
+static void end_host_wait(const struct job *job)
 {
     if (!job->holds)
         return;
-    __atomic_store_n(&client->gates[job->gate], job->gate_seq, __ATOMIC_RELEASE);
+    __atomic_store_n(&client->host_wait_words[job->host_wait_word], job->host_wait_seq,
+                     __ATOMIC_RELEASE);
 }
 
 static void call(const struct job *job, CUresult error)
@@ -88,21 +89,21 @@ static void call(const struct job *job, CUresult error)
         job->function(job->user);
 }
 
-/* Partner: await_end(). */
-static void end_errand(struct errand *errand)
+/* Partner: await_completion(). */
+static void complete(struct completion *completion)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&runner.lock);
 
-    errand->done = true;
+    completion->done = true;
     pthread_cond_broadcast(&runner.ended);
 }
 
 static void run(struct job *job, CUresult error)
 {
     call(job, error);
-    open_gate(job);
-    if (job->errand)
-        end_errand(job->errand);
+    end_host_wait(job);
+    if (job->completion)
+        complete(job->completion);
     free(job);
 }
 
@@ -128,7 +129,7 @@ static void *run_jobs(void *unused)
         CUresult error = lasting_error();
         struct job *job = next_job(error);
 
-        client_take_text();
+        printf_output_take();
         if (job) {
             run(job, error);
             spin = spin_begin();
@@ -175,11 +176,11 @@ static CUresult send_job(struct job *job, struct stream *stream)
 
     in.seq = stream_begin_fenced(stream);
     stream->unfenced = true;
-    in.gate_seq = ++stream->gate_seq;
+    in.gate_seq = ++stream->host_wait_seq;
     job->holds = true;
     job->fence = stream_fence_at(stream, in.seq);
-    job->gate = in.gate;
-    job->gate_seq = in.gate_seq;
+    job->host_wait_word = in.gate;
+    job->host_wait_seq = in.gate_seq;
     enqueue(job);
     result = wire_cuLaunchHostFunc(&client->channel, &in);
     stream_end();
@@ -197,11 +198,11 @@ static struct job *create_job(const struct job *what)
     return job;
 }
 
-static void await_end(const struct errand *errand)
+static void await_completion(const struct completion *completion)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&runner.lock);
 
-    while (!errand->done)
+    while (!completion->done)
         pthread_cond_wait(&runner.ended, &runner.lock);
 }
 
@@ -210,7 +211,7 @@ static void await_end(const struct errand *errand)
  * the caller waits for the stream, and for the function. */
 static CUresult run_at_once(struct stream *stream, struct job what)
 {
-    struct errand errand = {.done = false};
+    struct completion completion = {.done = false};
     struct job *job;
     CUresult result = stream_fence(stream, &what.fence);
 
@@ -219,12 +220,12 @@ static CUresult run_at_once(struct stream *stream, struct job what)
     if (result != CUDA_SUCCESS)
         return result;
     managed_pull();
-    what.errand = &errand;
+    what.completion = &completion;
     job = create_job(&what);
     if (!job)
         return CUDA_ERROR_OUT_OF_MEMORY;
     enqueue(job);
-    await_end(&errand);
+    await_completion(&completion);
     return CUDA_SUCCESS;
 }
 

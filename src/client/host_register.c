@@ -178,8 +178,8 @@ static void forget(struct registration *registration)
 
 static CUresult refuse(const struct registration *registration, const char *why)
 {
-    client_note("cuMemHostRegister: %llu bytes: %s",
-                (unsigned long long)registration->allocation.size, why);
+    client_log("cuMemHostRegister: %llu bytes: %s",
+               (unsigned long long)registration->allocation.size, why);
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -271,7 +271,7 @@ static void end(struct registration *registration)
     if (give_pages_back(registration))
         release_granule(registration);
     else
-        client_note("cuMemHostUnregister: pages could not be replaced, so they stay locked");
+        client_log("cuMemHostUnregister: pages could not be replaced, so they stay locked");
     forget(registration);
 }
 

@@ -160,9 +160,9 @@ static CUresult take_pages(uint64_t address, uint64_t size)
 
     if (error != -EEXIST)
         return error ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
-    client_note("a __managed__ variable can not be reached: in this program something else is at "
-                "%#llx; another start may have more luck",
-                (unsigned long long)address);
+    client_log("a __managed__ variable can not be reached: in this program something else is at "
+               "%#llx; another start may have more luck",
+               (unsigned long long)address);
     return CUDA_ERROR_MAP_FAILED;
 }
 

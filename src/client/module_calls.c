@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "client_module.h"
-#include "client_print.h"
+#include "client_printf.h"
 #include "client_prototypes.h"
 
 static CUresult load(CUmodule *ret_module, const void *code, const struct jit_options *options)
@@ -71,7 +71,7 @@ CUresult client_cuModuleUnload(CUmodule hmod)
     if (!module || module->library)
         return CUDA_ERROR_INVALID_HANDLE;
     module_unload(module);
-    client_print();
+    printf_output_write();
     return CUDA_SUCCESS;
 }
 

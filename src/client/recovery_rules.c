@@ -103,7 +103,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     return RECOVERY_BINDS;
 }
 
-bool recovery_makes_sense(CUresult error)
+bool recovery_is_possible(CUresult error)
 {
     if (error == CUDA_ERROR_ECC_UNCORRECTABLE || error == CUDA_ERROR_NVLINK_UNCORRECTABLE)
         return false;

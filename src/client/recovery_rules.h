@@ -20,7 +20,7 @@ enum recovery_rule recovery_rule(uint32_t op);
 
 /* Whether a server that ended with this error may have ended for another client's sake, and memory
  * is what it was: not when the memory itself is what failed. */
-bool recovery_makes_sense(CUresult error);
+bool recovery_is_possible(CUresult error);
 
 /* Whether a client that has sent these calls so far can be moved at all. */
 bool recovery_allows(const uint64_t used[2]);

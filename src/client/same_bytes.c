@@ -6,7 +6,7 @@
 
 #include "copy_team.h"
 
-#define PIECE ((size_t)256 << 10)
+#define CHUNK ((size_t)256 << 10)
 
 /* Helpers are worth waking for what takes a thread a quarter of a millisecond. */
 #define SHARED_FROM ((size_t)1 << 20)
@@ -18,22 +18,22 @@ struct comparison {
     bool differ; /* atomic */
 };
 
-static bool piece_differs(const struct comparison *all, size_t at)
+static bool chunk_differs(const struct comparison *all, size_t at)
 {
     size_t left = all->size - at;
 
-    return memcmp(all->a + at, all->b + at, left < PIECE ? left : PIECE) != 0;
+    return memcmp(all->a + at, all->b + at, left < CHUNK ? left : CHUNK) != 0;
 }
 
 /* Partner: the same in other threads, and same_bytes(), which reads when all are done. */
-static void compare_pieces(void *context)
+static void compare_chunks(void *context)
 {
     struct comparison *all = context;
     size_t at;
 
     while (!__atomic_load_n(&all->differ, __ATOMIC_RELAXED) &&
-           (at = __atomic_fetch_add(&all->next, PIECE, __ATOMIC_RELAXED)) < all->size) {
-        if (piece_differs(all, at))
+           (at = __atomic_fetch_add(&all->next, CHUNK, __ATOMIC_RELAXED)) < all->size) {
+        if (chunk_differs(all, at))
             __atomic_store_n(&all->differ, true, __ATOMIC_RELAXED);
     }
 }
@@ -42,6 +42,6 @@ bool same_bytes(const void *a, const void *b, size_t size)
 {
     struct comparison all = {.a = a, .b = b, .size = size};
 
-    copy_team_run(size >= SHARED_FROM ? copy_team_size() : 0, compare_pieces, &all);
+    copy_team_run(size >= SHARED_FROM ? copy_team_size() : 0, compare_chunks, &all);
     return !__atomic_load_n(&all.differ, __ATOMIC_RELAXED);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Staging slots: 1 MiB pieces of memory that the GPU reaches, through which copies of pageable
+ * Staging slots: 1 MiB chunks of memory that the GPU reaches, through which copies of pageable
  * memory go. A slot is its taker's until it is given back with a fence, and somebody else's when
  * that fence has passed.
  */

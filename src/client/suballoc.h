@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An allocator over address ranges: it hands out pieces of memory that it never touches.
+ * An allocator over address ranges: it hands out blocks of memory that it never touches.
  *
  * The caller adds granules (whole ranges it got from elsewhere) and takes blocks out of them.
  * Nothing here locks, and nothing here knows of CUDA.
@@ -44,7 +44,7 @@ int suballoc_add_taken(struct suballoc *allocator, uint64_t address, uint64_t si
 /* The address of a granule that is wholly free, which is forgotten; 0 when there is none. */
 uint64_t suballoc_remove_free_granule(struct suballoc *allocator, uint64_t *ret_size);
 
-/* The address of a block of at least `size` bytes, or 0 when no free piece is large enough. */
+/* The address of a block of at least `size` bytes, or 0 when no free block is large enough. */
 uint64_t suballoc_take(struct suballoc *allocator, uint64_t size, void *user);
 
 /* -ENOENT unless `address` is the start of a taken block. */

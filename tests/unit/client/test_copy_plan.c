@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces cover a box exactly once, in order, and none is larger than allowed. */
+/* Chunks cover a box exactly once, in order, and none is larger than allowed. */
 #include "unit.h"
 
 #include "copy_plan.h"
@@ -26,16 +26,16 @@ static struct box row(uint64_t bytes)
 
 static void test_piece_sizes(void **state)
 {
-    assert_int_equal(copy_piece_size(20000, SLOT, false), 20032);
-    assert_int_equal(copy_piece_size(256 << 10, SLOT, false), 256 << 10);
-    assert_int_equal(copy_piece_size((256 << 10) + 1, SLOT, false), (256 << 10) + 64);
-    assert_int_equal(copy_piece_size(1 << 20, SLOT, false), 512 << 10);
-    assert_int_equal(copy_piece_size(4 << 20, SLOT, false), 512 << 10);
-    assert_int_equal(copy_piece_size(8 << 20, SLOT, false), 512 << 10);
-    assert_int_equal(copy_piece_size(16 << 20, SLOT, false), 1 << 20);
-    assert_int_equal(copy_piece_size(1ull << 40, SLOT, false), 1 << 20);
-    assert_int_equal(copy_piece_size(1 << 20, SLOT, true), 1 << 20);
-    assert_int_equal(copy_piece_size(20000, SLOT, true), SLOT);
+    assert_int_equal(copy_chunk_size(20000, SLOT, false), 20032);
+    assert_int_equal(copy_chunk_size(256 << 10, SLOT, false), 256 << 10);
+    assert_int_equal(copy_chunk_size((256 << 10) + 1, SLOT, false), (256 << 10) + 64);
+    assert_int_equal(copy_chunk_size(1 << 20, SLOT, false), 512 << 10);
+    assert_int_equal(copy_chunk_size(4 << 20, SLOT, false), 512 << 10);
+    assert_int_equal(copy_chunk_size(8 << 20, SLOT, false), 512 << 10);
+    assert_int_equal(copy_chunk_size(16 << 20, SLOT, false), 1 << 20);
+    assert_int_equal(copy_chunk_size(1ull << 40, SLOT, false), 1 << 20);
+    assert_int_equal(copy_chunk_size(1 << 20, SLOT, true), 1 << 20);
+    assert_int_equal(copy_chunk_size(20000, SLOT, true), SLOT);
 }
 
 static void test_a_piece_fits_whatever_the_total(void **state)
@@ -44,7 +44,7 @@ static void test_a_piece_fits_whatever_the_total(void **state)
 
     for (int i = 0; i < 100000; i++) {
         uint64_t total = 1 + unit_random(&seed) % (40u << 20);
-        uint64_t size = copy_piece_size(total, SLOT, false);
+        uint64_t size = copy_chunk_size(total, SLOT, false);
 
         assert_true(size > 0 && size <= SLOT);
         assert_true((total + size - 1) / size <= 17 || size == SLOT);
@@ -55,18 +55,18 @@ static void check_row(uint64_t bytes, bool upload)
 {
     struct box box = row(bytes);
     struct walk walk = walk_begin(&box, upload, SLOT, false);
-    struct piece piece;
+    struct chunk chunk;
     uint64_t at = 0;
 
-    while (walk_next(&walk, &piece)) {
-        assert_int_equal(piece.rows, 1);
-        assert_int_equal(piece.window, (upload ? box.dst : box.src) + at);
-        assert_int_equal(piece.host, (upload ? box.src : box.dst) + at);
-        assert_true(piece.width > 0 && piece.width <= SLOT);
-        at += piece.width;
+    while (walk_next(&walk, &chunk)) {
+        assert_int_equal(chunk.rows, 1);
+        assert_int_equal(chunk.window, (upload ? box.dst : box.src) + at);
+        assert_int_equal(chunk.host, (upload ? box.src : box.dst) + at);
+        assert_true(chunk.width > 0 && chunk.width <= SLOT);
+        at += chunk.width;
     }
     assert_int_equal(at, bytes);
-    assert_false(walk_next(&walk, &piece));
+    assert_false(walk_next(&walk, &chunk));
 }
 
 static void test_a_row(void **state)
@@ -80,11 +80,11 @@ static void test_a_row(void **state)
 }
 
 /* Counts each byte of the program's side, which lies in a buffer of `host_size` from 0 on. */
-static void mark(const struct piece *piece, unsigned char *seen, uint64_t host_size)
+static void mark(const struct chunk *chunk, unsigned char *seen, uint64_t host_size)
 {
-    for (uint64_t y = 0; y < piece->rows; y++)
-        for (uint64_t x = 0; x < piece->width; x++) {
-            uint64_t at = piece->host + y * piece->host_pitch + x;
+    for (uint64_t y = 0; y < chunk->rows; y++)
+        for (uint64_t x = 0; x < chunk->width; x++) {
+            uint64_t at = chunk->host + y * chunk->host_pitch + x;
 
             assert_true(at < host_size);
             seen[at]++;
@@ -114,11 +114,11 @@ static void check_box(uint64_t width, uint64_t height, uint64_t depth, uint64_t 
     uint64_t host_size = box.src_pitch * box.src_height * depth;
     unsigned char *seen = calloc(host_size, 1);
     struct walk walk = walk_begin(&box, true, slot, false);
-    struct piece piece;
+    struct chunk chunk;
 
-    while (walk_next(&walk, &piece)) {
-        assert_true(piece.width * piece.rows <= slot);
-        mark(&piece, seen, host_size);
+    while (walk_next(&walk, &chunk)) {
+        assert_true(chunk.width * chunk.rows <= slot);
+        mark(&chunk, seen, host_size);
     }
     check_marks(&box, seen);
     free(seen);

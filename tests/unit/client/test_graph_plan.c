@@ -14,10 +14,10 @@ static void test_a_graph_without_steps_is_one_piece(void **state)
     (void)state;
     assert_int_equal(plan_make(nodes, 4, edges, COUNT(edges)), 1);
     for (uint32_t i = 0; i < 4; i++) {
-        assert_int_equal(nodes[i].piece, 0);
+        assert_int_equal(nodes[i].segment, 0);
         assert_int_equal(nodes[i].number, i);
     }
-    assert_true(plan_edge_in_piece(nodes, &edges[3]));
+    assert_true(plan_edge_in_segment(nodes, &edges[3]));
 }
 
 static void test_nothing_has_no_phases(void **state)
@@ -34,13 +34,13 @@ static void test_a_step_divides(void **state)
 
     (void)state;
     assert_int_equal(plan_make(nodes, 4, edges, COUNT(edges)), 2);
-    assert_int_equal(nodes[0].piece, 0);
+    assert_int_equal(nodes[0].segment, 0);
     assert_int_equal(nodes[1].phase, 0);
-    assert_int_equal(nodes[2].piece, 1);
+    assert_int_equal(nodes[2].segment, 1);
     assert_int_equal(nodes[2].number, 0);
-    assert_int_equal(nodes[3].piece, 0);
+    assert_int_equal(nodes[3].segment, 0);
     assert_int_equal(nodes[3].number, 1);
-    assert_false(plan_edge_in_piece(nodes, &edges[0]));
+    assert_false(plan_edge_in_segment(nodes, &edges[0]));
 }
 
 /* Steps that follow each other need nothing of the GPU between them. */
@@ -63,28 +63,28 @@ static void test_pageable_copies(void **state)
     (void)state;
     assert_int_equal(plan_make(nodes, 4, edges, COUNT(edges)), 2);
     assert_int_equal(nodes[0].phase, 0);
-    assert_int_equal(nodes[0].piece, 1);
-    assert_int_equal(nodes[1].piece, 1);
-    assert_int_equal(nodes[2].piece, 1);
+    assert_int_equal(nodes[0].segment, 1);
+    assert_int_equal(nodes[1].segment, 1);
+    assert_int_equal(nodes[2].segment, 1);
     assert_int_equal(nodes[2].phase, 1);
     assert_int_equal(nodes[3].phase, 1);
-    assert_true(plan_edge_in_piece(nodes, &edges[0]));
-    assert_true(plan_edge_in_piece(nodes, &edges[1]));
+    assert_true(plan_edge_in_segment(nodes, &edges[0]));
+    assert_true(plan_edge_in_segment(nodes, &edges[1]));
 }
 
-/* When a part of a node comes: pieces and steps alternate. */
+/* When a part of a node comes: segments and steps alternate. */
 static uint32_t begin_of(const struct plan_node *node)
 {
     if (node->kind == PLAN_UP || node->kind == PLAN_STEP)
         return 2 * node->phase + 1;
-    return 2 * node->piece;
+    return 2 * node->segment;
 }
 
 static uint32_t end_of(const struct plan_node *node)
 {
     if (node->kind == PLAN_DOWN || node->kind == PLAN_STEP)
         return 2 * node->phase + 1;
-    return 2 * node->piece;
+    return 2 * node->segment;
 }
 
 static uint32_t make_random_graph(uint64_t *seed, struct plan_node *nodes, uint32_t count,
@@ -119,7 +119,7 @@ static void test_order_is_kept(void **state)
             const struct plan_node *from = &nodes[edges[i].from], *to = &nodes[edges[i].to];
 
             assert_true(end_of(from) <= begin_of(to));
-            if (plan_edge_in_piece(nodes, &edges[i]))
+            if (plan_edge_in_segment(nodes, &edges[i]))
                 assert_true(from->number < to->number);
         }
     }

@@ -126,12 +126,12 @@ static void test_what_binds_a_client(void **state)
 
 static void test_errors_that_another_may_have_caused(void **state)
 {
-    assert_true(recovery_makes_sense(CUDA_SUCCESS));
-    assert_true(recovery_makes_sense(CUDA_ERROR_ILLEGAL_ADDRESS));
-    assert_true(recovery_makes_sense(CUDA_ERROR_LAUNCH_TIMEOUT));
-    assert_false(recovery_makes_sense(CUDA_ERROR_ECC_UNCORRECTABLE));
-    assert_false(recovery_makes_sense(CUDA_ERROR_MPS_CLIENT_TERMINATED));
-    assert_false(recovery_makes_sense(CUDA_ERROR_MPS_RPC_FAILURE));
+    assert_true(recovery_is_possible(CUDA_SUCCESS));
+    assert_true(recovery_is_possible(CUDA_ERROR_ILLEGAL_ADDRESS));
+    assert_true(recovery_is_possible(CUDA_ERROR_LAUNCH_TIMEOUT));
+    assert_false(recovery_is_possible(CUDA_ERROR_ECC_UNCORRECTABLE));
+    assert_false(recovery_is_possible(CUDA_ERROR_MPS_CLIENT_TERMINATED));
+    assert_false(recovery_is_possible(CUDA_ERROR_MPS_RPC_FAILURE));
     assert_true(cuda_error_is_fatal(CUDA_ERROR_ECC_UNCORRECTABLE));
     assert_true(cuda_error_is_fatal(CUDA_ERROR_ILLEGAL_ADDRESS));
     assert_false(cuda_error_is_fatal(CUDA_SUCCESS));

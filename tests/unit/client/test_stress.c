@@ -82,8 +82,8 @@ static void *launch_and_wait(void *number)
         uint32_t word = fence_word_take(0);
         for (unsigned launch = 0; launch <= round % 3; launch++) {
             struct fence fence = ask(job, word);
-            enum fence_patience patience = round % 256 ? FENCE_SPIN : FENCE_SLEEP;
-            failures += fence_wait(fence, 0, patience) != CUDA_SUCCESS;
+            enum fence_wait_mode mode = round % 256 ? FENCE_SPIN : FENCE_SLEEP;
+            failures += fence_wait(fence, 0, mode) != CUDA_SUCCESS;
             failures += job->result != fence.seq;
         }
         fence_word_give(word);

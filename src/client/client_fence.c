@@ -8,7 +8,7 @@
 
 #include "cleanup.h"
 #include "client.h"
-#include "client_print.h"
+#include "client_printf.h"
 #include "client_recovery.h"
 #include "clock.h"
 #include "futex.h"
@@ -23,7 +23,7 @@
 
 /* Being woken by a GPU costs half a millisecond, so waiting goes on for as long as that is more
  * than a hundredth. CUDA's own waiting never sleeps unless it is asked to. */
-#define PATIENCE_NS (100 * UINT64_C(1000000))
+#define SPIN_NS (100 * UINT64_C(1000000))
 
 struct fence_word {
     uint32_t issued; /* atomic; written under the channel lock */
@@ -126,7 +126,7 @@ static void ask_to_be_woken(struct fence fence, uint64_t stream)
     channel_unlock(&client->channel);
 }
 
-static void doze(struct fence fence, uint32_t value, bool woken, struct nap *nap)
+static void sleep_once(struct fence fence, uint32_t value, bool woken, struct nap *nap)
 {
     struct timespec poll = {0, POLL_NS};
 
@@ -136,14 +136,14 @@ static void doze(struct fence fence, uint32_t value, bool woken, struct nap *nap
         nanosleep(&poll, NULL);
 }
 
-static CUresult doze_until(struct fence fence, bool woken, struct nap *nap)
+static CUresult sleep_in_turns(struct fence fence, bool woken, struct nap *nap)
 {
     uint64_t asked = clock_ns();
 
     for (;;) {
         uint32_t value = read_word(fence.word);
 
-        client_print();
+        printf_output_write();
         if (fence_reached(value, fence.seq))
             return CUDA_SUCCESS;
         if (clock_ns() - asked > ALIVE_EVERY_NS) {
@@ -152,7 +152,7 @@ static CUresult doze_until(struct fence fence, bool woken, struct nap *nap)
         }
         if (recovery_error() != CUDA_SUCCESS)
             return client_error();
-        doze(fence, value, woken, nap);
+        sleep_once(fence, value, woken, nap);
     }
 }
 
@@ -162,32 +162,32 @@ static CUresult sleep_until(struct fence fence, uint64_t stream)
 
     if (stream)
         ask_to_be_woken(fence, stream);
-    CUresult result = doze_until(fence, stream != 0, &nap);
+    CUresult result = sleep_in_turns(fence, stream != 0, &nap);
     nap_end(&nap);
     return result;
 }
 
-static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_patience patience)
+static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
 {
     spin_be_brief(channel_crowd(&client->channel).lacks_cpus);
-    struct spin spin = spin_begin_patient(PATIENCE_NS);
+    struct spin spin = spin_begin_patient(SPIN_NS);
 
     do {
-        client_print();
+        printf_output_write();
         if (fence_passed(fence))
             return CUDA_SUCCESS;
         if (recovery_error() != CUDA_SUCCESS)
             return client_error();
-    } while (patience == FENCE_SPIN && spin_more(&spin));
+    } while (mode == FENCE_SPIN && spin_more(&spin));
     return sleep_until(fence, stream);
 }
 
 /* The text before a fence, or before an error, is there when the fence has passed. */
-CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_patience patience)
+CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
 {
-    CUresult result = wait_until(fence, stream, patience);
+    CUresult result = wait_until(fence, stream, mode);
 
-    client_print();
+    printf_output_write();
     return result;
 }
 

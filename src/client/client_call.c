@@ -6,14 +6,14 @@
 #include <time.h>
 
 #include "cleanup.h"
-#include "client_print.h"
+#include "client_printf.h"
 #include "client_recovery.h"
 #include "client_thread.h"
 #include "clock.h"
 
 /* Calls that wait for nothing are over long before. */
-#define PATIENCE_NS (2 * NS_PER_SEC)
-#define GLANCE_NS 200000
+#define CLOSE_TIMEOUT_NS (2 * NS_PER_SEC)
+#define POLL_NS 200000
 
 __thread __attribute__((tls_model("initial-exec"))) struct call_place *call_place;
 uint32_t call_closed;
@@ -22,7 +22,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct call_place *places;
 
 /* For threads that find no memory. They count as one that never leaves. */
-static struct call_place crowd = {.depth = 1};
+static struct call_place shared_place = {.depth = 1};
 
 static struct call_place *find_free_locked(void)
 {
@@ -51,7 +51,7 @@ struct call_place *call_place_take(void)
     if (!place)
         place = add_locked();
     if (!place)
-        place = &crowd;
+        place = &shared_place;
     place->taken = true;
     call_place = place;
     thread_keep();
@@ -63,7 +63,7 @@ void call_place_give(void)
     _cleanup_mutex_ pthread_mutex_t *held = mutex_hold(&lock);
 
     if (call_place)
-        call_place->taken = call_place == &crowd;
+        call_place->taken = call_place == &shared_place;
     call_place = NULL;
 }
 
@@ -78,9 +78,9 @@ void call_after_fork(void)
     }
 }
 
-static void glance(void)
+static void poll_pause(void)
 {
-    const struct timespec pause = {.tv_nsec = GLANCE_NS};
+    const struct timespec pause = {.tv_nsec = POLL_NS};
 
     nanosleep(&pause, NULL);
 }
@@ -97,11 +97,11 @@ void call_enter_slowly(void)
         return;
     /* What kernels had said before their fault comes out with the first call that hears of it. */
     if (recovery_error_slowly() != CUDA_SUCCESS)
-        client_print();
+        printf_output_write();
     while (is_closed()) {
         call_park();
         while (is_closed())
-            glance();
+            poll_pause();
         call_unpark();
     }
 }
@@ -118,7 +118,7 @@ void call_unpark(void)
 
 bool call_is_outermost(void)
 {
-    return call_place && call_place != &crowd && call_place->depth == 1;
+    return call_place && call_place != &shared_place && call_place->depth == 1;
 }
 
 static bool is_at_rest(const struct call_place *place)
@@ -134,12 +134,12 @@ static bool all_are_at_rest(void)
     for (const struct call_place *place = places; place; place = place->next)
         if (!is_at_rest(place))
             return false;
-    return !crowd.taken;
+    return !shared_place.taken;
 }
 
 bool call_close(void)
 {
-    uint64_t until = clock_ns() + PATIENCE_NS;
+    uint64_t until = clock_ns() + CLOSE_TIMEOUT_NS;
 
     __atomic_store_n(&call_closed, 1, __ATOMIC_SEQ_CST);
     while (!all_are_at_rest()) {
@@ -147,7 +147,7 @@ bool call_close(void)
             call_open();
             return false;
         }
-        glance();
+        poll_pause();
     }
     return true;
 }

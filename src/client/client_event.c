@@ -12,7 +12,7 @@
 #include "client_capture.h"
 #include "client_ipc.h"
 #include "client_managed.h"
-#include "client_print.h"
+#include "client_printf.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "wire_calls.h"
@@ -288,7 +288,7 @@ static CUresult find_record(CUevent handle, struct last_record *ret_record)
         .context_flags = event->context->flags,
     };
     channel_unlock(&client->channel);
-    client_take_text();
+    printf_output_take();
     return CUDA_SUCCESS;
 }
 

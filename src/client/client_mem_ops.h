@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words in memory that a stream writes or waits for. */
-#ifndef FUNNEL_CLIENT_VALUE_H
-#define FUNNEL_CLIENT_VALUE_H
+#ifndef FUNNEL_CLIENT_MEM_OPS_H
+#define FUNNEL_CLIENT_MEM_OPS_H
 
 #include "client_stream.h"
 

@@ -10,19 +10,19 @@
 #include "cleanup.h"
 #include "client.h"
 #include "client_entry.h"
-#include "client_note.h"
+#include "client_log.h"
 #include "fd.h"
 #include "log.h"
 #include "wire_calls.h"
 
-#define NOTE_MAX 512
+#define MESSAGE_MAX 512
 #define UNSUPPORTED_MAX 256
 
 bool client_tracing;
 
 static int log_fd = -1, trace_fd = -1;
 
-void note_open(void)
+void client_log_open(void)
 {
     if (log_fd < 0 && (log_fd = fd_open_log("FUNNEL_LOG")) >= 0)
         log_open(log_fd, "Client");
@@ -31,9 +31,9 @@ void note_open(void)
     client_tracing = trace_fd >= 0;
 }
 
-void note_to_file(const char *format, ...)
+void client_log_to_file(const char *format, ...)
 {
-    char text[NOTE_MAX];
+    char text[MESSAGE_MAX];
     va_list arguments;
 
     va_start(arguments, format);
@@ -42,9 +42,9 @@ void note_to_file(const char *format, ...)
     log_line("%s", text);
 }
 
-void client_note(const char *format, ...)
+void client_log(const char *format, ...)
 {
-    char text[NOTE_MAX];
+    char text[MESSAGE_MAX];
     struct wire_fnNote in = {.text = text};
     va_list arguments;
     int length;
@@ -56,7 +56,7 @@ void client_note(const char *format, ...)
         log_line("%s", text);
         return;
     }
-    in.text_size = length < NOTE_MAX ? (uint32_t)length : NOTE_MAX - 1;
+    in.text_size = length < MESSAGE_MAX ? (uint32_t)length : MESSAGE_MAX - 1;
     channel_lock(&client->channel);
     wire_fnNote(&client->channel, &in);
     channel_unlock(&client->channel);
@@ -81,7 +81,7 @@ static bool first_time(const char *name)
 void client_unsupported(const char *name)
 {
     if (first_time(name))
-        client_note("%s is not supported", name);
+        client_log("%s is not supported", name);
 }
 
 void client_trace(const char *name, uint64_t began_ns, CUresult result, const char *format, ...)

@@ -15,10 +15,10 @@
 #include "client_call.h"
 #include "client_event.h"
 #include "client_graph.h"
+#include "client_log.h"
 #include "client_memory.h"
 #include "client_module.h"
-#include "client_note.h"
-#include "client_print.h"
+#include "client_printf.h"
 #include "client_stream.h"
 #include "clock.h"
 #include "cuda_error.h"
@@ -28,8 +28,8 @@
 #include "wire_calls.h"
 
 /* A server that has said what went wrong ends at once; its driver may take a while over that. */
-#define END_PATIENCE_NS (10 * NS_PER_SEC)
-#define END_GLANCE_NS (2 * NS_PER_MS)
+#define END_TIMEOUT_NS (10 * NS_PER_SEC)
+#define END_POLL_NS (2 * NS_PER_MS)
 
 static struct recovery {
     pthread_mutex_t lock;
@@ -40,7 +40,7 @@ static struct recovery {
 } recovery = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* What the last server has left behind. */
-struct estate {
+struct recovery_snapshot {
     uint64_t read; /* channel.sent up to which it may have read */
     unsigned char *messages;
     uint32_t size;
@@ -63,24 +63,24 @@ void recovery_init(void)
 
 /* ---- may it be moved? ---- */
 
-static void hinder(struct estate *estate, const char *obstacle)
+static void add_obstacle(struct recovery_snapshot *snapshot, const char *obstacle)
 {
-    if (!estate->obstacle)
-        estate->obstacle = obstacle;
+    if (!snapshot->obstacle)
+        snapshot->obstacle = obstacle;
 }
 
-static void judge_object(void *context, uint64_t handle, void *object)
+static void check_object(void *context, uint64_t handle, void *object)
 {
-    struct estate *estate = context;
+    struct recovery_snapshot *snapshot = context;
 
     switch (handle_type(handle)) {
     case WIRE_STREAM:
-        if (stream_lost_work(object, estate->read))
-            hinder(estate, "it had work in flight");
+        if (stream_lost_work(object, snapshot->read))
+            add_obstacle(snapshot, "it had work in flight");
         break;
     case WIRE_MODULE:
         if (((const struct module *)object)->has_state)
-            hinder(estate, "it has a module with variables");
+            add_obstacle(snapshot, "it has a module with variables");
         break;
     case WIRE_EVENT:
     case WIRE_FUNCTION:
@@ -91,27 +91,27 @@ static void judge_object(void *context, uint64_t handle, void *object)
         break;
     case CLIENT_CONTEXT:
         if (((const struct context *)object)->share)
-            hinder(estate, "it has a context with multiprocessors of its own");
+            add_obstacle(snapshot, "it has a context with multiprocessors of its own");
         break;
     default:
-        hinder(estate, "it has an array, a texture or physical memory");
+        add_obstacle(snapshot, "it has an array, a texture or physical memory");
     }
 }
 
-static void judge_work(void *context, uint64_t handle, void *object)
+static void check_work(void *context, uint64_t handle, void *object)
 {
     if (handle_type(handle) == WIRE_STREAM)
-        judge_object(context, handle, object);
+        check_object(context, handle, object);
 }
 
 /* A server that goes on for a while can only read more. */
-static bool is_lost_already(struct estate *estate)
+static bool is_lost_already(struct recovery_snapshot *snapshot)
 {
     const unsigned char *unread;
 
-    estate->read = client->channel.sent - channel_unread(&client->channel, &unread);
-    handles_for_each(&client->handles, judge_work, estate);
-    return estate->obstacle != NULL;
+    snapshot->read = client->channel.sent - channel_unread(&client->channel, &unread);
+    handles_for_each(&client->handles, check_work, snapshot);
+    return snapshot->obstacle != NULL;
 }
 
 /* Every slot in use is one for whose answer somebody still has to wait. */
@@ -120,49 +120,49 @@ static bool answers_are_due(uint32_t slots)
     return __atomic_load_n(&client->channel.busy_slots, __ATOMIC_ACQUIRE) == slots;
 }
 
-static void judge(struct estate *estate)
+static void check_all(struct recovery_snapshot *snapshot)
 {
     uint32_t slots = 0;
 
     if (!attach_is_whole())
-        hinder(estate, "its descriptors were closed");
+        add_obstacle(snapshot, "its descriptors were closed");
     if (!recovery_allows(client->channel.used))
-        hinder(estate, "it has shared or reserved something");
-    if (!fence_orphans_passed() || cuda_error_is_fatal(estate->deferred))
-        hinder(estate, "it had work in flight");
-    if (!recovery_sift(estate->messages, estate->size, &estate->size, &slots) ||
+        add_obstacle(snapshot, "it has shared or reserved something");
+    if (!fence_orphans_passed() || cuda_error_is_fatal(snapshot->deferred))
+        add_obstacle(snapshot, "it had work in flight");
+    if (!recovery_sift(snapshot->messages, snapshot->size, &snapshot->size, &slots) ||
         !answers_are_due(slots))
-        hinder(estate, "it was in the middle of a call");
-    handles_for_each(&client->handles, judge_object, estate);
+        add_obstacle(snapshot, "it was in the middle of a call");
+    handles_for_each(&client->handles, check_object, snapshot);
 }
 
 /* ---- what is left ---- */
 
 static bool has_ended(void)
 {
-    const struct timespec glance = {.tv_nsec = END_GLANCE_NS};
-    uint64_t until = clock_ns() + END_PATIENCE_NS;
+    const struct timespec interval = {.tv_nsec = END_POLL_NS};
+    uint64_t until = clock_ns() + END_TIMEOUT_NS;
 
     while (channel_alive(&client->channel)) {
         if (clock_ns() > until)
             return false;
-        nanosleep(&glance, NULL);
+        nanosleep(&interval, NULL);
     }
     return true;
 }
 
-static bool take_stock(struct estate *estate)
+static bool take_snapshot(struct recovery_snapshot *snapshot)
 {
     const unsigned char *unread;
 
-    estate->size = channel_unread(&client->channel, &unread);
-    estate->read = client->channel.sent - estate->size;
-    estate->messages = malloc(estate->size + 1);
-    if (!estate->messages)
+    snapshot->size = channel_unread(&client->channel, &unread);
+    snapshot->read = client->channel.sent - snapshot->size;
+    snapshot->messages = malloc(snapshot->size + 1);
+    if (!snapshot->messages)
         return false;
-    memcpy(estate->messages, unread, estate->size);
-    estate->deferred = channel_take_deferred_error(&client->channel);
-    client_take_text();
+    memcpy(snapshot->messages, unread, snapshot->size);
+    snapshot->deferred = channel_take_deferred_error(&client->channel);
+    printf_output_take();
     return true;
 }
 
@@ -227,69 +227,70 @@ static CUresult replay_all(void)
     return replay.result != CUDA_SUCCESS ? replay.result : wait_for_server();
 }
 
-static CUresult settle_down(const struct estate *estate)
+static CUresult replay_and_resend(const struct recovery_snapshot *snapshot)
 {
     CUresult result = replay_all();
 
     if (result != CUDA_SUCCESS)
         return result;
-    channel_defer_error(&client->channel, estate->deferred);
-    return channel_send_again(&client->channel, estate->messages, estate->size) == 0
+    channel_defer_error(&client->channel, snapshot->deferred);
+    return channel_send_again(&client->channel, snapshot->messages, snapshot->size) == 0
                ? CUDA_SUCCESS
                : CUDA_ERROR_MPS_RPC_FAILURE;
 }
 
 /* ---- the move ---- */
 
-static CUresult move(struct estate *estate)
+static CUresult move(struct recovery_snapshot *snapshot)
 {
     char why[512] = "";
     CUresult result;
 
     if (!attach_again(why, sizeof(why))) {
-        note_to_file("another server was not to be had: %s", why);
-        return estate->error;
+        client_log_to_file("another server was not to be had: %s", why);
+        return snapshot->error;
     }
-    result = settle_down(estate);
+    result = replay_and_resend(snapshot);
     if (result == CUDA_SUCCESS)
-        client_note("goes on after the end of its last server, with all that it had there");
+        client_log("goes on after the end of its last server, with all that it had there");
     else
-        note_to_file("not everything could be made again with another server: error %d", result);
-    return result == CUDA_SUCCESS ? CUDA_SUCCESS : estate->error;
+        client_log_to_file("not everything could be made again with another server: error %d",
+                           result);
+    return result == CUDA_SUCCESS ? CUDA_SUCCESS : snapshot->error;
 }
 
-static CUresult stay(const struct estate *estate)
+static CUresult stay(const struct recovery_snapshot *snapshot)
 {
-    note_to_file("the server has ended, and this client can not be moved to another: %s",
-                 estate->obstacle);
-    return estate->error;
+    client_log_to_file("the server has ended, and this client can not be moved to another: %s",
+                       snapshot->obstacle);
+    return snapshot->error;
 }
 
-static CUresult move_if_allowed(struct estate *estate)
+static CUresult move_if_allowed(struct recovery_snapshot *snapshot)
 {
     CUresult result;
 
-    if (!is_lost_already(estate)) {
-        if (!has_ended() || !take_stock(estate))
-            return estate->error;
-        judge(estate);
+    if (!is_lost_already(snapshot)) {
+        if (!has_ended() || !take_snapshot(snapshot))
+            return snapshot->error;
+        check_all(snapshot);
     }
-    result = estate->obstacle ? stay(estate) : move(estate);
-    free(estate->messages);
+    result = snapshot->obstacle ? stay(snapshot) : move(snapshot);
+    free(snapshot->messages);
     return result;
 }
 
 static CUresult try_to_move(CUresult error)
 {
     bool gone = error == CUDA_ERROR_MPS_RPC_FAILURE && !channel_sticky_error(&client->channel);
-    struct estate estate = {.error = error};
+    struct recovery_snapshot snapshot = {.error = error};
 
-    if (recovery.off || (!gone && !recovery_makes_sense(error)) ||
+    if (recovery.off || (!gone && !recovery_is_possible(error)) ||
         __atomic_load_n(&client->channel.broken, __ATOMIC_RELAXED) || !call_close())
         return error;
     recovery.mover = pthread_self();
     __atomic_store_n(&recovery.moving, true, __ATOMIC_RELEASE);
-    error = move_if_allowed(&estate);
+    error = move_if_allowed(&snapshot);
     __atomic_store_n(&recovery.moving, false, __ATOMIC_RELEASE);
     if (error != CUDA_SUCCESS)
         channel_give_up(&client->channel, error);
@@ -298,7 +299,7 @@ static CUresult try_to_move(CUresult error)
 }
 
 /* The thread that makes the move waits for answers, too, and must not wait for itself. */
-static bool am_moving(void)
+static bool is_mover(void)
 {
     return __atomic_load_n(&recovery.moving, __ATOMIC_ACQUIRE) &&
            pthread_equal(recovery.mover, pthread_self());
@@ -319,7 +320,7 @@ CUresult recovery_error_slowly(void)
 {
     CUresult error;
 
-    if (am_moving())
+    if (is_mover())
         return channel_error(&client->channel);
     call_park();
     pthread_mutex_lock(&recovery.lock);

@@ -20,7 +20,7 @@ static bool copies_array(const struct graph_work *work)
             work->copy.srcMemoryType == CU_MEMORYTYPE_ARRAY);
 }
 
-/* Copies of arrays are rare, and not worth pieces of their own kind. */
+/* Copies of arrays are rare, and not worth segments of their own kind. */
 static enum plan_kind kind_of_copy(const struct box *box, enum place dst, enum place src)
 {
     if (box_has_array(box))
@@ -176,7 +176,7 @@ static CUresult take_staging(const struct graph_exec *exec, struct exec_plan *pl
 
 /* ---- plans ---- */
 
-static void destroy_piece(uint64_t handle)
+static void destroy_segment(uint64_t handle)
 {
     const struct wire_cuGraphExecDestroy in = {.graph = handle};
 
@@ -214,15 +214,15 @@ void exec_later(const struct graph_exec *after, CUhostFn function, void *user)
 
 static void plan_free(struct exec_plan *plan)
 {
-    for (uint32_t phase = 0; plan->pieces && phase < plan->phase_count; phase++)
-        destroy_piece(plan->pieces[phase]);
+    for (uint32_t phase = 0; plan->segments && phase < plan->phase_count; phase++)
+        destroy_segment(plan->segments[phase]);
     if (plan->states)
         give_staging(plan);
     if (plan->behind)
         client_cuEventDestroy_v2(plan->behind);
     free(plan->nodes);
     free(plan->states);
-    free(plan->pieces);
+    free(plan->segments);
     free(plan->steps);
     free(plan);
 }
@@ -246,8 +246,8 @@ static CUresult plan_fill(const struct graph_exec *exec, struct exec_plan *plan,
     if (result != CUDA_SUCCESS)
         return result;
     plan->phase_count = plan_make(plan->nodes, plan->node_count, edges->edges, edges->count);
-    plan->pieces = calloc(plan->phase_count + 1, sizeof(*plan->pieces));
-    result = plan->pieces ? list_steps(exec, plan) : CUDA_ERROR_OUT_OF_MEMORY;
+    plan->segments = calloc(plan->phase_count + 1, sizeof(*plan->segments));
+    result = plan->segments ? list_steps(exec, plan) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS)
         result = take_staging(exec, plan);
     return result == CUDA_SUCCESS ? exec_describe(exec, edges->edges, edges->count) : result;
@@ -271,14 +271,14 @@ CUresult exec_plan_create(struct graph_exec *exec)
     return result;
 }
 
-CUresult exec_replay(struct exec_plan *plan, uint64_t piece)
+CUresult exec_replay(struct exec_plan *plan, uint64_t segment)
 {
     struct edges edges = {0};
     CUresult result = gather_edges(plan->exec, &edges);
 
     for (uint32_t phase = 0; phase < plan->phase_count && result == CUDA_SUCCESS; phase++)
-        if (plan->pieces[phase] == piece)
-            result = exec_describe_piece(plan->exec, phase, edges.edges, edges.count);
+        if (plan->segments[phase] == segment)
+            result = exec_describe_segment(plan->exec, phase, edges.edges, edges.count);
     free(edges.edges);
     /* Its module has been unloaded: it could not be launched before either. */
     return result == CUDA_ERROR_INVALID_HANDLE ? CUDA_SUCCESS : result;

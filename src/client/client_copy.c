@@ -5,7 +5,7 @@
  */
 #include "client_capture.h"
 #include "client_managed.h"
-#include "client_peer.h"
+#include "client_peer_access.h"
 
 #include <string.h>
 

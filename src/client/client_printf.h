@@ -5,32 +5,32 @@
  * fence back until the text before it has been taken, so whoever asks takes it and keeps it for the
  * next that synchronises: a megabyte of it, which is as much as CUDA's own buffer holds.
  */
-#ifndef FUNNEL_CLIENT_PRINT_H
-#define FUNNEL_CLIENT_PRINT_H
+#ifndef FUNNEL_CLIENT_PRINTF_H
+#define FUNNEL_CLIENT_PRINTF_H
 
 #include "client.h"
 
 /* Writes all that waits or is kept. Holds no other lock of ours while it does: the program may be
  * inside stdio. */
-void client_print_all(void);
+void printf_output_write_all(void);
 
 /* Takes what waits. */
-void client_print_keep(void);
+void printf_output_keep(void);
 
 /* Called wherever a thread synchronises or reports; costs a program that prints nothing two loads.
  */
-static inline void client_print(void)
+static inline void printf_output_write(void)
 {
     if (channel_has_text(&client->channel) ||
-        __atomic_load_n(&client->keeps_text, __ATOMIC_RELAXED))
-        client_print_all();
+        __atomic_load_n(&client->keeps_output, __ATOMIC_RELAXED))
+        printf_output_write_all();
 }
 
 /* Called wherever a thread only asks. */
-static inline void client_take_text(void)
+static inline void printf_output_take(void)
 {
     if (channel_has_text(&client->channel))
-        client_print_keep();
+        printf_output_keep();
 }
 
 #endif

@@ -39,7 +39,7 @@ struct attempt {
     int fds[ATTACH_FDS];
     CUresult status;
     bool lost; /* the connection ended before an answer came */
-    struct greeting greeting;
+    struct attach_request request;
     char *why;
     size_t why_size;
 };
@@ -63,8 +63,8 @@ static int connect_to(struct attempt *attempt, const char *path)
 {
     int r = sock_connect(path, &attempt->socket);
 
-    if (r == 0 && strlen(path) < sizeof(attempt->greeting.path))
-        text_copy(attempt->greeting.path, sizeof(attempt->greeting.path), path);
+    if (r == 0 && strlen(path) < sizeof(attempt->request.path))
+        text_copy(attempt->request.path, sizeof(attempt->request.path), path);
     return r;
 }
 
@@ -88,7 +88,7 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
     return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR ? ATTACH_NOBODY : ATTACH_REFUSED;
 }
 
-static void write_hello(struct hello *hello)
+static void fill_hello(struct hello *hello)
 {
     *hello = (struct hello){
         .magic = HELLO_MAGIC,
@@ -102,9 +102,9 @@ static void write_hello(struct hello *hello)
     text_copy(hello->release, sizeof(hello->release), FUNNEL_RELEASE);
 }
 
-static enum attach_outcome say_hello(struct attempt *attempt)
+static enum attach_outcome send_hello(struct attempt *attempt)
 {
-    const struct hello *hello = &attempt->greeting.hello;
+    const struct hello *hello = &attempt->request.hello;
 
     if (sock_send(attempt->socket, hello, sizeof(*hello), NULL, 0) < 0)
         return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
@@ -112,7 +112,7 @@ static enum attach_outcome say_hello(struct attempt *attempt)
     return ATTACHED;
 }
 
-static bool offer_makes_sense(const struct attach_offer *offer)
+static bool offer_is_valid(const struct attach_offer *offer)
 {
     uint64_t window = offer->device_span + offer->host_span;
     uint64_t gpu_end = offer->gpu_address + offer->gpu_size;
@@ -132,7 +132,7 @@ static bool offer_makes_sense(const struct attach_offer *offer)
            offer->staging_address + offer->staging_size <= gpu_end;
 }
 
-static enum attach_outcome hear_offer(struct attempt *attempt)
+static enum attach_outcome receive_offer(struct attempt *attempt)
 {
     size_t fd_count = 0;
     ssize_t bytes = sock_recv(attempt->socket, &attempt->offer, sizeof(attempt->offer),
@@ -149,7 +149,7 @@ static enum attach_outcome hear_offer(struct attempt *attempt)
     if (welcome->status != 0)
         return refuse(attempt, (CUresult)welcome->status, welcome->text);
     if (bytes != sizeof(attempt->offer) || fd_count != ATTACH_FDS ||
-        !offer_makes_sense(&attempt->offer))
+        !offer_is_valid(&attempt->offer))
         return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
                       "the server's offer makes no sense; is it of another release?");
     return ATTACHED;
@@ -189,7 +189,7 @@ static bool reserve_window(const struct attach_offer *offer)
 static enum attach_outcome agree_on_window(struct attempt *attempt)
 {
     for (int i = 0; i < ATTACH_TRIES; i++) {
-        enum attach_outcome outcome = hear_offer(attempt);
+        enum attach_outcome outcome = receive_offer(attempt);
 
         if (outcome != ATTACHED)
             return outcome;
@@ -244,9 +244,9 @@ static void take_offer(struct client *made, const struct attach_offer *offer)
     made->device_stride = offer->device_stride;
     made->host_base = offer->window_base + offer->device_span;
     made->fences = (const uint32_t *)(uintptr_t)offer->fence_address;
-    made->gates = (uint32_t *)(uintptr_t)offer->gate_address;
+    made->host_wait_words = (uint32_t *)(uintptr_t)offer->gate_address;
     made->fence_count = offer->fence_count;
-    made->gate_count = offer->gate_count;
+    made->host_wait_count = offer->gate_count;
     made->staging_address = offer->staging_address;
     made->staging_slots = (uint32_t)(offer->staging_size / GPU_REGION_STAGING_SLOT_SIZE);
 }
@@ -294,10 +294,10 @@ static int build(struct client *made, struct attempt *attempt)
         return r;
     made->socket = attempt->socket;
     made->socket_inode = inode_of(attempt->socket);
-    made->greeting = attempt->greeting;
+    made->request = attempt->request;
     pthread_mutex_init(&made->socket_lock, NULL);
     pthread_mutex_init(&made->lock, NULL);
-    pthread_mutex_init(&made->print_lock, NULL);
+    pthread_mutex_init(&made->printf_lock, NULL);
     list_init(&made->contexts);
     ranges_init(&made->globals);
     take_offer(made, &attempt->offer);
@@ -320,7 +320,7 @@ static enum attach_outcome finish(struct client *made, struct attempt *attempt)
     return ATTACHED;
 }
 
-static enum attach_outcome make_client(struct attempt *attempt, struct client **ret_client)
+static enum attach_outcome try_attach(struct attempt *attempt, struct client **ret_client)
 {
     struct client *made = calloc(1, sizeof(*made));
     enum attach_outcome outcome = connect_daemon(attempt);
@@ -328,7 +328,7 @@ static enum attach_outcome make_client(struct attempt *attempt, struct client **
     if (outcome == ATTACHED && !made)
         outcome = refuse(attempt, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
     if (outcome == ATTACHED)
-        outcome = say_hello(attempt);
+        outcome = send_hello(attempt);
     if (outcome == ATTACHED)
         outcome = agree_on_window(attempt);
     if (outcome == ATTACHED)
@@ -357,8 +357,8 @@ enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, cha
     for (size_t tries = 0;; tries++) {
         struct attempt attempt = {
             .socket = -1, .fds = {-1, -1, -1}, .why = why, .why_size = why_size};
-        write_hello(&attempt.greeting.hello);
-        enum attach_outcome outcome = make_client(&attempt, ret_client);
+        fill_hello(&attempt.request.hello);
+        enum attach_outcome outcome = try_attach(&attempt, ret_client);
 
         *ret_status = attempt.status;
         if (!attempt.lost || tries == sizeof(pauses_ms) / sizeof(*pauses_ms))
@@ -376,8 +376,9 @@ static bool is_same_place(const struct attach_offer *offer)
            offer->device_span == client->device_span &&
            offer->device_stride == client->device_stride &&
            offer->fence_address == (uintptr_t)client->fences &&
-           offer->gate_address == (uintptr_t)client->gates &&
-           offer->fence_count == client->fence_count && offer->gate_count == client->gate_count &&
+           offer->gate_address == (uintptr_t)client->host_wait_words &&
+           offer->fence_count == client->fence_count &&
+           offer->gate_count == client->host_wait_count &&
            offer->staging_address == client->staging_address &&
            offer->staging_size / GPU_REGION_STAGING_SLOT_SIZE == client->staging_slots;
 }
@@ -443,12 +444,12 @@ static bool attach_again_once(struct attempt *attempt)
 {
     enum attach_outcome outcome = ATTACHED;
 
-    if (sock_connect(client->greeting.path, &attempt->socket) != 0)
+    if (sock_connect(client->request.path, &attempt->socket) != 0)
         outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED, "the daemon does not answer");
     if (outcome == ATTACHED)
-        outcome = say_hello(attempt);
+        outcome = send_hello(attempt);
     if (outcome == ATTACHED)
-        outcome = hear_offer(attempt);
+        outcome = receive_offer(attempt);
     if (outcome == ATTACHED && (!is_same_place(&attempt->offer) || !are_same_devices(attempt)))
         outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
                          "the server has other devices, or another place for the client's memory");
@@ -465,10 +466,10 @@ bool attach_again(char *why, size_t why_size)
     for (size_t tries = 0;; tries++) {
         struct attempt attempt = {.socket = -1,
                                   .fds = {-1, -1, -1},
-                                  .greeting = client->greeting,
+                                  .request = client->request,
                                   .why = why,
                                   .why_size = why_size};
-        attempt.greeting.hello.window_base = client->window_base;
+        attempt.request.hello.window_base = client->window_base;
         bool done = attach_again_once(&attempt);
 
         if (done || !attempt.lost || tries == sizeof(pauses_ms) / sizeof(*pauses_ms))

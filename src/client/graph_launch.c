@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Launching graphs. One without steps is one command. Where the program takes part, its steps stand
- * between the pieces as they would between other commands of the stream, and a second launch waits
- * for the first, wherever that was.
+ * between the segments as they would between other commands of the stream, and a second launch
+ * waits for the first, wherever that was.
  */
 #include <stdlib.h>
 
@@ -11,18 +11,18 @@
 #include "client_event.h"
 #include "client_graph.h"
 #include "client_managed.h"
+#include "client_mem_ops.h"
 #include "client_prototypes.h"
-#include "client_value.h"
 #include "graph_memory.h"
 #include "host_function.h"
 #include "wire_calls.h"
 
-static CUresult send_piece(uint64_t piece, struct stream *stream)
+static CUresult send_segment(uint64_t segment, struct stream *stream)
 {
-    const struct wire_cuGraphLaunch in = {.graph = piece, .hStream = stream->handle};
+    const struct wire_cuGraphLaunch in = {.graph = segment, .hStream = stream->handle};
     CUresult result;
 
-    if (!piece)
+    if (!segment)
         return CUDA_SUCCESS;
     stream_begin(stream);
     managed_work();
@@ -134,7 +134,7 @@ static CUresult launch_in_phases(const struct graph_exec *exec, struct stream *s
     CUresult result = event_wait_on(plan->behind, stream);
 
     for (uint32_t phase = 0; phase < plan->phase_count && result == CUDA_SUCCESS; phase++) {
-        result = send_piece(plan->pieces[phase], stream);
+        result = send_segment(plan->segments[phase], stream);
         for (; step < plan->step_count && plan->nodes[plan->steps[step]].phase == phase; step++)
             if (result == CUDA_SUCCESS)
                 result = take_step(exec, plan->steps[step], stream);
@@ -148,7 +148,7 @@ static CUresult launch(const struct graph_exec *exec, struct stream *stream)
 
     if (plan->behind)
         return launch_in_phases(exec, stream);
-    return plan->phase_count > 0 ? send_piece(plan->pieces[0], stream) : CUDA_SUCCESS;
+    return plan->phase_count > 0 ? send_segment(plan->segments[0], stream) : CUDA_SUCCESS;
 }
 
 static CUresult launch_with_memory(const struct graph_exec *exec, struct stream *stream)
@@ -181,12 +181,12 @@ CUresult client_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
 
 /* ---- uploading ---- */
 
-static CUresult upload_piece(uint64_t piece, struct stream *stream)
+static CUresult upload_segment(uint64_t segment, struct stream *stream)
 {
-    const struct wire_cuGraphUpload in = {.graph = piece, .hStream = stream->handle};
+    const struct wire_cuGraphUpload in = {.graph = segment, .hStream = stream->handle};
     CUresult result;
 
-    if (!piece)
+    if (!segment)
         return CUDA_SUCCESS;
     stream_begin(stream);
     result = wire_cuGraphUpload(&client->channel, &in);
@@ -208,6 +208,6 @@ CUresult client_cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
         return CUDA_ERROR_INVALID_VALUE;
     const struct exec_plan *plan = exec->owner;
     for (uint32_t phase = 0; phase < plan->phase_count && result == CUDA_SUCCESS; phase++)
-        result = upload_piece(plan->pieces[phase], stream);
+        result = upload_segment(plan->segments[phase], stream);
     return result;
 }

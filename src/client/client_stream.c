@@ -9,7 +9,7 @@
 #include "cleanup.h"
 #include "client_capture.h"
 #include "client_managed.h"
-#include "client_print.h"
+#include "client_printf.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "client_thread.h"
@@ -60,7 +60,7 @@ static struct stream *stream_create(struct context *context, enum stream_kind ki
     stream->word = fence_word_take(context->device->ordinal);
     list_init(&stream->link);
     if (stream->word != FENCE_NONE) {
-        stream->gate_seq = client->gates[stream->word];
+        stream->host_wait_seq = client->host_wait_words[stream->word];
         stream->handle = handles_add(&client->handles, WIRE_STREAM, stream);
     }
     if (!stream->handle) {
@@ -207,7 +207,7 @@ static bool is_done(const struct stream *stream)
 }
 
 /* From here on the stream is busy. */
-static void note_first_work(struct stream *stream)
+static void mark_first_work(struct stream *stream)
 {
     if (is_done(stream))
         stream->first_work = client->channel.sent;
@@ -244,7 +244,7 @@ void stream_begin(struct stream *stream)
 {
     channel_lock(&client->channel);
     managed_push(stream);
-    note_first_work(stream);
+    mark_first_work(stream);
     stream->unfenced = true;
     count_work(stream);
 }
@@ -253,7 +253,7 @@ uint32_t stream_begin_fenced(struct stream *stream)
 {
     channel_lock(&client->channel);
     managed_push(stream);
-    note_first_work(stream);
+    mark_first_work(stream);
     stream->unfenced = false;
     stream->work_covered = stream->device->blocking_work;
     count_work(stream);
@@ -277,7 +277,7 @@ static CUresult fence_locked(struct stream *stream)
 {
     struct wire_fnFence in = {.hStream = stream->handle};
 
-    note_first_work(stream);
+    mark_first_work(stream);
     in.seq = fence_issue(stream->word);
     stream->unfenced = false;
     stream->work_covered = stream->device->blocking_work;
@@ -296,7 +296,7 @@ CUresult stream_fence(struct stream *stream, struct fence *ret_fence)
     return result;
 }
 
-static enum fence_patience patience_of(const struct context *context)
+static enum fence_wait_mode wait_mode_of(const struct context *context)
 {
     return context->flags & CU_CTX_SCHED_BLOCKING_SYNC ? FENCE_SLEEP : FENCE_SPIN;
 }
@@ -304,7 +304,7 @@ static enum fence_patience patience_of(const struct context *context)
 /* Text that came before an error comes out before it is reported. */
 static CUresult end_waiting(CUresult result)
 {
-    client_print();
+    printf_output_write();
     managed_pull();
     return result != CUDA_SUCCESS ? result : client_asked_error();
 }
@@ -315,7 +315,7 @@ CUresult stream_synchronize(struct stream *stream)
     CUresult result = stream_fence(stream, &fence);
 
     if (result == CUDA_SUCCESS)
-        result = fence_wait(fence, stream->handle, patience_of(stream->context));
+        result = fence_wait(fence, stream->handle, wait_mode_of(stream->context));
     return end_waiting(result);
 }
 
@@ -381,7 +381,7 @@ CUresult stream_synchronize_context(struct context *context)
     uint64_t busy;
 
     while (result == CUDA_SUCCESS && (busy = next_busy_stream(context, &fence)) != 0)
-        result = fence_wait(fence, busy, patience_of(context));
+        result = fence_wait(fence, busy, wait_mode_of(context));
     return end_waiting(result);
 }
 
@@ -510,7 +510,7 @@ CUresult client_cuStreamQuery(CUstream hStream)
         result = stream_fence(stream, &fence);
     if (result != CUDA_SUCCESS)
         return result;
-    client_take_text();
+    printf_output_take();
     if (!fence_passed(fence))
         return CUDA_ERROR_NOT_READY;
     managed_pull();

@@ -2,13 +2,13 @@
 /* Every way of copying moves exactly the bytes it was given, at every alignment of both sides. */
 #include "unit.h"
 
-#include "copy_stream.h"
+#include "streaming_copy.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define GUARD 256u
-#define LONGEST (COPY_STREAM_FROM + 300u)
+#define LONGEST (STREAMING_COPY_FROM + 300u)
 #define ROOM ((2 * GUARD + LONGEST + 127u) & ~63u)
 
 static unsigned char *source, *target, *expected;
@@ -38,37 +38,37 @@ static void check_sizes(void (*copy)(void *, const void *, size_t), size_t to, s
         check(copy, to, from, sizes[i]);
 }
 
-static void test_all_alignments_in_every_way(void **state)
+static void test_all_alignments_in_every_variant(void **state)
 {
-    const struct copy_way *ways;
-    unsigned count = copy_ways(&ways);
+    const struct copy_variant *variants;
+    unsigned count = copy_variants(&variants);
 
     assert_true(count >= 1);
-    assert_string_equal(ways[0].name, "memcpy");
+    assert_string_equal(variants[0].name, "memcpy");
     for (unsigned way = 0; way < count; way++)
         for (size_t to = 0; to < 64; to++)
             for (size_t from = 0; from < 64; from += 1 + to % 3)
-                check_sizes(ways[way].copy, to, from);
+                check_sizes(variants[way].copy, to, from);
 }
 
 static void test_the_chosen_way_around_the_threshold(void **state)
 {
-    for (size_t size = COPY_STREAM_FROM - 70; size <= COPY_STREAM_FROM + 140; size += 7)
+    for (size_t size = STREAMING_COPY_FROM - 70; size <= STREAMING_COPY_FROM + 140; size += 7)
         for (size_t to = 0; to < 64; to += 13)
-            check(copy_stream, to, 63 - to, size);
+            check(streaming_copy, to, 63 - to, size);
 }
 
 static void test_the_default_streams(void **state)
 {
     unsetenv("FUNNEL_NO_STREAMING");
-    copy_stream_init();
+    streaming_copy_init();
     test_the_chosen_way_around_the_threshold(state);
 }
 
 static void test_switched_off(void **state)
 {
     setenv("FUNNEL_NO_STREAMING", "1", 1);
-    copy_stream_init();
+    streaming_copy_init();
     test_the_chosen_way_around_the_threshold(state);
 }
 
@@ -95,7 +95,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_alignments_in_every_way),
+        cmocka_unit_test(test_all_alignments_in_every_variant),
         cmocka_unit_test(test_the_default_streams),
         cmocka_unit_test(test_switched_off),
     };

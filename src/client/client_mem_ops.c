@@ -3,12 +3,12 @@
  * Words in memory that a stream writes or waits for. A batch is sent word by word: the server has
  * to know each wait, to end it should the program die.
  */
+#include "client_mem_ops.h"
 #include "client_capture.h"
 #include "client_managed.h"
 #include "client_memory.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
-#include "client_value.h"
 #include "wire_calls.h"
 
 static CUresult send_wait(uint64_t stream, const struct CUstreamMemOpWaitValueParams_st *wait)

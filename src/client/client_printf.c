@@ -3,7 +3,7 @@
  * Text of kernels goes through the C library's streams, as with any CUDA driver, so that it falls
  * in order with what the program itself prints.
  */
-#include "client_print.h"
+#include "client_printf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define KEPT_MAX (1u << 20)
 
-#define PRINT_LOCKED _cleanup_mutex_ pthread_mutex_t *print_held = mutex_hold(&client->print_lock)
+#define PRINT_LOCKED _cleanup_mutex_ pthread_mutex_t *print_held = mutex_hold(&client->printf_lock)
 
 static FILE *file_of(enum region_text kind)
 {
@@ -22,7 +22,7 @@ static FILE *file_of(enum region_text kind)
 
 static size_t write_kept_locked(enum region_text kind)
 {
-    struct kept_text *kept = &client->kept_text[kind];
+    struct kept_output *kept = &client->kept_output[kind];
     size_t size = kept->size;
 
     kept->size = 0;
@@ -42,20 +42,20 @@ static void write_out_locked(enum region_text kind)
         fflush(file_of(kind));
 }
 
-void client_print_all(void)
+void printf_output_write_all(void)
 {
     PRINT_LOCKED;
 
     channel_see_text(&client->channel);
     for (unsigned kind = 0; kind < TEXT_KINDS; kind++)
         write_out_locked(kind);
-    __atomic_store_n(&client->keeps_text, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&client->keeps_output, false, __ATOMIC_RELAXED);
 }
 
 /* Room for more. The program itself may print in between, so lines stay whole. */
 static void write_lines_locked(enum region_text kind)
 {
-    struct kept_text *kept = &client->kept_text[kind];
+    struct kept_output *kept = &client->kept_output[kind];
     const char *last = memrchr(kept->bytes, '\n', kept->size);
     size_t whole = last ? (size_t)(last - kept->bytes) + 1 : kept->size;
 
@@ -68,7 +68,7 @@ static void write_lines_locked(enum region_text kind)
 /* What cannot be kept comes out too early, rather than never. */
 static void keep_locked(enum region_text kind)
 {
-    struct kept_text *kept = &client->kept_text[kind];
+    struct kept_output *kept = &client->kept_output[kind];
     size_t size;
 
     if (!kept->bytes)
@@ -86,12 +86,12 @@ static void keep_locked(enum region_text kind)
     } while (size > 0);
 }
 
-void client_print_keep(void)
+void printf_output_keep(void)
 {
     PRINT_LOCKED;
 
     channel_see_text(&client->channel);
-    __atomic_store_n(&client->keeps_text, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&client->keeps_output, true, __ATOMIC_RELAXED);
     for (unsigned kind = 0; kind < TEXT_KINDS; kind++)
         keep_locked(kind);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices that reach each other's memory. */
-#ifndef FUNNEL_CLIENT_PEER_H
-#define FUNNEL_CLIENT_PEER_H
+#ifndef FUNNEL_CLIENT_PEER_ACCESS_H
+#define FUNNEL_CLIENT_PEER_ACCESS_H
 
 #include "client_memory.h"
 

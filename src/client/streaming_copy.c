@@ -4,7 +4,7 @@
  * lines, and leaves the rest to memcpy. Lines are fetched ahead by hand, because the hardware does
  * not look beyond a page.
  */
-#include "copy_stream.h"
+#include "streaming_copy.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -99,14 +99,14 @@ static void copy_avx512(void *dst, const void *src, size_t size)
     copy_lines(dst, src, size, move_avx512);
 }
 
-static const struct copy_way ways[] = {
+static const struct copy_variant variants[] = {
     {"memcpy", copy_plainly},
     {"sse2", copy_sse2},
     {"avx2", copy_avx2},
     {"avx512", copy_avx512},
 };
 
-static unsigned count_ways(void)
+static unsigned count_variants(void)
 {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2"))
@@ -116,33 +116,33 @@ static unsigned count_ways(void)
 
 #else
 
-static const struct copy_way ways[] = {{"memcpy", copy_plainly}};
+static const struct copy_variant variants[] = {{"memcpy", copy_plainly}};
 
-static unsigned count_ways(void)
+static unsigned count_variants(void)
 {
     return 1;
 }
 
 #endif
 
-unsigned copy_ways(const struct copy_way **ret_ways)
+unsigned copy_variants(const struct copy_variant **ret_variants)
 {
-    *ret_ways = ways;
-    return count_ways();
+    *ret_variants = variants;
+    return count_variants();
 }
 
 static void (*chosen)(void *dst, const void *src, size_t size) = copy_plainly;
 
-void copy_stream_init(void)
+void streaming_copy_init(void)
 {
     bool off = switch_is_on("FUNNEL_NO_STREAMING");
 
-    chosen = ways[off ? 0 : count_ways() - 1].copy;
+    chosen = variants[off ? 0 : count_variants() - 1].copy;
 }
 
-void copy_stream(void *dst, const void *src, size_t size)
+void streaming_copy(void *dst, const void *src, size_t size)
 {
-    if (size < COPY_STREAM_FROM)
+    if (size < STREAMING_COPY_FROM)
         memcpy(dst, src, size);
     else
         chosen(dst, src, size);

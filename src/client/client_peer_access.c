@@ -4,7 +4,7 @@
  * server is told once for a pair of devices, also when a copy goes from one to the other, and from
  * then on the client's memory of the one is mapped for the other as well.
  */
-#include "client_peer.h"
+#include "client_peer_access.h"
 
 #include "cleanup.h"
 #include "client_prototypes.h"
@@ -110,7 +110,7 @@ static CUresult find_both(CUcontext handle, struct context **ret_context, struct
                : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-static CUresult note_access(struct context *context, const struct context *peer)
+static CUresult record_access(struct context *context, const struct context *peer)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
     struct peer_access *access = free_access_locked(context);
@@ -132,7 +132,7 @@ CUresult client_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned Flags)
         return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = peer_reach(context->device, peer->device);
-    return result == CUDA_SUCCESS ? note_access(context, peer) : result;
+    return result == CUDA_SUCCESS ? record_access(context, peer) : result;
 }
 
 CUresult client_cuCtxDisablePeerAccess(CUcontext peerContext)

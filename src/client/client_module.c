@@ -162,7 +162,7 @@ CUresult module_join(struct context *context, const struct module *twin, struct 
     struct module *module;
 
     if (twin->context->device == context->device) {
-        client_note("a library with __managed__ variables is not for two contexts of one device");
+        client_log("a library with __managed__ variables is not for two contexts of one device");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     module = module_create(context, twin->library);
@@ -284,7 +284,7 @@ static CUresult enter_managed(struct module *module, uint64_t address, uint64_t 
 {
     if (!module->library || library_begin_managed(module->library, module))
         return managed_enter(module, address, size);
-    client_note("a __managed__ variable was asked for when its library was in use in two contexts");
+    client_log("a __managed__ variable was asked for when its library was in use in two contexts");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
