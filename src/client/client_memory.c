@@ -92,10 +92,20 @@ enum place memory_place(uint64_t address, uint64_t size)
     return size <= allocation.size - (address - allocation.address) ? place : PLACE_NOWHERE;
 }
 
-void memory_add_global(uint64_t address, uint64_t size)
+bool memory_find_global(uint64_t address, struct allocation *ret_variable)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+    const struct range *range = ranges_find(&client->globals, address);
+
+    if (range)
+        *ret_variable = *(const struct allocation *)range->value;
+    return range != NULL;
+}
+
+void memory_add_global(struct allocation *variable)
 {
     pthread_mutex_lock(&client->lock);
-    ranges_add(&client->globals, address, size, client);
+    ranges_add(&client->globals, variable->address, variable->size, variable);
     pthread_mutex_unlock(&client->lock);
 }
 
@@ -241,7 +251,7 @@ CUresult client_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdev
 
     if (result != CUDA_SUCCESS)
         return result;
-    if (!memory_find(dptr, &allocation, &place))
+    if (!memory_find(dptr, &allocation, &place) && !memory_find_global(dptr, &allocation))
         return CUDA_ERROR_NOT_FOUND;
     if (pbase)
         *pbase = allocation.address;

@@ -20,9 +20,13 @@ enum place memory_place(uint64_t address, uint64_t size);
 /* The allocation that contains an address. */
 bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place *ret_place);
 
-/* Tells of a variable of a module, which lies outside the window. */
-void memory_add_global(uint64_t address, uint64_t size);
+/* Tells of a variable of a module, which lies outside the window. It stays the caller's, who keeps it
+ * until it has been removed. */
+void memory_add_global(struct allocation *variable);
 void memory_remove_global(uint64_t address);
+
+/* The variable that contains an address. memory_find() knows none, for they cannot be freed. */
+bool memory_find_global(uint64_t address, struct allocation *ret_variable);
 
 /* Granules of either kind; see heap.h. */
 extern const struct heap_source device_granules, host_granules;

@@ -15,7 +15,7 @@
 
 /* A variable whose address was given out, so that copies know it for device memory. */
 struct global {
-    uint64_t address;
+    struct allocation variable;
     struct list link;
 };
 
@@ -196,7 +196,7 @@ static void forget_contents(struct module *module)
     managed_leave(module);
     list_for_each_safe(struct global, global, &module->globals, link)
     {
-        memory_remove_global(global->address);
+        memory_remove_global(global->variable.address);
         free(global);
     }
 }
@@ -273,8 +273,13 @@ static void remember_global(struct module *module, uint64_t address, uint64_t si
 
     if (!global)
         return;
-    global->address = address;
-    memory_add_global(address, size);
+    global->variable = (struct allocation){
+        .address = address,
+        .size = size,
+        .id = client_next_id(),
+        .context = module->context,
+    };
+    memory_add_global(&global->variable);
     pthread_mutex_lock(&client->lock);
     list_append(&module->globals, &global->link);
     pthread_mutex_unlock(&client->lock);

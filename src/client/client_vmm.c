@@ -46,6 +46,17 @@ bool vmm_find(uint64_t address, struct allocation *ret_allocation)
     return true;
 }
 
+void vmm_describe(uint64_t address, unsigned *ret_handle_types, unsigned *ret_access)
+{
+    VMM_LOCKED;
+    const struct mapping *mapping = vmm_mapping_at_locked(address);
+
+    if (!mapping)
+        return;
+    *ret_handle_types = mapping->physical->prop.requestedHandleTypes;
+    *ret_access = mapping->access[mapping->physical->device->ordinal];
+}
+
 static bool has_access(const struct mapping *mapping)
 {
     for (int i = 0; i < client->device_count; i++)

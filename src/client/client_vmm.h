@@ -20,6 +20,9 @@ static inline bool vmm_is_reserved(uint64_t address)
 /* The mapping that contains an address, told as an allocation. */
 bool vmm_find(uint64_t address, struct allocation *ret_allocation);
 
+/* What may be exported of the mapping that contains an address, and how kernels may use it. */
+void vmm_describe(uint64_t address, unsigned *ret_handle_types, unsigned *ret_access);
+
 /* Whether all of [address, address + size) is mapped, and some device has access. */
 bool vmm_covers(uint64_t address, uint64_t size);
 

@@ -3,7 +3,6 @@
 #include "client_ipc.h"
 #include "client_memory.h"
 #include "client_prototypes.h"
-#include "client_stream.h"
 #include "client_vmm.h"
 #include "cuda_pointer.h"
 
@@ -32,7 +31,16 @@ static bool has_ipc_handles(const struct allocation *allocation, enum place plac
     struct allocation other;
 
     return place == PLACE_DEVICE && !allocation->managed && !allocation->pool &&
+           !memory_find_global(allocation->address, &other) &&
            !vmm_is_reserved(allocation->address) && !ipc_find(allocation->address, &other);
+}
+
+static bool find(uint64_t address, struct allocation *ret_allocation, enum place *ret_place)
+{
+    if (memory_find(address, ret_allocation, ret_place))
+        return true;
+    *ret_place = PLACE_DEVICE;
+    return memory_find_global(address, ret_allocation);
 }
 
 static void look_up(uint64_t address, struct cuda_pointer *pointer)
@@ -41,7 +49,7 @@ static void look_up(uint64_t address, struct cuda_pointer *pointer)
     enum place place;
 
     *pointer = (struct cuda_pointer){.address = address};
-    if (!memory_find(address, &allocation, &place))
+    if (!find(address, &allocation, &place))
         return;
     *pointer = (struct cuda_pointer){
         .known = true,
@@ -57,19 +65,20 @@ static void look_up(uint64_t address, struct cuda_pointer *pointer)
         .managed = allocation.managed,
         .ipc_capable = has_ipc_handles(&allocation, place),
         .access = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE,
+        .pool = (CUmemoryPool)(uintptr_t)allocation.pool,
     };
+    if (vmm_is_reserved(address))
+        vmm_describe(address, &pointer->handle_types, &pointer->access);
 }
 
+/* As in CUDA, none of these needs a current context: threads that only look at addresses have none,
+ * and the context that a thread has may have been reset. */
 CUresult client_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct cuda_pointer pointer;
-    struct context *context;
-    CUresult result = context_current(&context);
 
     if (!data)
         return CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS)
-        return result;
     look_up(ptr, &pointer);
     return cuda_pointer_get(&pointer, attribute, data);
 }
@@ -78,13 +87,9 @@ CUresult client_cuPointerGetAttributes(unsigned numAttributes, CUpointer_attribu
                                        void **data, CUdeviceptr ptr)
 {
     struct cuda_pointer pointer;
-    struct context *context;
-    CUresult result = context_current(&context);
 
     if (numAttributes == 0 || !attributes || !data)
         return CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS)
-        return result;
     look_up(ptr, &pointer);
     return cuda_pointer_get_all(&pointer, numAttributes, attributes, data);
 }
@@ -94,13 +99,9 @@ CUresult client_cuPointerSetAttribute(const void *value, CUpointer_attribute att
                                       CUdeviceptr ptr)
 {
     struct cuda_pointer pointer;
-    struct context *context;
-    CUresult result = context_current(&context);
 
     if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
         return CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS)
-        return result;
     look_up(ptr, &pointer);
     return pointer.known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -72,6 +72,8 @@ static uint64_t value_of(const struct cuda_pointer *pointer, CUpointer_attribute
         return pointer->handle_types;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
         return pointer->access;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        return (uintptr_t)pointer->pool;
     default:
         return 0;
     }

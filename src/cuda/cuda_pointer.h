@@ -23,6 +23,7 @@ struct cuda_pointer {
     bool managed, ipc_capable;
     unsigned handle_types;
     unsigned access;
+    CUmemoryPool pool; /* that it is from, or NULL */
 };
 
 /* One of them. CUDA_ERROR_INVALID_VALUE where the address has none such. */

@@ -36,6 +36,8 @@ NOT_DIRECT_ON_CUDA = {"bad_handles"}
 # Large headers: one variant is enough.
 STATIC_ONLY = {"algorithms", "halves", "intrinsics"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
+# Programs that call the driver as well; nvcc brings a library to link them with.
+DRIVER_CALLS = {"pointers"}
 # What a program needs of the GPU, where that is more than nvcc's default.
 ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90", "sparse": "sm_90"}
 
@@ -66,6 +68,7 @@ def find_nvcc():
 
 def variants_of(name):
     common = ["-O2"] + ([f"-arch={ARCHITECTURES[name]}"] if name in ARCHITECTURES else [])
+    common += ["-lcuda"] if name in DRIVER_CALLS else []
     for cudart in ("static",) if name in STATIC_ONLY else ("static", "shared"):
         yield cudart, common
     for variant, flags in EXTRA_FLAGS.get(name, {}).items():

@@ -13,6 +13,14 @@ static CUcontext context_of(const struct memory *memory)
     return (CUcontext)context->handle;
 }
 
+static CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS access_of(const struct memory *memory)
+{
+    if (memory->access & SG_WRITE)
+        return CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+    return memory->access ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ
+                          : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
+}
+
 static void look_up_locked(CUdeviceptr address, struct cuda_pointer *pointer)
 {
     const struct memory *memory = memory_find_locked(address);
@@ -30,10 +38,9 @@ static void look_up_locked(CUdeviceptr address, struct cuda_pointer *pointer)
     pointer->on_device = address;
     pointer->on_host = memory_is_host(memory) || pointer->managed ? address : 0;
     pointer->ipc_capable = memory_is_in_arena(memory) && !memory->pool;
-    if (memory->kind == MEMORY_MAPPED)
-        pointer->handle_types = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    pointer->access = memory->access == SG_READ ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ
-                                                : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+    pointer->pool = (CUmemoryPool)(uintptr_t)memory->pool;
+    pointer->handle_types = memory_handle_types(memory);
+    pointer->access = access_of(memory);
 }
 
 CUresult soft_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)

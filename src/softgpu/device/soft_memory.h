@@ -66,6 +66,8 @@ bool memory_is_in_arena(const struct memory *memory);
 uint64_t memory_mapped_size(uint64_t size);
 bool memory_is_managed(const struct memory *memory);
 bool memory_is_host(const struct memory *memory);
+/* Of vmm.c: the CUmemAllocationHandleType flags that it may be exported by. */
+unsigned memory_handle_types(const struct memory *memory);
 
 void memory_set_access_locked(struct memory *memory, unsigned access);
 /* A context that becomes active sees the host memory that is there already. */

@@ -103,6 +103,11 @@ CUresult soft_cuMemAddressFree(CUdeviceptr ptr, size_t size)
     return CUDA_SUCCESS;
 }
 
+unsigned memory_handle_types(const struct memory *memory)
+{
+    return memory->kind == MEMORY_MAPPED ? memory->allocation->properties.requestedHandleTypes : 0;
+}
+
 static void allocation_unref_locked(struct allocation *allocation)
 {
     if (!allocation || --allocation->references > 0)
