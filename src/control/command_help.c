@@ -14,13 +14,13 @@ const struct command_description command_descriptions[] = {
 #define COMMAND(name, who, grammar, help) {#name, grammar, help},
 #include "command_list.h"
 #undef COMMAND
-#define VERB(id, name, who, grammar, help) {name, grammar, help},
-#include "verb_list.h"
-#undef VERB
+#define COMMAND_V3(id, name, who, grammar, help) {name, grammar, help},
+#include "command_list_v3.h"
+#undef COMMAND_V3
     {NULL, NULL, NULL},
 };
 
-bool command_is_verb(const struct command_description *command)
+bool command_is_v3(const struct command_description *command)
 {
     return strchr(command->name, ' ') != NULL;
 }
@@ -62,7 +62,7 @@ static void describe_all(const struct writer *writer)
     const struct command_description *command = command_descriptions;
 
     say(writer, "Commands:");
-    for (; !command_is_verb(command); command++)
+    for (; !command_is_v3(command); command++)
         describe_briefly(writer, command);
     say(writer, "%s", "");
     say(writer, "Commands of version 3, as words of the command line or on standard input:");

@@ -17,7 +17,7 @@ struct command_description {
 extern const struct command_description command_descriptions[];
 
 /* Of v3: "server list" and so on. */
-bool command_is_verb(const struct command_description *command);
+bool command_is_v3(const struct command_description *command);
 
 typedef void command_help_line(void *context, const char *text);
 

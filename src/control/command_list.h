@@ -3,30 +3,30 @@
  * The commands of MPS v2, each once: COMMAND(name, who, grammar, help). The daemon makes its table
  * of handlers from this list, and the shell its help and its completion.
  *
- *     ANYBODY   concerns servers: who asks reaches those of his own user, operators reach all
- *     OPERATORS concerns everybody: root's and the daemon's own user's
+ *     ANY_USER  concerns servers: a user reaches the servers of that user, operators reach all
+ *     OPERATORS concerns all users: for root and the daemon's own user
  */
 
 /* Servers. */
-COMMAND(get_server_list, ANYBODY, "", "process ids of the servers")
-COMMAND(get_server_status, ANYBODY, "SERVER", "its state: INITIALIZING, ACTIVE or FAULT")
-COMMAND(start_server, ANYBODY, "-uid UID [-mlopart]", "start the server of a user")
-COMMAND(shutdown_server, ANYBODY, "SERVER [-f]", "end it when its last client leaves; -f: now")
-COMMAND(device_query, ANYBODY, "[SERVER] [--csv]", "devices that clients see")
+COMMAND(get_server_list, ANY_USER, "", "process ids of the servers")
+COMMAND(get_server_status, ANY_USER, "SERVER", "its state: INITIALIZING, ACTIVE or FAULT")
+COMMAND(start_server, ANY_USER, "-uid UID [-mlopart]", "start the server of a user")
+COMMAND(shutdown_server, ANY_USER, "SERVER [-f]", "end it when its last client leaves; -f: now")
+COMMAND(device_query, ANY_USER, "[SERVER] [--csv]", "devices that clients see")
 COMMAND(quit, OPERATORS, "[-t SECONDS]",
         "end the daemon when all clients have left, or after a while")
 
 /* Clients. */
-COMMAND(get_client_list, ANYBODY, "SERVER", "process ids of its clients")
-COMMAND(get_device_client_list, ANYBODY, "[SERVER]", "the same for each device")
-COMMAND(ps, ANYBODY, "[-p CLIENT]", "clients with their server, device and command line")
-COMMAND(terminate_client, ANYBODY, "SERVER CLIENT",
+COMMAND(get_client_list, ANY_USER, "SERVER", "process ids of its clients")
+COMMAND(get_device_client_list, ANY_USER, "[SERVER]", "the same for each device")
+COMMAND(ps, ANY_USER, "[-p CLIENT]", "clients with their server, device and command line")
+COMMAND(terminate_client, ANY_USER, "SERVER CLIENT",
         "end a client; prints a CUresult, 0 for success")
 
 /* Static partitions: only in a daemon that was started with -S. */
 COMMAND(sm_partition, OPERATORS, "VERB DEVICE OBJECT",
         "add DEVICE CHUNKS: cut a partition; rm DEVICE PARTITION: give it back")
-COMMAND(lspart, ANYBODY, "", "devices and their partitions")
+COMMAND(lspart, ANY_USER, "", "devices and their partitions")
 
 /* Funnel's own: limits of clients that run, and of all that come from a user or a group. */
 COMMAND(limit, OPERATORS,
@@ -35,13 +35,13 @@ COMMAND(limit, OPERATORS,
         "change limits of running clients; of a user or a group also those of later ones")
 
 /* Limits. */
-COMMAND(get_default_active_thread_percentage, ANYBODY, "", "share of the SMs for later servers")
+COMMAND(get_default_active_thread_percentage, ANY_USER, "", "share of the SMs for later servers")
 COMMAND(set_default_active_thread_percentage, OPERATORS, "PERCENT", "set it")
-COMMAND(get_active_thread_percentage, ANYBODY, "SERVER", "share for a server's later clients")
+COMMAND(get_active_thread_percentage, ANY_USER, "SERVER", "share for a server's later clients")
 COMMAND(set_active_thread_percentage, OPERATORS, "SERVER PERCENT", "set it")
-COMMAND(get_default_device_pinned_mem_limit, ANYBODY, "DEVICE", "memory limit for later servers")
+COMMAND(get_default_device_pinned_mem_limit, ANY_USER, "DEVICE", "memory limit for later servers")
 COMMAND(set_default_device_pinned_mem_limit, OPERATORS, "DEVICE MEMORY", "set it, to 2G or 512M")
-COMMAND(get_device_pinned_mem_limit, ANYBODY, "SERVER DEVICE", "limit for a server's later clients")
+COMMAND(get_device_pinned_mem_limit, ANY_USER, "SERVER DEVICE", "limit for a server's later clients")
 COMMAND(set_device_pinned_mem_limit, OPERATORS, "SERVER DEVICE MEMORY", "set it")
-COMMAND(get_default_client_priority, ANYBODY, "", "priority of later clients")
+COMMAND(get_default_client_priority, ANY_USER, "", "priority of later clients")
 COMMAND(set_default_client_priority, OPERATORS, "[PRIORITY]", "set it: 0 normal, 1 below normal")

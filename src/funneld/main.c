@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* funneld's command line, and becoming a daemon. */
+/* funneld's command line, and its start as a daemon. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "daemon.h"
+#include "daemon_loop.h"
 #include "fd.h"
 #include "journal.h"
 #include "service.h"
@@ -20,16 +20,16 @@
 static const char help[] =
     "Usage: funneld -d|-f [--device auto|cuda|soft] [--multiuser-server] [-S] [-a FILE]\n"
     "\n"
-    "The control daemon of Funnel: it starts a server for each user whose programs come,\n"
-    "and never touches a GPU itself. `funnel start` runs it for you.\n"
+    "The control daemon of Funnel: it starts a server for each user whose programs connect, and\n"
+    "uses no GPU itself. `funnel start` runs it for you.\n"
     "\n"
     "  -d, --daemon            go to the background once programs can connect\n"
-    "  -f, --foreground        stay, and write the log to standard output, too\n"
+    "  -f, --foreground        stay in the foreground; the log goes to standard output, too\n"
     "      --device WHICH      what servers run on: cuda (NVIDIA's driver), soft (the software "
     "GPU)\n"
     "                          or auto (NVIDIA's driver when it works), which is the default\n"
     "      --multiuser-server  one server for all users, under root\n"
-    "  -S, --static-partitioning  clients run in partitions that sm_partition makes\n"
+    "  -S, --static-partitioning  clients run in partitions that sm_partition creates\n"
     "  -a, --apply FILE        create the servers that this configuration file of MPS 3 names\n"
     "  -v, --version           print the release\n"
     "  -h, --help              print this\n"
@@ -45,7 +45,7 @@ struct options {
     bool background;
     bool foreground;
     bool multiuser;
-    bool statics;
+    bool static_partitioning;
     const char *device;
     const char *config;
 };
@@ -55,9 +55,9 @@ static bool is_device(const char *name)
     return !strcmp(name, "auto") || !strcmp(name, "cuda") || !strcmp(name, "soft");
 }
 
-static int complain(const char *sentence, const char *detail)
+static int print_error(const char *message, const char *detail)
 {
-    fprintf(stderr, "funneld: %s%s\n", sentence, detail);
+    fprintf(stderr, "funneld: %s%s\n", message, detail);
     return 1;
 }
 
@@ -90,7 +90,7 @@ static int parse_options(int argc, char **argv, struct options *options)
             options->multiuser = true;
             break;
         case 'S':
-            options->statics = true;
+            options->static_partitioning = true;
             break;
         case 'a':
             options->config = optarg;
@@ -106,17 +106,17 @@ static int parse_options(int argc, char **argv, struct options *options)
         }
     }
     if (optind < argc)
-        return complain("unexpected argument: ", argv[optind]);
+        return print_error("unexpected argument: ", argv[optind]);
     if (options->background == options->foreground)
-        return complain("say -d (background) or -f (foreground); --help tells more", "");
+        return print_error("use -d (background) or -f (foreground); see --help", "");
     if (!is_device(options->device))
-        return complain("--device is auto, cuda or soft, not ", options->device);
+        return print_error("--device is auto, cuda or soft, not ", options->device);
     if (options->multiuser && geteuid() != 0)
-        return complain("--multiuser-server needs root", "");
+        return print_error("--multiuser-server needs root", "");
     return -1;
 }
 
-/* Scripts look for the name that the daemon was started under. */
+/* Scripts view for the name that the daemon was started under. */
 static void take_name(char *name)
 {
     prctl(PR_SET_NAME, basename(name));
@@ -145,12 +145,13 @@ static void leave_terminal(void)
     fd_close(&null);
 }
 
-/* The parent leaves when the child serves, or has died: scripts may go on at once. */
+/* The parent exits when programs can connect to the child, or the child has died, so that a script
+ * can run programs at once. */
 static int wait_for_child(int ready_fd)
 {
     char byte;
 
-    return read(ready_fd, &byte, 1) == 1 ? 0 : complain("could not start; see control.log", "");
+    return read(ready_fd, &byte, 1) == 1 ? 0 : print_error("could not start; see control.log", "");
 }
 
 static int run_in_background(struct daemon *daemon)
@@ -159,10 +160,10 @@ static int run_in_background(struct daemon *daemon)
     pid_t pid;
 
     if (pipe2(ends, O_CLOEXEC))
-        return complain("no pipe: ", strerror(errno));
+        return print_error("no pipe: ", strerror(errno));
     pid = fork();
     if (pid < 0)
-        return complain("cannot fork: ", strerror(errno));
+        return print_error("cannot fork: ", strerror(errno));
     if (pid > 0) {
         fd_close(&ends[1]);
         return wait_for_child(ends[0]);
@@ -189,7 +190,7 @@ int main(int argc, char **argv)
     take_name(argv[0]);
     raise_descriptor_limit();
     if (paths_resolve(&daemon.paths))
-        return complain("the path of the pipe or log directory is too long", "");
+        return print_error("the path of the pipe or log directory is too long", "");
     if (instance_open(&daemon.instance, &daemon.paths, reason)) {
         fprintf(stderr, "%s\n", reason);
         return 1;
@@ -198,11 +199,11 @@ int main(int argc, char **argv)
     daemon.device = options.device;
     daemon.foreground = options.foreground;
     daemon.multiuser = options.multiuser;
-    daemon.statics.on = options.statics;
+    daemon.partitions.on = options.static_partitioning;
     error = journal_open(daemon.paths.log, options.foreground);
     if (error) {
         instance_close(&daemon.instance);
-        return complain("cannot open control.log in the log directory: ", strerror(-error));
+        return print_error("cannot open control.log in the log directory: ", strerror(-error));
     }
     if (options.config && config_apply(&daemon, options.config, reason)) {
         services_close(&daemon);

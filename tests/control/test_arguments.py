@@ -47,9 +47,9 @@ def commands():
         strings = re.findall(r'"([^"]*)"', grammar)
         # The last string is the help, unless the comma between the two ended the match.
         yield name, "".join(strings)
-    listed = (ROOT / "src/control/verb_list.h").read_text()
+    listed = (ROOT / "src/control/command_list_v3.h").read_text()
     for name, grammar in re.findall(
-            r'^VERB\(\w+, "([^"]+)", \w+,\s*((?:"[^"]*"\s*)+),', listed, re.M):
+            r'^COMMAND_V3\(\w+, "([^"]+)", \w+,\s*((?:"[^"]*"\s*)+),', listed, re.M):
         yield name, "".join(re.findall(r'"([^"]*)"', grammar))
 
 
@@ -117,9 +117,9 @@ class Arguments(harness.TestCase):
     def test_the_list_is_read_whole(self):
         names = {name for name, _ in commands()}
         listed = (ROOT / "src/control/command_list.h").read_text()
-        verbs = (ROOT / "src/control/verb_list.h").read_text()
+        version3 = (ROOT / "src/control/command_list_v3.h").read_text()
         self.assertEqual(names, set(re.findall(r"^COMMAND\((\w+)", listed, re.M)) |
-                         set(re.findall(r'^VERB\(\w+, "([^"]+)"', verbs, re.M)))
+                         set(re.findall(r'^COMMAND_V3\(\w+, "([^"]+)"', version3, re.M)))
         kinds = {kind for _, grammar in commands() for _, kind, _ in slots(grammar) if kind}
         self.assertEqual(kinds, set(KINDS))
 

@@ -90,7 +90,7 @@ class Complete(unittest.TestCase):
 
     def test_every_command(self):
         self.contains_all(re.findall(r"^COMMAND\((\w+),", read("src/control/command_list.h"), re.M))
-        self.contains_all(re.findall(r'^VERB\(\w+, "([^"]+)",', read("src/control/verb_list.h"),
+        self.contains_all(re.findall(r'^COMMAND_V3\(\w+, "([^"]+)",', read("src/control/command_list_v3.h"),
                                      re.M))
 
     def test_every_option(self):

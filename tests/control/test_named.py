@@ -94,7 +94,7 @@ class Named(TestCase):
     def test_delete(self):
         self.words("server create a")
         client = self.enter("a")
-        self.assertIn("has 1 clients", self.words("server delete a", status=1)[0])
+        self.assertIn("has 1 client;", self.words("server delete a", status=1)[0])
         self.assertEqual(self.status("a"), "Ready")
         server, = self.servers()
         self.assertEqual(self.words("server delete a --force"), [])
@@ -264,7 +264,7 @@ class Namespaces(TestCase):
     def test_delete(self):
         self.words("namespace create batch --server=a")
         client, other = self.enter("a", "batch"), self.enter("a")
-        self.assertIn("has 1 clients", self.words("namespace delete batch --server=a", status=1)[0])
+        self.assertIn("has 1 client;", self.words("namespace delete batch --server=a", status=1)[0])
         self.assertEqual(self.words("namespace delete batch --server=a --force"), [])
         self.assertEqual(client.socket.recv(100), b"")
         self.assertFalse(os.path.exists(self.path))

@@ -200,6 +200,23 @@ class Servers(harness.TestCase):
         client.close()
         self.assertEqual(process.wait(timeout=harness.PATIENCE), 0)
 
+    def test_a_daemon_that_is_quitting_answers(self):
+        client = self.attach()
+        process = self.start_mps("quit\n")
+        wait_until(lambda: "Cmd:quit" in self.control_log())
+        self.assertIn(str(os.getpid()), self.funnel("ps").stdout)
+        self.assertIn("is ending", self.funnel("status").stdout)
+        late = self.client()
+        self.assertEqual(late.welcome(), (805, "The daemon is quitting"))
+        second = self.start_mps("quit -t 100\n")
+        wait_until(lambda: "Cmd:quit -t 100" in self.control_log())
+        self.assertIsNone(second.poll())
+        stopped = self.funnel("stop", "--force")
+        self.assertEqual((stopped.returncode, stopped.stderr), (0, ""))
+        self.assertEqual(client.socket.recv(1), b"")
+        for waiting in (process, second):
+            self.assertEqual(waiting.wait(timeout=harness.PATIENCE), 1)
+
     def test_quit_with_a_limit(self):
         self.attach()
         process = self.start_mps("quit -t 1\n")

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See pending_client.h. */
+#include "pending_client.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "connection.h"
+#include "console.h"
+#include "fault_drain.h"
+#include "fd.h"
+#include "journal.h"
+#include "peer_identity.h"
+#include "server_process.h"
+#include "service.h"
+#include "sock.h"
+#include "text.h"
+
+#define HELLO_TIMEOUT_S 10
+#define STOPPING_TIMEOUT_S 15 /* how long a program waits for a server that ends */
+
+/* Connections of a user to the daemon, not counting those that a server has got. Beyond this number
+ * they are refused with a message, and beyond twice this number without one. */
+#define CONNECTIONS_PER_USER 512
+
+#define ACCEPTS_PER_TURN 64
+
+#define STATUS_CONNECTION_FAILED 805
+#define STATUS_SERVER_NOT_READY 807
+#define STATUS_MAX_CONNECTIONS 809
+
+struct pending_client {
+    struct list link;
+    struct daemon *daemon;
+    struct connection connection;
+    struct event *deadline;
+    struct server_identity identity;
+    struct hello hello;
+    struct mps_namespace *space; /* NULL = the daemon's own socket, and no namespace */
+    bool waiting;                /* it has said hello, and waits for the server of this route */
+    struct server_route route;
+};
+
+static void set_waiting(struct pending_client *client, bool waiting)
+{
+    client->daemon->waiting_clients += waiting - client->waiting;
+    client->waiting = waiting;
+}
+
+static void pending_client_free(struct pending_client *client)
+{
+    set_waiting(client, false);
+    list_remove(&client->link);
+    connection_close(&client->connection);
+    if (client->deadline)
+        event_free(client->deadline);
+    free(client);
+}
+
+/* ---- refusal ---- */
+
+__attribute__((format(printf, 3, 4))) static void refuse(struct pending_client *client, int status,
+                                                         const char *format, ...)
+{
+    struct welcome welcome = {.magic = WELCOME_MAGIC, .status = status};
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(welcome.text, sizeof(welcome.text), format, arguments);
+    va_end(arguments);
+    journal("Client %d of user %u refused with status %d: %s", client->identity.pid,
+            client->identity.uid, status, welcome.text);
+    connection_send(&client->connection, &welcome, sizeof(welcome), -1);
+    pending_client_free(client);
+}
+
+static void set_deadline(struct pending_client *client, int seconds)
+{
+    struct timeval timeout = {.tv_sec = seconds};
+
+    evtimer_add(client->deadline, &timeout);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *context)
+{
+    struct pending_client *client = context;
+
+    if (client->waiting)
+        refuse(client, STATUS_SERVER_NOT_READY,
+               "The server %s is ending and still has clients; try again when they are done",
+               client->route.name);
+    else
+        pending_client_free(client);
+}
+
+/* ---- programs ---- */
+
+static void hand_over(struct pending_client *client, struct server_process *server)
+{
+    int fd = connection_release(&client->connection);
+
+    server_process_add_client(server, client->space, &client->identity, &client->hello, fd);
+    pending_client_free(client);
+}
+
+static void wait_for(struct pending_client *client, const struct server_process *server)
+{
+    journal("NEW CLIENT %d from user %u: Server is not ready, push client to pending list",
+            client->identity.pid, client->identity.uid);
+    set_waiting(client, true);
+    if (server->stopping)
+        set_deadline(client, STOPPING_TIMEOUT_S);
+    else
+        evtimer_del(client->deadline);
+}
+
+/* Hands the program over to its server, which is started if none runs, or lets it wait for it. */
+static void place(struct pending_client *client)
+{
+    struct server_process *server = server_process_find(client->daemon, client->route.name);
+    int error = server ? 0 : server_process_start(client->daemon, &client->route, &server);
+
+    if (error)
+        refuse(client, STATUS_CONNECTION_FAILED, "The server could not be started: %s",
+               strerror(-error));
+    else if (server->stopping || server->state != SERVER_ACTIVE)
+        wait_for(client, server);
+    else if (server_process_has_died(server) || server_process_kill_abandoned(server))
+        wait_for(client, server);
+    else {
+        journal("NEW CLIENT %d from user %u: Server already exists", client->identity.pid,
+                client->identity.uid);
+        hand_over(client, server);
+    }
+}
+
+/* A program that moves from a lost server is not part of a fault, and does not wait for its drain.
+ */
+static void place_after_fault(struct pending_client *client)
+{
+    if (client->hello.window_base)
+        fault_drain_moved(client->daemon, client->identity.pid);
+    if (!client->hello.window_base && fault_drain_in_progress(client->daemon, client->route.name))
+        refuse(client, STATUS_SERVER_NOT_READY,
+               "There was a fatal GPU error, and programs that it affected have not ended yet; try "
+               "again when they have, or in some seconds");
+    else
+        place(client);
+}
+
+static void find_route(struct pending_client *client)
+{
+    const struct daemon *daemon = client->daemon;
+    const struct server_identity *identity = &client->identity;
+
+    if (client->space)
+        client->route = service_route(client->space->service);
+    else
+        client->route = service_route_of_user(
+            daemon, daemon->multiuser ? daemon->uid : identity->uid, identity->gid, &client->space);
+}
+
+static void admit_program(struct pending_client *client)
+{
+    const struct daemon *daemon = client->daemon;
+    const struct service *service = client->space ? client->space->service : NULL;
+    uid_t uid = client->identity.uid;
+
+    peer_identity_complete(&client->identity, &client->hello);
+    if (daemon->quitting)
+        refuse(client, STATUS_CONNECTION_FAILED, "The daemon is quitting");
+    else if (daemon->uid != 0 && uid != daemon->uid)
+        refuse(
+            client, STATUS_SERVER_NOT_READY,
+            "The daemon at %.200s serves user %u only, not user %u; start one of your own (funnel "
+            "start) or have root run one for all users",
+            daemon->paths.pipe, (unsigned)daemon->uid, (unsigned)uid);
+    else if (service && !service_serves(service, uid))
+        refuse(client, STATUS_SERVER_NOT_READY, "The server %s serves user %u only, not user %u",
+               service->name, (unsigned)service->uid, (unsigned)uid);
+    else {
+        if (client->hello.window_base)
+            journal("Client %d of user %u has lost its server, and moves to the next",
+                    client->identity.pid, uid);
+        find_route(client);
+        place_after_fault(client);
+    }
+}
+
+/* ---- front ends ---- */
+
+static void admit_front_end(struct pending_client *client)
+{
+    struct welcome welcome = {.magic = WELCOME_MAGIC};
+    struct daemon *daemon = client->daemon;
+    uid_t uid = client->identity.uid;
+
+    if (daemon->uid != 0 && uid != 0 && uid != daemon->uid) {
+        refuse(client, STATUS_CONNECTION_FAILED,
+               "The daemon at %.200s takes commands from user %u and root only", daemon->paths.pipe,
+               (unsigned)daemon->uid);
+        return;
+    }
+    if (!connection_send(&client->connection, &welcome, sizeof(welcome), -1))
+        console_create(daemon, connection_release(&client->connection), client->identity.pid, uid);
+    pending_client_free(client);
+}
+
+/* ---- hello ---- */
+
+static bool has_more_connections_than(const struct daemon *daemon, uid_t uid, unsigned limit)
+{
+    unsigned count = console_count(daemon, uid);
+
+    list_for_each (struct pending_client, client, &daemon->pending_clients, link)
+        count += client->identity.uid == uid;
+    return uid != daemon->uid && count > limit;
+}
+
+static bool is_valid_hello(const struct hello *hello, size_t size)
+{
+    return size == sizeof(*hello) && hello->magic == HELLO_MAGIC &&
+           hello->version == HELLO_VERSION &&
+           (hello->kind == HELLO_CLIENT || hello->kind == HELLO_COMMAND);
+}
+
+static void take_hello(struct pending_client *client, const struct hello *hello)
+{
+    client->hello = *hello;
+    client->hello.group[sizeof(client->hello.group) - 1] = '\0';
+    client->hello.sm_partition[sizeof(client->hello.sm_partition) - 1] = '\0';
+    if (client->hello.kind == HELLO_CLIENT)
+        admit_program(client);
+    else
+        admit_front_end(client);
+}
+
+static void dispatch(struct pending_client *client, const void *data, size_t size)
+{
+    if (client->waiting) {
+        journal("Client %d has sent a second message before it was welcomed; closing its "
+                "connection",
+                client->identity.pid);
+        pending_client_free(client);
+    } else if (!is_valid_hello(data, size)) {
+        refuse(client, STATUS_CONNECTION_FAILED,
+               "This is funneld %s, and it does not understand the client's hello; use a client "
+               "library and a daemon of the same release",
+               FUNNEL_VERSION);
+    } else if (has_more_connections_than(client->daemon, client->identity.uid,
+                                         CONNECTIONS_PER_USER)) {
+        refuse(client, STATUS_MAX_CONNECTIONS,
+               "User %u has more than %d connections waiting at the daemon", client->identity.uid,
+               CONNECTIONS_PER_USER);
+    } else {
+        take_hello(client, data);
+    }
+}
+
+static void on_message(void *owner, const void *data, size_t size)
+{
+    struct pending_client *client = owner;
+    uid_t before = journal_account(client->identity.uid);
+
+    dispatch(client, data, size);
+    journal_account(before);
+}
+
+static void on_closed(void *owner)
+{
+    pending_client_free(owner);
+}
+
+static const struct connection_handlers pending_client_handlers = {on_message, on_closed};
+
+/* ---- accepting ---- */
+
+/* Takes `fd`. */
+static void add_connection(struct daemon *daemon, int fd, struct mps_namespace *space)
+{
+    struct pending_client *client = calloc(1, sizeof(*client));
+    pid_t pid = 0;
+    uid_t uid = 0;
+    gid_t gid = 0;
+
+    if (!client || sock_peer(fd, &pid, &uid, &gid)) {
+        fd_close(&fd);
+        free(client);
+        return;
+    }
+    client->daemon = daemon;
+    client->space = space;
+    client->identity.pid = pid;
+    client->identity.uid = uid;
+    client->identity.gid = gid;
+    client->deadline = evtimer_new(daemon->base, on_deadline, client);
+    list_append(&daemon->pending_clients, &client->link);
+    if (connection_open(&client->connection, daemon->base, fd, &pending_client_handlers, client) ||
+        !client->deadline || has_more_connections_than(daemon, uid, 2 * CONNECTIONS_PER_USER))
+        pending_client_free(client);
+    else
+        set_deadline(client, HELLO_TIMEOUT_S);
+}
+
+/* Without descriptors the connections wait in the kernel's queue until some are free again. */
+static void pause_accepting(struct daemon *daemon, int error)
+{
+    struct timeval pause = {.tv_usec = 100000};
+
+    journal("Cannot accept connections: %s", strerror(-error));
+    services_listen(daemon, false);
+    evtimer_add(daemon->accept_pause, &pause);
+}
+
+void pending_client_end_pause(evutil_socket_t fd, short what, void *daemon)
+{
+    services_listen(daemon, true);
+}
+
+void pending_client_accept(struct daemon *daemon, int listen_fd, struct mps_namespace *space)
+{
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        int fd = -1;
+        int error = sock_accept(listen_fd, &fd);
+
+        if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
+            pause_accepting(daemon, error);
+        if (error)
+            return;
+        add_connection(daemon, fd, space);
+    }
+}
+
+/* ---- what happens to servers and namespaces ---- */
+
+static bool waits_for(const struct pending_client *client, const char *name)
+{
+    return client->waiting && !strcmp(client->route.name, name);
+}
+
+void pending_client_server_ready(struct server_process *server)
+{
+    list_for_each_safe (struct pending_client, client, &server->daemon->pending_clients, link)
+        if (waits_for(client, server->name))
+            hand_over(client, server);
+}
+
+void pending_client_refuse_waiting(struct daemon *daemon, const char *name, int status,
+                                   const char *text)
+{
+    list_for_each_safe (struct pending_client, client, &daemon->pending_clients, link)
+        if (waits_for(client, name))
+            refuse(client, status, "%s", text);
+}
+
+void pending_client_server_gone(struct daemon *daemon, const char *name)
+{
+    list_for_each_safe (struct pending_client, client, &daemon->pending_clients, link) {
+        if (!waits_for(client, name))
+            continue;
+        if (daemon->quitting)
+            refuse(client, STATUS_CONNECTION_FAILED, "The daemon is quitting");
+        else
+            place_after_fault(client);
+    }
+}
+
+void pending_client_close_namespace(struct daemon *daemon, const struct mps_namespace *space)
+{
+    list_for_each_safe (struct pending_client, client, &daemon->pending_clients, link) {
+        if (client->space != space)
+            continue;
+        if (client->waiting)
+            refuse(client, STATUS_CONNECTION_FAILED, "Its server has been deleted");
+        else
+            pending_client_free(client);
+    }
+}
+
+void pending_client_close_all(struct daemon *daemon)
+{
+    list_for_each_safe (struct pending_client, client, &daemon->pending_clients, link)
+        pending_client_free(client);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands of NVIDIA's control daemon, of MPS v2 and v3, with its grammar and its answers. */
+#pragma once
+
+#include "grammar.h"
+
+struct console;
+
+/* Runs one line; console_done() is called when it has been answered. `line` is written to. */
+void commands_run(struct console *console, char *line);
+
+/* run_get_server_list() and so on: one handler for each command of the list. */
+#define COMMAND(name, who, grammar, help) \
+    void run_##name(struct console *console, const struct grammar_values *values);
+#include "command_list.h"
+#undef COMMAND
+
+/* And run_server_list() and so on for those of v3. */
+#define COMMAND_V3(id, name, who, grammar, help) \
+    void run_##id(struct console *console, const struct grammar_values *values);
+#include "command_list_v3.h"
+#undef COMMAND_V3
+
+struct server_process;
+struct service;
+
+/* The server with that pid, if this console may manage it; else the command is answered, and NULL
+ * is returned. */
+struct server_process *command_server(struct console *console, const struct grammar_values *values);
+
+/* The service of that name; else the command is answered, and NULL is returned. */
+struct service *command_service(struct console *console, const char *name);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands about clients: lists of them, and ending one. All but the last show the reports of a
+ * status query. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command_protocol.h"
+#include "commands.h"
+#include "console.h"
+#include "pending_request.h"
+#include "server_process.h"
+#include "status_query.h"
+#include "text.h"
+
+#define TERMINATE_TIMEOUT_S 60
+#define STATUS_LAUNCH_TIMEOUT 702 /* the server has waited for the client long enough */
+
+struct client_list {
+    struct console *console;
+    pid_t server; /* 0 = all */
+    pid_t only;   /* of ps -p */
+    void (*print)(const struct client_list *list, const struct status_report *report);
+};
+
+static bool is_listed(const struct server_process *server, const void *context)
+{
+    const struct client_list *list = context;
+
+    return console_may_manage(list->console, server) &&
+           (list->server == 0 || list->server == server->pid);
+}
+
+static void on_status(struct status_query *query, void *context)
+{
+    struct client_list *list = context;
+    struct console *console = list->console;
+
+    for (unsigned i = 0; i < query->report_count; i++)
+        list->print(list, &query->reports[i]);
+    free(list);
+    console_done(console, COMMAND_OK);
+}
+
+static void show(const struct client_list *what)
+{
+    struct client_list *list = malloc(sizeof(*list));
+
+    if (list) {
+        *list = *what;
+        if (!status_query_start(what->console->daemon, is_listed, list, on_status, list))
+            return;
+        free(list);
+    }
+    console_print(what->console, "Out of memory");
+    console_done(what->console, COMMAND_FAILED);
+}
+
+static void print_pids(const struct client_list *list, const struct status_report *report)
+{
+    for (unsigned i = 0; i < report->client_count; i++)
+        console_print(list->console, "%d", report->clients[i].identity.pid);
+}
+
+void run_get_client_list(struct console *console, const struct grammar_values *values)
+{
+    if (command_server(console, values))
+        show(&(struct client_list){console, values->server, 0, print_pids});
+}
+
+static void print_device_pids(const struct client_list *list, const struct status_report *report)
+{
+    for (unsigned device = 0; device < report->server.device_count; device++) {
+        bool named = false;
+
+        for (unsigned i = 0; i < report->client_count; i++) {
+            if (!(report->clients[i].device_mask & (1ull << device)))
+                continue;
+            if (!named)
+                console_print(list->console, "Device %u", device);
+            named = true;
+            console_print(list->console, "%d", report->clients[i].identity.pid);
+        }
+    }
+}
+
+void run_get_device_client_list(struct console *console, const struct grammar_values *values)
+{
+    if (!grammar_given(values, GRAMMAR_SERVER) || command_server(console, values))
+        show(&(struct client_list){console, values->server, 0, print_device_pids});
+}
+
+#define PS_FORMAT "%-10s%-10s%-15s%-26s%-15s%s"
+
+static void print_ps_row(const struct client_list *list, const struct status_report *report,
+                         const struct server_status_row *row, const char *device)
+{
+    char pid[16], id[16], server[16], space[24];
+
+    text_format(pid, sizeof(pid), "%d", row->identity.pid);
+    text_format(id, sizeof(id), "%u", row->id);
+    text_format(server, sizeof(server), "%d", report->server.pid);
+    text_format(space, sizeof(space), "%llu", (unsigned long long)row->identity.pid_namespace);
+    console_print(list->console, PS_FORMAT, pid, id, server, device, space, row->identity.command);
+}
+
+/* A client is shown once for each device that it uses, with the first three groups of the UUID. */
+static void print_ps_client(const struct client_list *list, const struct status_report *report,
+                            const struct server_status_row *row)
+{
+    char uuid[DEVICE_UUID_TEXT];
+
+    if (row->device_mask == 0)
+        print_ps_row(list, report, row, "-");
+    for (unsigned device = 0; device < report->server.device_count; device++) {
+        if (!(row->device_mask & (1ull << device)))
+            continue;
+        device_uuid_text(&report->server.devices[device], uuid);
+        uuid[strlen("GPU-302653ec-b6cc-1916")] = '\0';
+        print_ps_row(list, report, row, uuid);
+    }
+}
+
+static void print_ps(const struct client_list *list, const struct status_report *report)
+{
+    for (unsigned i = 0; i < report->client_count; i++)
+        if (list->only == 0 || list->only == report->clients[i].identity.pid ||
+            list->only == report->server.pid)
+            print_ps_client(list, report, &report->clients[i]);
+}
+
+void run_ps(struct console *console, const struct grammar_values *values)
+{
+    console_print(console, PS_FORMAT, "PID", "ID", "SERVER", "DEVICE", "NAMESPACE", "COMMAND");
+    show(&(struct client_list){console, 0, values->client, print_ps});
+}
+
+/* ---- terminate_client ---- */
+
+static void on_terminated(void *context, int status, const struct server_status_end *totals)
+{
+    struct console *console = context;
+
+    if (status < 0)
+        console_print(console, "Server does not answer: %s", strerror(-status));
+    else
+        console_print(console, "%d", status);
+    if (status == STATUS_LAUNCH_TIMEOUT)
+        console_print(
+            console, "The client is cut off, but a kernel of it does not end, and keeps its memory "
+                     "and multiprocessors; shutdown_server -f ends it, and all others with it");
+    console_done(console, status != 0);
+}
+
+void run_terminate_client(struct console *console, const struct grammar_values *values)
+{
+    struct server_process *server = command_server(console, values);
+    struct server_terminate_client message = {.pid = values->client};
+    struct response_handler handler = {NULL, on_terminated, console};
+
+    if (server)
+        pending_request_send(server, &message, SERVER_TERMINATE_CLIENT, TERMINATE_TIMEOUT_S,
+                             &handler);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See console.h. */
+#include "console.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command_protocol.h"
+#include "commands.h"
+#include "fd.h"
+#include "journal.h"
+#include "server_process.h"
+#include "service.h"
+#include "state_query.h"
+
+static void console_free(struct console *console)
+{
+    if (console->logged)
+        journal("UI closed");
+    list_remove(&console->link);
+    connection_close(&console->connection);
+    free(console);
+}
+
+void console_send(struct console *console, const void *message, size_t size)
+{
+    connection_send(&console->connection, message, size, -1);
+}
+
+/* `text` comes from console_print() and is shorter than a message. */
+static void send_text(struct console *console, const char *text)
+{
+    struct command_text message = {{COMMAND_MAGIC, COMMAND_OUTPUT}, ""};
+    size_t length = strlen(text);
+
+    memcpy(message.text, text, length);
+    console_send(console, &message, sizeof(message.header) + length);
+}
+
+void console_print(struct console *console, const char *format, ...)
+{
+    uid_t before = journal_account(console->uid);
+    char text[COMMAND_TEXT_MAX - 1];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    journal("%s", text);
+    journal_account(before);
+    send_text(console, text);
+}
+
+void console_done(struct console *console, int status)
+{
+    struct command_done message = {{COMMAND_MAGIC, COMMAND_DONE}, status};
+
+    console->busy = false;
+    console_send(console, &message, sizeof(message));
+    if (console->gone)
+        console_free(console);
+    else
+        connection_listen(&console->connection, true);
+}
+
+bool console_is_operator(const struct console *console)
+{
+    return console->uid == 0 || console->uid == console->daemon->uid;
+}
+
+bool console_may_manage(const struct console *console, const struct server_process *server)
+{
+    return console_is_operator(console) ||
+           (!console->daemon->multiuser && console->uid == server->uid);
+}
+
+bool console_may_manage_service(const struct console *console, const struct service *service)
+{
+    return console_is_operator(console) ||
+           (!console->daemon->multiuser && console->uid == service->uid);
+}
+
+/* The console is busy from here on until console_done(), which may be called at once. */
+static void begin_command(struct console *console)
+{
+    console->busy = true;
+    connection_listen(&console->connection, false);
+}
+
+static void run_line(struct console *console, const struct command_text *message, size_t size)
+{
+    char line[COMMAND_TEXT_MAX + 1];
+    size_t length = size - sizeof(message->header);
+
+    if (length > COMMAND_TEXT_MAX)
+        length = COMMAND_TEXT_MAX;
+    memcpy(line, message->text, length);
+    line[length] = '\0';
+    if (!console->logged) {
+        journal("Commands of process %d of user %u", (int)console->pid, (unsigned)console->uid);
+        journal("NEW UI");
+    }
+    console->logged = true;
+    begin_command(console);
+    commands_run(console, line);
+}
+
+static void dispatch(void *owner, const void *data, size_t size)
+{
+    struct console *console = owner;
+    const struct command_header *header = data;
+
+    if (size < sizeof(*header) || header->magic != COMMAND_MAGIC) {
+        console_free(console);
+    } else if (header->kind == COMMAND_LINE) {
+        run_line(console, data, size);
+    } else if (header->kind == COMMAND_QUERY) {
+        begin_command(console);
+        state_query_answer(console);
+    } else {
+        console_free(console);
+    }
+}
+
+static void on_message(void *owner, const void *data, size_t size)
+{
+    uid_t before = journal_account(((struct console *)owner)->uid);
+
+    dispatch(owner, data, size);
+    journal_account(before);
+}
+
+static void on_closed(void *owner)
+{
+    struct console *console = owner;
+    uid_t before = journal_account(console->uid);
+
+    console->gone = true;
+    if (!console->busy)
+        console_free(console);
+    journal_account(before);
+}
+
+static const struct connection_handlers console_handlers = {on_message, on_closed};
+
+void console_create(struct daemon *daemon, int fd, pid_t pid, uid_t uid)
+{
+    struct console *console = calloc(1, sizeof(*console));
+
+    if (!console) {
+        fd_close(&fd);
+        return;
+    }
+    console->daemon = daemon;
+    console->pid = pid;
+    console->uid = uid;
+    list_append(&daemon->consoles, &console->link);
+    if (connection_open(&console->connection, daemon->base, fd, &console_handlers, console))
+        console_free(console);
+}
+
+unsigned console_count(const struct daemon *daemon, uid_t uid)
+{
+    unsigned count = 0;
+
+    list_for_each (struct console, console, &daemon->consoles, link)
+        count += console->uid == uid;
+    return count;
+}
+
+void console_close_all(struct daemon *daemon)
+{
+    list_for_each_safe (struct console, console, &daemon->consoles, link)
+        console_free(console);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connection of a front end. It has one command under way at a time: while that waits for a
+ * server, no further message is read. A console whose front end has died stays until its command
+ * has ended.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "connection.h"
+#include "daemon.h"
+
+struct server_process;
+struct service;
+
+#define COMMAND_PENDING_MAX 256
+
+struct console {
+    struct list link;
+    struct daemon *daemon;
+    struct connection connection;
+    pid_t pid;
+    uid_t uid;
+    bool busy;                         /* a command is under way */
+    bool gone;                         /* the front end has died */
+    char pending[COMMAND_PENDING_MAX]; /* a command that runs when a server has started, or "" */
+    bool logged;                       /* its first command line has been logged */
+    bool awaits_quit;                  /* its command ends with the daemon */
+};
+
+/* Takes `fd`. */
+void console_create(struct daemon *daemon, int fd, pid_t pid, uid_t uid);
+
+/* One line of the answer, to the front end and to the log. */
+void console_print(struct console *console, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A structured part of the answer. */
+void console_send(struct console *console, const void *message, size_t size);
+
+/* Ends the answer; frees the console if its front end has died meanwhile. */
+void console_done(struct console *console, int status);
+
+/* Whether it may give commands that concern the daemon; this server; this service. */
+bool console_is_operator(const struct console *console);
+bool console_may_manage(const struct console *console, const struct server_process *server);
+bool console_may_manage_service(const struct console *console, const struct service *service);
+
+unsigned console_count(const struct daemon *daemon, uid_t uid);
+void console_close_all(struct daemon *daemon);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See state_query.h. */
+#include "state_query.h"
+
+#include <unistd.h>
+
+#include "command_protocol.h"
+#include "console.h"
+#include "server_process.h"
+#include "service.h"
+#include "status_query.h"
+#include "text.h"
+
+static void send_daemon(struct console *console)
+{
+    const struct daemon *daemon = console->daemon;
+    struct command_daemon message = {
+        .header = {COMMAND_MAGIC, COMMAND_DAEMON},
+        .pid = getpid(),
+        .uid = daemon->uid,
+        .since = daemon->since,
+        .sm_centipercent = daemon->defaults.sm_centipercent,
+        .priority = daemon->defaults.priority,
+        .waiting = daemon->waiting_clients,
+        .quitting = daemon->quitting,
+    };
+
+    text_copy(message.device, sizeof(message.device), daemon->device);
+    text_copy(message.version, sizeof(message.version), FUNNEL_VERSION);
+    text_copy(message.log_directory, sizeof(message.log_directory), daemon->paths.log);
+    console_send(console, &message, sizeof(message));
+}
+
+static void send_report(struct console *console, const struct status_report *report)
+{
+    struct command_client message = {.header = {COMMAND_MAGIC, COMMAND_CLIENT},
+                                     .server_pid = report->server.pid};
+
+    console_send(console, &report->server, sizeof(report->server));
+    for (unsigned i = 0; i < report->client_count; i++) {
+        message.row = report->clients[i];
+        console_send(console, &message, sizeof(message));
+    }
+}
+
+/* Services for which no server process runs. */
+static void send_idle_server(struct console *console, const struct service *service)
+{
+    struct command_server message = {.header = {COMMAND_MAGIC, COMMAND_SERVER},
+                                     .uid = service->uid};
+
+    text_copy(message.name, sizeof(message.name), service->name);
+    text_copy(message.directory, sizeof(message.directory),
+              service_directory(console->daemon, service->name));
+    console_send(console, &message, sizeof(message));
+}
+
+static void send_idle_servers(struct console *console)
+{
+    list_for_each (struct service, service, &console->daemon->services, link) {
+        if (console_may_manage_service(console, service) &&
+            !server_process_find(console->daemon, service->name))
+            send_idle_server(console, service);
+    }
+}
+
+/* ---- limits ---- */
+
+static struct command_limit limit_of(enum command_scope scope, const char *name)
+{
+    struct command_limit limit = {.header = {COMMAND_MAGIC, COMMAND_LIMIT}, .scope = scope};
+
+    text_copy(limit.name, sizeof(limit.name), name);
+    return limit;
+}
+
+/* What is set for all devices, and then a message for each that has a memory limit of its own. */
+static void send_limits(struct console *console, enum command_scope scope, const char *name,
+                        const struct limits *limits)
+{
+    struct command_limit limit = limit_of(scope, name);
+
+    limit.sm_centipercent = limits->sm_centipercent;
+    limit.sets_priority = scope == COMMAND_SCOPE_DAEMON;
+    limit.priority = limits->priority;
+    console_send(console, &limit, sizeof(limit));
+    for (unsigned i = 0; i < limits->device_count; i++) {
+        limit = limit_of(scope, name);
+        limit.sets_memory = true;
+        limit.memory = limits->devices[i].bytes;
+        text_copy(limit.device, sizeof(limit.device), limits->devices[i].device);
+        console_send(console, &limit, sizeof(limit));
+    }
+}
+
+static void send_change(struct console *console, struct command_limit *limit,
+                        const struct limit_change *change)
+{
+    limit->sm_centipercent = change->sm_centipercent;
+    limit->sms = change->sms;
+    limit->sets_priority = change->sets_priority;
+    limit->priority = change->priority;
+    limit->sets_memory = change->sets_memory;
+    limit->memory = change->memory;
+    text_copy(limit->device, sizeof(limit->device), change->device);
+    if (limit->sm_centipercent || limit->sms || limit->sets_priority || limit->sets_memory)
+        console_send(console, limit, sizeof(*limit));
+}
+
+static void send_namespaces(struct console *console, const struct service *service)
+{
+    list_for_each (struct mps_namespace, space, &service->namespaces, link) {
+        struct command_limit limit = limit_of(COMMAND_SCOPE_NAMESPACE, service->name);
+
+        text_copy(limit.space, sizeof(limit.space), space->name);
+        send_change(console, &limit, &space->change);
+    }
+}
+
+static void send_rule(struct console *console, const struct limit_rule *rule)
+{
+    struct command_limit limit =
+        limit_of(*rule->group ? COMMAND_SCOPE_GROUP : COMMAND_SCOPE_USER, rule->group);
+
+    limit.uid = rule->uid;
+    send_change(console, &limit, &rule->change);
+}
+
+static void send_all_limits(struct console *console)
+{
+    struct daemon *daemon = console->daemon;
+
+    send_limits(console, COMMAND_SCOPE_DAEMON, "", &daemon->defaults);
+    list_for_each (struct server_process, server, &daemon->servers, link) {
+        if (console_may_manage(console, server))
+            send_limits(console, COMMAND_SCOPE_SERVER, server->name, &server->limits);
+    }
+    list_for_each (struct service, service, &daemon->services, link) {
+        if (console_may_manage_service(console, service))
+            send_namespaces(console, service);
+    }
+    for (unsigned i = 0; i < daemon->rules.count && console_is_operator(console); i++)
+        send_rule(console, &daemon->rules.rule[i]);
+}
+
+/* ---- the answer ---- */
+
+static void on_status(struct status_query *query, void *context)
+{
+    struct console *console = context;
+
+    send_daemon(console);
+    for (unsigned i = 0; i < query->report_count; i++)
+        send_report(console, &query->reports[i]);
+    send_idle_servers(console);
+    send_all_limits(console);
+    console_done(console, COMMAND_OK);
+}
+
+static bool may_see(const struct server_process *server, const void *console)
+{
+    return console_may_manage(console, server);
+}
+
+void state_query_answer(struct console *console)
+{
+    if (status_query_start(console->daemon, may_see, console, on_status, console))
+        console_done(console, COMMAND_FAILED);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See config.h. A key is read as the option of that name is, of `server create`, `server set` and
+ * `sm-partition create`. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "service.h"
+#include "text.h"
+#include "toml.h"
+
+#define FILE_MAX (1u << 20)
+
+#define LIMITS                                                           \
+    "[--pinned-memory-limit=SIZE] [--active-thread-percentage=PERCENT] " \
+    "[--client-priority=PRIORITY]"
+#define SERVER "[--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN] " LIMITS
+
+struct config;
+
+/* Tables of one kind. A name of "*" is any. */
+struct kind {
+    const char *path[4];
+    bool element; /* [[...]] */
+    const char *grammar;
+    int (*begin)(struct config *config, const struct toml_path *table, char *reason);
+    int (*apply)(struct config *config, const char *key, const struct grammar_values *values,
+                 char *reason);
+};
+
+struct config {
+    struct daemon *daemon;
+    const struct kind *kind;            /* of the table that is being read; NULL outside */
+    struct service *service;            /* it is about this server ... */
+    struct mps_namespace *space;        /* ... this namespace of it ... */
+    char device[GRAMMAR_DEVICE_MAX];    /* ... this device of it ... */
+    struct static_partition *partition; /* ... and this partition of that */
+};
+
+static int refuse(char *reason, const char *message)
+{
+    text_copy(reason, TOML_REASON_MAX, message);
+    return -EINVAL;
+}
+
+/* ---- servers and namespaces ---- */
+
+/* The owner is the daemon's user until `uid` says otherwise; that of uid_N is in its name. */
+static uid_t first_owner(const struct daemon *daemon, const char *name)
+{
+    uint64_t uid;
+
+    if (!text_starts_with(name, "uid_") || text_to_u64(name + strlen("uid_"), &uid) ||
+        uid >= UINT32_MAX)
+        return daemon->uid;
+    return (uid_t)uid;
+}
+
+static int begin_namespace_of(struct config *config, const char *name, char *reason)
+{
+    int error = 0;
+
+    if (!service_namespace(config->service, name))
+        error = namespace_create(config->service, name, reason);
+    if (!error)
+        config->space = service_namespace(config->service, name);
+    return error;
+}
+
+static int begin_server(struct config *config, const struct toml_path *table, char *reason)
+{
+    struct daemon *daemon = config->daemon;
+    const char *name = table->part[1];
+    int error = 0;
+
+    if (!*name)
+        return refuse(reason, "a server has no name");
+    config->service = service_find(daemon, name);
+    if (!config->service)
+        error =
+            service_create(daemon, name, first_owner(daemon, name), "", &config->service, reason);
+    return error ? error : begin_namespace_of(config, NAMESPACE_DEFAULT, reason);
+}
+
+static int begin_namespace(struct config *config, const struct toml_path *table, char *reason)
+{
+    int error = begin_server(config, table, reason);
+
+    return error ? error : begin_namespace_of(config, table->part[3], reason);
+}
+
+static int apply_limits(struct config *config, const char *key, const struct grammar_values *values,
+                        char *reason)
+{
+    struct service *service = config->service;
+
+    if (grammar_given(values, GRAMMAR_BOOLEAN) && values->yes)
+        return refuse(reason, "locality domains are not supported");
+    if (grammar_given(values, GRAMMAR_DEVICES))
+        text_copy(service->devices, sizeof(service->devices), values->devices);
+    namespace_set(config->space, values);
+    return grammar_given(values, GRAMMAR_UID) ? service_set_owner(service, values->uid, reason) : 0;
+}
+
+/* ---- partitions ---- */
+
+static int begin_device(struct config *config, const struct toml_path *table, char *reason)
+{
+    *config->device = '\0';
+    return begin_server(config, table, reason);
+}
+
+static int apply_device(struct config *config, const char *key, const struct grammar_values *values,
+                        char *reason)
+{
+    text_copy(config->device, sizeof(config->device), values->device);
+    return 0;
+}
+
+/* Its keys follow: the partition is complete when the next table begins. */
+static int begin_partition(struct config *config, const struct toml_path *table, char *reason)
+{
+    struct service *of_device = config->service;
+    int error = begin_server(config, table, reason);
+
+    if (error)
+        return error;
+    if (!*config->device || of_device != config->service)
+        return refuse(reason, "a partition has to follow the uuid of its device");
+    config->partition =
+        static_partitions_define(&config->service->partitions, "", config->device, 0, false);
+    config->service->partitions.on = true;
+    return config->partition ? 0 : refuse(reason, "there cannot be more SM partitions");
+}
+
+static int apply_partition(struct config *config, const char *key,
+                           const struct grammar_values *values, char *reason)
+{
+    struct static_partition *partition = config->partition;
+
+    if (grammar_given(values, GRAMMAR_PARTITION) &&
+        static_partitions_named(&config->service->partitions, values->partition, config->device))
+        return refuse(reason, "two partitions of a device have the same name");
+    if (grammar_given(values, GRAMMAR_PARTITION))
+        text_copy(partition->name, sizeof(partition->name), values->partition);
+    if (grammar_given(values, GRAMMAR_CHUNKS))
+        partition->chunks = values->chunks;
+    if (grammar_given(values, GRAMMAR_BOOLEAN))
+        partition->takes_remainder = values->yes;
+    return 0;
+}
+
+static int end_partition(struct config *config, char *reason)
+{
+    const struct static_partition *partition = config->partition;
+
+    config->partition = NULL;
+    return !partition || (*partition->name && partition->chunks)
+               ? 0
+               : refuse(reason, "the SM partition before has no name or no chunks");
+}
+
+/* ---- features ---- */
+
+static int begin_feature(struct config *config, const struct toml_path *table, char *reason)
+{
+    return 0;
+}
+
+static int apply_memacct(struct config *config, const char *key,
+                         const struct grammar_values *values, char *reason)
+{
+    if (!strcmp(key, "enabled"))
+        return values->yes ? 0 : refuse(reason, "memory accounting cannot be switched off");
+    config->daemon->audits = values->yes;
+    config->daemon->audits_by_order = true;
+    return 0;
+}
+
+static int apply_context_share(struct config *config, const char *key,
+                               const struct grammar_values *values, char *reason)
+{
+    if (!strcmp(key, "enabled") && !values->yes)
+        return 0;
+    return refuse(reason, "context-share is not supported");
+}
+
+/* ---- tables ---- */
+
+static const struct kind kinds[] = {
+    {{"servers", "*"}, false, SERVER, begin_server, apply_limits},
+    {{"servers", "*", "namespaces", "*"}, false, LIMITS, begin_namespace, apply_limits},
+    {{"servers", "*", "devices"}, true, "[--uuid=DEVICE]", begin_device, apply_device},
+    {{"servers", "*", "devices", "sm_partitions"},
+     true,
+     "[--name=PARTITION] [--chunks=CHUNKS] [--include-remainder=BOOLEAN]",
+     begin_partition,
+     apply_partition},
+    {{"features", "memacct"},
+     false,
+     "[--enabled=BOOLEAN] [--audit-log=BOOLEAN]",
+     begin_feature,
+     apply_memacct},
+    {{"features", "context-share"},
+     false,
+     "[--enabled=BOOLEAN] [--default-socket=OBJECT]",
+     begin_feature,
+     apply_context_share},
+};
+
+static bool is_of_kind(const struct kind *kind, const struct toml_item *item)
+{
+    unsigned depth = 0;
+
+    for (; depth < 4 && kind->path[depth]; depth++)
+        if (depth >= item->table->depth ||
+            (strcmp(kind->path[depth], "*") && strcmp(kind->path[depth], item->table->part[depth])))
+            return false;
+    return depth == item->table->depth && kind->element == item->element;
+}
+
+static int begin_table(struct config *config, const struct toml_item *item, char *reason)
+{
+    int error = end_partition(config, reason);
+
+    config->kind = NULL;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (is_of_kind(&kinds[i], item))
+            config->kind = &kinds[i];
+    if (!error && !config->kind) {
+        text_format(reason, TOML_REASON_MAX,
+                    "a table [%.100s...] is not known: [servers.NAME], "
+                    "[servers.NAME.namespaces.NAME], [[servers.NAME.devices]], "
+                    "[[servers.NAME.devices.sm_partitions]] and [features.NAME] are",
+                    item->table->part[0]);
+        return -EINVAL;
+    }
+    return error ? error : config->kind->begin(config, item->table, reason);
+}
+
+/* ---- keys ---- */
+
+/* The option's name has - where the key has _. */
+static int parse_key(const char *grammar, const struct toml_item *item,
+                     struct grammar_values *values, char *reason)
+{
+    char word[TOML_WORD_MAX + TOML_VALUE_MAX], option[TOML_WORD_MAX];
+    char *words[] = {word};
+
+    text_copy(option, sizeof(option), item->key);
+    for (char *letter = option; *letter; letter++)
+        *letter = *letter == '_' ? '-' : *letter;
+    text_format(word, sizeof(word), "--%s=", option);
+    if (strchr(item->key, '-') || !strstr(grammar, word)) {
+        text_format(reason, TOML_REASON_MAX, "there is no key '%.100s' in this table", item->key);
+        return -EINVAL;
+    }
+    text_format(word, sizeof(word), "--%s=%s", option, item->value);
+    return grammar_parse("", grammar, words, 1, values, reason);
+}
+
+static int take_top_key(const struct toml_item *item, char *reason)
+{
+    if (!strcmp(item->key, "schema_version") && !strcmp(item->value, "1.0"))
+        return 0;
+    text_format(reason, TOML_REASON_MAX,
+                "%.100s is not known outside of tables; schema_version = \"1.0\" is", item->key);
+    return -EINVAL;
+}
+
+static int take(void *context, const struct toml_item *item, char reason[TOML_REASON_MAX])
+{
+    struct config *config = context;
+    struct grammar_values values;
+    int error;
+
+    if (!item->key)
+        return begin_table(config, item, reason);
+    if (!config->kind)
+        return take_top_key(item, reason);
+    error = parse_key(config->kind->grammar, item, &values, reason);
+    return error ? error : config->kind->apply(config, item->key, &values, reason);
+}
+
+/* ---- the file ---- */
+
+/* Allocates the text: 0 or -errno. */
+static int read_file(const char *path, char **ret_text)
+{
+    _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *text = fd < 0 ? NULL : malloc(FILE_MAX + 1);
+    ssize_t size = 0, part;
+
+    if (!text)
+        return fd < 0 ? -errno : -ENOMEM;
+    while ((part = read(fd, text + size, FILE_MAX - (size_t)size)) > 0)
+        size += part;
+    text[size] = '\0';
+    if (part == 0 && size < (ssize_t)FILE_MAX && strlen(text) == (size_t)size) {
+        *ret_text = text;
+        return 0;
+    }
+    free(text);
+    return part < 0 ? -errno : -EINVAL;
+}
+
+int config_apply(struct daemon *daemon, const char *path, char ret_reason[CONFIG_REASON_MAX])
+{
+    struct config config = {.daemon = daemon};
+    char reason[TOML_REASON_MAX], *text = NULL;
+    int error = read_file(path, &text);
+
+    if (error) {
+        text_format(ret_reason, CONFIG_REASON_MAX, "Cannot read %.300s: %s", path,
+                    strerror(-error));
+        return error;
+    }
+    error = toml_read(text, take, &config, reason);
+    if (!error)
+        error = end_partition(&config, reason);
+    if (error)
+        text_format(ret_reason, CONFIG_REASON_MAX, "%.300s, %s", path, reason);
+    free(text);
+    return error;
+}

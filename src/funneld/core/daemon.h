@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of funneld that its subsystems share. The daemon runs one event loop: it accepts
+ * connections, starts and watches servers, and hands programs over to them. It never loads a GPU
+ * driver and keeps no state of clients that a server holds.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "client_limits.h"
+#include "instance.h"
+#include "limit_rules.h"
+#include "list.h"
+#include "paths.h"
+#include "static_partitions.h"
+
+struct daemon;
+struct mps_namespace;
+struct server_process;
+
+/* What the subsystems above the servers do when something happens to a server or a namespace. The
+ * loop fills this table (daemon_loop.c); the servers and namespaces call it. */
+struct daemon_events {
+    /* A connection waits at the listening socket of a namespace. */
+    void (*connection)(struct daemon *daemon, int listen_fd, struct mps_namespace *space);
+    /* The namespace is about to be destroyed. */
+    void (*namespace_closed)(struct daemon *daemon, const struct mps_namespace *space);
+    /* The server takes clients now. */
+    void (*server_ready)(struct server_process *server);
+    /* The server of that name could not be started; `status` is a CUresult. */
+    void (*server_failed)(struct daemon *daemon, const char *name, int status, const char *text);
+    /* The process of a server that had started has ended, and its record is freed. */
+    void (*server_gone)(struct daemon *daemon, const char *name);
+    /* The process of some server has ended, started or not; called last. */
+    void (*server_reaped)(struct daemon *daemon);
+};
+
+struct daemon {
+    struct event_base *base;
+    const struct daemon_events *events;
+    struct paths paths;
+    struct instance instance;
+    struct limits defaults;
+    struct limit_rules rules;
+    struct static_partitions partitions; /* of MPS 2 */
+    const char *device;                  /* auto, cuda, soft */
+    bool foreground;
+    bool audits;          /* whether the memory of each client that leaves is logged ... */
+    bool audits_by_order; /* ... and whether an operator said so, or it is the default */
+    bool multiuser;       /* one server, under the daemon's user, for all users */
+    uid_t uid;
+    time_t since;
+
+    struct event *acceptor;
+    struct event *accept_pause;
+    struct event *signals[4];
+    struct list services;        /* struct service: named servers, running or not */
+    struct list servers;         /* struct server_process */
+    struct list pending_clients; /* struct pending_client */
+    struct list consoles;        /* struct console: front ends */
+    struct list draining;        /* struct attached_client: see fault_drain.h */
+    unsigned waiting_clients;    /* pending clients that wait for a server */
+
+    bool quitting;
+    bool forced;                /* at least one server had to be ended by force */
+    struct event *quit_timeout; /* when it fires, servers are ended by force */
+};
+
+/* Called before anything else. */
+void daemon_init(struct daemon *daemon);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See default_limits.h. */
+#include "default_limits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "grammar.h"
+#include "journal.h"
+#include "text.h"
+
+/* One "device=limit" of the list. */
+static void apply_memory_item(struct limits *limits, char *item)
+{
+    char *value = strrchr(item, '=');
+    uint64_t bytes = 0;
+    char text[24];
+
+    if (value)
+        *value++ = '\0';
+    if (!value || grammar_memory(value, &bytes)) {
+        journal(
+            "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT: \"%s\" is not DEVICE=LIMIT such as 0=1G; ignored",
+            item);
+        return;
+    }
+    text_format(text, sizeof(text), "%lluM", (unsigned long long)(bytes >> 20));
+    limits_set_memory(limits, item, bytes, text);
+}
+
+static void apply_memory_list(struct limits *limits, const char *list)
+{
+    char *copy = strdup(list);
+    char *rest = NULL;
+
+    for (char *item = copy ? strtok_r(copy, ",", &rest) : NULL; item;
+         item = strtok_r(NULL, ",", &rest))
+        apply_memory_item(limits, item);
+    free(copy);
+}
+
+void limits_init_from_environment(struct limits *limits)
+{
+    const char *percent = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+    const char *memory = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+    const char *priority = getenv("CUDA_MPS_CLIENT_PRIORITY");
+
+    memset(limits, 0, sizeof(*limits));
+    limits->sm_centipercent = 10000;
+    if (percent && *percent && grammar_percent(percent, &limits->sm_centipercent))
+        journal("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: \"%s\" is not a percentage above 0; ignored",
+                percent);
+    if (memory)
+        apply_memory_list(limits, memory);
+    if (priority && !strcmp(priority, "1"))
+        limits->priority = 1;
+    else if (priority && *priority && strcmp(priority, "0"))
+        journal("CUDA_MPS_CLIENT_PRIORITY: \"%s\" is neither 0 nor 1; ignored", priority);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's default limits, from its environment. */
+#pragma once
+
+#include "client_limits.h"
+
+/* No limits, then what CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, CUDA_MPS_PINNED_DEVICE_MEM_LIMIT and
+ * CUDA_MPS_CLIENT_PRIORITY say. A value that cannot be read is logged and left out. */
+void limits_init_from_environment(struct limits *limits);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See daemon_loop.h. */
+#include "daemon_loop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command_protocol.h"
+#include "console.h"
+#include "daemon_quit.h"
+#include "default_limits.h"
+#include "fault_drain.h"
+#include "journal.h"
+#include "notify.h"
+#include "pending_client.h"
+#include "server_process.h"
+#include "service.h"
+
+/* ---- signals ---- */
+
+static void on_terminate(evutil_socket_t signal, short what, void *context)
+{
+    struct daemon *daemon = context;
+
+    journal("Received %s", strsignal((int)signal));
+    daemon_quit(daemon, 0, NULL);
+}
+
+static void on_hangup(evutil_socket_t signal, short what, void *context)
+{
+    struct daemon *daemon = context;
+
+    if (journal_open(daemon->paths.log, daemon->foreground))
+        journal("Cannot open a new control.log; going on with the old one");
+    server_process_reopen_logs(daemon);
+}
+
+static void on_child(evutil_socket_t signal, short what, void *context)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        server_process_reap(context, pid, status);
+}
+
+static int watch_signals(struct daemon *daemon)
+{
+    static const struct {
+        int signal;
+        event_callback_fn handler;
+    } watched[] = {
+        {SIGTERM, on_terminate}, {SIGINT, on_terminate}, {SIGHUP, on_hangup}, {SIGCHLD, on_child}};
+
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < sizeof(watched) / sizeof(*watched); i++) {
+        daemon->signals[i] =
+            evsignal_new(daemon->base, watched[i].signal, watched[i].handler, daemon);
+        if (!daemon->signals[i] || event_add(daemon->signals[i], NULL))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* ---- what the subsystems tell each other ---- */
+
+static const struct daemon_events events = {
+    .connection = pending_client_accept,
+    .namespace_closed = pending_client_close_namespace,
+    .server_ready = pending_client_server_ready,
+    .server_failed = pending_client_refuse_waiting,
+    .server_gone = pending_client_server_gone,
+    .server_reaped = daemon_quit_server_reaped,
+};
+
+/* ---- the loop ---- */
+
+static void on_connection(evutil_socket_t fd, short what, void *context)
+{
+    pending_client_accept(context, fd, NULL);
+}
+
+static int prepare_loop(struct daemon *daemon)
+{
+    daemon->base = event_base_new();
+    if (!daemon->base || watch_signals(daemon))
+        return -ENOMEM;
+    daemon->events = &events;
+    evutil_make_socket_nonblocking(daemon->instance.listen_fd);
+    daemon->acceptor = event_new(daemon->base, daemon->instance.listen_fd, EV_READ | EV_PERSIST,
+                                 on_connection, daemon);
+    daemon->accept_pause = evtimer_new(daemon->base, pending_client_end_pause, daemon);
+    daemon->quit_timeout = evtimer_new(daemon->base, daemon_quit_on_timeout, daemon);
+    if (!daemon->acceptor || !daemon->accept_pause || !daemon->quit_timeout)
+        return -ENOMEM;
+    return services_listen(daemon, true);
+}
+
+static void dismantle_loop(struct daemon *daemon)
+{
+    struct event *all[] = {daemon->acceptor,   daemon->accept_pause, daemon->quit_timeout,
+                           daemon->signals[0], daemon->signals[1],   daemon->signals[2],
+                           daemon->signals[3]};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        if (all[i])
+            event_free(all[i]);
+    event_base_free(daemon->base);
+}
+
+static void announce(struct daemon *daemon, int ready_fd)
+{
+    journal("Start");
+    journal("Starting control daemon using socket %s", daemon->paths.socket);
+    journal("To connect CUDA applications to this daemon, set env CUDA_MPS_PIPE_DIRECTORY=%s",
+            daemon->paths.pipe);
+    journal("CUDA MPS Control binary version: %d", MPS_BINARY_VERSION);
+    journal("Funnel %s, servers use the device: %s", FUNNEL_VERSION, daemon->device);
+    notify("READY=1");
+    if (ready_fd >= 0 && write(ready_fd, "", 1) != 1)
+        journal("The process that started the daemon is gone");
+}
+
+int daemon_run(struct daemon *daemon, int ready_fd)
+{
+    daemon->since = time(NULL);
+    limits_init_from_environment(&daemon->defaults);
+    if (prepare_loop(daemon) || instance_write_pid(&daemon->instance)) {
+        journal("Cannot set up the daemon: %s", strerror(errno));
+        services_close(daemon);
+        instance_close(&daemon->instance);
+        return 1;
+    }
+    announce(daemon, ready_fd);
+    event_base_dispatch(daemon->base);
+    pending_client_close_all(daemon);
+    fault_drain_close(daemon);
+    console_close_all(daemon);
+    dismantle_loop(daemon);
+    return daemon->forced;
+}

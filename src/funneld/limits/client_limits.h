@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limits that operators set: the daemon's defaults, and each server's own, which start as a
+ * copy of the defaults. They bind clients that come later; what a client asks for itself can only
+ * tighten them, except for the priority, which a client may choose.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server_protocol.h"
+
+#define DEVICE_LIMITS_MAX 64
+
+/* A memory limit under the device name that it was set with, whether such a device exists or not.
+ */
+struct device_limit {
+    char device[64];
+    char text[24]; /* "2G" */
+    uint64_t bytes;
+};
+
+struct limits {
+    uint32_t sm_centipercent;
+    uint32_t priority;
+    unsigned device_count;
+    struct device_limit devices[DEVICE_LIMITS_MAX]; /* in the order they were set: the last wins */
+};
+
+/* 0, or -ENOSPC: too many names of devices. */
+int limits_set_memory(struct limits *limits, const char *device, uint64_t bytes, const char *text);
+
+/* The text it was set with, or NULL. */
+const char *limits_memory_text(const struct limits *limits, const char *device);
+
+/* "GPU-302653ec-b6cc-1916-...", 41 bytes. */
+#define DEVICE_UUID_TEXT 41
+void device_uuid_text(const struct server_device *device, char ret_text[DEVICE_UUID_TEXT]);
+
+bool device_is_named(const char *name, const struct server_device *device, unsigned ordinal);
+
+/* A change of limits by an operator: only what is given changes. */
+struct limit_change {
+    uint32_t sm_centipercent; /* 0 = stays */
+    uint32_t sms;             /* the share as a number of multiprocessors; 0 = stays */
+    bool sets_priority, sets_memory;
+    uint32_t priority;
+    uint64_t memory; /* 0 = no limit */
+    char device[64]; /* "" = all */
+};
+
+/* Applies the change to `limits`, on a server with these devices. */
+void limit_change_apply(const struct limit_change *change, const struct server_ready *ready,
+                        struct server_limits *limits);
+
+/* The share of a device, in hundredths of a percent, that is `sms` of its multiprocessors. */
+uint32_t centipercent_of_sms(unsigned sms, unsigned total);
+
+/* The limits of a server's clients. `priority` is the daemon's default. */
+void limits_of_server(const struct limits *server, uint32_t priority,
+                      const struct server_ready *ready, struct server_limits *ret_limits);
+
+/* Combines them with what a client asks for in its hello: less, or another priority. */
+void limits_tighten(struct server_limits *limits, const struct hello *hello,
+                    const struct server_ready *ready);

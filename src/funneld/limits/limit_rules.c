@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See rules.h. */
+#include "limit_rules.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "text.h"
+
+static struct limit_rule *find(struct limit_rules *rules, const char *group, uid_t uid)
+{
+    for (unsigned i = 0; i < rules->count; i++) {
+        struct limit_rule *rule = &rules->rule[i];
+
+        if (!strcmp(rule->group, group) && (*group || rule->uid == uid))
+            return rule;
+    }
+    return NULL;
+}
+
+static struct limit_rule *add(struct limit_rules *rules, const char *group, uid_t uid)
+{
+    struct limit_rule *rule;
+
+    if (rules->count == LIMIT_RULES_MAX)
+        return NULL;
+    rule = &rules->rule[rules->count++];
+    *rule = (struct limit_rule){.uid = uid};
+    text_copy(rule->group, sizeof(rule->group), group);
+    return rule;
+}
+
+static void merge(struct limit_change *known, const struct limit_change *change)
+{
+    if (change->sm_centipercent || change->sms) {
+        known->sm_centipercent = change->sm_centipercent;
+        known->sms = change->sms;
+    }
+    if (change->sets_priority) {
+        known->sets_priority = true;
+        known->priority = change->priority;
+    }
+    if (change->sets_memory) {
+        known->sets_memory = true;
+        known->memory = change->memory;
+        text_copy(known->device, sizeof(known->device), change->device);
+    }
+}
+
+int limit_rules_set(struct limit_rules *rules, const char *group, uid_t uid,
+                    const struct limit_change *change)
+{
+    struct limit_rule *rule = find(rules, group, uid);
+
+    if (!rule)
+        rule = add(rules, group, uid);
+    if (!rule)
+        return -ENOSPC;
+    merge(&rule->change, change);
+    return 0;
+}
+
+void limit_rules_apply(const struct limit_rules *rules, const struct server_identity *identity,
+                       const struct server_ready *ready, struct server_limits *limits)
+{
+    const struct limit_rule *user = find((struct limit_rules *)rules, "", identity->uid);
+    const struct limit_rule *group =
+        *identity->group ? find((struct limit_rules *)rules, identity->group, 0) : NULL;
+
+    if (user)
+        limit_change_apply(&user->change, ready, limits);
+    if (group)
+        limit_change_apply(&group->change, ready, limits);
+}

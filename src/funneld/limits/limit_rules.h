@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules: limits that an operator has set for a user or a named group. They replace the limits of
+ * the server for every client of that user or group; what a client asks for itself can still only
+ * tighten them. Like all limits they are forgotten when the daemon ends.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "client_limits.h"
+
+#define LIMIT_RULES_MAX 64
+
+struct limit_rule {
+    char group[HELLO_GROUP_MAX]; /* "" = the rule is about the user */
+    uid_t uid;
+    struct limit_change change;
+};
+
+struct limit_rules {
+    struct limit_rule rule[LIMIT_RULES_MAX];
+    unsigned count;
+};
+
+/* Adds to the rule of that user (group "") or group: 0 or -ENOSPC. */
+int limit_rules_set(struct limit_rules *rules, const char *group, uid_t uid,
+                    const struct limit_change *change);
+
+/* Applies the rule of the user, and then that of the group. */
+void limit_rules_apply(const struct limit_rules *rules, const struct server_identity *identity,
+                       const struct server_ready *ready, struct server_limits *limits);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests to servers that have not been answered yet. Each request has a number, which its
+ * responses carry, and a time after which they are not waited for any longer.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "server_protocol.h"
+
+struct server_process;
+
+/* How a response arrives. `end` is called exactly once: status is what RESULT says, 0 for
+ * STATUS_END, -EPIPE when the server died, -ETIMEDOUT when it did not respond in time. */
+struct response_handler {
+    void (*row)(void *context, const struct server_status_row *row); /* may be NULL */
+    void (*end)(void *context, int status, const struct server_status_end *totals);
+    void *context;
+};
+
+/* Sends `message`, whose header is filled here, and reports what comes back. */
+void pending_request_send(struct server_process *server, void *message, enum server_message kind,
+                          int timeout_s, const struct response_handler *handler);
+
+/* A response has come, in part or as a whole. One to no request is ignored. */
+void pending_request_row(struct server_process *server, const struct server_status_row *message);
+void pending_request_answered(struct server_process *server, uint32_t number, int status,
+                              const struct server_status_end *totals);
+
+/* The server will not respond any more. */
+void pending_requests_end(struct server_process *server);

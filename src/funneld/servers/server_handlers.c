@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See server_handlers.h. */
+#include "server_handlers.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "fault_drain.h"
+#include "journal.h"
+#include "pending_request.h"
+#include "server_process.h"
+#include "service.h"
+
+#define STATUS_CONNECTION_FAILED 805
+
+static void on_ready(struct server_process *server, const struct server_ready *ready)
+{
+    server->ready = *ready;
+    if (server->ready.device_count > SERVER_MAX_DEVICES)
+        server->ready.device_count = SERVER_MAX_DEVICES;
+    for (unsigned i = 0; i < server->ready.device_count; i++)
+        server->ready.devices[i].name[sizeof(ready->devices[i].name) - 1] = '\0';
+    server->state = SERVER_ACTIVE;
+    service_server_ready(server);
+    if (!server->stopping)
+        evtimer_del(server->deadline);
+    journal("NEW SERVER %d: Ready", (int)server->pid);
+    server_process_answer_starter(server, true);
+    if (!server->stopping)
+        server->daemon->events->server_ready(server);
+}
+
+static void on_failed(struct server_process *server, const struct server_failed *failed)
+{
+    server->failure = failed->status ? failed->status : STATUS_CONNECTION_FAILED;
+    memcpy(server->failure_text, failed->text, sizeof(server->failure_text));
+    server->failure_text[sizeof(server->failure_text) - 1] = '\0';
+    journal("Server %d failed to start with status %d: %s", (int)server->pid, server->failure,
+            server->failure_text);
+}
+
+static void on_state(struct server_process *server, uint32_t state)
+{
+    if (state > SERVER_FAULTED || state == SERVER_INITIALIZING || state == server->state)
+        return;
+    server->state = state;
+    journal("Server %d is in state %s", (int)server->pid, server_process_state_name(server));
+}
+
+/* A lost context cannot be repaired: the server ends. New clients are refused until its clients
+ * have ended, too (fault_drain.h). */
+static void on_fault(struct server_process *server, const struct server_fault *fault)
+{
+    journal("Server %d: fatal GPU error %d on device %u: %.*s", (int)server->pid, fault->status,
+            fault->device, (int)sizeof(fault->text), fault->text);
+    server->state = SERVER_FAULTED;
+    server->stopping = true;
+    fault_drain_begin(server);
+    server_process_set_stop_deadline(server);
+}
+
+/* What "memacct set audit_log=true" asks for. */
+static void audit(const struct server_process *server, const struct server_client_gone *gone)
+{
+    for (unsigned i = 0; i < server->ready.device_count; i++)
+        if (gone->memory_peak[i])
+            journal("Audit: client %d (id %u) of server %s held at most %llu bytes of device %u",
+                    gone->pid, gone->id, server->name, (unsigned long long)gone->memory_peak[i], i);
+    if (gone->memory_refused)
+        journal("Audit: client %d (id %u) of server %s met its memory limit %llu times", gone->pid,
+                gone->id, server->name, (unsigned long long)gone->memory_refused);
+}
+
+static void on_gone(struct server_process *server, const struct server_client_gone *gone)
+{
+    if (gone->id)
+        fault_drain_detached(server, gone->pid);
+    if (server->daemon->audits)
+        audit(server, gone);
+    server->handed_over -= server->handed_over > 0;
+    if (server->stopping)
+        server_process_kill_abandoned(server);
+    if (gone->status)
+        journal("Client %d (id %u) of server %d ended with status %d%s%.*s", gone->pid, gone->id,
+                (int)server->pid, gone->status, *gone->text ? ": " : "", (int)sizeof(gone->text),
+                gone->text);
+    else
+        journal("Client %d (id %u) of server %d has left", gone->pid, gone->id, (int)server->pid);
+}
+
+/* The end of a server does not wait for kernels that never end. */
+static void on_abandoned(struct server_process *server, unsigned clients)
+{
+    if (clients > server->abandoned)
+        journal("Server %d: %u client%s ended, but a kernel of theirs goes on", (int)server->pid,
+                clients, clients == 1 ? " has" : "s have");
+    server->abandoned = clients;
+    if (server->stopping)
+        server_process_kill_abandoned(server);
+}
+
+static void dispatch(void *owner, const void *data, size_t size)
+{
+    struct server_process *server = owner;
+    const union server_any *any = data;
+
+    if (!server_message_valid(data, size)) {
+        journal(
+            "Server %d sent a message of %zu bytes that the daemon does not understand; killing it",
+            (int)server->pid, size);
+        kill(server->pid, SIGKILL);
+        return;
+    }
+    switch (any->header.kind) {
+    case SERVER_READY:
+        on_ready(server, &any->ready);
+        break;
+    case SERVER_FAILED:
+        on_failed(server, &any->failed);
+        break;
+    case SERVER_STATE_CHANGED:
+        on_state(server, any->state_changed.state);
+        break;
+    case SERVER_CLIENT_ATTACHED:
+        journal("Client %d attached to server %d with id %u", any->client_attached.pid,
+                (int)server->pid, any->client_attached.id);
+        fault_drain_attached(server, any->client_attached.pid);
+        break;
+    case SERVER_CLIENT_GONE:
+        on_gone(server, &any->client_gone);
+        break;
+    case SERVER_STATUS_ROW:
+        pending_request_row(server, &any->status_row);
+        break;
+    case SERVER_STATUS_END:
+        pending_request_answered(server, any->header.request, 0, &any->status_end);
+        break;
+    case SERVER_RESULT:
+        pending_request_answered(server, any->header.request, any->result.status, NULL);
+        break;
+    case SERVER_FAULT:
+        on_fault(server, &any->fault);
+        break;
+    case SERVER_ABANDONED:
+        on_abandoned(server, any->abandoned.clients);
+        break;
+    }
+}
+
+static void on_message(void *owner, const void *data, size_t size)
+{
+    uid_t before = journal_account(((struct server_process *)owner)->uid);
+
+    dispatch(owner, data, size);
+    journal_account(before);
+}
+
+/* Either the server is about to exit, or it has failed. The end of its process decides. */
+static void on_closed(void *owner)
+{
+    struct server_process *server = owner;
+
+    server->stopping = true;
+    connection_close(&server->connection);
+    server_process_set_stop_deadline(server);
+}
+
+const struct connection_handlers server_connection_handlers = {on_message, on_closed};

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the daemon does with the messages that a server sends. */
+#pragma once
+
+#include "connection.h"
+
+/* For the connection of a server; its owner is the struct server_process. */
+extern const struct connection_handlers server_connection_handlers;

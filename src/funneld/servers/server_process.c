@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See server_process.h. */
+#include "server_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "fault_drain.h"
+#include "fd.h"
+#include "journal.h"
+#include "limits_text.h"
+#include "pending_request.h"
+#include "server_handlers.h"
+#include "service.h"
+#include "sock.h"
+#include "spawn.h"
+#include "text.h"
+
+#define START_TIMEOUT_S 120 /* many GPUs without persistence take their time */
+#define STOP_TIMEOUT_S 10   /* from the order to leave at once, or the end of its socket */
+
+#define STATUS_CONNECTION_FAILED 805
+#define STATUS_SERVER_NOT_READY 807
+
+/* ---- lookup ---- */
+
+struct server_process *server_process_find(const struct daemon *daemon, const char *name)
+{
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        if (!strcmp(server->name, name))
+            return server;
+    return NULL;
+}
+
+struct server_process *server_process_by_pid(const struct daemon *daemon, pid_t pid)
+{
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        if (server->pid == pid)
+            return server;
+    return NULL;
+}
+
+const char *server_process_state_name(const struct server_process *server)
+{
+    switch (server->state) {
+    case SERVER_INITIALIZING:
+        return "INITIALIZING";
+    case SERVER_ACTIVE:
+        return "ACTIVE";
+    case SERVER_FAULTED:
+        return "FAULT";
+    }
+    return "FAULT";
+}
+
+/* ---- start ---- */
+
+static void set_deadline(struct server_process *server, int seconds)
+{
+    struct timeval timeout = {.tv_sec = seconds};
+
+    evtimer_add(server->deadline, &timeout);
+}
+
+void server_process_set_stop_deadline(struct server_process *server)
+{
+    set_deadline(server, STOP_TIMEOUT_S);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *context)
+{
+    struct server_process *server = context;
+
+    journal("Server %d did not %s in time; killing it", (int)server->pid,
+            server->state == SERVER_INITIALIZING && !server->stopping ? "start" : "end");
+    if (!server->failure) {
+        server->failure = STATUS_SERVER_NOT_READY;
+        text_copy(server->failure_text, sizeof(server->failure_text),
+                  "The server did not become ready in time; see server.log");
+    }
+    server->daemon->forced |= server->daemon->quitting;
+    kill(server->pid, SIGKILL);
+}
+
+static void server_process_free(struct server_process *server)
+{
+    list_remove(&server->link);
+    pending_requests_end(server);
+    fault_drain_forget_clients(server);
+    connection_close(&server->connection);
+    if (server->deadline)
+        event_free(server->deadline);
+    free(server);
+}
+
+/* A full disk must not stop programs: their server goes on without a log. */
+static int open_server_log(struct daemon *daemon, const char *name, int *ret_fd)
+{
+    int error = journal_open_server(daemon->paths.log, name, ret_fd);
+
+    if (error)
+        journal("Cannot open server.log for %s: %s", name, strerror(-error));
+    if (error != -ENOSPC && error != -EDQUOT)
+        return error;
+    *ret_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    return *ret_fd < 0 ? -errno : 0;
+}
+
+static int spawn_for(struct daemon *daemon, const struct server_route *route, pid_t *ret_pid,
+                     int *ret_fd)
+{
+    char program[PATH_MAX], empty[PATH_MAX];
+    _cleanup_fd_ int log_fd = -1;
+    struct spawn spawn = {.program = program,
+                          .device = daemon->device,
+                          .pipe_directory = empty,
+                          .visible_devices = route->devices,
+                          .uid = route->uid,
+                          .gid = route->gid};
+    int error = path_of_sibling("bin/funnel-server", program, sizeof(program));
+
+    if (!error)
+        error = path_join(daemon->paths.pipe, INSTANCE_EMPTY_NAME, empty, sizeof(empty));
+    if (!error)
+        error = open_server_log(daemon, route->name, &log_fd);
+    spawn.log_fd = log_fd;
+    return error ? error : spawn_server(&spawn, ret_pid, ret_fd);
+}
+
+static struct server_process *server_process_create(struct daemon *daemon,
+                                                    const struct server_route *route)
+{
+    struct server_process *server = calloc(1, sizeof(*server));
+
+    if (!server)
+        return NULL;
+    server->daemon = daemon;
+    text_copy(server->name, sizeof(server->name), route->name);
+    server->uid = route->uid;
+    server->since = time(NULL);
+    server->limits = daemon->defaults;
+    server->connection.fd = -1;
+    list_init(&server->link);
+    list_init(&server->requests);
+    list_init(&server->clients);
+    server->deadline = evtimer_new(daemon->base, on_deadline, server);
+    if (server->deadline)
+        return server;
+    server_process_free(server);
+    return NULL;
+}
+
+int server_process_start(struct daemon *daemon, const struct server_route *route,
+                         struct server_process **ret_server)
+{
+    struct server_process *server = server_process_create(daemon, route);
+    int fd = -1;
+    int error = server ? spawn_for(daemon, route, &server->pid, &fd) : -ENOMEM;
+
+    if (error) {
+        if (server)
+            server_process_free(server);
+        return error;
+    }
+    list_append(&daemon->servers, &server->link);
+    journal("Starting new server %d for user %u", (int)server->pid, (unsigned)route->uid);
+    /* Without memory for its events the server sees its socket close, and leaves. */
+    error =
+        connection_open(&server->connection, daemon->base, fd, &server_connection_handlers, server);
+    server->stopping = error != 0;
+    set_deadline(server, error ? STOP_TIMEOUT_S : START_TIMEOUT_S);
+    *ret_server = server;
+    return 0;
+}
+
+bool server_process_has_died(struct server_process *server)
+{
+    if (sock_hung_up(server->connection.fd))
+        server->stopping = true;
+    return server->stopping;
+}
+
+void server_process_answer_starter(struct server_process *server, bool ready)
+{
+    struct start_waiter starter = server->starter;
+
+    server->starter = (struct start_waiter){NULL, NULL};
+    if (starter.done)
+        starter.done(starter.context, server, ready);
+}
+
+/* ---- clients ---- */
+
+/* The share of a namespace replaces what the program asks for; it is not only an upper bound. */
+static void combine_limits(struct server_process *server, const struct mps_namespace *space,
+                           const struct server_identity *identity, const struct hello *hello,
+                           struct server_limits *limits)
+{
+    const struct daemon *daemon = server->daemon;
+    struct hello wish = *hello;
+
+    limits_of_server(&server->limits, daemon->defaults.priority, &server->ready, limits);
+    if (space) {
+        limit_change_apply(&space->change, &server->ready, limits);
+        wish.sm_centipercent = space->change.sm_centipercent ? 0 : wish.sm_centipercent;
+    }
+    limit_rules_apply(&daemon->rules, identity, &server->ready, limits);
+    limits_tighten(limits, &wish, &server->ready);
+}
+
+static void log_client(const struct server_process *server, const struct server_client *message)
+{
+    char who[IDENTITY_TEXT_MAX], limits[LIMITS_TEXT_MAX];
+
+    identity_describe(&message->identity, who);
+    limits_describe(&message->limits, server->ready.device_count, limits);
+    journal("Client %d is of %s", message->identity.pid, who);
+    journal("Client %d is handed over to server %d with %s", message->identity.pid,
+            (int)server->pid, limits);
+}
+
+void server_process_add_client(struct server_process *server, const struct mps_namespace *space,
+                               const struct server_identity *identity, const struct hello *hello,
+                               int fd)
+{
+    struct static_partitions *partitions = service_partitions(server->daemon, server->name);
+    struct server_client message;
+
+    server_message_init(&message, SERVER_CLIENT, 0);
+    message.identity = *identity;
+    text_copy(message.identity.space, sizeof(message.identity.space),
+              space ? space->name : NAMESPACE_DEFAULT);
+    message.hello = *hello;
+    combine_limits(server, space, identity, hello, &message.limits);
+    if (!static_partitions_bind(partitions, &server->ready, hello, &message.limits))
+        journal("Client %d of user %u cannot have a context (915): this %s has static partitions, "
+                "and CUDA_MPS_SM_PARTITION is \"%.100s\", which names none of them; %s lists them",
+                identity->pid, identity->uid, partitions->version3 ? "server" : "daemon",
+                hello->sm_partition, partitions->version3 ? "sm-partition list" : "lspart");
+    server->handed_over++;
+    log_client(server, &message);
+    connection_send(&server->connection, &message, sizeof(message), fd);
+}
+
+/* ---- stop ---- */
+
+bool server_process_kill_abandoned(struct server_process *server)
+{
+    if (!server->abandoned || server->abandoned < server->handed_over)
+        return false;
+    journal("Server %d: only kernels that do not end are left there; killing it", (int)server->pid);
+    server->stopping = true;
+    server->daemon->forced |= server->daemon->quitting;
+    kill(server->pid, SIGKILL);
+    return true;
+}
+
+void server_process_stop(struct server_process *server, bool force)
+{
+    struct server_shutdown message;
+
+    server_message_init(&message, SERVER_SHUTDOWN, 0);
+    message.force = force;
+    server->stopping = true;
+    connection_send(&server->connection, &message, sizeof(message), -1);
+    /* Until it is ready it reads no messages. It has no clients either. */
+    if (server->state == SERVER_INITIALIZING)
+        kill(server->pid, SIGTERM);
+    if (force || server->state == SERVER_INITIALIZING)
+        set_deadline(server, STOP_TIMEOUT_S);
+    else
+        server_process_kill_abandoned(server);
+}
+
+/* ---- end ---- */
+
+static void log_exit(const struct server_process *server, int wait_status)
+{
+    if (WIFSIGNALED(wait_status))
+        journal("Server %d was killed by signal %d (%s)", (int)server->pid, WTERMSIG(wait_status),
+                strsignal(WTERMSIG(wait_status)));
+    else
+        journal("Server %d exited with status %d%s", (int)server->pid, WEXITSTATUS(wait_status),
+                server->state == SERVER_FAULTED ? ", after the fatal GPU error" : "");
+}
+
+/* Clients and front ends that waited for its start are told why it failed. */
+static void report_failed_start(struct server_process *server, int wait_status)
+{
+    if (!server->failure) {
+        server->failure = STATUS_CONNECTION_FAILED;
+        text_format(server->failure_text, sizeof(server->failure_text),
+                    "The server died while it started (%s %d); see %.300s/server.log",
+                    WIFSIGNALED(wait_status) ? "signal" : "exit status",
+                    WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status),
+                    server->daemon->paths.log);
+    }
+    server->daemon->events->server_failed(server->daemon, server->name, server->failure,
+                                          server->failure_text);
+    server_process_answer_starter(server, false);
+}
+
+bool server_process_reap(struct daemon *daemon, pid_t pid, int wait_status)
+{
+    struct server_process *server = server_process_by_pid(daemon, pid);
+    char name[SERVER_NAME_MAX];
+    bool started;
+
+    if (!server)
+        return false;
+    connection_drain(&server->connection);
+    log_exit(server, wait_status);
+    started = server->state != SERVER_INITIALIZING;
+    text_copy(name, sizeof(name), server->name);
+    if (!started)
+        report_failed_start(server, wait_status);
+    server_process_free(server);
+    if (started)
+        daemon->events->server_gone(daemon, name);
+    daemon->events->server_reaped(daemon);
+    return true;
+}
+
+void server_process_reopen_logs(struct daemon *daemon)
+{
+    struct server_reopen_log message;
+    int fd;
+
+    server_message_init(&message, SERVER_REOPEN_LOG, 0);
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        if (!open_server_log(daemon, server->name, &fd))
+            connection_send(&server->connection, &message, sizeof(message), fd);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server processes: at most one that takes clients for each name, which is uid_N for the server
+ * of a user, or that of a service (service.h). A server is started for its first client, gets each
+ * client that follows, is queried about them, and is replaced when it has died.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "connection.h"
+#include "daemon.h"
+#include "server_protocol.h"
+
+#define SERVER_DEVICES_MAX 256
+
+/* Which server a program belongs to, and what is needed to start that server. */
+struct server_route {
+    char name[SERVER_NAME_MAX];
+    uid_t uid;
+    gid_t gid;
+    char devices[SERVER_DEVICES_MAX]; /* it may use; "" = all */
+};
+
+/* A caller that waits for the start of a server. `done` is called exactly once, with `ready` false
+ * when the server has failed; server->failure_text says why then. */
+struct start_waiter {
+    void (*done)(void *context, const struct server_process *server, bool ready);
+    void *context;
+};
+
+struct server_process {
+    struct list link;
+    struct daemon *daemon;
+    struct connection connection;
+    pid_t pid;
+    char name[SERVER_NAME_MAX];
+    uid_t uid;
+    time_t since;
+    enum server_state state;
+    bool stopping;             /* takes no new clients, and ends */
+    struct limits limits;      /* for clients that come later */
+    struct server_ready ready; /* all zero until it is */
+    int failure;               /* CUresult and message of a start that failed */
+    char failure_text[sizeof(((struct server_failed *)NULL)->text)];
+    struct start_waiter starter; /* `done` is NULL when no caller waits */
+    struct event *deadline;      /* to start, or to stop: then it is killed */
+    struct list requests;        /* struct pending_request */
+    struct list clients;         /* struct attached_client: fault_drain.h */
+    unsigned handed_over;        /* clients that it has got and that have not gone */
+    unsigned abandoned;          /* those of them that have ended but for an endless kernel */
+    uint32_t last_request;
+};
+
+/* The one of that name (also while it starts or stops), or NULL. */
+struct server_process *server_process_find(const struct daemon *daemon, const char *name);
+struct server_process *server_process_by_pid(const struct daemon *daemon, pid_t pid);
+
+/* Starts one: 0 or -errno, with the server in the list. */
+int server_process_start(struct daemon *daemon, const struct server_route *route,
+                         struct server_process **ret_server);
+
+/* Whether its process is gone although the loop has not seen that yet; it counts as stopping
+ * then. */
+bool server_process_has_died(struct server_process *server);
+
+/* Hands a program that connected to `space` (NULL = the daemon's own socket) over to a server that
+ * is ready. Takes `fd`. */
+void server_process_add_client(struct server_process *server, const struct mps_namespace *space,
+                               const struct server_identity *identity, const struct hello *hello,
+                               int fd);
+
+/* Takes no new clients and ends: when the last client has gone, or now. */
+void server_process_stop(struct server_process *server, bool force);
+
+/* Kills the server if only kernels without an end are left there; returns whether it did. */
+bool server_process_kill_abandoned(struct server_process *server);
+
+/* Ends the server by a signal unless its process exits within the time it is given to stop. */
+void server_process_set_stop_deadline(struct server_process *server);
+
+/* Answers the caller that waits for the start, if any. */
+void server_process_answer_starter(struct server_process *server, bool ready);
+
+/* A child process has exited; true when it was a server of this daemon. */
+bool server_process_reap(struct daemon *daemon, pid_t pid, int wait_status);
+
+/* Opens the log of every server again, and sends it there. */
+void server_process_reopen_logs(struct daemon *daemon);
+
+const char *server_process_state_name(const struct server_process *server);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See status_query.h. */
+#include "status_query.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pending_request.h"
+#include "server_process.h"
+#include "service.h"
+#include "text.h"
+
+#define STATUS_TIMEOUT_S 5
+
+static void status_query_free(struct status_query *query)
+{
+    for (unsigned i = 0; i < query->report_count; i++)
+        free(query->reports[i].clients);
+    free(query->reports);
+    free(query);
+}
+
+static void finish_one(struct status_query *query)
+{
+    if (--query->outstanding)
+        return;
+    query->done(query, query->context);
+    status_query_free(query);
+}
+
+/* A row for which there is no memory is left out; the client count in the totals still has it. */
+static void on_row(void *context, const struct server_status_row *row)
+{
+    struct status_report *report = context;
+
+    if (report->client_count == report->capacity) {
+        unsigned capacity = report->capacity ? report->capacity * 2 : 16;
+        struct server_status_row *grown = reallocarray(report->clients, capacity, sizeof(*grown));
+
+        if (!grown)
+            return;
+        report->clients = grown;
+        report->capacity = capacity;
+    }
+    report->clients[report->client_count++] = *row;
+}
+
+static void on_end(void *context, int status, const struct server_status_end *totals)
+{
+    struct status_report *report = context;
+
+    if (totals) {
+        report->server.responding = 1;
+        report->server.client_count = totals->client_count;
+        memcpy(report->server.memory_free, totals->memory_free, sizeof(totals->memory_free));
+    }
+    finish_one(report->query);
+}
+
+static void describe(const struct server_process *server, struct command_server *description)
+{
+    *description = (struct command_server){
+        .header = {COMMAND_MAGIC, COMMAND_SERVER},
+        .pid = server->pid,
+        .uid = server->uid,
+        .since = server->since,
+        .state = server->state,
+        .stopping = server->stopping,
+        .driver = server->ready.driver,
+        .driver_version = server->ready.driver_version,
+        .device_count = server->ready.device_count,
+        .max_clients = server->ready.max_clients,
+        .sm_centipercent = server->limits.sm_centipercent,
+        .priority = server->limits.priority,
+    };
+    text_copy(description->name, sizeof(description->name), server->name);
+    text_copy(description->directory, sizeof(description->directory),
+              service_directory(server->daemon, server->name));
+    memcpy(description->devices, server->ready.devices, sizeof(description->devices));
+}
+
+static void send_request(struct status_report *report, struct server_process *server)
+{
+    struct response_handler handler = {on_row, on_end, report};
+    struct server_status message;
+
+    if (server->state == SERVER_INITIALIZING)
+        finish_one(report->query);
+    else
+        pending_request_send(server, &message, SERVER_STATUS, STATUS_TIMEOUT_S, &handler);
+}
+
+static struct status_query *status_query_create(unsigned reports)
+{
+    struct status_query *query = calloc(1, sizeof(*query));
+
+    if (!query)
+        return NULL;
+    query->reports = calloc(reports ? reports : 1, sizeof(*query->reports));
+    if (query->reports)
+        return query;
+    free(query);
+    return NULL;
+}
+
+static unsigned count_servers(const struct daemon *daemon)
+{
+    unsigned count = 0;
+
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        count++;
+    return count;
+}
+
+int status_query_start(struct daemon *daemon,
+                       bool (*wanted)(const struct server_process *, const void *),
+                       const void *selector, void (*done)(struct status_query *, void *),
+                       void *context)
+{
+    struct status_query *query = status_query_create(count_servers(daemon));
+
+    if (!query)
+        return -ENOMEM;
+    query->done = done;
+    query->context = context;
+    query->outstanding =
+        1; /* this function, so that the query cannot end while it sends requests */
+    list_for_each (struct server_process, server, &daemon->servers, link) {
+        struct status_report *report = &query->reports[query->report_count];
+
+        if (wanted && !wanted(server, selector))
+            continue;
+        query->report_count++;
+        query->outstanding++;
+        report->query = query;
+        describe(server, &report->server);
+        send_request(report, server);
+    }
+    finish_one(query);
+    return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A status query asks every server (or one) for its clients and what they use, all servers at once,
+ * and is done when each has responded, died, or not responded in time.
+ */
+#pragma once
+
+#include "command_protocol.h"
+#include "daemon.h"
+
+struct status_query;
+
+/* What one server reports. */
+struct status_report {
+    struct status_query *query;
+    struct command_server server;
+    struct server_status_row *clients;
+    unsigned client_count;
+    unsigned capacity;
+};
+
+struct status_query {
+    unsigned report_count;
+    unsigned outstanding;
+    struct status_report *reports;
+    void (*done)(struct status_query *query, void *context); /* the query is freed afterwards */
+    void *context;
+};
+
+/* Queries the servers for which `wanted` (NULL = all) is true: 0, or -ENOMEM, and `done` is not
+ * called then. `done` may be called before this returns. */
+int status_query_start(struct daemon *daemon,
+                       bool (*wanted)(const struct server_process *, const void *),
+                       const void *selector, void (*done)(struct status_query *, void *),
+                       void *context);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's default limits come from its environment; values that cannot be read are left out.
+ */
+#include "default_limits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit.h"
+
+static int clear(void **state)
+{
+    unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+    unsetenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+    unsetenv("CUDA_MPS_CLIENT_PRIORITY");
+    return 0;
+}
+
+static void test_environment(void **state)
+{
+    struct limits limits;
+
+    limits_init_from_environment(&limits);
+    assert_int_equal(limits.sm_centipercent, 10000);
+    assert_int_equal(limits.device_count, 0);
+    setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "x", 1);
+    setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1G,nonsense,GPU-ab=512MB,", 1);
+    setenv("CUDA_MPS_CLIENT_PRIORITY", "2", 1);
+    limits_init_from_environment(&limits);
+    assert_int_equal(limits.sm_centipercent, 10000);
+    assert_int_equal(limits.priority, 0);
+    assert_int_equal(limits.device_count, 2);
+    assert_string_equal(limits_memory_text(&limits, "gpu-AB"), "512M");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_environment, clear),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
