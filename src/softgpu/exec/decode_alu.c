@@ -240,11 +240,11 @@ void decode_limit(struct builder *builder, const struct tokens *tokens)
     decode_alu(builder, &moved);
 }
 
-/* prmt.b32.mode: the table has the type at the end, as elsewhere. */
+/* prmt.b32.mode: the table has the type at the end, as elsewhere. ptxas takes either order. */
 void decode_prmt(struct builder *builder, const struct tokens *tokens)
 {
     struct tokens moved = *tokens;
-    for (unsigned i = 1; i + 1 < tokens->count; i++) {
+    for (unsigned i = 1; i + 1 < tokens->count && token_is(tokens, 1, "b32"); i++) {
         moved.text[i] = tokens->text[i + 1];
         moved.length[i] = tokens->length[i + 1];
         moved.text[i + 1] = tokens->text[1];
