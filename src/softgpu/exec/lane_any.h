@@ -33,6 +33,30 @@ static inline uint32_t mask_of_flags(const uint32_t *flags)
     return mask;
 }
 
+/* Whether any bit of `size` bytes is set, for CPUs without AVX-512. */
+static inline bool any_vector_set(const void *value, unsigned size)
+{
+#if defined(__AVX2__)
+    const __m256i *vector = (const __m256i *)value;
+    __m256i any = _mm256_setzero_si256();
+    for (unsigned i = 0; i < size / sizeof(*vector); i++)
+        any = _mm256_or_si256(any, _mm256_load_si256(vector + i));
+    return !_mm256_testz_si256(any, any);
+#elif defined(__SSE2__)
+    const __m128i *vector = (const __m128i *)value;
+    __m128i any = _mm_setzero_si128();
+    for (unsigned i = 0; i < size / sizeof(*vector); i++)
+        any = _mm_or_si128(any, _mm_load_si128(vector + i));
+    return _mm_movemask_epi8(_mm_cmpeq_epi8(any, _mm_setzero_si128())) != 0xffff;
+#else
+    const uint64_t *words = (const uint64_t *)value;
+    uint64_t any = 0;
+    for (unsigned i = 0; i < size / sizeof(*words); i++)
+        any |= words[i];
+    return any != 0;
+#endif
+}
+
 /* Whether any lane has any bit set. */
 static inline bool any_set32(const uint32_t *value)
 {
@@ -40,10 +64,7 @@ static inline bool any_set32(const uint32_t *value)
     __m512i any = _mm512_or_si512(_mm512_load_si512(value), _mm512_load_si512(value + 16));
     return _mm512_test_epi32_mask(any, any) != 0;
 #else
-    uint64_t any = 0;
-    for (unsigned lane = 0; lane < LANES; lane++)
-        any |= value[lane];
-    return any != 0;
+    return any_vector_set(value, LANES * sizeof(*value));
 #endif
 }
 
@@ -55,10 +76,7 @@ static inline bool any_set64(const uint64_t *value)
         _mm512_or_si512(_mm512_load_si512(value + 16), _mm512_load_si512(value + 24)));
     return _mm512_test_epi64_mask(any, any) != 0;
 #else
-    uint64_t any = 0;
-    for (unsigned lane = 0; lane < LANES; lane++)
-        any |= value[lane];
-    return any != 0;
+    return any_vector_set(value, LANES * sizeof(*value));
 #endif
 }
 

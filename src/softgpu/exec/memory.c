@@ -10,9 +10,11 @@
 
 static uint32_t element_register(const struct insn *insn, unsigned element)
 {
-    const uint32_t registers[4] = {insn->d, insn->b, insn->c, insn->p};
-    return registers[element];
+    return element == 0 ? insn->d : element == 1 ? insn->b : element == 2 ? insn->c : insn->p;
 }
+
+/* Part of three copies of the handler, so that in each the compiler knows the strides. */
+#define KNOWS_WIDTH __attribute__((always_inline)) static inline
 
 /* Memory and registers never overlap. */
 #define EACH_LANE _Pragma("GCC ivdep") for (unsigned lane = 0; lane < LANES; lane++)
@@ -37,7 +39,8 @@ static uint32_t element_register(const struct insn *insn, unsigned element)
                                          unsigned width, enum quick_shape shape,                   \
                                          const unsigned char *at)                                  \
     {                                                                                              \
-        for (unsigned i = 0; i < width; i++) {                                                     \
+        _Pragma("GCC unroll 4") for (unsigned i = 0; i < width; i++)                               \
+        {                                                                                          \
             const memory_type *from = (const memory_type *)at + i;                                 \
             register_type *to = reg(warp, element_register(insn, i));                              \
             if (element_register(insn, i) == NO_OPERAND)                                           \
@@ -52,7 +55,7 @@ static uint32_t element_register(const struct insn *insn, unsigned element)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    static inline void load_##name(struct warp *warp, const struct insn *insn, unsigned width)     \
+    KNOWS_WIDTH void load_##name(struct warp *warp, const struct insn *insn, unsigned width)       \
     {                                                                                              \
         const unsigned size = width * sizeof(memory_type);                                         \
         unsigned char *at;                                                                         \
@@ -75,7 +78,6 @@ static uint32_t element_register(const struct insn *insn, unsigned element)
         BY_WIDTH(load_##name, warp, insn)                                                          \
     }
 
-/* Three copies, so that each knows its strides. */
 #define BY_WIDTH(function, warp, insn) \
     if (insn->width == 1)              \
         function(warp, insn, 1);       \
@@ -92,56 +94,57 @@ LOAD(b32, uint32_t, uint32_t)
 LOAD(b64, uint64_t, uint64_t)
 #undef LOAD
 
-#define STORE(name, memory_type, register_type)                                                 \
-    static inline void store_each_##name(struct warp *warp, uint32_t offset,                    \
-                                         unsigned displacement)                                 \
-    {                                                                                           \
-        const register_type *from = reg(warp, offset);                                          \
-        const uint64_t *address = warp->address;                                                \
-        if (warp->active == FULL_MASK) {                                                        \
-            for (unsigned lane = 0; lane < LANES; lane++)                                       \
-                *(volatile memory_type *)(uintptr_t)(address[lane] + displacement) =            \
-                    (memory_type)from[lane];                                                    \
-            return;                                                                             \
-        }                                                                                       \
-        EACH_ACTIVE_LANE                                                                        \
-        *(volatile memory_type *)(uintptr_t)(address[lane] + displacement) =                    \
-            (memory_type)from[lane];                                                            \
-    }                                                                                           \
-    static inline void store_shape_##name(struct warp *warp, const struct insn *insn,           \
-                                          unsigned width, enum quick_shape shape,               \
-                                          unsigned char *at)                                    \
-    {                                                                                           \
-        for (unsigned i = 0; i < width; i++) {                                                  \
-            memory_type *to = (memory_type *)at + i;                                            \
-            const register_type *from = reg(warp, element_register(insn, i));                   \
-            if (shape == QUICK_SAME) {                                                          \
-                *(volatile memory_type *)to = (memory_type)from[LANES - 1];                     \
-                continue;                                                                       \
-            }                                                                                   \
-            EACH_LANE                                                                           \
-            to[lane * width] = (memory_type)from[lane];                                         \
-        }                                                                                       \
-    }                                                                                           \
-    static inline void store_##name(struct warp *warp, const struct insn *insn, unsigned width) \
-    {                                                                                           \
-        const unsigned size = width * sizeof(memory_type);                                      \
-        unsigned char *at;                                                                      \
-        enum quick_shape shape = quick_locate(warp, insn, size, SG_WRITE, &at);                 \
-        if (shape != QUICK_NONE) {                                                              \
-            store_shape_##name(warp, insn, width, shape, at);                                   \
-            return;                                                                             \
-        }                                                                                       \
-        if (!locate(warp, insn, size, size, SG_WRITE))                                          \
-            return;                                                                             \
-        if (insn->flags & INSN_FENCE_BEFORE)                                                    \
-            __atomic_thread_fence(__ATOMIC_SEQ_CST);                                            \
-        for (unsigned i = 0; i < width; i++)                                                    \
-            store_each_##name(warp, element_register(insn, i), i * sizeof(memory_type));        \
-    }                                                                                           \
-    static void run_store_##name(struct warp *warp, const struct insn *insn)                    \
-    {                                                                                           \
-        BY_WIDTH(store_##name, warp, insn)                                                      \
+#define STORE(name, memory_type, register_type)                                               \
+    static inline void store_each_##name(struct warp *warp, uint32_t offset,                  \
+                                         unsigned displacement)                               \
+    {                                                                                         \
+        const register_type *from = reg(warp, offset);                                        \
+        const uint64_t *address = warp->address;                                              \
+        if (warp->active == FULL_MASK) {                                                      \
+            for (unsigned lane = 0; lane < LANES; lane++)                                     \
+                *(volatile memory_type *)(uintptr_t)(address[lane] + displacement) =          \
+                    (memory_type)from[lane];                                                  \
+            return;                                                                           \
+        }                                                                                     \
+        EACH_ACTIVE_LANE                                                                      \
+        *(volatile memory_type *)(uintptr_t)(address[lane] + displacement) =                  \
+            (memory_type)from[lane];                                                          \
+    }                                                                                         \
+    static inline void store_shape_##name(struct warp *warp, const struct insn *insn,         \
+                                          unsigned width, enum quick_shape shape,             \
+                                          unsigned char *at)                                  \
+    {                                                                                         \
+        _Pragma("GCC unroll 4") for (unsigned i = 0; i < width; i++)                          \
+        {                                                                                     \
+            memory_type *to = (memory_type *)at + i;                                          \
+            const register_type *from = reg(warp, element_register(insn, i));                 \
+            if (shape == QUICK_SAME) {                                                        \
+                *(volatile memory_type *)to = (memory_type)from[LANES - 1];                   \
+                continue;                                                                     \
+            }                                                                                 \
+            EACH_LANE                                                                         \
+            to[lane * width] = (memory_type)from[lane];                                       \
+        }                                                                                     \
+    }                                                                                         \
+    KNOWS_WIDTH void store_##name(struct warp *warp, const struct insn *insn, unsigned width) \
+    {                                                                                         \
+        const unsigned size = width * sizeof(memory_type);                                    \
+        unsigned char *at;                                                                    \
+        enum quick_shape shape = quick_locate(warp, insn, size, SG_WRITE, &at);               \
+        if (shape != QUICK_NONE) {                                                            \
+            store_shape_##name(warp, insn, width, shape, at);                                 \
+            return;                                                                           \
+        }                                                                                     \
+        if (!locate(warp, insn, size, size, SG_WRITE))                                        \
+            return;                                                                           \
+        if (insn->flags & INSN_FENCE_BEFORE)                                                  \
+            __atomic_thread_fence(__ATOMIC_SEQ_CST);                                          \
+        for (unsigned i = 0; i < width; i++)                                                  \
+            store_each_##name(warp, element_register(insn, i), i * sizeof(memory_type));      \
+    }                                                                                         \
+    static void run_store_##name(struct warp *warp, const struct insn *insn)                  \
+    {                                                                                         \
+        BY_WIDTH(store_##name, warp, insn)                                                    \
     }
 STORE(b8, uint8_t, uint32_t)
 STORE(b16, uint16_t, uint32_t)
@@ -150,21 +153,26 @@ STORE(b64, uint64_t, uint64_t)
 #undef STORE
 
 /* A kernel parameter at a constant offset, checked when decoded: the same for every lane. */
-#define LOAD_PARAM(name, memory_type, register_type)                                 \
-    static void run_load_param_##name(struct warp *warp, const struct insn *insn)    \
-    {                                                                                \
-        const unsigned char *from = warp->block->grid->params + insn->imm;           \
-        for (unsigned i = 0; i < insn->width; i++) {                                 \
-            uint32_t offset = element_register(insn, i);                             \
-            if (offset == NO_OPERAND)                                                \
-                continue;                                                            \
-            memory_type value;                                                       \
-            memcpy(&value, from + i * sizeof(value), sizeof(value));                 \
-            register_type *to = reg(warp, offset);                                   \
-            const uint32_t *on = warp->lane_on;                                      \
-            for (unsigned lane = 0; lane < LANES; lane++)                            \
-                to[lane] = warp->full || on[lane] ? (register_type)value : to[lane]; \
-        }                                                                            \
+#define LOAD_PARAM(name, memory_type, register_type)                              \
+    static void run_load_param_##name(struct warp *warp, const struct insn *insn) \
+    {                                                                             \
+        const unsigned char *from = warp->block->grid->params + insn->imm;        \
+        for (unsigned i = 0; i < insn->width; i++) {                              \
+            uint32_t offset = element_register(insn, i);                          \
+            if (offset == NO_OPERAND)                                             \
+                continue;                                                         \
+            memory_type value;                                                    \
+            memcpy(&value, from + i * sizeof(value), sizeof(value));              \
+            register_type *to = reg(warp, offset);                                \
+            const uint32_t *on = warp->lane_on;                                   \
+            if (warp->full) {                                                     \
+                EACH_LANE                                                         \
+                to[lane] = (register_type)value;                                  \
+                continue;                                                         \
+            }                                                                     \
+            EACH_LANE                                                             \
+            to[lane] = on[lane] ? (register_type)value : to[lane];                \
+        }                                                                         \
     }
 LOAD_PARAM(u8, uint8_t, uint32_t)
 LOAD_PARAM(s8, int8_t, int32_t)

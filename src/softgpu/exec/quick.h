@@ -15,17 +15,20 @@ enum quick_shape {
     QUICK_SAME, /* every lane's element is the same */
 };
 
-#define QUICK_SHAPE(name, type, any)                                     \
-    static inline enum quick_shape name(const type *base, unsigned size) \
-    {                                                                    \
-        type apart[LANES] __attribute__((aligned(64)));                  \
-        for (unsigned lane = 0; lane < LANES; lane++)                    \
-            apart[lane] = base[lane] ^ (base[0] + lane * size);          \
-        if (!any(apart))                                                 \
-            return QUICK_ROW;                                            \
-        for (unsigned lane = 0; lane < LANES; lane++)                    \
-            apart[lane] = base[lane] ^ base[0];                          \
-        return any(apart) ? QUICK_NONE : QUICK_SAME;                     \
+#define QUICK_SHAPE(name, type, any)                                             \
+    /* Whether each lane's value is `step` more than that of the lane before. */ \
+    static inline bool name##_steps(const type *base, type step)                 \
+    {                                                                            \
+        type apart[LANES] __attribute__((aligned(64)));                          \
+        for (unsigned lane = 0; lane < LANES; lane++)                            \
+            apart[lane] = base[lane] ^ (base[0] + (type)lane * step);            \
+        return !any(apart);                                                      \
+    }                                                                            \
+    static inline enum quick_shape name(const type *base, unsigned size)         \
+    {                                                                            \
+        if (base[LANES - 1] == base[0])                                          \
+            return name##_steps(base, 0) ? QUICK_SAME : QUICK_NONE;              \
+        return name##_steps(base, size) ? QUICK_ROW : QUICK_NONE;                \
     }
 QUICK_SHAPE(quick_wide_shape, uint64_t, any_set64)
 QUICK_SHAPE(quick_narrow_shape, uint32_t, any_set32)
@@ -65,9 +68,13 @@ static inline unsigned char *quick_shared(const struct warp *warp, uint64_t at, 
     return block->shared + at;
 }
 
-/* Where lane 0's `size` bytes are, checked with those of all others; sizes are powers of two. */
-static inline enum quick_shape quick_locate(struct warp *warp, const struct insn *insn,
-                                            unsigned size, unsigned access, unsigned char **ret_at)
+/*
+ * Where lane 0's `size` bytes are, checked with those of all others; sizes are powers of two. It is
+ * part of each handler, whose size is known to the compiler: the steps then are constants.
+ */
+__attribute__((always_inline)) static inline enum quick_shape
+quick_locate(struct warp *warp, const struct insn *insn, unsigned size, unsigned access,
+             unsigned char **ret_at)
 {
     const unsigned slow = INSN_SYNCHRONISES | INSN_FENCE_BEFORE;
     if (warp->active != FULL_MASK || (insn->flags & slow) || insn->space == PTX_LOCAL ||
