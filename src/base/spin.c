@@ -3,6 +3,7 @@
 #include "spin.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 
 #include "clock.h"
 #include "cpus.h"
@@ -11,8 +12,8 @@
 #define MANY_CPUS 4
 #define LONG_SPIN_NS (50 * NS_PER_US)
 #define SHORT_SPIN_NS (2 * NS_PER_US)
-#define ROUNDS_PER_LOOK 8    /* at the clock */
-#define CROWDED_NS NS_PER_MS /* between two looks: the core was somebody else's */
+#define ROUNDS_PER_CHECK 8    /* of the clock */
+#define OVERLOAD_NS NS_PER_MS /* between two checks: another thread had the core */
 
 static uint64_t work_out_budget(void)
 {
@@ -21,31 +22,39 @@ static uint64_t work_out_budget(void)
     return cpus_available() > MANY_CPUS ? LONG_SPIN_NS : SHORT_SPIN_NS;
 }
 
+/* Several threads may work out the same number, which stands for itself: relaxed. */
 uint64_t spin_budget_ns(void)
 {
-    static uint64_t cached = UINT64_MAX; /* several threads work out the same number */
-    uint64_t budget = __atomic_load_n(&cached, __ATOMIC_RELAXED);
+    static _Atomic uint64_t cached = UINT64_MAX;
+    uint64_t budget = atomic_load_explicit(&cached, memory_order_relaxed);
+
     if (budget == UINT64_MAX) {
         budget = work_out_budget();
-        __atomic_store_n(&cached, budget, __ATOMIC_RELAXED);
+        atomic_store_explicit(&cached, budget, memory_order_relaxed);
     }
     return budget;
 }
 
-static bool brief; /* atomic */
+static atomic_bool shortened;
 
-void spin_be_brief(bool be_brief)
+/* A hint that orders nothing: relaxed, as in is_shortened(). */
+void spin_shorten(bool shorten)
 {
-    if (__atomic_load_n(&brief, __ATOMIC_RELAXED) != be_brief)
-        __atomic_store_n(&brief, be_brief, __ATOMIC_RELAXED);
+    if (atomic_load_explicit(&shortened, memory_order_relaxed) != shorten)
+        atomic_store_explicit(&shortened, shorten, memory_order_relaxed);
+}
+
+/* Partner spin_shorten(). */
+static bool is_shortened(void)
+{
+    return atomic_load_explicit(&shortened, memory_order_relaxed);
 }
 
 static uint64_t budget_now(void)
 {
     uint64_t budget = spin_budget_ns();
-    bool too_long = budget > SHORT_SPIN_NS && __atomic_load_n(&brief, __ATOMIC_RELAXED);
 
-    return too_long ? SHORT_SPIN_NS : budget;
+    return budget > SHORT_SPIN_NS && is_shortened() ? SHORT_SPIN_NS : budget;
 }
 
 struct spin spin_begin(void)
@@ -58,9 +67,9 @@ bool spin_is_cheap(void)
     return budget_now() == LONG_SPIN_NS;
 }
 
-struct spin spin_begin_patient(uint64_t patience_ns)
+struct spin spin_begin_yielding(uint64_t yielding_ns)
 {
-    return (struct spin){.budget = budget_now(), .patience = spin_is_cheap() ? patience_ns : 0};
+    return (struct spin){.budget = budget_now(), .yielding = spin_is_cheap() ? yielding_ns : 0};
 }
 
 bool spin_more(struct spin *spin)
@@ -68,15 +77,15 @@ bool spin_more(struct spin *spin)
     if (spin->budget == 0)
         return false;
     cpu_relax();
-    if (++spin->rounds % ROUNDS_PER_LOOK != 0)
+    if (++spin->rounds % ROUNDS_PER_CHECK != 0)
         return true;
-    uint64_t now = clock_ns(), away = spin->looked ? now - spin->looked : 0;
-    spin->looked = now;
+    uint64_t now = clock_ns(), away = spin->last_check ? now - spin->last_check : 0;
+    spin->last_check = now;
     if (spin->deadline == 0)
         spin->deadline = now + spin->budget;
     if (now < spin->deadline)
         return true;
-    if (now >= spin->deadline + spin->patience || away > CROWDED_NS)
+    if (now >= spin->deadline + spin->yielding || away > OVERLOAD_NS)
         return false;
     sched_yield();
     return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking again for a short while before going to sleep.
+/* Busy-waiting for a short while before going to sleep.
  *
  * A wake-up through the kernel costs several microseconds and an answer often comes sooner, but a
  * spinning thread takes the core from the very process it waits for when cores are few. Hence the
@@ -10,18 +10,19 @@
  *     while (!ready(word) && spin_more(&spin))
  *         ;
  *     if (!ready(word)) ... sleep
+ *
+ * A struct is one thread's; the functions without one are for any thread.
  */
-#ifndef FUNNEL_SPIN_H
-#define FUNNEL_SPIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct spin {
-    uint64_t deadline; /* clock_ns() at which to give up; 0 = not asked for yet */
-    uint64_t budget;
-    uint64_t patience; /* ns after the deadline in which every round yields */
-    uint64_t looked;   /* clock_ns() of the last look at it */
+    uint64_t deadline;   /* clock_ns() at which to give up; 0 = the clock was not read yet */
+    uint64_t budget;     /* ns */
+    uint64_t yielding;   /* ns after the deadline in which every round yields the core */
+    uint64_t last_check; /* clock_ns() as it was last read; 0 = never */
     uint32_t rounds;
 };
 
@@ -31,19 +32,17 @@ uint64_t spin_budget_ns(void);
 /* Starts a spin. Costs nothing: the clock is first read after some rounds. */
 struct spin spin_begin(void);
 
-/* The same for waiting on the GPU, which wakes nobody by itself: where CPUs are plenty, goes on for
- * `patience_ns` after the usual budget, but lets any other thread that wants the core have it, and
- * ends once one wanted it for long: then there are more threads than cores. */
-struct spin spin_begin_patient(uint64_t patience_ns);
+/* Starts a spin for waiting on the GPU, which wakes no thread by itself: where CPUs are plenty, it
+ * goes on for `yielding_ns` after the usual budget, but lets any other thread that wants the core
+ * have it, and ends once one had it for long: then there are more threads than cores. */
+struct spin spin_begin_yielding(uint64_t yielding_ns);
 
 /* True: from now on all spins of this process are as short as with few CPUs, because there are
  * more threads at work on this machine than it has CPUs. */
-void spin_be_brief(bool be_brief);
+void spin_shorten(bool shorten);
 
-/* Are there CPUs enough to look more often than is needed? */
+/* Whether there are enough CPUs to poll more often than is needed. */
 bool spin_is_cheap(void);
 
 /* Pauses the core a moment; false once the budget is used up. */
 bool spin_more(struct spin *spin);
-
-#endif

@@ -87,7 +87,7 @@ struct client {
     struct heap host_heap; /* pinned host memory */
 
     pthread_mutex_t printf_lock; /* who takes and writes text of kernels */
-    struct kept_output kept_output[TEXT_KINDS];
+    struct kept_output kept_output[OUTPUT_KINDS];
     bool keeps_output;    /* atomic */
     pthread_mutex_t lock; /* short: the lists below and in contexts */
     struct list contexts;

@@ -125,9 +125,9 @@ static bool offer_is_valid(const struct attach_offer *offer)
            gpu_end <= offer->window_base + window && gpu_end > offer->gpu_address &&
            offer->fence_address >= offer->gpu_address &&
            offer->fence_address + 4 * (uint64_t)offer->fence_count <= gpu_end &&
-           offer->gate_address >= offer->gpu_address &&
-           offer->gate_address + 4 * (uint64_t)offer->gate_count <= gpu_end &&
-           offer->gate_count >= offer->fence_count && offer->fence_count > 0 &&
+           offer->host_wait_address >= offer->gpu_address &&
+           offer->host_wait_address + 4 * (uint64_t)offer->host_wait_count <= gpu_end &&
+           offer->host_wait_count >= offer->fence_count && offer->fence_count > 0 &&
            offer->staging_address >= offer->gpu_address &&
            offer->staging_address + offer->staging_size <= gpu_end;
 }
@@ -244,9 +244,9 @@ static void take_offer(struct client *made, const struct attach_offer *offer)
     made->device_stride = offer->device_stride;
     made->host_base = offer->window_base + offer->device_span;
     made->fences = (const uint32_t *)(uintptr_t)offer->fence_address;
-    made->host_wait_words = (uint32_t *)(uintptr_t)offer->gate_address;
+    made->host_wait_words = (uint32_t *)(uintptr_t)offer->host_wait_address;
     made->fence_count = offer->fence_count;
-    made->host_wait_count = offer->gate_count;
+    made->host_wait_count = offer->host_wait_count;
     made->staging_address = offer->staging_address;
     made->staging_slots = (uint32_t)(offer->staging_size / GPU_REGION_STAGING_SLOT_SIZE);
 }
@@ -376,9 +376,9 @@ static bool is_same_place(const struct attach_offer *offer)
            offer->device_span == client->device_span &&
            offer->device_stride == client->device_stride &&
            offer->fence_address == (uintptr_t)client->fences &&
-           offer->gate_address == (uintptr_t)client->host_wait_words &&
+           offer->host_wait_address == (uintptr_t)client->host_wait_words &&
            offer->fence_count == client->fence_count &&
-           offer->gate_count == client->host_wait_count &&
+           offer->host_wait_count == client->host_wait_count &&
            offer->staging_address == client->staging_address &&
            offer->staging_size / GPU_REGION_STAGING_SLOT_SIZE == client->staging_slots;
 }

@@ -12,7 +12,7 @@
 #include "client_recovery.h"
 #include "clock.h"
 #include "futex.h"
-#include "nap.h"
+#include "timed_poll.h"
 #include "spin.h"
 #include "wire_calls.h"
 
@@ -126,17 +126,17 @@ static void ask_to_be_woken(struct fence fence, uint64_t stream)
     channel_unlock(&client->channel);
 }
 
-static void sleep_once(struct fence fence, uint32_t value, bool woken, struct nap *nap)
+static void sleep_once(struct fence fence, uint32_t value, bool woken, struct timed_poll *nap)
 {
     struct timespec poll = {0, POLL_NS};
 
     if (woken)
-        futex_wait(&client->fences[fence.word], value, nap_next(nap, RECHECK_NS));
+        futex_wait(&client->fences[fence.word], value, timed_poll_next(nap, RECHECK_NS));
     else
         nanosleep(&poll, NULL);
 }
 
-static CUresult sleep_in_turns(struct fence fence, bool woken, struct nap *nap)
+static CUresult sleep_in_turns(struct fence fence, bool woken, struct timed_poll *nap)
 {
     uint64_t asked = clock_ns();
 
@@ -158,19 +158,19 @@ static CUresult sleep_in_turns(struct fence fence, bool woken, struct nap *nap)
 
 static CUresult sleep_until(struct fence fence, uint64_t stream)
 {
-    struct nap nap = nap_begin();
+    struct timed_poll nap = timed_poll_begin();
 
     if (stream)
         ask_to_be_woken(fence, stream);
     CUresult result = sleep_in_turns(fence, stream != 0, &nap);
-    nap_end(&nap);
+    timed_poll_end(&nap);
     return result;
 }
 
 static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
 {
-    spin_be_brief(channel_crowd(&client->channel).lacks_cpus);
-    struct spin spin = spin_begin_patient(SPIN_NS);
+    spin_shorten(channel_load(&client->channel).lacks_cpus);
+    struct spin spin = spin_begin_yielding(SPIN_NS);
 
     do {
         printf_output_write();

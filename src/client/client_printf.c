@@ -15,12 +15,12 @@
 
 #define PRINT_LOCKED _cleanup_mutex_ pthread_mutex_t *print_held = mutex_hold(&client->printf_lock)
 
-static FILE *file_of(enum region_text kind)
+static FILE *file_of(enum region_output kind)
 {
-    return kind == TEXT_OUTPUT ? stdout : stderr;
+    return kind == OUTPUT_STDOUT ? stdout : stderr;
 }
 
-static size_t write_kept_locked(enum region_text kind)
+static size_t write_kept_locked(enum region_output kind)
 {
     struct kept_output *kept = &client->kept_output[kind];
     size_t size = kept->size;
@@ -29,12 +29,12 @@ static size_t write_kept_locked(enum region_text kind)
     return size ? fwrite(kept->bytes, 1, size, file_of(kind)) : 0;
 }
 
-static void write_out_locked(enum region_text kind)
+static void write_out_locked(enum region_output kind)
 {
     size_t size, total = write_kept_locked(kind);
     char text[4096];
 
-    while ((size = channel_take_text(&client->channel, kind, text, sizeof(text))) > 0) {
+    while ((size = channel_take_output(&client->channel, kind, text, sizeof(text))) > 0) {
         fwrite(text, 1, size, file_of(kind));
         total += size;
     }
@@ -46,14 +46,14 @@ void printf_output_write_all(void)
 {
     PRINT_LOCKED;
 
-    channel_see_text(&client->channel);
-    for (unsigned kind = 0; kind < TEXT_KINDS; kind++)
+    channel_mark_output_seen(&client->channel);
+    for (unsigned kind = 0; kind < OUTPUT_KINDS; kind++)
         write_out_locked(kind);
     __atomic_store_n(&client->keeps_output, false, __ATOMIC_RELAXED);
 }
 
 /* Room for more. The program itself may print in between, so lines stay whole. */
-static void write_lines_locked(enum region_text kind)
+static void write_lines_locked(enum region_output kind)
 {
     struct kept_output *kept = &client->kept_output[kind];
     const char *last = memrchr(kept->bytes, '\n', kept->size);
@@ -66,7 +66,7 @@ static void write_lines_locked(enum region_text kind)
 }
 
 /* What cannot be kept comes out too early, rather than never. */
-static void keep_locked(enum region_text kind)
+static void keep_locked(enum region_output kind)
 {
     struct kept_output *kept = &client->kept_output[kind];
     size_t size;
@@ -80,7 +80,7 @@ static void keep_locked(enum region_text kind)
     do {
         if (kept->size == KEPT_MAX)
             write_lines_locked(kind);
-        size = channel_take_text(&client->channel, kind, kept->bytes + kept->size,
+        size = channel_take_output(&client->channel, kind, kept->bytes + kept->size,
                                  KEPT_MAX - kept->size);
         kept->size += size;
     } while (size > 0);
@@ -90,8 +90,8 @@ void printf_output_keep(void)
 {
     PRINT_LOCKED;
 
-    channel_see_text(&client->channel);
+    channel_mark_output_seen(&client->channel);
     __atomic_store_n(&client->keeps_output, true, __ATOMIC_RELAXED);
-    for (unsigned kind = 0; kind < TEXT_KINDS; kind++)
+    for (unsigned kind = 0; kind < OUTPUT_KINDS; kind++)
         keep_locked(kind);
 }

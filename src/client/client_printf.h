@@ -21,7 +21,7 @@ void printf_output_keep(void);
  */
 static inline void printf_output_write(void)
 {
-    if (channel_has_text(&client->channel) ||
+    if (channel_has_output(&client->channel) ||
         __atomic_load_n(&client->keeps_output, __ATOMIC_RELAXED))
         printf_output_write_all();
 }
@@ -29,7 +29,7 @@ static inline void printf_output_write(void)
 /* Called wherever a thread only asks. */
 static inline void printf_output_take(void)
 {
-    if (channel_has_text(&client->channel))
+    if (channel_has_output(&client->channel))
         printf_output_keep();
 }
 

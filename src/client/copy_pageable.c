@@ -60,7 +60,7 @@ static bool transfer_over(struct transfer *transfer)
 
 static bool is_contended(void)
 {
-    return channel_crowd(&client->channel).copiers >= CONTENDED_FROM;
+    return channel_load(&client->channel).copiers >= CONTENDED_FROM;
 }
 
 /* Helpers are worth waking for what takes a thread a quarter of a millisecond. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host functions. The stream writes a fence and then waits for its gate word; a thread of ours
- * sees the fence, runs the function, and opens the gate. The thread is made by the first use. It
+ * Host functions. The stream writes a fence and then waits for its host-wait word; a thread of ours
+ * sees the fence, runs the function, and ends the wait. The thread is made by the first use. It
  * runs one function at a time, in whatever order the fences of different streams pass.
  */
 #include "host_function.h"
@@ -171,16 +171,16 @@ static void enqueue(struct job *job)
 
 static CUresult send_job(struct job *job, struct stream *stream)
 {
-    struct wire_cuLaunchHostFunc in = {.hStream = stream->handle, .gate = stream->word};
+    struct wire_cuLaunchHostFunc in = {.hStream = stream->handle, .host_wait_word = stream->word};
     CUresult result;
 
     in.seq = stream_begin_fenced(stream);
     stream->unfenced = true;
-    in.gate_seq = ++stream->host_wait_seq;
+    in.host_wait_seq = ++stream->host_wait_seq;
     job->holds = true;
     job->fence = stream_fence_at(stream, in.seq);
-    job->host_wait_word = in.gate;
-    job->host_wait_seq = in.gate_seq;
+    job->host_wait_word = in.host_wait_word;
+    job->host_wait_seq = in.host_wait_seq;
     enqueue(job);
     result = wire_cuLaunchHostFunc(&client->channel, &in);
     stream_end();
@@ -207,7 +207,7 @@ static void await_completion(const struct completion *completion)
 }
 
 /* A function may touch managed variables, and nobody but the caller can bring them up to date: a
- * stream that stands before a gate must need no call to go on (the server's stall.h says why). So
+ * stream that waits for the host must need no call to go on (the server's quiesce.h says why). So
  * the caller waits for the stream, and for the function. */
 static CUresult run_at_once(struct stream *stream, struct job what)
 {

@@ -72,7 +72,7 @@
 #define SLEEP_SLICE_NS (1 * NS_PER_SEC)  /* how long a hostile producer can hide a kick */
 #define SPACE_SLICE_NS (100 * NS_PER_MS) /* how often a waiting producer asks for life signs */
 #define PREFETCH_LINES 3u                /* a launch with a few parameters */
-#define PATIENCE_NS (500 * NS_PER_US)    /* a program that synchronises is back within this */
+#define YIELDING_NS (500 * NS_PER_US)    /* a program that synchronizes is back within this */
 
 /* ---- the shared words: one accessor, one access, one partner ---- */
 
@@ -314,7 +314,7 @@ static void sleep_for_message(struct ring *ring, uint64_t timeout_ns)
 
 void ring_wait_message(struct ring *ring, uint64_t timeout_ns)
 {
-    struct spin spin = spin_begin_patient(PATIENCE_NS);
+    struct spin spin = spin_begin_yielding(YIELDING_NS);
     while (!ready(ring) && spin_more(&spin))
         ;
     if (!ready(ring))

@@ -33,12 +33,13 @@ bool backlog_add(struct backlog *backlog, const char *text, size_t size)
     return true;
 }
 
-void backlog_deliver(struct backlog *backlog, struct channel_server *channel, enum region_text kind)
+void backlog_deliver(struct backlog *backlog, struct channel_server *channel,
+                     enum region_output kind)
 {
     if (backlog_empty(backlog))
         return;
-    backlog->start += channel_server_put_text(channel, kind, backlog->text + backlog->start,
-                                              backlog->size - backlog->start);
+    backlog->start += channel_server_put_output(channel, kind, backlog->text + backlog->start,
+                                                backlog->size - backlog->start);
     if (backlog_empty(backlog))
         backlog_drop(backlog);
 }

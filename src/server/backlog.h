@@ -24,6 +24,6 @@ bool backlog_add(struct backlog *backlog, const char *text, size_t size);
 
 /* Hands over what the client has room for. */
 void backlog_deliver(struct backlog *backlog, struct channel_server *channel,
-                     enum region_text kind);
+                     enum region_output kind);
 
 void backlog_drop(struct backlog *backlog);

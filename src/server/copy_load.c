@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever has done so much since the last look is one of the crowd. */
+/* A client that has copied so much since the last check counts as copying much. */
 #include "copy_load.h"
 
 #include "cleanup.h"
@@ -32,7 +32,7 @@ static bool is_busy(struct session *session)
     return session->seen.busy_samples > 0;
 }
 
-static struct crowd measure_locked(struct server *server)
+static struct channel_load measure_locked(struct server *server)
 {
     unsigned copiers = 0, at_work = 0;
 
@@ -41,28 +41,27 @@ static struct crowd measure_locked(struct server *server)
         copiers += copies_much(session);
         at_work += is_busy(session);
     }
-    return (struct crowd){
+    return (struct channel_load){
         .copiers = server->no_copy_load ? 0 : copiers,
         .lacks_cpus = !server->no_short_spin && at_work > server->cpus,
     };
 }
 
-static void tell(struct session *session, struct crowd crowd)
+static void tell(struct session *session, struct channel_load load)
 {
-    struct crowd *told = &session->seen.crowd;
+    struct channel_load *told = &session->seen.load;
 
-    if (!session->channel ||
-        (told->copiers == crowd.copiers && told->lacks_cpus == crowd.lacks_cpus))
+    if (!session->channel || (told->copiers == load.copiers && told->lacks_cpus == load.lacks_cpus))
         return;
-    channel_server_put_crowd(session->channel, crowd);
-    *told = crowd;
+    channel_server_put_load(session->channel, load);
+    *told = load;
 }
 
 void copy_load_update(struct server *server)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
-    struct crowd crowd = measure_locked(server);
+    struct channel_load load = measure_locked(server);
 
-    spin_be_brief(crowd.lacks_cpus);
-    list_for_each(struct session, session, &server->sessions, link) tell(session, crowd);
+    spin_shorten(load.lacks_cpus);
+    list_for_each(struct session, session, &server->sessions, link) tell(session, load);
 }

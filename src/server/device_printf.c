@@ -135,7 +135,7 @@ static void collect_locked(void)
     char text[16384];
     size_t size;
 
-    while ((size = driver_output_read(TEXT_OUTPUT, text, sizeof(text))) > 0) {
+    while ((size = driver_output_read(OUTPUT_STDOUT, text, sizeof(text))) > 0) {
         if (!owner)
             log_unowned_output(text, size < 1024 ? size : 1024);
         else if (!backlog_add(&owner->printf_output.backlog, text, size))
@@ -267,7 +267,7 @@ static void settle_locked(struct session *session)
 {
     struct session_printf *output = &session->printf_output;
 
-    backlog_deliver(&output->backlog, session->channel, TEXT_OUTPUT);
+    backlog_deliver(&output->backlog, session->channel, OUTPUT_STDOUT);
     bool delivered = backlog_empty(&output->backlog);
     if (settle_marks_locked(session, delivered) || !delivered || printer.holder == session)
         return;
@@ -462,5 +462,5 @@ void device_printf_fault(void)
     collect_locked();
     if (printer.holder)
         backlog_deliver(&printer.holder->printf_output.backlog, printer.holder->channel,
-                        TEXT_OUTPUT);
+                        OUTPUT_STDOUT);
 }

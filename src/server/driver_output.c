@@ -20,7 +20,7 @@ static struct capture {
     FILE *file;
     int fd;
     off_t start; /* what lies before it has been read */
-} captures[TEXT_KINDS];
+} captures[OUTPUT_KINDS];
 
 static int capture_descriptor(struct capture *capture, FILE *file)
 {
@@ -58,12 +58,12 @@ static int capture_error_stream(struct capture *capture)
 
 int driver_output_capture(void)
 {
-    int error = capture_descriptor(&captures[TEXT_OUTPUT], stdout);
+    int error = capture_descriptor(&captures[OUTPUT_STDOUT], stdout);
 
-    return error ? error : capture_error_stream(&captures[TEXT_ERROR]);
+    return error ? error : capture_error_stream(&captures[OUTPUT_STDERR]);
 }
 
-size_t driver_output_read(enum region_text kind, char *ret_text, size_t size)
+size_t driver_output_read(enum region_output kind, char *ret_text, size_t size)
 {
     struct capture *capture = &captures[kind];
 

@@ -13,4 +13,4 @@
 int driver_output_capture(void);
 
 /* What came since the last call, at most `size` bytes. One thread at a time. */
-size_t driver_output_read(enum region_text kind, char *ret_text, size_t size);
+size_t driver_output_read(enum region_output kind, char *ret_text, size_t size);

@@ -73,7 +73,7 @@ static const char *read_assert_message(CUresult result)
 
     if (result == CUDA_ERROR_ASSERT)
         driver.cuCtxSynchronize();
-    words[driver_output_read(TEXT_ERROR, words, ASSERT_MESSAGE_MAX)] = '\0';
+    words[driver_output_read(OUTPUT_STDERR, words, ASSERT_MESSAGE_MAX)] = '\0';
     if (*words)
         log_line("Driver: %.1024s", words);
     return words;
@@ -90,7 +90,7 @@ static struct suspects find_culprit_locked(struct server *server, CUresult resul
         suspects = named.count == 1 ? named : suspects;
     }
     if (suspects.count == 1)
-        channel_server_put_text(suspects.first->channel, TEXT_ERROR, words, strlen(words));
+        channel_server_put_output(suspects.first->channel, OUTPUT_STDERR, words, strlen(words));
     return suspects;
 }
 

@@ -34,18 +34,19 @@ struct wait {
     bool wide; /* 64 bits */
 };
 
-static uint32_t load_host_wait_word(const struct session *session, uint32_t gate)
+static uint32_t load_host_wait_word(const struct session *session, uint32_t word)
 {
-    return __atomic_load_n(window_gate(session->window, gate), __ATOMIC_ACQUIRE);
+    return __atomic_load_n(window_host_wait_word(session->window, word), __ATOMIC_ACQUIRE);
 }
 
-/* Does the stream stand before a gate that its client has not opened? */
+/* Does the stream wait for its client to write a host-wait word? */
 static bool is_waiting_for_host(const struct stream *stream)
 {
     const struct session *session = stream->session;
 
-    return stream->gated && fence_reached(stream, stream->gate_fence) &&
-           (int32_t)(load_host_wait_word(session, stream->gate) - stream->gate_seq) < 0;
+    return stream->waits_for_host && fence_reached(stream, stream->host_wait_fence) &&
+           (int32_t)(load_host_wait_word(session, stream->host_wait_word) - stream->host_wait_seq) <
+               0;
 }
 
 static unsigned count_waiting(const struct session *session, unsigned device)
@@ -63,11 +64,12 @@ static bool is_too_far_ahead(const struct stream *stream)
 {
     const struct session *session = stream->session;
 
-    return session->printf_output.active && stream->gated &&
-           stream->gate_seq - load_host_wait_word(session, stream->gate) > CALLBACKS_AHEAD_MAX;
+    return session->printf_output.active && stream->waits_for_host &&
+           stream->host_wait_seq - load_host_wait_word(session, stream->host_wait_word) >
+               CALLBACKS_AHEAD_MAX;
 }
 
-/* Holds the session back, and nobody else, until its client has opened some gates. Not for ever:
+/* Holds the session back, and nobody else, until its client has ended some host waits. Not forever:
  * what opens them might be a command that waits behind this one. */
 static void throttle(const struct stream *stream)
 {
@@ -93,7 +95,7 @@ static CUresult wait_for_value(const struct stream *stream, uint64_t address, ui
     return result;
 }
 
-/* The client opens the gate when it has seen the fence. Mostly the GPU writes that, but fences of
+/* The client ends the wait when it has seen the fence. Mostly the GPU writes that, but fences of
  * clients that print are written after calls of the driver (device_printf.h). */
 static CUresult wait_for_host(struct stream *stream, const struct wire_cuLaunchHostFunc *in)
 {
@@ -104,21 +106,22 @@ static CUresult wait_for_host(struct stream *stream, const struct wire_cuLaunchH
 
     if (result != CUDA_SUCCESS)
         return result;
-    stream->gated = true;
-    stream->gate = in->gate;
-    stream->gate_seq = in->gate_seq;
-    stream->gate_fence = in->seq;
-    session->gate_seq[in->gate] = in->gate_seq;
-    return wait_for_value(stream, (uintptr_t)window_gate(session->window, in->gate), in->gate_seq,
-                          CU_STREAM_WAIT_VALUE_GEQ, session->printf_output.active);
+    stream->waits_for_host = true;
+    stream->host_wait_word = in->host_wait_word;
+    stream->host_wait_seq = in->host_wait_seq;
+    stream->host_wait_fence = in->seq;
+    session->host_wait_seq[in->host_wait_word] = in->host_wait_seq;
+    return wait_for_value(
+        stream, (uintptr_t)window_host_wait_word(session->window, in->host_wait_word),
+        in->host_wait_seq, CU_STREAM_WAIT_VALUE_GEQ, session->printf_output.active);
 }
 
 CUresult serve_cuLaunchHostFunc(struct session *session, const struct wire_cuLaunchHostFunc *in,
                                 struct stream *hStream)
 {
-    if (in->gate >= GPU_REGION_GATES) {
-        session_log_error(session, "cuLaunchHostFunc: host-wait word %u, there are %u", in->gate,
-                          GPU_REGION_GATES);
+    if (in->host_wait_word >= GPU_REGION_HOST_WAITS) {
+        session_log_error(session, "cuLaunchHostFunc: host-wait word %u, there are %u",
+                          in->host_wait_word, GPU_REGION_HOST_WAITS);
         return stream_end(hStream, in->seq, CUDA_ERROR_INVALID_VALUE);
     }
     throttle(hStream);
@@ -251,10 +254,10 @@ static void satisfy(struct session *session, const struct wait *wait)
 
 static void release_host_wait_words(struct session *session)
 {
-    for (uint32_t gate = 0; gate < GPU_REGION_GATES; gate++) {
-        if ((int32_t)(session->gate_seq[gate] - load_host_wait_word(session, gate)) > 0)
-            __atomic_store_n(window_gate(session->window, gate), session->gate_seq[gate],
-                             __ATOMIC_RELEASE);
+    for (uint32_t word = 0; word < GPU_REGION_HOST_WAITS; word++) {
+        if ((int32_t)(session->host_wait_seq[word] - load_host_wait_word(session, word)) > 0)
+            __atomic_store_n(window_host_wait_word(session->window, word),
+                             session->host_wait_seq[word], __ATOMIC_RELEASE);
     }
 }
 

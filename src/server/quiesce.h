@@ -9,8 +9,8 @@
  * What is covered: every stream that waits for a word of its client's (cuStreamWaitValue), and
  * those that wait for a callback of a client that prints, for its fences are written by our own
  * thread, after calls of the driver. Callbacks of other clients are not: the GPU itself writes the
- * fence before one, and the client opens the gate behind it without any call, so such a wait ends
- * by itself as a kernel does.
+ * fence before one, and the client ends the host wait behind it without any call, so such a wait
+ * ends by itself as a kernel does.
  *
  * Copies of memory that is not page-locked count as such calls: the driver holds its lock until
  * they are done, and they may stand in one hardware queue with a stream that waits. A kernel that

@@ -96,7 +96,7 @@ struct session {
     struct {
         uint64_t copied_bytes, work;
         unsigned busy_samples;                     /* in which it counts as being at work */
-        struct crowd crowd;                        /* as the client was told */
+        struct channel_load load;                  /* as the client was told */
     } seen;                                        /* the watching thread's: copy_load.h */
     atomic_uint_fast64_t memory_refused;           /* how often its limit was in the way */
     atomic_uint_fast64_t device_mask;              /* devices that it has used */
@@ -123,9 +123,10 @@ struct session {
     uint64_t graph_bytes;
     struct list ipc_names; /* given to others: ipc_share.c */
     unsigned ipc_name_count;
-    struct list ipc_imports;             /* struct ipc_import: granules of others */
-    uint32_t gate_seq[GPU_REGION_GATES]; /* what streams wait for in each gate word */
-    struct list waits;                   /* struct wait: what streams wait for elsewhere */
+    struct list ipc_imports; /* struct ipc_import: granules of others */
+    uint32_t
+        host_wait_seq[GPU_REGION_HOST_WAITS]; /* what streams wait for in each host-wait word */
+    struct list waits;                        /* struct wait: what streams wait for elsewhere */
     unsigned wait_count;
     bool
         has_host_waits; /* some stream has waited for the client, or for a word: the worker's own */

@@ -33,8 +33,10 @@ struct stream {
     uint32_t word;             /* index of its fence word */
     bool legacy;               /* the client's legacy default stream */
     bool blocking;             /* keeps order with the legacy stream */
-    bool gated; /* was given a callback: the last one waits in word `gate` for gate_seq, */
-    uint32_t gate, gate_seq, gate_fence; /* once the stream has got to gate_fence */
+    bool waits_for_host; /* was given a callback: the last one waits in word `host_wait_word` for
+                            host_wait_seq, */
+    uint32_t host_wait_word, host_wait_seq,
+        host_wait_fence; /* once the stream has got to host_wait_fence */
 
     struct graph_batches graph_batches; /* for many launches at a time */
     uint64_t work;                      /* how many pieces of work it was given */

@@ -78,9 +78,9 @@ uint32_t *window_fence(const struct window *window, uint32_t word)
     return (uint32_t *)(uintptr_t)(window->host_base + GPU_REGION_FENCE_OFFSET) + word;
 }
 
-uint32_t *window_gate(const struct window *window, uint32_t word)
+uint32_t *window_host_wait_word(const struct window *window, uint32_t word)
 {
-    return (uint32_t *)(uintptr_t)(window->host_base + GPU_REGION_GATE_OFFSET) + word;
+    return (uint32_t *)(uintptr_t)(window->host_base + GPU_REGION_HOST_WAIT_OFFSET) + word;
 }
 
 /* The driver reserves the addresses of the devices here too, so it must get them before mmap. */

@@ -4,7 +4,7 @@
  * client, in this process and on the GPU:
  *
  *     base           + stride       + count * stride
- *     | device 0 ... | device 1 ... | fences, gates, staging | host granules ... |
+ *     | device 0 ... | device 1 ... | fences, host waits, staging | host granules ... |
  *
  * Windows outlive their clients. What was page-locked in the host part stays so and serves the next
  * client of the window, because cuMemHostUnregister stalls every client of the context. When nobody
@@ -88,4 +88,4 @@ void window_unplace(struct window *window, uint64_t address);
 
 /* The words and the staging of the GPU-visible region. */
 uint32_t *window_fence(const struct window *window, uint32_t word);
-uint32_t *window_gate(const struct window *window, uint32_t word);
+uint32_t *window_host_wait_word(const struct window *window, uint32_t word);

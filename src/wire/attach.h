@@ -39,7 +39,7 @@
 /* The descriptors of an offer, in this order. */
 enum attach_fd {
     ATTACH_FD_CONTROL = 0, /* struct region */
-    ATTACH_FD_GPU = 1,     /* fence words, gate words and staging: region.h, GPU_REGION_... */
+    ATTACH_FD_GPU = 1,     /* fence words, host-wait words and staging: region.h, GPU_REGION_... */
     ATTACH_FD_DEVICES = 2, /* struct device_record[device_count], read-only */
     ATTACH_FDS = 3,
 };
@@ -55,13 +55,13 @@ struct attach_offer {
     uint64_t region_size;   /* bytes of the control region */
     uint64_t gpu_address;   /* where both sides map the GPU-visible region: start of host part */
     uint64_t gpu_size;
-    uint64_t fence_address; /* uint32_t[fence_count] */
-    uint64_t gate_address;  /* uint32_t[gate_count] */
+    uint64_t fence_address;     /* uint32_t[fence_count] */
+    uint64_t host_wait_address; /* uint32_t[host_wait_count] */
     uint64_t staging_address;
     uint64_t staging_size;
     uint32_t ring_bytes; /* of ring data in the control region */
     uint32_t fence_count;
-    uint32_t gate_count;
+    uint32_t host_wait_count;
     uint32_t device_count;
     int32_t driver_version;   /* as cuDriverGetVersion: 13000 */
     uint32_t sm_centipercent; /* in force for this client, 10000 = no limit */

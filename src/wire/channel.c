@@ -225,7 +225,7 @@ static void sleep_for_answer(struct reply_slot *slot)
 /* False = there will be none. An answer that came before the end still counts. */
 static bool wait_for_answer(struct channel *channel, struct reply_slot *slot)
 {
-    spin_be_brief(channel_crowd(channel).lacks_cpus);
+    spin_shorten(channel_load(channel).lacks_cpus);
     struct spin spin = spin_begin();
     while (!answered(slot)) {
         if (spin_more(&spin))
@@ -315,8 +315,8 @@ int channel_reopen(struct channel *channel, int region_fd, size_t region_size, u
     if (rc < 0)
         return rc;
     ring_init(&channel->ring, &channel->region->ring, channel->ring_data, ring_bytes, true);
-    memset(channel->text_head, 0, sizeof(channel->text_head));
-    __atomic_store_n(&channel->text_seen, 0, __ATOMIC_RELAXED);
+    memset(channel->output_head, 0, sizeof(channel->output_head));
+    __atomic_store_n(&channel->output_seen, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&channel->gone, 0, __ATOMIC_RELEASE);
     return 0;
 }
@@ -347,17 +347,18 @@ void channel_defer_error(struct channel *channel, CUresult error)
     __atomic_store_n(&channel->region->deferred_error, (uint32_t)error, __ATOMIC_RELEASE);
 }
 
-/* ---- text ---- */
+/* ---- device output ---- */
 
-void channel_see_text(struct channel *channel)
+void channel_mark_output_seen(struct channel *channel)
 {
-    uint32_t news = __atomic_load_n(&channel->region->text_news, __ATOMIC_ACQUIRE);
+    uint32_t count = __atomic_load_n(&channel->region->output_notifications, __ATOMIC_ACQUIRE);
 
-    __atomic_store_n(&channel->text_seen, news, __ATOMIC_RELAXED);
+    __atomic_store_n(&channel->output_seen, count, __ATOMIC_RELAXED);
 }
 
-size_t channel_take_text(struct channel *channel, enum region_text kind, char *ret_text,
-                         size_t size)
+size_t channel_take_output(struct channel *channel, enum region_output kind, char *ret_bytes,
+                           size_t size)
 {
-    return text_area_take(&channel->region->text[kind], &channel->text_head[kind], ret_text, size);
+    return output_area_take(&channel->region->output[kind], &channel->output_head[kind], ret_bytes,
+                            size);
 }

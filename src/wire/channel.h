@@ -59,8 +59,8 @@ struct channel {
     uint32_t broken;     /* 1 = and somebody has heard of it */
     /* Asked before that: whether there is a new server. NULL = there is none. */
     bool (*revive)(void);
-    uint32_t text_seen; /* of region->text_news */
-    uint32_t text_head[TEXT_KINDS];
+    uint32_t output_seen; /* of region->output_notifications */
+    uint32_t output_head[OUTPUT_KINDS];
 };
 
 /* Maps the server's region: 0, -EPROTO when it is not one, -errno. Both descriptors stay the
@@ -145,33 +145,33 @@ void channel_give_up(struct channel *channel, CUresult error);
 /* Puts back what was taken too early. */
 void channel_defer_error(struct channel *channel, CUresult error);
 
-/* Whether text of the program's kernels may be waiting: one load. From any thread. */
-static inline bool channel_has_text(const struct channel *channel)
+/* Whether device output of the program may be waiting: one load. From any thread. */
+static inline bool channel_has_output(const struct channel *channel)
 {
-    return __atomic_load_n(&channel->region->text_news, __ATOMIC_ACQUIRE) !=
-           __atomic_load_n(&channel->text_seen, __ATOMIC_RELAXED);
+    return __atomic_load_n(&channel->region->output_notifications, __ATOMIC_ACQUIRE) !=
+           __atomic_load_n(&channel->output_seen, __ATOMIC_RELAXED);
 }
 
 /* What the server tells each of its clients about all of them. */
-struct crowd {
+struct channel_load {
     uint32_t copiers; /* how many are copying much, this one perhaps among them */
     bool lacks_cpus;  /* those at work are more than there are CPUs */
 };
 
-static inline struct crowd channel_crowd(const struct channel *channel)
+static inline struct channel_load channel_load(const struct channel *channel)
 {
-    return (struct crowd){
+    return (struct channel_load){
         .copiers = __atomic_load_n(&channel->region->copiers, __ATOMIC_RELAXED),
         .lacks_cpus = __atomic_load_n(&channel->region->lacks_cpus, __ATOMIC_RELAXED),
     };
 }
 
-/* Notes that what is there now is going to be taken. One thread at a time does these two. */
-void channel_see_text(struct channel *channel);
+/* Records that what is there now is going to be taken. One thread at a time does these two. */
+void channel_mark_output_seen(struct channel *channel);
 
-/* Takes up to `size` bytes of waiting text and returns how many there were. */
-size_t channel_take_text(struct channel *channel, enum region_text kind, char *ret_text,
-                         size_t size);
+/* Takes up to `size` bytes of waiting output and returns how many there were. */
+size_t channel_take_output(struct channel *channel, enum region_output kind, char *ret_bytes,
+                           size_t size);
 
 /* ---- the server's end; everything in the region is hostile ---- */
 
@@ -180,8 +180,8 @@ struct channel_server {
     void *ring_data;
     struct ring ring;
     int region_fd; /* for the client; close it with channel_server_close_fd() when handed over */
-    uint32_t text_news;
-    uint32_t text_tail[TEXT_KINDS];
+    uint32_t output_notifications;
+    uint32_t output_tail[OUTPUT_KINDS];
     _Alignas(16) unsigned char message[CHANNEL_MESSAGE_MAX];
 };
 
@@ -213,16 +213,16 @@ int channel_server_reply(struct channel_server *server, int slot, CUresult statu
  * The first one stays. Everyone asleep in the client wakes. From any thread. */
 void channel_server_fail(struct channel_server *server, CUresult status);
 
-/* An asynchronous command failed on its own: kept for the client's next synchronising call, unless
+/* An asynchronous command failed on its own: kept for the client's next synchronizing call, unless
  * one is kept already. From any thread. */
 void channel_server_defer(struct channel_server *server, CUresult status);
 
-/* Text of the client's kernels: takes what there is room for and returns how much that was. One
+/* Device output of the client: takes what there is room for and returns how much that was. One
  * thread at a time. */
-size_t channel_server_put_text(struct channel_server *server, enum region_text kind,
-                               const char *text, size_t size);
+size_t channel_server_put_output(struct channel_server *server, enum region_output kind,
+                                 const char *bytes, size_t size);
 
-/* What channel_crowd() tells. */
-void channel_server_put_crowd(struct channel_server *server, struct crowd crowd);
+/* Sets what channel_load() tells the client. From any thread. */
+void channel_server_put_load(struct channel_server *server, struct channel_load load);
 
 #endif

@@ -128,19 +128,20 @@ void channel_server_defer(struct channel_server *server, CUresult status)
     set_once(&server->region->deferred_error, status);
 }
 
-size_t channel_server_put_text(struct channel_server *server, enum region_text kind,
-                               const char *text, size_t size)
+size_t channel_server_put_output(struct channel_server *server, enum region_output kind,
+                                 const char *bytes, size_t size)
 {
     struct region *region = server->region;
-    size_t put = text_area_put(&region->text[kind], &server->text_tail[kind], text, size);
+    size_t put = output_area_put(&region->output[kind], &server->output_tail[kind], bytes, size);
 
     if (put > 0)
-        __atomic_store_n(&region->text_news, ++server->text_news, __ATOMIC_RELEASE);
+        __atomic_store_n(&region->output_notifications, ++server->output_notifications,
+                         __ATOMIC_RELEASE);
     return put;
 }
 
-void channel_server_put_crowd(struct channel_server *server, struct crowd crowd)
+void channel_server_put_load(struct channel_server *server, struct channel_load load)
 {
-    __atomic_store_n(&server->region->copiers, crowd.copiers, __ATOMIC_RELAXED);
-    __atomic_store_n(&server->region->lacks_cpus, crowd.lacks_cpus, __ATOMIC_RELAXED);
+    __atomic_store_n(&server->region->copiers, load.copiers, __ATOMIC_RELAXED);
+    __atomic_store_n(&server->region->lacks_cpus, load.lacks_cpus, __ATOMIC_RELAXED);
 }

@@ -4,13 +4,13 @@
  * 1. The control region (a sealed memfd made by the server, mapped anywhere; the GPU never sees
  * it):
  *
- *     struct region   words | 32 reply slots of 8 KiB | 2 text areas of 64 KiB | ring words |
+ *     struct region   words | 32 reply slots of 8 KiB | 2 output areas of 64 KiB | ring words |
  *                     ring data (mapped twice)
  *
  * 2. The GPU-visible region (a memfd mapped at the same window address by both, and registered with
  *    the driver by the server):
  *
- *     fence words u32[4096] | gate words u32[4096] | 16 staging slots of 1 MiB
+ *     fence words u32[4096] | host-wait words u32[4096] | 16 staging slots of 1 MiB
  *
  * The client is hostile to the server and can write every byte of both; the server reads a word
  * once, into its own memory, and checks it there. channel.c is the only file that touches the
@@ -20,8 +20,8 @@
 
 #include <stdint.h>
 
+#include "output_area.h"
 #include "ring.h"
-#include "text_area.h"
 
 #define REGION_MAGIC 0x324e5246u /* "FRN2" */
 #define REGION_PAGE 4096u
@@ -52,11 +52,11 @@ struct reply_slot {
 
 _Static_assert(sizeof(struct reply_slot) == REPLY_SLOT_SIZE, "slots are packed");
 
-/* Where text of kernels is to come out of the client. */
-enum region_text {
-    TEXT_OUTPUT = 0, /* standard output: printf */
-    TEXT_ERROR = 1,  /* standard error: failed assertions */
-    TEXT_KINDS = 2,
+/* Where device output leaves the client. */
+enum region_output {
+    OUTPUT_STDOUT = 0, /* standard output: printf */
+    OUTPUT_STDERR = 1, /* standard error: failed assertions */
+    OUTPUT_KINDS = 2,
 };
 
 struct region {
@@ -64,12 +64,12 @@ struct region {
     uint32_t ring_bytes;     /* server, once */
     uint32_t sticky_error;   /* server: CUresult that every later call reports; 0 = all is well */
     uint32_t deferred_error; /* server puts one in if it is 0; the client takes it out, once */
-    uint32_t text_news;      /* server: how often it has put something into a text area; wraps */
-    uint32_t copiers;        /* server: how many clients are copying much */
-    uint32_t lacks_cpus;     /* server: 1 = the clients at work are more than the CPUs */
+    uint32_t output_notifications; /* server: how often it has written to an output area; wraps */
+    uint32_t copiers;              /* server: how many clients are copying much */
+    uint32_t lacks_cpus;           /* server: 1 = the clients at work are more than the CPUs */
     unsigned char pad1[REGION_PAGE - 28];
     struct reply_slot slots[REPLY_SLOTS];
-    struct text_area text[TEXT_KINDS];
+    struct output_area output[OUTPUT_KINDS];
     struct ring_shared ring; /* see ring.h */
     unsigned char pad2[REGION_PAGE - sizeof(struct ring_shared)];
     /* ring_bytes of ring data follow */
@@ -81,16 +81,17 @@ _Static_assert(sizeof(struct region) % REGION_PAGE == 0, "ring data begins on a 
 #define REGION_SIZE (sizeof(struct region) + REGION_RING_BYTES)
 
 /* The GPU-visible region. Fence words are written by the GPU (or by the server for it) and read by
- * the client; they only grow. Gate words are written by the client's callback thread and waited for
- * by the GPU. Staging is written by the one who copies, in turns that the commands order. */
+ * the client; they only grow. Host-wait words are written by the client's callback thread and
+ * waited for by the GPU. Staging is written by the one who copies, in turns that the commands
+ * order. */
 #define GPU_REGION_FENCES 4096u
-#define GPU_REGION_GATES 4096u
+#define GPU_REGION_HOST_WAITS 4096u
 #define GPU_REGION_STAGING_SLOTS 16u
 #define GPU_REGION_STAGING_SLOT_SIZE (1u << 20)
 
 #define GPU_REGION_FENCE_OFFSET 0u
-#define GPU_REGION_GATE_OFFSET (GPU_REGION_FENCES * 4u)
-/* No slot lies in two of the pieces in which the server locks host memory. */
+#define GPU_REGION_HOST_WAIT_OFFSET (GPU_REGION_FENCES * 4u)
+/* No slot lies in two of the chunks in which the server locks host memory. */
 #define GPU_REGION_STAGING_OFFSET GPU_REGION_STAGING_SLOT_SIZE
 #define GPU_REGION_STAGING_SIZE (GPU_REGION_STAGING_SLOTS * GPU_REGION_STAGING_SLOT_SIZE)
 
@@ -98,7 +99,8 @@ _Static_assert(sizeof(struct region) % REGION_PAGE == 0, "ring data begins on a 
 #define GPU_REGION_SIZE \
     ((GPU_REGION_STAGING_OFFSET + GPU_REGION_STAGING_SIZE + (2u << 20) - 1) & ~((2u << 20) - 1))
 
-_Static_assert(GPU_REGION_GATE_OFFSET + GPU_REGION_GATES * 4u <= GPU_REGION_STAGING_OFFSET,
+_Static_assert(GPU_REGION_HOST_WAIT_OFFSET + GPU_REGION_HOST_WAITS * 4u <=
+                   GPU_REGION_STAGING_OFFSET,
                "words come before slots");
 
 #endif

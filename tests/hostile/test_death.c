@@ -114,7 +114,7 @@ static void hold_streams(struct peer *peer)
     for (uint32_t word = 1; word < 12; word++) {
         uint64_t stream = peer_make_stream(peer, word);
         const struct wire_cuLaunchHostFunc callback = {
-            .hStream = stream, .seq = 1, .gate = word, .gate_seq = 1};
+            .hStream = stream, .seq = 1, .host_wait_word = word, .host_wait_seq = 1};
         const struct wire_cuStreamWaitValue32_v2 wait = {
             .hStream = stream, .addr = peer->offer.staging_address + 64 * word, .value = 9};
         channel_lock(&peer->channel);

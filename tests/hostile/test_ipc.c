@@ -250,12 +250,13 @@ static void an_event_outlives_its_maker(void **state)
     assert_true(peer_attach(&other, hostile.server.socket));
     uint64_t held = peer_make_stream(&maker, 1), stream = peer_make_stream(&other, 1);
     const struct wire_cuEventCreate create = {.hEvent = peer_handle(&maker, WIRE_EVENT)};
-    const struct wire_cuLaunchHostFunc gate = {.hStream = held, .seq = 1, .gate = 1, .gate_seq = 1};
+    const struct wire_cuLaunchHostFunc callback = {
+        .hStream = held, .seq = 1, .host_wait_word = 1, .host_wait_seq = 1};
     const struct wire_cuEventRecordWithFlags record = {.hEvent = create.hEvent, .hStream = held};
     const struct wire_cuIpcGetEventHandle get = {.hEvent = create.hEvent};
     channel_lock(&maker.channel);
     wire_cuEventCreate(&maker.channel, &create);
-    wire_cuLaunchHostFunc(&maker.channel, &gate);
+    wire_cuLaunchHostFunc(&maker.channel, &callback);
     wire_cuEventRecordWithFlags(&maker.channel, &record);
     channel_unlock(&maker.channel);
     assert_int_equal(wire_cuIpcGetEventHandle(&maker.channel, &get, &named), CUDA_SUCCESS);

@@ -65,7 +65,7 @@ static void region_full_of_noise(void **state)
     }
 }
 
-/* Fences and gates are the client's own: whatever it writes there, only it is misled. */
+/* Fence and host-wait words are the client's own: whatever it writes there, only it is misled. */
 static void fences_full_of_noise(void **state)
 {
     uint64_t seed = 8;

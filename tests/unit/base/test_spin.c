@@ -47,25 +47,25 @@ static bool child_finds(uint64_t (*budget)(void), uint64_t expected)
 }
 
 /* Where the test has many CPUs; elsewhere spins are short anyway. */
-static uint64_t budget_while_brief(void)
+static uint64_t budget_while_shortened(void)
 {
-    spin_be_brief(true);
-    struct spin spin = spin_begin_patient(NS_PER_SEC);
-    return spin_is_cheap() || spin.patience ? UINT64_MAX : spin.budget;
+    spin_shorten(true);
+    struct spin spin = spin_begin_yielding(NS_PER_SEC);
+    return spin_is_cheap() || spin.yielding ? UINT64_MAX : spin.budget;
 }
 
-static uint64_t change_after_being_brief(void)
+static uint64_t change_after_shortening(void)
 {
     uint64_t before = spin_begin().budget;
-    spin_be_brief(true);
-    spin_be_brief(false);
+    spin_shorten(true);
+    spin_shorten(false);
     return spin_begin().budget - before;
 }
 
-static void test_brief_for_as_long_as_it_is_wanted(void **state)
+static void test_shortened_for_as_long_as_it_is_wanted(void **state)
 {
-    assert_true(child_finds(budget_while_brief, 2000));
-    assert_true(child_finds(change_after_being_brief, 0));
+    assert_true(child_finds(budget_while_shortened, 2000));
+    assert_true(child_finds(change_after_shortening, 0));
 }
 
 static void test_few_cpus_spin_shortly(void **state)
@@ -94,14 +94,14 @@ static bool goes_on(struct spin *spin)
     return spin_more(spin);
 }
 
-/* The last look was a minute ago, and the deadline is over, but there is patience for an hour. */
-static void test_patience_ends_on_a_crowded_core(void **state)
+/* The last check was a minute ago, and the deadline is over, but yielding may go on for an hour. */
+static void test_yielding_ends_on_an_overloaded_core(void **state)
 {
     uint64_t now = clock_ns();
-    struct spin spin = {.budget = 1, .patience = 3600 * NS_PER_SEC, .deadline = now};
+    struct spin spin = {.budget = 1, .yielding = 3600 * NS_PER_SEC, .deadline = now};
 
     assert_true(goes_on(&spin));
-    spin.looked = now - 60 * NS_PER_SEC;
+    spin.last_check = now - 60 * NS_PER_SEC;
     assert_false(goes_on(&spin));
 }
 
@@ -110,10 +110,10 @@ int main(void)
     unsetenv("FUNNEL_NO_SPIN");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_cpus_spin_shortly),
-        cmocka_unit_test(test_brief_for_as_long_as_it_is_wanted),
+        cmocka_unit_test(test_shortened_for_as_long_as_it_is_wanted),
         cmocka_unit_test(test_switched_off),
         cmocka_unit_test(test_a_spin_ends),
-        cmocka_unit_test(test_patience_ends_on_a_crowded_core),
+        cmocka_unit_test(test_yielding_ends_on_an_overloaded_core),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

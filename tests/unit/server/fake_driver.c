@@ -112,7 +112,7 @@ static CUresult fake_cuStreamWaitValue32(CUstream stream, CUdeviceptr address, c
 {
     (void)address;
     (void)flags;
-    return trace("gate s%u %u; ", number(stream), value);
+    return trace("wait s%u %u; ", number(stream), value);
 }
 
 static CUresult fake_cuMemcpyDtoHAsync(void *dst, CUdeviceptr src, size_t size, CUstream stream)

@@ -9,7 +9,7 @@
 
 static void test_delivers_in_pieces(void **state)
 {
-    size_t size = 2 * TEXT_AREA_BYTES + 10;
+    size_t size = 2 * OUTPUT_AREA_BYTES + 10;
     char *text = malloc(size), *taken = malloc(size);
     struct channel_server *channel;
     struct backlog backlog = {0};
@@ -23,8 +23,9 @@ static void test_delivers_in_pieces(void **state)
     assert_true(backlog_add(&backlog, text + 100, size - 100));
     for (int round = 0; !backlog_empty(&backlog); round++) {
         assert_true(round < 3);
-        backlog_deliver(&backlog, channel, TEXT_OUTPUT);
-        at += text_area_take(&channel->region->text[TEXT_OUTPUT], &head, taken + at, size - at);
+        backlog_deliver(&backlog, channel, OUTPUT_STDOUT);
+        at +=
+            output_area_take(&channel->region->output[OUTPUT_STDOUT], &head, taken + at, size - at);
     }
     assert_int_equal(at, size);
     assert_memory_equal(taken, text, size);
@@ -35,14 +36,14 @@ static void test_delivers_in_pieces(void **state)
 
 static void test_waits_for_a_client_that_does_not_read(void **state)
 {
-    char *text = calloc(1, TEXT_AREA_BYTES + 1);
+    char *text = calloc(1, OUTPUT_AREA_BYTES + 1);
     struct channel_server *channel;
     struct backlog backlog = {0};
 
     assert_int_equal(channel_server_create(&channel), 0);
-    assert_true(backlog_add(&backlog, text, TEXT_AREA_BYTES + 1));
-    backlog_deliver(&backlog, channel, TEXT_OUTPUT);
-    backlog_deliver(&backlog, channel, TEXT_OUTPUT);
+    assert_true(backlog_add(&backlog, text, OUTPUT_AREA_BYTES + 1));
+    backlog_deliver(&backlog, channel, OUTPUT_STDOUT);
+    backlog_deliver(&backlog, channel, OUTPUT_STDOUT);
     assert_false(backlog_empty(&backlog));
     backlog_drop(&backlog);
     assert_true(backlog_empty(&backlog));

@@ -7,38 +7,39 @@
 #include "memory.h"
 
 static CUresult callback(struct fixture *fixture, struct stream *stream, uint32_t seq,
-                         uint32_t gate, uint32_t gate_seq)
+                         uint32_t word, uint32_t host_wait_seq)
 {
-    const struct wire_cuLaunchHostFunc in = {.seq = seq, .gate = gate, .gate_seq = gate_seq};
+    const struct wire_cuLaunchHostFunc in = {
+        .seq = seq, .host_wait_word = word, .host_wait_seq = host_wait_seq};
 
     return serve_cuLaunchHostFunc(fixture->session, &in, stream);
 }
 
-static void callback_is_a_fence_and_a_gate(void **state)
+static void callback_is_a_fence_and_a_host_wait(void **state)
 {
     struct fixture *fixture = *state;
     struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
 
     fake_trace();
     assert_int_equal(callback(fixture, stream, 3, 8, 1), CUDA_SUCCESS);
-    assert_string_equal(fake_trace(), "write s1 3; gate s1 1; ");
+    assert_string_equal(fake_trace(), "write s1 3; wait s1 1; ");
     assert_int_equal(callback(fixture, stream, 4, 4096, 1), CUDA_ERROR_INVALID_VALUE);
     assert_string_equal(fake_trace(), "write s1 4; "); /* somebody waits for the fence */
 }
 
-static void gates_are_opened(void **state)
+static void host_waits_are_ended(void **state)
 {
     struct fixture *fixture = *state;
     struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
 
-    *window_gate(&fixture->window, 8) = 0xfffffffe;
+    *window_host_wait_word(&fixture->window, 8) = 0xfffffffe;
     callback(fixture, stream, 1, 8, 2); /* numbers wrap around */
-    *window_gate(&fixture->window, 9) = 5;
+    *window_host_wait_word(&fixture->window, 9) = 5;
     callback(fixture, stream, 2, 9, 4); /* open already */
     host_waits_release_all(fixture->session);
-    assert_int_equal(*window_gate(&fixture->window, 8), 2);
-    assert_int_equal(*window_gate(&fixture->window, 9), 5);
-    assert_int_equal(*window_gate(&fixture->window, 10), 0);
+    assert_int_equal(*window_host_wait_word(&fixture->window, 8), 2);
+    assert_int_equal(*window_host_wait_word(&fixture->window, 9), 5);
+    assert_int_equal(*window_host_wait_word(&fixture->window, 10), 0);
 }
 
 static CUresult wait_for(struct fixture *fixture, struct stream *stream, uint32_t *word,
@@ -83,8 +84,8 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(callback_is_a_fence_and_a_gate),
-        CASE(gates_are_opened),
+        CASE(callback_is_a_fence_and_a_host_wait),
+        CASE(host_waits_are_ended),
         CASE(waits_are_satisfied),
     };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Naps grow with the wait, and end where threads have to queue for a CPU. */
-#include "nap.h"
+#include "timed_poll.h"
 
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -13,46 +13,46 @@
 #define LONGEST (4 * NS_PER_MS)
 
 /* One that began so long ago. */
-static struct nap after(uint64_t ns)
+static struct timed_poll after(uint64_t ns)
 {
-    return (struct nap){.naps = true, .began = clock_ns() - ns};
+    return (struct timed_poll){.enabled = true, .began = clock_ns() - ns};
 }
 
 /* The wait is at least so long, and longer where this thread does not get to run. */
 static void check_length(uint64_t waited, uint64_t shortest)
 {
-    struct nap nap = after(waited);
-    uint64_t length = nap_next(&nap, 60 * NS_PER_SEC);
-    uint64_t most = (clock_ns() - nap.began) / 128;
+    struct timed_poll poll = after(waited);
+    uint64_t length = timed_poll_next(&poll, 60 * NS_PER_SEC);
+    uint64_t most = (clock_ns() - poll.began) / 128;
 
     assert_in_range(length, shortest, most < shortest ? shortest : most);
 }
 
 static void test_short_at_first(void **state)
 {
-    struct nap nap = after(0);
+    struct timed_poll poll = after(0);
 
     check_length(0, 30 * NS_PER_US);
-    assert_int_equal(nap_next(&nap, 7), 7);
-    assert_int_equal(nap_next(&nap, 7), 7);
+    assert_int_equal(timed_poll_next(&poll, 7), 7);
+    assert_int_equal(timed_poll_next(&poll, 7), 7);
 }
 
 static void test_a_part_of_the_wait(void **state)
 {
-    struct nap nap = after(10 * NS_PER_SEC);
+    struct timed_poll poll = after(10 * NS_PER_SEC);
 
     check_length(128 * NS_PER_MS, NS_PER_MS);
-    assert_int_equal(nap_next(&nap, LONGEST), LONGEST);
+    assert_int_equal(timed_poll_next(&poll, LONGEST), LONGEST);
 }
 
-static void test_none_where_it_is_crowded(void **state)
+static void test_none_where_cpus_are_few(void **state)
 {
-    struct nap nap = after(NS_PER_MS);
+    struct timed_poll poll = after(NS_PER_MS);
 
-    nap_next(&nap, LONGEST);
-    nap.woken -= 2 * NS_PER_MS;
-    assert_int_equal(nap_next(&nap, LONGEST), LONGEST);
-    assert_int_equal(nap_next(&nap, LONGEST), LONGEST);
+    timed_poll_next(&poll, LONGEST);
+    poll.woken -= 2 * NS_PER_MS;
+    assert_int_equal(timed_poll_next(&poll, LONGEST), LONGEST);
+    assert_int_equal(timed_poll_next(&poll, LONGEST), LONGEST);
 }
 
 /* The environment is read once, so this is a process of its own, before the others. */
@@ -63,8 +63,8 @@ static void test_none_when_switched_off(void **state)
 
     if (child == 0) {
         setenv("FUNNEL_NO_NAPS", "1", 1);
-        struct nap nap = nap_begin();
-        _exit(nap_next(&nap, LONGEST) == LONGEST ? 0 : 1);
+        struct timed_poll poll = timed_poll_begin();
+        _exit(timed_poll_next(&poll, LONGEST) == LONGEST ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
@@ -73,10 +73,10 @@ static void test_none_when_switched_off(void **state)
 static void test_the_thread_stays_as_it_was(void **state)
 {
     int before = prctl(PR_GET_TIMERSLACK);
-    struct nap nap = nap_begin();
+    struct timed_poll poll = timed_poll_begin();
 
-    assert_in_range(nap_next(&nap, LONGEST), 1, LONGEST);
-    nap_end(&nap);
+    assert_in_range(timed_poll_next(&poll, LONGEST), 1, LONGEST);
+    timed_poll_end(&poll);
     assert_int_equal(prctl(PR_GET_TIMERSLACK), before);
 }
 
@@ -86,9 +86,9 @@ int main(void)
         cmocka_unit_test(test_none_when_switched_off),
         cmocka_unit_test(test_short_at_first),
         cmocka_unit_test(test_a_part_of_the_wait),
-        cmocka_unit_test(test_none_where_it_is_crowded),
+        cmocka_unit_test(test_none_where_cpus_are_few),
         cmocka_unit_test(test_the_thread_stays_as_it_was),
     };
 
-    return cmocka_run_group_tests_name("nap", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("timed_poll", tests, NULL, NULL);
 }

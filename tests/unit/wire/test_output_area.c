@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ring of text: whole, in order, and with room for no more than there is. */
-#include "text_area.h"
+#include "output_area.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "unit.h"
 
 struct ends {
-    struct text_area *area;
+    struct output_area *area;
     uint32_t tail, head;
 };
 
@@ -23,12 +23,12 @@ static struct ends ends_at(uint32_t cursor)
 
 static size_t put(struct ends *ends, const char *text, size_t size)
 {
-    return text_area_put(ends->area, &ends->tail, text, size);
+    return output_area_put(ends->area, &ends->tail, text, size);
 }
 
 static size_t take(struct ends *ends, char *text, size_t size)
 {
-    return text_area_take(ends->area, &ends->head, text, size);
+    return output_area_take(ends->area, &ends->head, text, size);
 }
 
 static void test_empty(void **state)
@@ -56,9 +56,9 @@ static void test_what_goes_in_comes_out(void **state)
 static void test_full(void **state)
 {
     struct ends ends = ends_at(0);
-    char *text = calloc(1, TEXT_AREA_BYTES + 1);
+    char *text = calloc(1, OUTPUT_AREA_BYTES + 1);
 
-    assert_int_equal(put(&ends, text, TEXT_AREA_BYTES + 1), TEXT_AREA_BYTES);
+    assert_int_equal(put(&ends, text, OUTPUT_AREA_BYTES + 1), OUTPUT_AREA_BYTES);
     assert_int_equal(put(&ends, "x", 1), 0);
     assert_int_equal(take(&ends, text, 5), 5);
     assert_int_equal(put(&ends, "1234567", 7), 5);
@@ -86,7 +86,7 @@ static void test_impossible_cursors(void **state)
 
     ends.area->head = 1; /* has read what was never written */
     assert_int_equal(put(&ends, "x", 1), 0);
-    ends.area->tail = TEXT_AREA_BYTES + 1;
+    ends.area->tail = OUTPUT_AREA_BYTES + 1;
     assert_int_equal(take(&ends, text, sizeof(text)), 0);
     free(ends.area);
 }

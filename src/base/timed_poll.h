@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sleeping on a word that changes without a wake-up, or with a late one.
+ *
+ * An interrupt of a GPU takes several hundred microseconds to wake a thread. Where CPUs are plenty,
+ * a sleeping thread polls again by itself, at intervals that grow with how long it has waited: it
+ * is late by some 30 us or by a hundredth of its wait, whichever is more, and needs a few percent
+ * of a CPU. With FUNNEL_NO_NAPS=1 in the environment it sleeps until it is woken.
+ *
+ *     struct timed_poll poll = timed_poll_begin();
+ *     while (!ready(word))
+ *         futex_wait(word, value, timed_poll_next(&poll, longest));
+ *     timed_poll_end(&poll);
+ *
+ * One thread uses a struct, from begin to end.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct timed_poll {
+    uint64_t began, woken; /* clock_ns() */
+    uint64_t interval;     /* ns, the last one */
+    long slack;            /* ns of timer slack that this thread had; 0 = nothing to restore */
+    bool enabled;          /* false: sleeps until it is woken */
+};
+
+/* Also asks the kernel for punctual timers for this thread, until timed_poll_end(). */
+struct timed_poll timed_poll_begin(void);
+
+/* Nanoseconds to sleep now, at most `longest`. Called again after each sleep; where sleeps last
+ * much longer than asked for, there are more threads than CPUs, and all later answers are
+ * `longest`. */
+uint64_t timed_poll_next(struct timed_poll *poll, uint64_t longest);
+
+void timed_poll_end(struct timed_poll *poll);
