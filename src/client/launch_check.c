@@ -25,19 +25,15 @@ static bool valid_block(const CUlaunchConfig *config, const int32_t *device)
 }
 
 /* Dynamic shared memory beyond the usual limit has to be asked for by an attribute first. */
-static bool valid_shared(const CUlaunchConfig *config, const int32_t *function,
-                         const int32_t *device)
+bool launch_check_shared(uint64_t dynamic, const int32_t *function, const int32_t *device)
 {
-    int64_t dynamic = config->sharedMemBytes;
-    int64_t total = dynamic + function[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES];
-    int64_t usual = device[CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK];
-    int64_t most = device[CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN];
+    uint64_t total = dynamic + (uint32_t)function[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES];
+    uint64_t usual = (uint32_t)device[CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK];
+    uint64_t most = (uint32_t)device[CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN];
 
-    if (dynamic == 0)
+    if (dynamic == 0 || (dynamic <= usual && total <= usual))
         return true;
-    if (total <= usual)
-        return true;
-    return dynamic <= function[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] &&
+    return dynamic <= (uint32_t)function[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] &&
            (most == 0 || total <= most);
 }
 
@@ -102,7 +98,7 @@ CUresult launch_check(const CUlaunchConfig *config, const int32_t *function, con
         return CUDA_ERROR_INVALID_VALUE;
     if (threads > (uint32_t)function[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])
         return CUDA_ERROR_INVALID_VALUE;
-    if (!valid_shared(config, function, device))
+    if (!launch_check_shared(config->sharedMemBytes, function, device))
         return CUDA_ERROR_INVALID_VALUE;
     if (!valid_cluster(config, function))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;

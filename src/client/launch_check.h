@@ -3,11 +3,15 @@
 #ifndef FUNNEL_LAUNCH_CHECK_H
 #define FUNNEL_LAUNCH_CHECK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cuda_abi.h"
 
 /* Both arrays are indexed by their enumerations. CUDA's own answer, CUDA_SUCCESS included. */
 CUresult launch_check(const CUlaunchConfig *config, const int32_t *function, const int32_t *device);
+
+/* Whether a block may have so much dynamic shared memory, after what the program has asked for. */
+bool launch_check_shared(uint64_t dynamic, const int32_t *function, const int32_t *device);
 
 #endif

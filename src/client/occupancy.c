@@ -2,6 +2,7 @@
 /* Occupancy: the driver computes, the searches for the best block run here. */
 #include "client_module.h"
 #include "client_prototypes.h"
+#include "launch_check.h"
 #include "wire_calls.h"
 
 static CUresult blocks_per_sm(const struct function *function, int block_size, size_t shared,
@@ -14,9 +15,15 @@ static CUresult blocks_per_sm(const struct function *function, int block_size, s
         .flags = flags,
     };
     struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_reply out;
-    CUresult result =
-        wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&client->channel, &in, &out);
+    const struct device *device = function->module->context->device;
+    CUresult result;
 
+    /* The server knows of the most that any client has asked for. */
+    if (!launch_check_shared(shared, function->attributes, device->record->attributes)) {
+        *ret_blocks = 0;
+        return CUDA_SUCCESS;
+    }
+    result = wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&client->channel, &in, &out);
     if (result == CUDA_SUCCESS)
         *ret_blocks = out.numBlocks;
     return result;

@@ -73,7 +73,7 @@ static CUresult find_function(const struct module *module, const char *name,
 /* Another client may learn the same at the same time; the first one's is kept, for nobody can have
  * changed an attribute before that. */
 static CUresult learn(const struct module *module, const char *name,
-                      const struct known_kernel **ret_known)
+                      struct known_kernel **ret_known)
 {
     uint32_t pairs[2 * PARAMS_MAX];
     struct known_kernel kernel = {.facts = {.name = name}};
@@ -90,6 +90,7 @@ static CUresult learn(const struct module *module, const char *name,
         result = read_layout(kernel.driver, &kernel.facts, pairs);
     if (result != CUDA_SUCCESS)
         return result;
+    kernel.carveout = kernel.facts.attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT];
     *ret_known = kernel_table_add(cached_kernels(module->cached), &kernel);
     return *ret_known ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -103,7 +104,7 @@ static CUresult check_count(struct session *session, const char *call)
 }
 
 static CUresult enter_function(struct session *session, struct module *module, uint64_t handle,
-                               const struct known_kernel *known)
+                               struct known_kernel *known)
 {
     size_t name_size = strlen(known->facts.name) + 1;
     struct function *function = calloc(1, sizeof(*function) + name_size);
@@ -111,6 +112,7 @@ static CUresult enter_function(struct session *session, struct module *module, u
     if (!function)
         return CUDA_ERROR_OUT_OF_MEMORY;
     function->module = module;
+    function->known = known;
     function->driver = known->driver;
     function->handle = handle;
     function->params_size = known->facts.params_size;
@@ -148,7 +150,7 @@ CUresult serve_cuLibraryGetKernel(struct session *session, const struct wire_cuL
                                   struct module *library,
                                   struct wire_cuLibraryGetKernel_reply *ret_out)
 {
-    const struct known_kernel *known = kernel_table_find(cached_kernels(library->cached), in->name);
+    struct known_kernel *known = kernel_table_find(cached_kernels(library->cached), in->name);
     CUresult result = check_count(session, "cuLibraryGetKernel");
 
     if (result == CUDA_SUCCESS)
@@ -165,7 +167,7 @@ CUresult serve_cuLibraryGetKernel(struct session *session, const struct wire_cuL
 CUresult serve_fnFunctionEnter(struct session *session, const struct wire_fnFunctionEnter *in,
                                struct module *library)
 {
-    const struct known_kernel *known =
+    struct known_kernel *known =
         kernel_table_get(cached_kernels(library->cached), in->kernel);
     CUresult result = check_count(session, "fnFunctionEnter");
 
@@ -184,18 +186,14 @@ void function_destroy(struct session *session, struct function *function)
     free(function);
 }
 
-/* Whether this client has its own value of it, because others use the same function. */
-static bool is_own(const struct function *f, uint32_t attribute)
-{
-    return attribute < FUNCTION_ATTRIBUTES && cached_is_shared(f->module->cached);
-}
-
+/* A client's attributes are its own, though others may use the same function of the driver, now or
+ * when it is gone. */
 CUresult serve_cuFuncGetAttribute(struct session *session, const struct wire_cuFuncGetAttribute *in,
                                   struct function *f, struct wire_cuFuncGetAttribute_reply *ret_out)
 {
     CUresult result = session_enter(session, f->module->device);
 
-    if (is_own(f, in->attribute))
+    if (in->attribute < FUNCTION_ATTRIBUTES)
         ret_out->value = f->attributes[in->attribute];
     else if (result == CUDA_SUCCESS)
         result = driver.cuFuncGetAttribute(&ret_out->value, (CUfunction_attribute)in->attribute,
@@ -221,21 +219,56 @@ static CUresult raise_bound(CUfunction function, CUfunction_attribute attribute,
     return driver.cuFuncSetAttribute(function, attribute, value);
 }
 
+static CUresult set_carveout(struct known_kernel *known, int value)
+{
+    CUresult result = driver.cuFuncSetAttribute(
+        known->driver, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, value);
+
+    if (result == CUDA_SUCCESS)
+        __atomic_store_n(&known->carveout, value, __ATOMIC_RELAXED);
+    return result;
+}
+
+void function_set_carveout(const struct function *f)
+{
+    set_carveout(f->known, f->attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT]);
+}
+
+static CUresult set_attribute(const struct function *f, CUfunction_attribute attribute, int value)
+{
+    if (is_bound(attribute))
+        return raise_bound(f->driver, attribute, value);
+    if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+        return set_carveout(f->known, value);
+    return driver.cuFuncSetAttribute(f->driver, attribute, value);
+}
+
+/* Setting one of the others may change further ones. */
+static void read_back(struct function *f)
+{
+    int32_t before[FUNCTION_ATTRIBUTES];
+
+    memcpy(before, f->attributes, sizeof(before));
+    read_attributes(f->driver, f->attributes);
+    for (uint32_t i = 0; i < FUNCTION_ATTRIBUTES; i++)
+        if (is_bound(i) || i == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+            f->attributes[i] = before[i];
+}
+
 CUresult serve_cuFuncSetAttribute(struct session *session, const struct wire_cuFuncSetAttribute *in,
                                   struct function *f)
 {
     CUfunction_attribute attribute = (CUfunction_attribute)in->attribute;
     CUresult result = session_enter(session, f->module->device);
 
-    if (result != CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS)
+        result = set_attribute(f, attribute, in->value);
+    if (result != CUDA_SUCCESS || in->attribute >= FUNCTION_ATTRIBUTES)
         return result;
-    if (is_own(f, in->attribute) && is_bound(in->attribute))
-        result = raise_bound(f->driver, attribute, in->value);
-    else
-        result = driver.cuFuncSetAttribute(f->driver, attribute, in->value);
-    if (result == CUDA_SUCCESS && in->attribute < FUNCTION_ATTRIBUTES)
-        f->attributes[in->attribute] = in->value;
-    return result;
+    f->attributes[in->attribute] = in->value;
+    if (!is_bound(attribute) && attribute != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+        read_back(f);
+    return CUDA_SUCCESS;
 }
 
 CUresult serve_cuFuncSetCacheConfig(struct session *session,

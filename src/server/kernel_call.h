@@ -17,6 +17,7 @@ struct kernel_call {
 /* The parameters stay the launch's. */
 static inline void kernel_call_init(struct kernel_call *call, const struct launch *launch)
 {
+    function_prefer(launch->function);
     *call = (struct kernel_call){
         .size = launch->shape.params_size,
         .extra = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)launch->params,

@@ -43,7 +43,7 @@ static struct known_kernel *find_locked(const struct kernel_table *table, const 
     return kernel;
 }
 
-const struct known_kernel *kernel_table_find(struct kernel_table *table, const char *name)
+struct known_kernel *kernel_table_find(struct kernel_table *table, const char *name)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table->lock);
     uint64_t key;
@@ -51,7 +51,7 @@ const struct known_kernel *kernel_table_find(struct kernel_table *table, const c
     return find_locked(table, name, &key);
 }
 
-const struct known_kernel *kernel_table_get(struct kernel_table *table, uint32_t number)
+struct known_kernel *kernel_table_get(struct kernel_table *table, uint32_t number)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table->lock);
 
@@ -91,8 +91,8 @@ static bool grow_locked(struct kernel_table *table)
     return true;
 }
 
-const struct known_kernel *kernel_table_add(struct kernel_table *table,
-                                            const struct known_kernel *kernel)
+struct known_kernel *kernel_table_add(struct kernel_table *table,
+                                      const struct known_kernel *kernel)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table->lock);
     uint64_t key;

@@ -15,6 +15,7 @@
 struct known_kernel {
     CUfunction driver;
     struct kernel_facts facts; /* its attributes are from before any client changed them */
+    int32_t carveout;          /* as a client has set it last: see function_prefer() */
 };
 
 struct kernel_table {
@@ -27,14 +28,14 @@ struct kernel_table {
 void kernel_table_init(struct kernel_table *table);
 void kernel_table_fini(struct kernel_table *table);
 
-/* What is in the table stays as it is. NULL: it is not known. */
-const struct known_kernel *kernel_table_find(struct kernel_table *table, const char *name);
-const struct known_kernel *kernel_table_get(struct kernel_table *table, uint32_t number);
+/* What is in the table stays there, and its facts as they are. NULL: it is not known. */
+struct known_kernel *kernel_table_find(struct kernel_table *table, const char *name);
+struct known_kernel *kernel_table_get(struct kernel_table *table, uint32_t number);
 
 /* Enters a copy of a kernel, unless it is there already, and gives it its number. NULL when out of
  * memory. */
-const struct known_kernel *kernel_table_add(struct kernel_table *table,
-                                            const struct known_kernel *kernel);
+struct known_kernel *kernel_table_add(struct kernel_table *table,
+                                      const struct known_kernel *kernel);
 
 /* Records of the kernels from number `first` on, as many as fit; returns their size. */
 size_t kernel_table_write(struct kernel_table *table, uint32_t first, void *target, size_t capacity,

@@ -101,6 +101,7 @@ CUresult launch_with(const struct launch *launch, const struct stream *stream,
         .numAttrs = count,
     };
 
+    function_prefer(launch->function);
     return driver.cuLaunchKernelEx(&config, launch->function->driver, NULL,
                                    params_size ? extra : NULL);
 }

@@ -33,6 +33,7 @@ static inline const struct library *module_library(const struct module *module)
 struct function {
     struct list link; /* in its module */
     struct module *module;
+    struct known_kernel *known; /* the module's: every client's */
     CUfunction driver;
     uint64_t handle;
     uint32_t params_size;                    /* bytes of the packed parameter buffer */
@@ -40,6 +41,18 @@ struct function {
     int32_t attributes[FUNCTION_ATTRIBUTES]; /* as this client has set them */
     char name[];
 };
+
+/* Gives the driver's function this client's carveout. */
+void function_set_carveout(const struct function *function);
+
+/* Before a launch: another client may have set its own. For most programs this is a comparison. */
+static inline void function_prefer(const struct function *function)
+{
+    int32_t set = __atomic_load_n(&function->known->carveout, __ATOMIC_RELAXED);
+
+    if (set != function->attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT])
+        function_set_carveout(function);
+}
 
 /* Give back what the driver holds for them. Nothing that uses them may still be running; they are
  * not in the handle table any more. NULL is allowed. */

@@ -38,6 +38,8 @@ STATIC_ONLY = {"algorithms", "halves", "intrinsics"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 # Programs that call the driver as well; nvcc brings a library to link them with.
 DRIVER_CALLS = {"pointers"}
+# Programs that several copies of are to run at once, whatever is asked for.
+COPIES = {"settings": 4}
 # What a program needs of the GPU, where that is more than nvcc's default.
 ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90", "sparse": "sm_90"}
 
@@ -183,6 +185,13 @@ class Runner:
         with concurrent.futures.ThreadPoolExecutor(clients) as pool:
             return list(pool.map(lambda _: self.call([], program.command), range(clients)))
 
+    def copies_of(self, program):
+        if program.alone:
+            return [1]
+        if program.stem in COPIES:
+            return sorted({*self.options.clients, COPIES[program.stem]})
+        return self.options.clients
+
     def check(self, program):
         """(verdict, text): the verdict is passed, failed or skipped."""
         if program.reason:
@@ -193,7 +202,7 @@ class Runner:
             return "skipped", direct.out.strip() or "the program skips itself"
         if direct and direct.status != 0:
             return "failed", explain("directly", direct)
-        for clients in [1] if program.alone else self.options.clients:
+        for clients in self.copies_of(program):
             for result in self.through(program, clients):
                 where = f"through Funnel, {clients} at once"
                 if result.status != 0:

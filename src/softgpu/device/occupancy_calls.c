@@ -12,6 +12,15 @@ static CUresult find(const void *handle, struct context **ret_context, struct ke
     return result ? result : kernel_find_locked(handle, ret_kernel);
 }
 
+/* None where a launch of that shape would be refused. */
+static unsigned blocks_that_fit(const struct context *context, const struct kernel *kernel,
+                                unsigned threads, size_t shared)
+{
+    if (threads > kernel->info->max_threads_per_block || !kernel_may_have_shared(kernel, shared))
+        return 0;
+    return sg_occupancy(context->device->engine, kernel->info, threads, shared);
+}
+
 CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func,
                                                                    int blockSize,
                                                                    size_t dynamicSMemSize,
@@ -27,10 +36,7 @@ CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlock
 
     if (result)
         return result;
-    *numBlocks =
-        (unsigned)blockSize > kernel->info->max_threads_per_block
-            ? 0
-            : (int)sg_occupancy(context->device->engine, kernel->info, blockSize, dynamicSMemSize);
+    *numBlocks = (int)blocks_that_fit(context, kernel, blockSize, dynamicSMemSize);
     return CUDA_SUCCESS;
 }
 
@@ -65,7 +71,7 @@ soft_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize,
     for (unsigned block = limit; block > 0; block = block % 32 ? block & ~31u : block - 32) {
         size_t shared =
             blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(block) : dynamicSMemSize;
-        unsigned blocks = sg_occupancy(context->device->engine, kernel->info, block, shared);
+        unsigned blocks = blocks_that_fit(context, kernel, block, shared);
 
         if (blocks * block > best) {
             best = blocks * block;

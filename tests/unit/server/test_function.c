@@ -189,12 +189,17 @@ static void a_kernel_is_entered_by_its_number(void **state)
     assert_int_equal(enter(*state, 1, UINT32_MAX), CUDA_ERROR_INVALID_VALUE);
 }
 
-static CUresult set_shared_bytes(struct fixture *fixture, struct function *function, int value)
+static CUresult set(struct fixture *fixture, struct function *function,
+                    CUfunction_attribute attribute, int value)
 {
-    const struct wire_cuFuncSetAttribute in = {
-        .attribute = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, .value = value};
+    const struct wire_cuFuncSetAttribute in = {.attribute = attribute, .value = value};
 
     return serve_cuFuncSetAttribute(fixture->session, &in, function);
+}
+
+static CUresult set_shared_bytes(struct fixture *fixture, struct function *function, int value)
+{
+    return set(fixture, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, value);
 }
 
 static int shared_bytes(struct fixture *fixture, struct function *function)
@@ -226,6 +231,28 @@ static void attributes_are_each_clients_own(void **state)
     assert_int_equal(shared_bytes(*state, last_function(0)), 90000);
 }
 
+/* The driver's function has one carveout: that of the client whose launch comes next. */
+static void launches_go_by_their_clients_carveout(void **state)
+{
+    const CUfunction_attribute attribute = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+
+    fake.attributes[attribute] = -1;
+    find(*state, 0, "1", 0);
+    find(*state, 1, "1", 0);
+    fake_trace();
+    assert_int_equal(set(*state, last_function(0), attribute, 50), CUDA_SUCCESS);
+    assert_string_equal(fake_trace(), "attribute f1 9 50; ");
+    function_prefer(last_function(0));
+    assert_string_equal(fake_trace(), "");
+    function_prefer(last_function(1));
+    assert_string_equal(fake_trace(), "attribute f1 9 -1; ");
+    function_prefer(last_function(1));
+    assert_string_equal(fake_trace(), "");
+    function_prefer(last_function(0));
+    assert_string_equal(fake_trace(), "attribute f1 9 50; ");
+    fake.attributes[attribute] = 0;
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -237,6 +264,7 @@ int main(void)
         CASE(what_does_not_exist_is_not_found),
         CASE(a_kernel_is_entered_by_its_number),
         CASE(attributes_are_each_clients_own),
+        CASE(launches_go_by_their_clients_carveout),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,12 +78,14 @@ static void launch(struct fixture *fixture, struct made *made)
 
 static struct made make(struct fixture *fixture)
 {
+    static struct known_kernel known;
     static const uint32_t edges[] = {0, 1, 0, 2, 1, 2};
     const struct wire_fnGraphCreate create = {.graph = fixture_handle(WIRE_GRAPH, 5), .nodes = 3};
     const struct wire_fnGraphEdges in = {.edges = edges, .edges_size = sizeof(edges)};
     struct made made = {.stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING)};
 
     made.function = calloc(1, sizeof(*made.function) + 8);
+    made.function->known = &known;
     made.function->driver = (CUfunction)5;
     made.function->handle = 7;
     made.function->params_size = 16;

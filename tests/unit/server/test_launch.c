@@ -13,6 +13,7 @@ static CUresult launch(struct fixture *fixture, const CUlaunchAttribute *attribu
                        uint32_t attributes_size, uint32_t params_size)
 {
     static const unsigned char params[64];
+    static struct known_kernel known;
     struct module module = {.device = &fixture->server.devices.device[0]};
     struct function *function = calloc(1, sizeof(*function) + 8);
     struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
@@ -24,6 +25,7 @@ static CUresult launch(struct fixture *fixture, const CUlaunchAttribute *attribu
                                              .params_size = params_size};
 
     function->module = &module;
+    function->known = &known;
     function->handle = 1;
     function->driver = (CUfunction)5;
     function->params_size = 16;

@@ -21,9 +21,11 @@ struct scene {
 
 static struct function *make_function(struct module *module, uintptr_t number)
 {
+    static struct known_kernel known;
     struct function *function = calloc(1, sizeof(*function) + 8);
 
     function->module = module;
+    function->known = &known;
     function->driver = (CUfunction)number;
     function->handle = number;
     function->params_size = 8;
