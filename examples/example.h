@@ -23,7 +23,7 @@ struct example {
     double last_progress;
 };
 
-/* Ends the program with a sentence when a CUDA call fails. */
+/* Ends the program with a message when a CUDA call fails. */
 #define CHECK(call) example_check((call), #call)
 void example_check(CUresult result, const char *call);
 

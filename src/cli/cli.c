@@ -73,7 +73,7 @@ _Noreturn static void become_daemon(const char *program, const struct daemon_opt
     const char *arguments[7] = {"funneld", "-d", "--device", options->device};
     int count = 4;
 
-    if (options->statics)
+    if (options->static_partitioning)
         arguments[count++] = "--static-partitioning";
     if (options->multiuser)
         arguments[count++] = "--multiuser-server";

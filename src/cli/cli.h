@@ -22,27 +22,27 @@ extern const struct subcommand view_subcommands[];   /* status, ps, servers, cli
 /* The one that runs now; usage errors name it. */
 extern const struct subcommand *cli_current;
 
-/* "funnel start: sentence" on standard error; returns 1. */
+/* "funnel start: message" on standard error; returns 1. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Says what is wrong with the command line and where help is; returns 2. */
+/* The same for an error in the command line, with a pointer to the help; returns 2. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 bool cli_is_device(const char *name);
 
-/* The directories of this user: 0, or 1 with the reason said. */
+/* The directories of this user: 0, or 1 after an error message. */
 int cli_paths(struct paths *ret_paths);
 
-/* Those of the daemon that this user would reach: his own, or root's. */
+/* Those of the daemon that this user's programs reach: the user's own, or root's. */
 int cli_find_daemon(struct paths *ret_paths);
 
 /* What a daemon is started with. */
 struct daemon_options {
-    const char *device; /* auto, cuda, soft */
-    bool statics;       /* every program runs in a static partition */
-    bool multiuser;     /* one server for all users */
+    const char *device;       /* auto, cuda, soft */
+    bool static_partitioning; /* every program runs in a static partition */
+    bool multiuser;           /* one server for all users */
 };
 
-/* Runs `funneld -d` with these and waits until it serves: its exit status. With `quiet` what it
- * says is lost. */
+/* Runs `funneld -d` with these and waits until it serves: its exit status. With `quiet` its
+ * messages are discarded. */
 int cli_start_daemon(const struct daemon_options *options, bool quiet);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* funnel start, stop, log: the daemon's life and what it wrote. */
+/* funnel start, stop and log. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -31,7 +31,7 @@ static int run_start(int argc, char **argv)
         if (option == 'D')
             options.device = optarg;
         else if (option == 'S')
-            options.statics = true;
+            options.static_partitioning = true;
         else if (option == 'm')
             options.multiuser = true;
         else
@@ -86,8 +86,8 @@ static int parse_stop(int argc, char **argv, struct stop_options *options)
     return 0;
 }
 
-/* Programs that still run are a reason to ask first. */
-static int check_nobody_runs(int fd)
+/* The daemon is not stopped without an explicit option while programs run. */
+static int check_no_programs(int fd)
 {
     struct snapshot snapshot;
     unsigned count = 0;
@@ -106,7 +106,7 @@ static int check_nobody_runs(int fd)
         count, count == 1 ? "" : "s", count == 1 ? "s" : "");
 }
 
-/* Prints what the daemon says until it is done, and waits for its process to go. */
+/* Prints what the daemon answers until it has ended. */
 static int await_end(int fd)
 {
     static union command_any message;
@@ -137,7 +137,7 @@ static int run_stop(int argc, char **argv)
         return 1;
     if (command_connect(&paths, &fd, reason))
         return cli_fail("%s", reason);
-    if (!options.wait && !options.force && !options.seconds && check_nobody_runs(fd))
+    if (!options.wait && !options.force && !options.seconds && check_no_programs(fd))
         return 1;
     if (options.force)
         text_copy(line, sizeof(line), "quit -t 0");
@@ -166,7 +166,7 @@ static bool name_server_log(const struct paths *paths, const char *server, char 
     return grammar_is_name(server) && text_format(name, size, "%s/server.log", server);
 }
 
-/* In the directory of a named server there are no logs: they are where the daemon says. */
+/* The directory of a named server holds no logs: the daemon tells where they are. */
 static void find_logs(struct paths *paths)
 {
     char reason[COMMAND_REASON_MAX];
@@ -213,7 +213,7 @@ static int run_log(int argc, char **argv)
         return 1;
     find_logs(&paths);
     if (server && !name_server_log(&paths, server, name, sizeof(name)))
-        return cli_usage("%s is no name of a server; funnel servers shows them", server);
+        return cli_usage("%s is not the name of a server; funnel servers lists them", server);
     if (path_join(paths.log, name, path, sizeof(path)))
         return 1;
     if (access(path, R_OK))
@@ -238,21 +238,21 @@ const struct subcommand daemon_subcommands[] = {
      run_start},
     {"stop", "stop the daemon and its servers",
      "Usage: funnel stop [--wait | --force | --timeout SECONDS]\n\n"
-     "Stops the daemon. While programs run it only says so, unless told what to do with them:\n\n"
-     "  -w, --wait             take no new programs, and end when the last has finished\n"
-     "  -t, --timeout SECONDS  the same, but end those that are left after a while\n"
-     "  -f, --force            end them now; their next CUDA call fails\n\n"
+     "Stops the daemon. While programs run it is stopped only with one of these options:\n\n"
+     "  -w, --wait             accept no new programs, and end when the last has finished\n"
+     "  -t, --timeout SECONDS  the same, but end programs that still run after this time\n"
+     "  -f, --force            end programs now; their next CUDA call fails\n\n"
      "Examples:\n"
      "  funnel stop\n"
      "  funnel stop --timeout 30\n",
      run_stop},
     {"log", "show the daemon's, the server's or the clients' log",
      "Usage: funnel log [-f] [-n LINES] [--server[=NAME] | --client]\n\n"
-     "  -f, --follow   go on as lines come in\n"
+     "  -f, --follow   print further lines as they are written\n"
      "  -n LINES       how many lines to show first (40)\n"
-     "      --server   what the server of the daemon's own user says, instead of the daemon\n"
-     "      --server=NAME  the same of another one, as funnel servers calls it\n"
-     "      --client   what programs under `funnel run` have to say of their trouble\n\n"
+     "      --server   the log of the server of the daemon's own user, instead of the daemon's\n"
+     "      --server=NAME  the log of another server, by its name in funnel servers\n"
+     "      --client   errors of programs that run under `funnel run`\n\n"
      "Examples:\n"
      "  funnel log\n"
      "  funnel log -f --server\n"

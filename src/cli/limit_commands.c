@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* funnel limit and provision: limits of programs that run. Both speak to the daemon in its own
- * command language, so that it alone decides what makes sense. */
+/* funnel limit and provision: limits of programs that run. Both use the command language of the
+ * daemon, which checks the values. */
 #include <errno.h>
 #include <getopt.h>
 #include <pwd.h>
@@ -104,7 +104,7 @@ static int run_limit(int argc, char **argv)
 
 /* ---- provision ---- */
 
-/* A part of the plan: what the clients called so shall get. */
+/* A part of the plan: what clients of this name get. */
 struct portion {
     char name[64]; /* process id, user or group */
     double value;
@@ -120,7 +120,7 @@ struct plan {
     unsigned count;
 };
 
-static bool is_called(const struct command_client *client, const char *name)
+static bool has_name(const struct command_client *client, const char *name)
 {
     const struct server_identity *identity = &client->row.identity;
     const struct passwd *entry = getpwuid(identity->uid);
@@ -134,7 +134,7 @@ static bool is_called(const struct command_client *client, const char *name)
 static struct portion *portion_of(struct plan *plan, const struct command_client *client)
 {
     for (unsigned i = 0; i < plan->count; i++)
-        if (is_called(client, plan->portions[i].name))
+        if (has_name(client, plan->portions[i].name))
             return &plan->portions[i];
     return NULL;
 }
@@ -169,7 +169,7 @@ static void share_words(struct plan *plan, const struct snapshot *snapshot,
         percent = 100 * (portion ? portion->value : 1) / sum_of_weights(plan, snapshot);
     else
         percent = (!strcmp(plan->how, "equal") ? 100.0 : 200.0) / clients;
-    /* Shares are rounded down to multiprocessors: two thirds of them should not become less. */
+    /* Shares are rounded down to multiprocessors, so the percentage is rounded up. */
     text_format(words, 64, " -sm %.2f", percent > 100 ? 100 : percent + 0.005);
 }
 
@@ -187,7 +187,7 @@ static int provision_running(int fd, struct plan *plan, const struct snapshot *s
     return 0;
 }
 
-/* Those that come later get the same. */
+/* Programs that come later get the same. */
 static int provision_later(int fd, const struct plan *plan, const struct snapshot *snapshot)
 {
     double percent = (!strcmp(plan->how, "equal") ? 100.0 : 200.0) / plan->expected;
@@ -274,7 +274,7 @@ static int parse_plan(int argc, char **argv, struct plan *plan)
         if (option != 'c' || text_to_u64(optarg, &clients) || !clients || clients > 10000)
             return cli_usage("--clients takes a number of clients; there is no other option");
     if (optind == argc)
-        return cli_usage("how? equal, half-equal, weight or sms");
+        return cli_usage("say how: equal, half-equal, weight or sms");
     plan->how = argv[optind++];
     plan->expected = (unsigned)clients;
     for (; optind < argc && !status; optind++)
@@ -319,10 +319,10 @@ const struct subcommand limit_subcommands[] = {
      "Usage: funnel provision equal|half-equal [--clients N]\n"
      "       funnel provision weight|sms NAME=NUMBER...\n\n"
      "Sets the shares that are usual with MPS. NAME is a process id, a user or a group.\n\n"
-     "  equal       100/n percent each: nobody disturbs anybody, what one leaves idle stays so\n"
+     "  equal       100/n percent each: no interference, but idle SMs are not used by others\n"
      "  half-equal  200/n percent each: shares overlap, which is better for most\n"
-     "  weight      in these proportions; who is not named has weight 1\n"
-     "  sms         these numbers of SMs; who is not named keeps its share\n"
+     "  weight      in these proportions; a program that is not named has weight 1\n"
+     "  sms         these numbers of SMs; a program that is not named keeps its share\n"
      "  --clients N plan for so many, and give those that come later the same\n\n"
      "Examples:\n"
      "  funnel provision half-equal --clients 4\n"

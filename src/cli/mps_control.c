@@ -35,7 +35,7 @@ static const char usage[] =
     "  -multiuser-server          (-M, -m, --multiuser) one server for all users; needs root\n"
     "  -p, --protocol VERSION     of the interface: 2 or 3; any daemon takes the commands of "
     "both.\n"
-    "                             What CUDA_MPS_PROTOCOL_VERSION says counts instead\n"
+    "                             CUDA_MPS_PROTOCOL_VERSION overrides it\n"
     "  -a, --apply FILE           create the servers and namespaces of this file\n"
     "  -q, --quit                 the same as the command quit\n"
     "  -v, --version              print the version of CUDA MPS that the commands follow\n"
@@ -47,7 +47,7 @@ static const char usage[] =
     "  nvidia-cuda-mps-control client list --format=csv\n"
     "  echo quit | nvidia-cuda-mps-control\n"
     "\n"
-    "`funnel help` lists the commands of Funnel's own front end, which says more.\n";
+    "`funnel help` lists the commands of Funnel's own front end, which prints more.\n";
 
 static void print_line(void *context, const char *text)
 {
@@ -68,7 +68,7 @@ struct options {
     const char *protocol; /* "2", or what was asked for instead */
     const char *config;   /* of -a, or NULL */
     bool multiuser;
-    bool statics;
+    bool static_partitioning;
     bool quit;
 };
 
@@ -87,7 +87,7 @@ static int become_daemon(const struct paths *paths, const struct options *option
     }
     if (options->multiuser)
         words[count++] = "-M";
-    if (options->statics)
+    if (options->static_partitioning)
         words[count++] = "-S";
     if (options->config) {
         words[count++] = "--apply";
@@ -172,7 +172,7 @@ static int read_commands(int fd)
 }
 
 #ifdef HAVE_LIBEDIT
-/* libedit would quote the = of an option as if it were of a file's name. */
+/* libedit would quote the = of an option as if it were part of a file name. */
 static char *without_equals_sign(char *word)
 {
     char *sign = word ? strchr(word, '=') : NULL;
@@ -197,7 +197,7 @@ static char *complete(const char *text, int again)
     return without_equals_sign(command_complete(before, text, next));
 }
 
-static int converse(int fd)
+static int run_prompt(int fd)
 {
     char *line;
     int status = -1;
@@ -212,7 +212,7 @@ static int converse(int fd)
     return status < 0 ? 0 : status;
 }
 #else
-static int converse(int fd)
+static int run_prompt(int fd)
 {
     return read_commands(fd);
 }
@@ -226,19 +226,19 @@ static int run_shell(const struct paths *paths)
 
     if (error) {
         puts("Cannot find MPS control daemon process");
-        /* NVIDIA's text is for scripts; this is for whoever wonders why. */
+        /* Scripts read NVIDIA's text above; this is the reason. */
         if (error != -ENOENT && error != -ECONNREFUSED)
             fprintf(stderr, "%s\n", reason);
         return 1;
     }
-    return isatty(STDIN_FILENO) ? converse(fd) : read_commands(fd);
+    return isatty(STDIN_FILENO) ? run_prompt(fd) : read_commands(fd);
 }
 
 /* ---- options ---- */
 
-static int refuse(const char *sentence)
+static int refuse(const char *message)
 {
-    fprintf(stderr, "%s\n", sentence);
+    fprintf(stderr, "%s\n", message);
     return 1;
 }
 
@@ -261,7 +261,7 @@ static int parse_option(const char *option, const char *value, struct options *o
     else if (is_either(option, "-h", "--help"))
         return print_help(stdout);
     else if (is_either(option, "-S", "--static-partitioning"))
-        options->statics = true;
+        options->static_partitioning = true;
     else if (is_either(option, "-q", "--quit"))
         options->quit = true;
     else if (is_either(option, "-p", "--protocol"))
@@ -279,8 +279,8 @@ static int parse_option(const char *option, const char *value, struct options *o
     return -1;
 }
 
-/* 0, or 1 with the reason said. The environment counts more than the option. A daemon takes the
- * commands of both versions, so nothing else depends on it. */
+/* 0, or 1 after an error message. The environment overrides the option. A daemon takes the commands
+ * of both versions, so nothing else depends on it. */
 static int check_protocol(const char *option)
 {
     const char *variable = getenv("CUDA_MPS_PROTOCOL_VERSION");
@@ -293,7 +293,7 @@ static int check_protocol(const char *option)
     return 1;
 }
 
-/* A command on the command line, as in version 3: its status is ours. */
+/* A command on the command line, as in version 3: its status is the exit status. */
 static int run_words(const struct paths *paths, char **words)
 {
     char reason[COMMAND_REASON_MAX], line[COMMAND_TEXT_MAX] = "";
@@ -357,7 +357,7 @@ int main(int argc, char **argv)
         return become_daemon(&paths, &options);
     if (options.multiuser)
         return refuse("-multiuser-server goes with -d or -f");
-    if (options.statics)
+    if (options.static_partitioning)
         return refuse("-S goes with -d or -f");
     if (options.config)
         return refuse("-a goes with -d or -f");

@@ -35,7 +35,7 @@ struct run_options {
 
 static bool quiet;
 
-__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void print_note(const char *format, ...)
 {
     va_list arguments;
 
@@ -149,9 +149,9 @@ static int prepare_direct(const struct run_options *options)
         return 1;
     if (!strcmp(device, "auto")) {
         device = driver_works() ? "cuda" : "soft";
-        tell("running directly on %s", !strcmp(device, "cuda")
-                                           ? "NVIDIA's driver"
-                                           : "the software GPU (no NVIDIA driver works)");
+        print_note("running directly on %s", !strcmp(device, "cuda")
+                                                 ? "NVIDIA's driver"
+                                                 : "the software GPU (no NVIDIA driver works)");
     }
     return !strcmp(device, "soft") ? put_first(SOFT_LIBRARY) : 0;
 }
@@ -185,8 +185,8 @@ static int check_device(int fd, const struct paths *paths, const char *device)
     return served ? 0 : 1;
 }
 
-/* Has the new daemon start a server, so that a device that does not work is said here and now, and
- * not by the program in its own way. 0, or 1 with the reason said. */
+/* Has the new daemon start a server, so that a device that does not work is reported here, and not
+ * by the program in its own way. 0, or 1 after an error message. */
 static int try_server(int fd)
 {
     static union command_any message;
@@ -224,8 +224,9 @@ static const char *device_in_use(int fd)
     return driver == SERVER_DRIVER_CUDA ? "NVIDIA's driver" : "the software GPU";
 }
 
-/* Who loses the race against another `funnel run` finds a daemon that does not listen yet. */
-static int connect_patiently(const struct paths *paths, bool lost_race, int *ret_fd, char *reason)
+/* When another `funnel run` has started the daemon first, that may not listen yet. */
+static int connect_with_retries(const struct paths *paths, bool lost_race, int *ret_fd,
+                                char *reason)
 {
     const struct timespec pause = {.tv_nsec = 20000000};
     int tries = lost_race ? 100 : 1;
@@ -245,9 +246,9 @@ static int start_daemon(const struct paths *paths, const struct run_options *opt
     bool started;
 
     if (options->no_start)
-        return cli_fail("%s, and --no-start forbids to start one", reason);
+        return cli_fail("%s, and --no-start is given", reason);
     started = cli_start_daemon(&daemon, true) == 0;
-    if (connect_patiently(paths, !started, ret_fd, reason)) {
+    if (connect_with_retries(paths, !started, ret_fd, reason)) {
         cli_start_daemon(&daemon, false);
         return cli_fail("%s", reason);
     }
@@ -255,8 +256,8 @@ static int start_daemon(const struct paths *paths, const struct run_options *opt
         return 0;
     if (try_server(*ret_fd))
         return 1;
-    tell("no daemon was running; started one in %s on %s (end it with: funnel stop)", paths->pipe,
-         device_in_use(*ret_fd));
+    print_note("no daemon was running; started one in %s on %s (end it with: funnel stop)",
+               paths->pipe, device_in_use(*ret_fd));
     return 0;
 }
 
@@ -284,7 +285,7 @@ static int prepare_funnel(const struct run_options *options)
         return 1;
     if (path_join(paths.log, "client.log", log, sizeof(log)))
         return cli_fail("the path of the log directory is too long");
-    /* The log directory of root's daemon is not for everybody. */
+    /* Users cannot write to the log directory of root's daemon. */
     if (setenv("CUDA_MPS_PIPE_DIRECTORY", paths.pipe, 1) || setenv("FUNNEL_REQUIRE", "1", 1) ||
         (options->group && setenv("FUNNEL_GROUP", options->group, 1)) ||
         (access(paths.log, W_OK) == 0 && setenv("FUNNEL_LOG", log, 0)))
@@ -356,7 +357,7 @@ const struct subcommand run_subcommands[] = {
      "      --group NAME    a name under which funnel limit and provision know the program\n"
      "      --direct        on the device itself, without Funnel, to compare the two\n"
      "      --no-start      fail when no daemon runs\n"
-     "  -q, --quiet         do not say what was started or chosen\n\n"
+     "  -q, --quiet         do not print what was started or chosen\n\n"
      "Examples:\n"
      "  funnel run -- ./vector_add\n"
      "  funnel run --device soft -- python3 train.py\n"

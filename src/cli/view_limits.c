@@ -71,7 +71,7 @@ static void print_limit(const struct command_limit *limit)
            limit->sets_priority ? priority_name(limit->priority) : "-");
 }
 
-/* "32 of 132", and whether nobody else has them. */
+/* "32 of 132", and whether they belong to this client alone. */
 static void format_granted(const struct command_client *client, const struct command_server *server,
                            unsigned device, char cell[CELL])
 {

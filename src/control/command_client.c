@@ -13,7 +13,7 @@
 
 #define WELCOME_TIMEOUT_MS 10000
 
-static int explain_connect(const struct paths *paths, int error, char *reason)
+static int describe_error(const struct paths *paths, int error, char *reason)
 {
     if (error == -ENAMETOOLONG)
         text_format(reason, COMMAND_REASON_MAX,
@@ -27,7 +27,7 @@ static int explain_connect(const struct paths *paths, int error, char *reason)
     return error;
 }
 
-static void say_hello(struct hello *hello)
+static void init_hello(struct hello *hello)
 {
     memset(hello, 0, sizeof(*hello));
     hello->magic = HELLO_MAGIC;
@@ -38,14 +38,14 @@ static void say_hello(struct hello *hello)
     text_copy(hello->release, sizeof(hello->release), FUNNEL_VERSION);
 }
 
-static int hear_welcome(int fd, char *reason)
+static int receive_welcome(int fd, char *reason)
 {
     struct welcome welcome;
     size_t fds = 0;
     ssize_t got = sock_recv(fd, &welcome, sizeof(welcome), NULL, 0, &fds, WELCOME_TIMEOUT_MS);
 
     if (got != sizeof(welcome) || welcome.magic != WELCOME_MAGIC) {
-        text_copy(reason, COMMAND_REASON_MAX, "The daemon closed the connection without a word");
+        text_copy(reason, COMMAND_REASON_MAX, "The daemon closed the connection without an answer");
         return got < 0 ? (int)got : -EPROTO;
     }
     if (welcome.status == 0)
@@ -62,12 +62,12 @@ int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMM
     int error = sock_connect(paths->socket, &fd);
 
     if (error)
-        return explain_connect(paths, error, ret_reason);
-    say_hello(&hello);
+        return describe_error(paths, error, ret_reason);
+    init_hello(&hello);
     error = sock_send(fd, &hello, sizeof(hello), NULL, 0);
     if (error)
-        return explain_connect(paths, error, ret_reason);
-    error = hear_welcome(fd, ret_reason);
+        return describe_error(paths, error, ret_reason);
+    error = receive_welcome(fd, ret_reason);
     if (!error)
         *ret_fd = fd_steal(&fd);
     return error;

@@ -10,7 +10,7 @@
 #define COMMAND_REASON_MAX sizeof(((struct welcome *)NULL)->text)
 
 /* Connects and says hello. 0; -ENOENT or -ECONNREFUSED when no daemon runs; -EACCES when one does,
- * but the directory keeps us out; -EPERM when the daemon refused. `ret_reason` is a sentence then.
+ * but the directory keeps us out; -EPERM when the daemon refused. `ret_reason` is a message then.
  */
 int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMMAND_REASON_MAX]);
 

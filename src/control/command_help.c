@@ -69,7 +69,7 @@ static void describe_all(const struct writer *writer)
     for (; command->name; command++)
         describe_briefly(writer, command);
     say(writer, "%s", "");
-    say(writer, "\"help COMMAND\" tells more of one.");
+    say(writer, "\"help COMMAND\" describes one of them.");
 }
 
 void command_help_all(command_help_line *line, void *context)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands as whoever types them wants to know them: their names, their grammar and what they
- * do. Help needs no daemon, so it is the front end that answers it.
+ * The help of the commands: their names, their grammar and what they do. Help needs no daemon, so
+ * the front end answers it.
  */
 #pragma once
 

@@ -41,7 +41,8 @@ COMMAND(get_active_thread_percentage, ANY_USER, "SERVER", "share for a server's 
 COMMAND(set_active_thread_percentage, OPERATORS, "SERVER PERCENT", "set it")
 COMMAND(get_default_device_pinned_mem_limit, ANY_USER, "DEVICE", "memory limit for later servers")
 COMMAND(set_default_device_pinned_mem_limit, OPERATORS, "DEVICE MEMORY", "set it, to 2G or 512M")
-COMMAND(get_device_pinned_mem_limit, ANY_USER, "SERVER DEVICE", "limit for a server's later clients")
+COMMAND(get_device_pinned_mem_limit, ANY_USER, "SERVER DEVICE",
+        "limit for a server's later clients")
 COMMAND(set_device_pinned_mem_limit, OPERATORS, "SERVER DEVICE MEMORY", "set it")
 COMMAND(get_default_client_priority, ANY_USER, "", "priority of later clients")
 COMMAND(set_default_client_priority, OPERATORS, "[PRIORITY]", "set it: 0 normal, 1 below normal")

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What front ends (funnel, nvidia-cuda-mps-control) and funneld say to each other, on the same
+ * The protocol between front ends (funnel, nvidia-cuda-mps-control) and funneld, on the same
  * socket as programs: a hello of kind HELLO_COMMAND, a welcome, then requests, each answered by any
  * number of rows or texts and one DONE. There are two requests: a command line in the language of
- * NVIDIA's control daemon, answered in text; and a query, answered by everything the asker may
+ * NVIDIA's control daemon, answered in text; and a query, answered by everything the user may
  * know, in structures that `funnel` shows as tables or JSON.
  */
 #pragma once
@@ -93,7 +93,7 @@ enum command_scope {
     COMMAND_SCOPE_GROUP,
 };
 
-/* A limit that somebody has set, and for whom. One message a device where they differ. */
+/* A limit that has been set, and for whom. One message for each device where they differ. */
 struct command_limit {
     struct command_header header;
     uint32_t scope; /* enum command_scope */
@@ -118,7 +118,7 @@ struct command_done {
     int32_t status; /* enum command_status */
 };
 
-/* Room for any message. */
+/* Large enough for any message. */
 union command_any {
     struct command_header header;
     struct command_text text;

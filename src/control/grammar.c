@@ -149,7 +149,7 @@ struct kind {
     const char *expected; /* what the value is, for people */
     int (*parse)(const struct kind *kind, const char *word, struct grammar_values *values);
     size_t field;
-    uint64_t least, most; /* of a number; `most` is the room for a text */
+    uint64_t least, most; /* of a number; `most` is the capacity of a text */
 };
 
 static void *field_of(const struct kind *kind, struct grammar_values *values)
@@ -266,7 +266,7 @@ static const struct kind kinds[] = {
     [GRAMMAR_FEATURE] = {"FEATURE", "memacct or context-share", TEXT(take_feature, feature)},
 };
 
-/* What is wrong with `word`, in a sentence. The priority's is NVIDIA's own. */
+/* The message about an invalid `word`. That about a priority is NVIDIA's own. */
 static void explain_value(enum grammar_kind kind, const char *word, char *reason)
 {
     if (kind == GRAMMAR_PRIORITY)

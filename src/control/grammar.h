@@ -95,11 +95,11 @@ static inline bool grammar_given(const struct grammar_values *values, enum gramm
 /* Cuts `line` into words in place; returns how many, -E2BIG for more than GRAMMAR_WORDS_MAX. */
 int grammar_split(char *line, char *ret_words[GRAMMAR_WORDS_MAX]);
 
-/* Reads the words behind the command's name: 0, or -EINVAL with a sentence in `ret_reason`. */
+/* Reads the words behind the command's name: 0, or -EINVAL with a message in `ret_reason`. */
 int grammar_parse(const char *name, const char *grammar, char *const words[], int count,
                   struct grammar_values *ret_values, char ret_reason[GRAMMAR_REASON_MAX]);
 
-/* Says of each argument what it is, a line each. */
+/* Describes each argument in a line. */
 void grammar_describe(const char *grammar, void (*line)(void *context, const char *text),
                       void *context);
 

@@ -44,7 +44,7 @@ static void strip_trailing_slashes(char *path)
         path[--length] = '\0';
 }
 
-/* A server has another working directory than whoever named the directory. */
+/* The daemon and its servers have another working directory than the process that named it. */
 static int make_absolute(const char *path, char *ret_path, size_t capacity)
 {
     char cwd[PATH_MAX];
@@ -102,7 +102,7 @@ int paths_resolve(struct paths *ret_paths)
     return error;
 }
 
-static bool somebody_listens(const struct paths *paths)
+static bool daemon_listens(const struct paths *paths)
 {
     _cleanup_fd_ int fd = -1;
 
@@ -115,7 +115,7 @@ int paths_find_daemon(struct paths *ret_paths)
     int error = paths_resolve(ret_paths);
 
     if (!error && !environment("CUDA_MPS_PIPE_DIRECTORY") && geteuid() != 0 &&
-        !somebody_listens(ret_paths) && somebody_listens(&roots))
+        !daemon_listens(ret_paths) && daemon_listens(&roots))
         *ret_paths = roots;
     return error;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What funneld and its servers say to each other, over one private SOCK_SEQPACKET socketpair a
+ * The protocol between funneld and its servers, over one private SOCK_SEQPACKET socketpair a
  * server: each message is one fixed structure that begins with a server_header.
  *
  * The daemon starts a server as `funnel-server --device auto|cuda|soft` with
@@ -12,7 +12,7 @@
  * back in status rows, so the daemon keeps no client state.
  *
  * The daemon's end never blocks (it queues), so the server's may. When the daemon's end closes, the
- * server takes nobody new and exits after its last client.
+ * server takes no new clients and exits after its last client.
  */
 #pragma once
 
@@ -65,7 +65,7 @@ struct server_header {
 enum server_state {
     SERVER_INITIALIZING = 0,
     SERVER_ACTIVE = 1,
-    SERVER_FAULTED = 2, /* recovering from a fault: newcomers are refused with 807 */
+    SERVER_FAULTED = 2, /* ending after a fault: new clients are refused with 807 */
 };
 
 /* Who a client is: filled by the daemon from the kernel's credentials and /proc. */
@@ -160,7 +160,7 @@ struct server_ready {
 struct server_failed {
     struct server_header header;
     int32_t status; /* CUresult */
-    char text[468]; /* one sentence: the cause and the remedy */
+    char text[468]; /* a message that names the cause and the remedy */
 };
 
 struct server_state_changed {
@@ -180,9 +180,9 @@ struct server_client_gone {
     int32_t pid;
     uint32_t id;    /* 0 = it was refused and never attached */
     int32_t status; /* 0 = left by itself, else why the server ended it (CUresult) */
-    char text[212]; /* "" or a sentence */
+    char text[212]; /* "" or a message */
     uint64_t memory_peak[SERVER_MAX_DEVICES]; /* the most that it held at a time */
-    uint64_t memory_refused;                  /* how often its limit was in the way */
+    uint64_t memory_refused;                  /* how often its limit refused an allocation */
 };
 
 enum server_client_state {

@@ -16,11 +16,11 @@ import wire
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = None
-PATIENCE = 60  # seconds after which something has gone wrong, on the busiest machine
+TIMEOUT = 60  # seconds after which something has gone wrong, on the busiest machine
 
 
 def wait_until(condition, what="something"):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not condition():
         if time.monotonic() > end:
             raise AssertionError(f"{what} did not come about")
@@ -38,10 +38,10 @@ def alive(pid):
 def limit_time(test):
     """One that hangs fails, and cleans up, instead of being killed by Meson much later."""
     def give_up(*_):
-        raise AssertionError(f"{test.id()} has taken more than {PATIENCE * 3} seconds")
+        raise AssertionError(f"{test.id()} has taken more than {TIMEOUT * 3} seconds")
 
     signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(PATIENCE * 3)
+    signal.alarm(TIMEOUT * 3)
     test.addCleanup(signal.alarm, 0)
 
 
@@ -50,7 +50,7 @@ class Client:
 
     def __init__(self, path, **hello):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(PATIENCE)
+        self.socket.settimeout(TIMEOUT)
         self.socket.connect(path)
         self.socket.send(wire.hello(**hello))
 
@@ -105,7 +105,7 @@ class TestCase(unittest.TestCase):
         environment = {**self.environment, **options.pop("environment", {})}
         return subprocess.run([os.path.join(self.root, "bin", name), *arguments], env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=PATIENCE * 3, **options)
+                              timeout=TIMEOUT * 3, **options)
 
     def funnel(self, *arguments, **options):
         return self.run_program("funnel", *arguments, **options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each command of the list with each of its arguments missing, wrong, huge and negative: a sentence
+"""Each command of the list with each of its arguments missing, wrong, huge and negative: a message
 answers, and nothing has changed. The cases are made from the grammar, so no command is left out."""
 import pathlib
 import re
@@ -27,7 +27,7 @@ KINDS = {
     "GROUP": ("batch", ["a-b", "a.b", "x" * 32]),
     "SMS": ("8", NUMBER + ["0", "65537"]),
     "VERB": ("add", ["cut", LONG]),
-    "NAME": ("nobody", ["a-b", "a/b", "../x", "x" * 65]),
+    "NAME": ("unknown", ["a-b", "a/b", "../x", "x" * 65]),
     "NAMESPACE": ("nothing", ["a-b", "a/b", "../x", "x" * 65]),
     "FIELD": ("pid", [LONG]),
     "FORMAT": ("csv", ["", "xml", "csv,", HUGE]),

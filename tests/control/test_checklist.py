@@ -18,7 +18,7 @@ class Checklist(harness.TestCase):
         path = os.path.join(self.root, "bin") + ":" + os.environ["PATH"]
         return subprocess.run(["sh", "-c", script], env={**self.environment, "PATH": path},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=harness.PATIENCE)
+                              timeout=harness.TIMEOUT)
 
     def server_with_a_client(self):
         client = self.client()

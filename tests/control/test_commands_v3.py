@@ -38,8 +38,8 @@ class CommandsV3(harness.TestCase):
             self.assertEqual(self.words("server", "get", self.name, field), [value])
         self.assertEqual(self.words("server", "get", self.name, "x", status=2),
                          ["There is no field 'x'"])
-        self.assertEqual(self.words("server", "get", "nobody", "pid", status=1),
-                         ["Server 'nobody' not found"])
+        self.assertEqual(self.words("server", "get", "unknown", "pid", status=1),
+                         ["Server 'unknown' not found"])
 
     def test_clients(self):
         line, = self.words("client", "list", "--server=" + self.name, "--format=csv,noheader")

@@ -108,7 +108,7 @@ class Complete(unittest.TestCase):
             self.assertTrue(any(name in subject for subject in described()), name)
         environment = read("docs/environment.md")
         for name in names | set(re.findall(r'"(FUNNEL_[A-Z_]+)"', text)):
-            if name != "CUDA_DEVICE_MAX_CONNECTIONS":  # which nobody of ours reads
+            if name != "CUDA_DEVICE_MAX_CONNECTIONS":  # which no program of Funnel reads
                 self.assertIn(f"`{name}`", environment)
 
     def test_every_code(self):

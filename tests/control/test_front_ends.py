@@ -157,7 +157,7 @@ class Rudeness(harness.TestCase):
 
     def connection(self):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        connection.settimeout(harness.PATIENCE)
+        connection.settimeout(harness.TIMEOUT)
         connection.connect(self.socket_path)
         self.addCleanup(connection.close)
         return connection
@@ -188,7 +188,7 @@ class Rudeness(harness.TestCase):
         self.assertEqual(connection.recv(8192), b"")
         self.serves()
 
-    def test_descriptors_that_nobody_asked_for(self):
+    def test_unexpected_descriptors(self):
         connection = self.connection()
         socket.send_fds(connection, [wire.hello(kind=wire.HELLO_COMMAND)], [0, 1, 2])
         self.assertEqual(connection.recv(8192), b"")
@@ -246,7 +246,7 @@ class Rudeness(harness.TestCase):
         before = len(os.listdir(descriptors))
         for i in range(1000):
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            connection.settimeout(harness.PATIENCE)
+            connection.settimeout(harness.TIMEOUT)
             connection.connect(self.socket_path)
             connection.send(wire.hello(kind=wire.HELLO_COMMAND))
             self.assertEqual(wire.welcome(connection.recv(8192)), (0, ""))
@@ -256,7 +256,7 @@ class Rudeness(harness.TestCase):
             connection.close()
         wait_until(lambda: len(os.listdir(descriptors)) <= before)
 
-    def test_a_crowd_at_once(self):
+    def test_many_programs_at_once(self):
         """Hundreds of front ends that all wait for an answer get their own."""
         consoles = [self.console() for _ in range(200)]
         for i, console in enumerate(consoles):
@@ -345,7 +345,7 @@ class Run(harness.TestCase):
         shutil.copy(self.soft, other)
         env = self.environment_of(environment={"LD_PRELOAD": other})
         self.assertEqual(env["LD_PRELOAD"], self.library + ":" + other)
-        # Inside another `funnel run` there is only one of ours.
+        # Inside another `funnel run` there is only one client library.
         env = self.environment_of(environment={"LD_PRELOAD": self.library + " " + other,
                                                "LD_LIBRARY_PATH": self.folder})
         self.assertEqual(env["LD_PRELOAD"], self.library + ":" + other)
@@ -413,7 +413,7 @@ class Run(harness.TestCase):
         runs = [subprocess.Popen([program, "run", "--", "true"], env=self.environment,
                                  stderr=subprocess.PIPE, text=True) for _ in range(8)]
         self.processes += runs
-        said = [run.communicate(timeout=harness.PATIENCE)[1] for run in runs]
+        said = [run.communicate(timeout=harness.TIMEOUT)[1] for run in runs]
         self.assertEqual([run.returncode for run in runs], [0] * 8, said)
         self.assertEqual(sum("started one" in text for text in said), 1)
 

@@ -56,7 +56,7 @@ class Lifecycle(harness.TestCase):
         self.assertEqual(self.funnel("status").returncode, 0)
 
     def test_leftovers_of_any_kind(self):
-        """The process id of somebody else, or nonsense; no socket, or a file in its place."""
+        """The process id of another process, or nonsense; no socket, or a file in its place."""
         other = subprocess.Popen(["sleep", "1000"])
         self.processes.append(other)
         pid_file = os.path.join(self.pipe, "nvidia-cuda-mps-control.pid")
@@ -116,7 +116,7 @@ class Lifecycle(harness.TestCase):
         self.processes.append(process)
         wait_until(lambda: self.funnel("status").returncode == 0)
         process.terminate()
-        output, _ = process.communicate(timeout=harness.PATIENCE)
+        output, _ = process.communicate(timeout=harness.TIMEOUT)
         self.assertIn(f"Starting control daemon using socket {self.socket_path}", output)
         self.assertEqual(process.returncode, 0)
         line = re.compile(r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} Control +\d+\] \S")
@@ -151,7 +151,7 @@ class Lifecycle(harness.TestCase):
             echo get_default_active_thread_percentage | {self.root}/bin/nvidia-cuda-mps-control"""
         done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=self.environment,
                               text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=harness.PATIENCE)
+                              timeout=harness.TIMEOUT)
         if done.returncode == 77 or "unshare" in done.stdout:
             self.skipTest("cannot make a mount namespace")
         self.assertEqual((done.returncode, done.stdout), (0, "100.0\n"))
@@ -263,7 +263,7 @@ class Directories(harness.TestCase):
         self.pipe = deep
         self.refused("shorter", environment={"CUDA_MPS_PIPE_DIRECTORY": deep + "d"})
 
-    def test_everybody_may_write(self):
+    def test_a_directory_that_all_users_may_write_to(self):
         os.makedirs(self.pipe)
         os.chmod(self.pipe, 0o777)
         self.refused("chmod o-w")

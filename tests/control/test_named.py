@@ -183,14 +183,14 @@ class Views(TestCase):
         self.client().welcome()
         self.assertEqual(self.funnel("log", "--server").stdout,
                          self.funnel("log", f"--server=uid_{os.getuid()}").stdout)
-        self.assertEqual(self.funnel("log", "--server=nobody").returncode, 1)
+        self.assertEqual(self.funnel("log", "--server=unknown").returncode, 1)
         inside = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "night")}
         self.assertIn("NEW CLIENT", self.funnel("log", environment=inside).stdout)
         for wrong in (["--server=../x"], ["--server", "night"], ["-n", "x"]):
             self.assertEqual(self.funnel("log", *wrong).returncode, 2, wrong)
 
     def test_front_ends_at_the_servers_own_socket(self):
-        """Whoever has set the directory for his programs need not set it back for us."""
+        """A user who has set the directory for programs need not change it for the front ends."""
         inside = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "night")}
         self.assertEqual(self.funnel("servers", environment=inside).stdout,
                          self.funnel("servers").stdout)
@@ -293,7 +293,7 @@ class Namespaces(TestCase):
 
 
 class Users(TestCase):
-    def test_somebody_elses(self):
+    def test_the_server_of_another_user(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
         self.words("server create a --uid=65534")

@@ -198,7 +198,7 @@ class Servers(harness.TestCase):
         self.assertIsNone(process.poll())
         self.assertTrue(alive(self.daemon_pid()))
         client.close()
-        self.assertEqual(process.wait(timeout=harness.PATIENCE), 0)
+        self.assertEqual(process.wait(timeout=harness.TIMEOUT), 0)
 
     def test_a_daemon_that_is_quitting_answers(self):
         client = self.attach()
@@ -215,12 +215,12 @@ class Servers(harness.TestCase):
         self.assertEqual((stopped.returncode, stopped.stderr), (0, ""))
         self.assertEqual(client.socket.recv(1), b"")
         for waiting in (process, second):
-            self.assertEqual(waiting.wait(timeout=harness.PATIENCE), 1)
+            self.assertEqual(waiting.wait(timeout=harness.TIMEOUT), 1)
 
     def test_quit_with_a_limit(self):
         self.attach()
         process = self.start_mps("quit -t 1\n")
-        self.assertNotEqual(process.wait(timeout=harness.PATIENCE), 0)
+        self.assertNotEqual(process.wait(timeout=harness.TIMEOUT), 0)
 
     def test_stop_by_force(self):
         client = self.attach()
@@ -244,8 +244,8 @@ class Trouble(harness.TestCase):
     def test_clients_queue_while_it_starts(self):
         self.begin("slow")
         clients = [self.client() for _ in range(5)]
-        impatient = self.client()
-        impatient.close()
+        leaving = self.client()
+        leaving.close()
         self.assertEqual([c.welcome() for c in clients], [(0, "")] * 5)
         self.assertEqual(len(self.servers()), 1)
 
@@ -371,7 +371,7 @@ class Users(harness.TestCase):
         wait_until(lambda: self.servers() == [roots])
 
     def test_what_is_open_to_other_users(self):
-        """Of somebody else's server nothing: neither to look into, nor to end, nor to stand in
+        """A user can neither see nor end the server of another user, nor stand in
         for."""
         self.start()
         self.as_user(2001, lambda: self.client().welcome())
@@ -441,7 +441,7 @@ class Users(harness.TestCase):
         environment = {k: v for k, v in self.environment.items() if k != "CUDA_MPS_PIPE_DIRECTORY"}
         done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=environment, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=harness.PATIENCE)
+                              timeout=harness.TIMEOUT)
         if done.returncode == 77 or "unshare" in done.stdout:
             self.skipTest("cannot make a mount namespace")
         self.assertIn("pipe directory: /run/funnel", done.stdout)
@@ -449,20 +449,20 @@ class Users(harness.TestCase):
         self.assertIn("100.0", done.stdout)
         self.assertEqual(done.returncode, 0, done.stdout)
 
-    def test_one_user_cannot_crowd_out_others(self):
+    def test_one_user_cannot_use_up_the_connections(self):
         self.environment["FUNNEL_FAKE"] = "hang"
         self.start()
 
-        def crowd():
+        def connect_often():
             clients = [self.client() for _ in range(600)]
             answered = []
             while len(answered) < 80:
-                ready, _, _ = select.select([c.socket for c in clients], [], [], harness.PATIENCE)
+                ready, _, _ = select.select([c.socket for c in clients], [], [], harness.TIMEOUT)
                 answered += [wire.welcome(s.recv(8192))[0] for s in ready]
                 clients = [c for c in clients if c.socket not in ready]
             return sorted(set(answered))
 
-        self.assertEqual(self.as_user(2001, crowd), [809])
+        self.assertEqual(self.as_user(2001, connect_often), [809])
         self.assertEqual(self.mps("get_default_active_thread_percentage\n"), ["100.0"])
 
     def test_a_user_cannot_fill_the_log(self):
@@ -476,7 +476,7 @@ class Users(harness.TestCase):
         self.mps_as(2002, "get_server_list\n")
         self.assertIn("Cmd:get_server_list", self.control_log())
 
-    def test_one_server_for_everybody(self):
+    def test_one_server_for_all_users(self):
         self.start("--multiuser-server")
         self.assertEqual(self.as_user(2001, lambda: self.client().welcome()), [0, ""])
         self.assertEqual(self.client().welcome(), (0, ""))

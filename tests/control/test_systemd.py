@@ -16,7 +16,7 @@ BUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else ""
 
 @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd-analyze on this machine")
 class Units(unittest.TestCase):
-    def complaints(self, name, change=lambda text: text):
+    def problems(self, name, change=lambda text: text):
         """What systemd says of the unit, with the programs of this build."""
         with tempfile.TemporaryDirectory() as folder:
             text = (UNITS / name).read_text().replace("/usr/local/bin/",
@@ -34,12 +34,12 @@ class Units(unittest.TestCase):
         names = sorted(path.name for path in UNITS.glob("*.service"))
         self.assertEqual(names, ["funnel-user.service", "funnel.service"])
         for name in names:
-            self.assertEqual(self.complaints(name), [], name)
+            self.assertEqual(self.problems(name), [], name)
 
     def test_a_mistake_is_found(self):
-        self.assertTrue(self.complaints("funnel.service",
+        self.assertTrue(self.problems("funnel.service",
                                         lambda text: text.replace("Restart=", "Restrat=")))
-        self.assertTrue(self.complaints("funnel.service",
+        self.assertTrue(self.problems("funnel.service",
                                         lambda text: text.replace("bin/funneld", "bin/x")))
 
 

@@ -30,7 +30,7 @@ class Whole(harness.TestCase):
         return process
 
     def endless(self):
-        """A program that runs until somebody ends it, attached and at work."""
+        """A program that runs until the test ends it, attached and at work."""
         process = self.in_background(*self.program("n_body", "-n", "256", "-r", "100000000"))
 
         def works():
@@ -81,7 +81,7 @@ class Whole(harness.TestCase):
                            self.funnel("run", "--", "env").stdout.splitlines() if "=" in line)
         self.mps("quit\n")
         done = subprocess.run(self.program("vector_add"), env=environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=harness.PATIENCE)
+                              stderr=subprocess.STDOUT, text=True, timeout=harness.TIMEOUT)
         self.assertNotEqual(done.returncode, 0)
         with open(os.path.join(self.log, "client.log")) as log:
             self.assertIn(self.pipe, log.read())
@@ -104,7 +104,7 @@ class Whole(harness.TestCase):
         victim, witness = self.endless(), self.endless()
         server = self.servers()[0]
         self.assertEqual(self.mps(f"terminate_client {server} {victim.pid}\n"), ["0"])
-        output, _ = victim.communicate(timeout=harness.PATIENCE)
+        output, _ = victim.communicate(timeout=harness.TIMEOUT)
         self.assertNotEqual(victim.returncode, 0)
         self.assertIn("810", output)
         self.assertIsNone(witness.poll())
@@ -129,7 +129,7 @@ class Whole(harness.TestCase):
         process = self.endless()
         server = self.servers()[0]
         os.kill(server, signal.SIGKILL)
-        process.communicate(timeout=harness.PATIENCE)
+        process.communicate(timeout=harness.TIMEOUT)
         self.assertNotEqual(process.returncode, 0)
         again = self.run_through(*self.program("vector_add"))
         self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
@@ -154,7 +154,7 @@ class Whole(harness.TestCase):
         server = self.servers()[0]
         self.assertEqual(self.funnel("stop").returncode, 1)
         self.assertEqual(self.funnel("stop", "--force").returncode, 0)
-        process.communicate(timeout=harness.PATIENCE)
+        process.communicate(timeout=harness.TIMEOUT)
         self.assertNotEqual(process.returncode, 0)
         wait_until(lambda: not alive(server))
 

@@ -34,7 +34,7 @@ def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic
 
 
 def welcome(data):
-    """(status, sentence)"""
+    """(status, message)"""
     magic, status, text = WELCOME.unpack_from(data)
     assert magic == WELCOME_MAGIC
     return status, text.split(b"\0")[0].decode()

@@ -18,7 +18,7 @@ int hostile_group_setup(void **state)
         return -1;
     }
     if (!witness_start(&hostile.witness, hostile.server.socket)) {
-        fprintf(stderr, "the witness can not attach\n");
+        fprintf(stderr, "the witness cannot attach\n");
         return -1;
     }
     return hostile_check(state);

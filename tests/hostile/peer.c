@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wire by hand. The window is not reserved here: nobody but the server needs its addresses.
+ * The wire by hand. The window is not reserved here: only the server needs its addresses.
  */
 #include "peer.h"
 
@@ -41,7 +41,7 @@ bool peer_receive_offer(struct peer *peer)
 
     close_fds(peer);
     ssize_t size = sock_recv(peer->socket, &peer->offer, sizeof(peer->offer), peer->fds, ATTACH_FDS,
-                             &count, PATIENCE_MS);
+                             &count, TIMEOUT_MS);
     return size == (ssize_t)sizeof(peer->offer) && count == ATTACH_FDS;
 }
 
@@ -90,7 +90,7 @@ void peer_leave(struct peer *peer)
 
 bool peer_is_cut_off(struct peer *peer)
 {
-    for (int waited = 0; waited < PATIENCE_MS; waited++) {
+    for (int waited = 0; waited < TIMEOUT_MS; waited++) {
         if (sock_hung_up(peer->socket))
             return true;
         usleep(1000);
@@ -140,7 +140,7 @@ bool peer_fence(struct peer *peer, uint64_t stream, uint32_t seq)
 bool peer_wait_fence(struct peer *peer, uint32_t word, uint32_t seq)
 {
     const uint32_t *fences = (const uint32_t *)(peer->gpu + GPU_REGION_FENCE_OFFSET);
-    uint64_t deadline = clock_ns() + PATIENCE_MS * NS_PER_MS;
+    uint64_t deadline = clock_ns() + TIMEOUT_MS * NS_PER_MS;
 
     while ((int32_t)(__atomic_load_n(&fences[word], __ATOMIC_ACQUIRE) - seq) < 0) {
         if (clock_ns() > deadline || !channel_alive(&peer->channel))

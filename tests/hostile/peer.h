@@ -11,7 +11,7 @@
 #include "channel.h"
 #include "wire_calls.h"
 
-#define PATIENCE_MS 60000 /* after which something has gone wrong, on the busiest machine */
+#define TIMEOUT_MS 60000 /* after which something has gone wrong, on the busiest machine */
 
 struct peer {
     int socket;

@@ -49,7 +49,7 @@ bool server_process_start(struct server_process *process)
     process->pid = fork();
     if (process->pid == 0)
         run_server(process);
-    for (int waited = 0; waited < PATIENCE_MS; waited += 10) {
+    for (int waited = 0; waited < TIMEOUT_MS; waited += 10) {
         if (listens(process))
             return true;
         if (!server_process_alive(process))
@@ -70,7 +70,7 @@ int server_process_wait(struct server_process *process)
 {
     int status = 0;
 
-    for (int waited = 0; waited < PATIENCE_MS; waited += 10) {
+    for (int waited = 0; waited < TIMEOUT_MS; waited += 10) {
         if (waitpid(process->pid, &status, WNOHANG) == process->pid) {
             process->pid = -1;
             return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -463,8 +463,8 @@ static void enter(struct peer *peer, uint64_t module, uint64_t function, uint32_
     channel_unlock(&peer->channel);
 }
 
-/* Whoever names a kernel that the server never told of gets no function, and one function is not
- * entered twice. */
+/* A client that names a kernel which the server never announced gets no function, and one function
+ * is not entered twice. */
 static void kernels_that_are_not_known(void **state)
 {
     struct wire_cuFuncGetAttribute ask = {0};

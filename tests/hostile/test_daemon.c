@@ -44,7 +44,7 @@ static void receive(struct daemon *daemon, unsigned kind, union server_any *ret_
 {
     size_t fds = 0;
     ssize_t size =
-        sock_recv(daemon->control, ret_message, sizeof(*ret_message), NULL, 0, &fds, PATIENCE_MS);
+        sock_recv(daemon->control, ret_message, sizeof(*ret_message), NULL, 0, &fds, TIMEOUT_MS);
 
     assert_true(size > 0);
     assert_true(server_message_valid(ret_message, (size_t)size));
@@ -86,7 +86,7 @@ static int wait_for_end(struct daemon *daemon)
 {
     int status;
 
-    for (int waited = 0; waited < PATIENCE_MS; waited += 5) {
+    for (int waited = 0; waited < TIMEOUT_MS; waited += 5) {
         if (waitpid(daemon->pid, &status, WNOHANG) == daemon->pid) {
             daemon->pid = -1;
             return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -131,7 +131,8 @@ static void bring_client(struct daemon *daemon, struct peer *peer, int32_t pid, 
     assert_int_not_equal(message.client_attached.id, 0);
 }
 
-static unsigned ask_status(struct daemon *daemon, struct server_status_row *ret_rows, unsigned room)
+static unsigned ask_status(struct daemon *daemon, struct server_status_row *ret_rows,
+                           unsigned capacity)
 {
     struct server_status status;
     union server_any message;
@@ -142,12 +143,12 @@ static unsigned ask_status(struct daemon *daemon, struct server_status_row *ret_
     say(daemon, &status, NULL);
     for (;;) {
         assert_true(
-            sock_recv(daemon->control, &message, sizeof(message), NULL, 0, &fds, PATIENCE_MS) > 0);
+            sock_recv(daemon->control, &message, sizeof(message), NULL, 0, &fds, TIMEOUT_MS) > 0);
         assert_int_equal(message.header.request, 77);
         if (message.header.kind == SERVER_STATUS_END)
             break;
         assert_int_equal(message.header.kind, SERVER_STATUS_ROW);
-        assert_true(rows < room);
+        assert_true(rows < capacity);
         ret_rows[rows++] = message.status_row;
     }
     assert_int_equal(message.status_end.client_count, rows);

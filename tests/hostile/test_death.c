@@ -163,7 +163,7 @@ static void dies_at_any_moment(void **state)
     }
 }
 
-static void stopped_clients_stop_nobody(void **state)
+static void stopped_clients_stop_no_other(void **state)
 {
     pid_t pids[4];
     int ready[4];
@@ -235,7 +235,7 @@ static bool is_idle_for_a_second(void)
 
 /* The last test: its kernel ends with the server. What the tests before have left may take a while
  * to clean up. */
-static void nobody_works_at_what_has_ended(void **state)
+static void no_thread_works_for_an_ended_client(void **state)
 {
     bool idle = false;
 
@@ -254,9 +254,9 @@ int main(void)
         HOSTILE_CASE(dies_with_a_kernel_running),
         HOSTILE_CASE(dies_holding_streams),
         HOSTILE_CASE(dies_at_any_moment),
-        HOSTILE_CASE(stopped_clients_stop_nobody),
+        HOSTILE_CASE(stopped_clients_stop_no_other),
         HOSTILE_CASE(never_reads_its_socket),
-        HOSTILE_CASE(nobody_works_at_what_has_ended),
+        HOSTILE_CASE(no_thread_works_for_an_ended_client),
     };
 
     return HOSTILE_MAIN(tests);

@@ -25,7 +25,7 @@ static void poke(struct peer *peer, uint64_t address)
     assert_true(peer_fence(peer, stream, 1));
 }
 
-static void everybody_hears_of_a_fault(void **state)
+static void all_clients_are_told_of_a_fault(void **state)
 {
     struct peer peer;
 
@@ -42,7 +42,7 @@ static void everybody_hears_of_a_fault(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(everybody_hears_of_a_fault)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(all_clients_are_told_of_a_fault)};
 
     return HOSTILE_MAIN(tests);
 }

@@ -141,7 +141,7 @@ static void greet(struct peer *peer)
     assert_true(peer_receive_offer(peer));
 }
 
-static void silent_callers_keep_nobody_waiting(void **state)
+static void silent_callers_delay_no_client(void **state)
 {
     struct peer silent[20], undecided, other;
 
@@ -198,7 +198,7 @@ static void answers_that_are_none(void **state)
     peer_leave(&peer);
 }
 
-/* The device table is for reading, the others can not be made smaller. */
+/* The device table is for reading, the others cannot be made smaller. */
 static void descriptors_are_sealed(void **state)
 {
     struct peer peer;
@@ -238,7 +238,7 @@ int main(void)
         HOSTILE_CASE(hello_without_magic),
         HOSTILE_CASE(another_version_is_refused),
         HOSTILE_CASE(windows_that_are_asked_for),
-        HOSTILE_CASE(silent_callers_keep_nobody_waiting),
+        HOSTILE_CASE(silent_callers_delay_no_client),
         HOSTILE_CASE(every_window_is_turned_down),
         HOSTILE_CASE(answers_that_are_none),
         HOSTILE_CASE(descriptors_are_sealed),

@@ -168,7 +168,7 @@ static void opened_memory_is_not_owned(void **state)
     peer_leave(&other);
 }
 
-/* The server has one device, which is nobody's peer. */
+/* The server has one device, which has no peer. */
 static void peers_that_are_none(void **state)
 {
     const struct wire_cuCtxEnablePeerAccess pairs[] = {{0, 0},  {0, 1},  {1, 0},

@@ -113,7 +113,8 @@ static void nothing_is_left_behind(void **state)
         fail_msg("the window never came back");
 }
 
-/* Who broke the protocol may still write to its window; nobody else may get it meanwhile. */
+/* A client that broke the protocol may still write to its window; no other client may get it
+ * meanwhile. */
 static void window_of_a_liar_is_not_reused(void **state)
 {
     struct peer liar, peer;

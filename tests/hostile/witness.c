@@ -90,7 +90,7 @@ CUresult peer_make_granule(struct peer *peer, uint64_t size, uint64_t *ret_addre
     if (result != CUDA_SUCCESS)
         return result;
     *ret_address = out.address;
-    if (sock_recv(peer->socket, &message, sizeof(message), &fd, 1, &count, PATIENCE_MS) !=
+    if (sock_recv(peer->socket, &message, sizeof(message), &fd, 1, &count, TIMEOUT_MS) !=
             (ssize_t)sizeof(message) ||
         message.kind != SOCKET_GRANULE || message.value != out.address)
         result = CUDA_ERROR_MPS_RPC_FAILURE;

@@ -37,7 +37,7 @@ class TestCase(harness.TestCase):
         done = subprocess.run(self.command(*questions),
                               env={**self.environment, **(environment or {})},
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=harness.PATIENCE * 3, **options)
+                              timeout=harness.TIMEOUT * 3, **options)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
 
@@ -76,7 +76,7 @@ class Program:
         assert self.process.stdout.readline() == "on\n"
 
     def end(self):
-        self.process.communicate(timeout=harness.PATIENCE)
+        self.process.communicate(timeout=harness.TIMEOUT)
         return self.process.returncode
 
 

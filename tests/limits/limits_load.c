@@ -6,12 +6,12 @@
  *
  *     steady    kernels of 0.2 ms, each waited for: COUNT RESULT WORST_MS
  *     small     16 blocks of 0.05 ms, each kernel waited for: COUNT RESULT MEDIAN_US P99_US
- *     flood     always more blocks of 1 ms than there is room for: COUNT RESULT
+ *     flood     always more blocks of 1 ms than fit on the device: COUNT RESULT
  *     order     kernels in one stream, each of which looks for its predecessor's number: COUNT
  *               RESULT RIGHT
  *     endless   a kernel that never ends; says "launched" once it runs and waits for it: RESULT,
  *               result of the next call
- *     crowded   the same with thousands of kernels queued behind it
+ *     queued    the same with thousands of kernels queued behind it
  *     fault     a kernel that writes where nothing is: RESULT, result of the next call
  *
  * Each says "ready" and begins when it reads a line. At an error it stops and reports.
@@ -26,7 +26,7 @@
 #include "cuda_prototypes.h"
 
 #define LATENCIES_MAX (1u << 20)
-#define CROWD 5000
+#define QUEUED_KERNELS 5000
 #define FLOOD_DEPTH 4
 
 static const char kernel_text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -218,7 +218,7 @@ static CUresult await_begin(void)
     return result;
 }
 
-static void run_endless(bool crowded)
+static void run_endless(bool queued)
 {
     CUresult result = launch_endless();
     CUdeviceptr piece;
@@ -226,7 +226,7 @@ static void run_endless(bool crowded)
     if (result == CUDA_SUCCESS)
         result = await_begin();
     printf("launched %d\n", cuStreamQuery(stream));
-    for (uint32_t i = 0; crowded && i < CROWD && result == CUDA_SUCCESS; i++)
+    for (uint32_t i = 0; queued && i < QUEUED_KERNELS && result == CUDA_SUCCESS; i++)
         result = launch_step(i);
     if (result == CUDA_SUCCESS)
         result = cuStreamSynchronize(stream);
@@ -280,7 +280,7 @@ static void play(const char *role)
     else if (!strcmp(role, "fault"))
         run_fault();
     else
-        run_endless(!strcmp(role, "crowded"));
+        run_endless(!strcmp(role, "queued"));
 }
 
 int main(int argc, char **argv)
@@ -288,7 +288,7 @@ int main(int argc, char **argv)
     char line[16];
 
     if (argc != 3) {
-        fprintf(stderr, "usage: limits_load steady|small|flood|order|endless|crowded|fault "
+        fprintf(stderr, "usage: limits_load steady|small|flood|order|endless|queued|fault "
                         "SECONDS\n");
         return 2;
     }

@@ -5,7 +5,7 @@
  *     sms              multiprocessors that the device says it has
  *     smid, new-smid   the multiprocessors that blocks ran on: default stream, a new stream
  *     kept-smid        the same on a stream that is made once
- *     smid=N ...       the same, where N are expected and the program can not know that
+ *     smid=N ...       the same, where N are expected and the program cannot know that
  *     info             free and total bytes of device memory
  *     fill=N           pieces of N MiB that could be allocated, and the error that ended it
  *     drop             frees those

@@ -88,7 +88,7 @@ class TwoDaemons(TestCase):
         self.run_program("nvidia-cuda-mps-control", input="quit -t 0\n",
                          environment={"CUDA_MPS_PIPE_DIRECTORY": pipe})
 
-    def test_each_numbers_its_devices_anew(self):
+    def test_each_numbers_its_devices_from_zero(self):
         (_, third), = self.device_of(self.pipes[0])
         (_, second), = self.device_of(self.pipes[1])
         (number, first), = self.device_of(self.pipes[1], {VISIBLE: "1"})

@@ -67,7 +67,7 @@ class Shares(limits_harness.TestCase):
         self.assertEqual(sorted(sm for place in places for sm in place), list(range(SMS)))
 
     def test_neighbours_are_made_ahead(self):
-        """While nobody is at work, so that the next client holds nobody up."""
+        """Partitions are created while no client works, so that the next client delays no other."""
         ahead = "A partition of device 0 is created in advance"
         self.start(environment={"FUNNEL_DEBUG": "1"})
         program = self.begin("sms", "wait", environment={PERCENT: "25"})
@@ -203,7 +203,7 @@ class Devices(limits_harness.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(str(code), done.stdout)
 
-    def test_visible_ones_are_numbered_anew(self):
+    def test_visible_devices_are_numbered_from_zero(self):
         self.start(environment={"CUDA_VISIBLE_DEVICES": "0,2"})
         self.assertEqual(self.ask("sms", environment={"CUDA_VISIBLE_DEVICES": "1"}), [[16]])
         self.fails_with(100, {"CUDA_VISIBLE_DEVICES": "2"})
@@ -221,7 +221,7 @@ class Devices(limits_harness.TestCase):
         self.assertRegex(self.server_log(),
                          r"Client \{PID: \d+\} is refused with status 808: the server has "
                          r"reached its limit of clients \(2 clients of at most 2\)")
-        # Whoever is refused hears it before the daemon does.
+        # A refused client is told before the daemon is.
         wait_until(lambda: "ended with status 808: the server has reached its limit of clients"
                    in self.control_log(), "the daemon's note")
         programs[0].process.kill()
@@ -231,8 +231,8 @@ class Devices(limits_harness.TestCase):
 
 
     def test_as_many_as_there_are_windows(self):
-        rooms = (("1:sms=16,mem=1G", 512), ("1:sms=16,mem=139G", 285), ("8:sms=16,mem=139G", 46))
-        for number, (devices, clients) in enumerate(rooms, 1):
+        cases = (("1:sms=16,mem=1G", 512), ("1:sms=16,mem=139G", 285), ("8:sms=16,mem=139G", 46))
+        for number, (devices, clients) in enumerate(cases, 1):
             self.environment["FUNNEL_SOFT_DEVICES"] = devices
             self.start()
             self.mps(f"start_server -uid {os.getuid()}\n")
@@ -269,7 +269,7 @@ class Ending(limits_harness.TestCase):
         return program
 
     def test_a_kernel_without_an_end(self):
-        """It can not be stopped; its client is, and nobody else notices."""
+        """It cannot be stopped; its client is ended, and no other client is affected."""
         self.start()
         witness, victim = self.play("steady"), self.play("endless")
         self.assertIn("launched", victim.process.stdout.readline())
@@ -318,7 +318,7 @@ class Ending(limits_harness.TestCase):
         self.assertEqual(self.ask("sms"), [[SMS]])
         self.assertNotIn(first, self.servers())
 
-    def test_nobody_waits_for_the_end_of_that(self):
+    def test_no_one_waits_for_the_end_of_that(self):
         self.start()
         self.abandon()
         server, = self.servers()
@@ -330,7 +330,7 @@ class Ending(limits_harness.TestCase):
         self.assertIsNone(self.daemon_pid())
 
     def test_others_may_come_meanwhile(self):
-        """MPS turns newcomers away with 807 while it terminates a client."""
+        """MPS refuses new clients with 807 while it terminates a client."""
         self.start()
         victim = self.play("endless")
         self.assertIn("launched", victim.process.stdout.readline())
@@ -387,17 +387,17 @@ class Logs(limits_harness.TestCase):
 
 
 class Faults(limits_harness.TestCase):
-    def newcomer(self):
+    def new_client(self):
         return self.funnel("run", "-q", "--no-start", "--", *self.command("sms")[5:])
 
-    def test_newcomers_while_old_clients_are_there(self):
+    def test_new_clients_while_old_ones_are_there(self):
         self.start()
         bystander = self.begin("info", "wait", "info", environment={"FUNNEL_NO_RECOVERY": "1"})
         bystander.answer()
         server, = self.servers()
         culprit = self.begin("fault", "10", program="limits_load")
         self.assertEqual(culprit.process.communicate("\n", timeout=60)[0], "ready\n700 700\n")
-        refused = self.newcomer()
+        refused = self.new_client()
         self.assertIn("807", refused.stdout)
         self.assertNotEqual(refused.returncode, 0)
         bystander.go_on()
@@ -411,7 +411,7 @@ class Faults(limits_harness.TestCase):
         os.makedirs(self.pipe)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(self.socket_path)
-            listener.settimeout(limits_harness.harness.PATIENCE)
+            listener.settimeout(limits_harness.harness.TIMEOUT)
             listener.listen()
             program = self.begin_by_itself("sms")
             for answer in (b"", wire.WELCOME.pack(wire.WELCOME_MAGIC, 807, b"later")):

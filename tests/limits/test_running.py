@@ -161,7 +161,7 @@ class Provision(limits_harness.TestCase):
     def test_wrong_words(self):
         self.begin_four(SMS, SMS, SMS, SMS)
         for words in ([], ["twice"], ["weight"], ["weight", "a"], ["weight", "a=0"],
-                      ["sms", "nobody=4"], ["equal", "--clients", "0"], ["equal", "x"]):
+                      ["sms", "unknown=4"], ["equal", "--clients", "0"], ["equal", "x"]):
             self.assertNotEqual(self.funnel("provision", *words).returncode, 0, words)
 
 

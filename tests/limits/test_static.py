@@ -152,7 +152,7 @@ class OfAServer(limits_harness.TestCase):
         return "915" in done.stdout
 
     def test_configured_then_created(self):
-        """Before the server runs, nobody knows its devices; the printed name holds before and
+        """Before the server runs, its devices are not known; the printed name holds before and
         after."""
         said, small = self.create("small", 1)
         self.assertIn("configured on device 0", said)

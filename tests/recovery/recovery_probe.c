@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that does what it is told, a word a line on its standard input, and says how that went.
- * It knows what its memory should hold, so whoever ends its server can ask it what has become of
- * that.
+ * It knows what its memory should hold, so the test that ends its server can ask it what has become
+ * of that.
  */
 #include <pthread.h>
 #include <stdbool.h>

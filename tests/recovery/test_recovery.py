@@ -12,7 +12,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../control"))
 
 import harness  # noqa: E402  (found through the path above)
-from harness import PATIENCE, wait_until  # noqa: E402
+from harness import TIMEOUT, wait_until  # noqa: E402
 
 BUILD = None
 DEVICE = "soft"
@@ -70,7 +70,7 @@ class TestCase(unittest.TestCase):
 
     def funnel(self, *arguments):
         return subprocess.run([os.path.join(BUILD, "bin/funnel"), *arguments], env=self.environment,
-                              timeout=PATIENCE, check=False, text=True, capture_output=True)
+                              timeout=TIMEOUT, check=False, text=True, capture_output=True)
 
     def probe(self, **more):
         probe = Probe(self.environment, **more)
@@ -218,7 +218,7 @@ class Recovery(TestCase):
         self.fault(culprit)
         self.assertEqual(probe.ask("look"), FAULT)
 
-    def test_nobody_to_move_to(self):
+    def test_no_server_to_move_to(self):
         probe = self.probes(1)[0]
         self.funnel("stop", "--force")
         self.assertEqual(probe.ask("round"), GONE)

@@ -11,7 +11,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SKIPPED = 77
-PATIENCE = 60  # seconds after which something has gone wrong, on the busiest machine
+TIMEOUT = 60  # seconds after which something has gone wrong, on the busiest machine
 
 # Programs of about a tenth of a second each, of every kind of work.
 PROGRAMS = {
@@ -26,7 +26,7 @@ PROGRAMS = {
 
 # A window of addresses outlives its client and serves the next, with the pages that it has pinned.
 WINDOW_FILES = ("/memfd:funnel-gpu", "/memfd:funnel-host")
-# As many are kept when nobody is left: WINDOWS_WARM in src/server/window.c.
+# As many are kept when no client is left: WINDOWS_WARM in src/server/window.c.
 WINDOWS_WARM = 4
 # Bytes of device memory: variables of libraries that are kept for the next client.
 LIBRARIES_KEPT = 4 << 20
@@ -104,7 +104,7 @@ class Funnel:
             held = self.holdings()
             if held["clients"] == 0 and held["device memory"] <= LIBRARIES_KEPT:
                 return held
-            assert time.monotonic() - began < PATIENCE, f"nobody runs, but there is left: {held}"
+            assert time.monotonic() - began < TIMEOUT, f"no program runs, but there is left: {held}"
             time.sleep(0.02)
 
     def await_trimmed(self):
@@ -115,8 +115,8 @@ class Funnel:
             windows = sum(file.startswith(WINDOW_FILES[0]) for file in kept)
             if windows <= WINDOWS_WARM:
                 return
-            assert time.monotonic() - began < PATIENCE, \
-                f"nobody runs, but {windows} windows are kept"
+            assert time.monotonic() - began < TIMEOUT, \
+                f"no program runs, but {windows} windows are kept"
             time.sleep(0.1)
 
     def show_logs(self):

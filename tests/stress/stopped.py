@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever is stopped (SIGSTOP) holds nobody up, and goes on where it was.
+"""A stopped process (SIGSTOP) delays no other, and continues where it was.
 
 First clients are stopped at random moments, several at a time, while others run. Then the server
 is, while a client fills its ring, and it must wait asleep. All results are checked.
@@ -50,7 +50,7 @@ def cpu_seconds(pid):
 
 
 def stop_server(funnel):
-    """One program waits to be let in, another for room in its ring; neither burns a core."""
+    """One program waits to be let in, another for space in its ring; neither burns a core."""
     expected = funnel.run_directly(*FLOOD)
     server = funnel.server_pid()
     flood = stop_under_flood(funnel, server)
@@ -68,7 +68,7 @@ def await_sleep(programs):
     """Until then they may have something to do: to start, or to fill a ring."""
     began = time.monotonic()
     while not all_asleep(programs):
-        assert time.monotonic() - began < harness.PATIENCE, \
+        assert time.monotonic() - began < harness.TIMEOUT, \
             "they wait for the server, but not asleep"
 
 
@@ -113,7 +113,7 @@ def main():
             run_beside_stopped(funnel, expected, chance)
         stop_server(funnel)
         funnel.await_idle()
-    harness.say(f"{ROUNDS * STOPPED} clients stopped, and the server once: nobody else noticed")
+    harness.say(f"{ROUNDS * STOPPED} clients stopped, and the server once: no other program was affected")
 
 
 harness.finish(main)

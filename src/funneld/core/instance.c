@@ -18,8 +18,8 @@
 
 /* ---- directories ---- */
 
-__attribute__((format(printf, 3, 4))) static int explain(char *reason, int error,
-                                                         const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int set_reason(char *reason, int error,
+                                                            const char *format, ...)
 {
     va_list arguments;
 
@@ -34,8 +34,7 @@ static int make_one(const char *path, mode_t mode)
     return mkdir(path, mode) && errno != EEXIST ? -errno : 0;
 }
 
-/* mkdir -p. Only the last directory gets `mode`; what leads there is for everybody to walk through.
- */
+/* mkdir -p. Only the last directory gets `mode`; all users can pass through those above it. */
 static int make_directories(const char *path, mode_t mode)
 {
     char part[PATH_MAX];
@@ -50,25 +49,25 @@ static int make_directories(const char *path, mode_t mode)
     return error ? error : make_one(path, mode);
 }
 
-/* Somebody else's directory, or link to one, would let him swap our socket or log for his own. */
+/* The owner of a directory, or of a link to it, could replace the socket and the log in it. */
 static int check_directory(const char *path, char *reason)
 {
     struct stat link, target;
 
     if (lstat(path, &link) || stat(path, &target))
-        return explain(reason, -errno, "Cannot use %s: %s", path, strerror(errno));
+        return set_reason(reason, -errno, "Cannot use %s: %s", path, strerror(errno));
     if (!S_ISDIR(target.st_mode))
-        return explain(reason, -ENOTDIR, "%s is not a directory", path);
+        return set_reason(reason, -ENOTDIR, "%s is not a directory", path);
     if (link.st_uid != geteuid() || target.st_uid != geteuid())
-        return explain(
+        return set_reason(
             reason, -EPERM,
             "%s belongs to user %u, not to user %u who starts the daemon; choose another "
             "directory with CUDA_MPS_PIPE_DIRECTORY or CUDA_MPS_LOG_DIRECTORY",
             path, (unsigned)target.st_uid, (unsigned)geteuid());
     if (target.st_mode & S_IWOTH)
-        return explain(reason, -EPERM,
-                       "Everybody may write to %s and replace what is in it; run: chmod o-w %s",
-                       path, path);
+        return set_reason(
+            reason, -EPERM,
+            "All users may write to %s and replace the files in it; run: chmod o-w %s", path, path);
     return 0;
 }
 
@@ -77,14 +76,15 @@ static int open_directory(const char *path, mode_t mode, char *reason)
     int error = make_directories(path, mode);
 
     if (error)
-        return explain(reason, error, "Cannot make the directory %s: %s", path, strerror(-error));
+        return set_reason(reason, error, "Cannot make the directory %s: %s", path,
+                          strerror(-error));
     error = check_directory(path, reason);
     if (!error && access(path, W_OK | X_OK))
-        return explain(reason, -errno, "Cannot write to %s: %s", path, strerror(errno));
+        return set_reason(reason, -errno, "Cannot write to %s: %s", path, strerror(errno));
     return error;
 }
 
-/* Root's daemon serves everybody, so everybody must get to its socket. */
+/* Root's daemon serves all users, so all users need access to its socket. */
 static int open_directories(const struct paths *paths, char *reason)
 {
     char empty[PATH_MAX];
@@ -100,7 +100,7 @@ static int open_directories(const struct paths *paths, char *reason)
     return error;
 }
 
-/* ---- the only one ---- */
+/* ---- lock and socket ---- */
 
 static int take_lock(struct instance *instance, char *reason)
 {
@@ -109,14 +109,14 @@ static int take_lock(struct instance *instance, char *reason)
     int error = path_join(instance->paths->pipe, INSTANCE_LOCK_NAME, path, sizeof(path));
 
     if (error)
-        return explain(reason, error, "%s is too long", instance->paths->pipe);
+        return set_reason(reason, error, "%s is too long", instance->paths->pipe);
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return explain(reason, -errno, "Cannot open %s: %s", path, strerror(errno));
+        return set_reason(reason, -errno, "Cannot open %s: %s", path, strerror(errno));
     if (flock(fd, LOCK_EX | LOCK_NB)) {
         if (errno == EWOULDBLOCK)
-            return explain(reason, -EEXIST, "An instance of this daemon is already running");
-        return explain(reason, -errno, "Cannot lock %s: %s", path, strerror(errno));
+            return set_reason(reason, -EEXIST, "An instance of this daemon is already running");
+        return set_reason(reason, -errno, "Cannot lock %s: %s", path, strerror(errno));
     }
     instance->lock_fd = fd_steal(&fd);
     return 0;
@@ -130,20 +130,20 @@ static int check_no_other_mps(const struct instance *instance, char *reason)
 
     if (path_join(instance->paths->pipe, "control", path, sizeof(path)) || sock_connect(path, &fd))
         return 0;
-    return explain(
+    return set_reason(
         reason, -EEXIST,
         "NVIDIA's MPS daemon runs in %s; stop it (echo quit | nvidia-cuda-mps-control) or "
         "choose another CUDA_MPS_PIPE_DIRECTORY",
         instance->paths->pipe);
 }
 
-static int listen_for_everybody(struct instance *instance, char *reason)
+static int listen_for_programs(struct instance *instance, char *reason)
 {
     int error = sock_listen(instance->paths->socket, 0666, &instance->listen_fd);
 
     if (error)
-        return explain(reason, error, "Cannot listen at %s: %s", instance->paths->socket,
-                       strerror(-error));
+        return set_reason(reason, error, "Cannot listen at %s: %s", instance->paths->socket,
+                          strerror(-error));
     return 0;
 }
 
@@ -154,17 +154,18 @@ int instance_open(struct instance *instance, const struct paths *paths,
 
     *instance = (struct instance){.paths = paths, .lock_fd = -1, .listen_fd = -1};
     if (strlen(paths->pipe) > paths_pipe_max())
-        return explain(ret_reason, -ENAMETOOLONG,
-                       "The pipe directory %s is %zu bytes long, and a socket's address holds %zu; "
-                       "set CUDA_MPS_PIPE_DIRECTORY to a shorter one",
-                       paths->pipe, strlen(paths->pipe), paths_pipe_max());
+        return set_reason(
+            ret_reason, -ENAMETOOLONG,
+            "The pipe directory %s is %zu bytes long, and a socket's address holds %zu; "
+            "set CUDA_MPS_PIPE_DIRECTORY to a shorter one",
+            paths->pipe, strlen(paths->pipe), paths_pipe_max());
     error = open_directories(paths, ret_reason);
     if (!error)
         error = take_lock(instance, ret_reason);
     if (!error)
         error = check_no_other_mps(instance, ret_reason);
     if (!error)
-        error = listen_for_everybody(instance, ret_reason);
+        error = listen_for_programs(instance, ret_reason);
     if (error) {
         fd_close(&instance->lock_fd);
         fd_close(&instance->listen_fd);
@@ -185,7 +186,7 @@ int instance_write_pid(const struct instance *instance)
 
     if (error)
         return error;
-    /* A stale one may be a link that somebody left: make a new file. */
+    /* A stale file may be a link, so it is removed and not written to. */
     unlink(path);
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)

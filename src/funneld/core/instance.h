@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes a daemon the only one of its pipe directory: safe directories, a lock that dies with
- * the process, the pid file that scripts read, and the socket everybody connects to.
+ * What makes a daemon the only one of its pipe directory: safe directories, a lock that ends with
+ * the process, the pid file that scripts read, and the socket that programs connect to.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct instance {
 };
 
 /* Makes the directories, takes the lock and listens: 0; -EEXIST when a daemon runs here already;
- * -errno. In either case of failure `ret_reason` is a sentence with the remedy. */
+ * -errno. In either case of failure `ret_reason` is a message that names the remedy. */
 int instance_open(struct instance *instance, const struct paths *paths,
                   char ret_reason[INSTANCE_REASON_MAX]);
 

@@ -49,7 +49,7 @@ int journal_open(const char *directory, bool foreground)
     return 0;
 }
 
-/* Others choose part of what is logged; they shall not move the cursor of who reads it. */
+/* Part of a line may come from other processes; it must not control the terminal of its reader. */
 static void make_printable(char *text)
 {
     for (; *text; text++)
@@ -68,23 +68,23 @@ static struct account {
     uint32_t bytes;
 } accounts[ACCOUNTS];
 
-static uid_t on_account_of;
+static uid_t account_owner;
 
 uid_t journal_account(uid_t uid)
 {
-    uid_t before = on_account_of;
+    uid_t before = account_owner;
 
-    on_account_of = uid;
+    account_owner = uid;
     return before;
 }
 
-/* True when the line may be written. The last one before silence says so. */
+/* Whether the line may be written. When the limit is reached, a last line says so. */
 static bool charge(char text[1024])
 {
-    struct account *account = &accounts[on_account_of % ACCOUNTS];
+    struct account *account = &accounts[account_owner % ACCOUNTS];
     uint64_t now = clock_ns();
 
-    if (on_account_of == 0 || on_account_of == geteuid())
+    if (account_owner == 0 || account_owner == geteuid())
         return true;
     if (account->since == 0 || now - account->since > ACCOUNT_NS)
         *account = (struct account){.since = now};
@@ -92,12 +92,13 @@ static bool charge(char text[1024])
         return false;
     account->bytes += (uint32_t)strlen(text) + 64;
     if (account->bytes > ACCOUNT_BYTES)
-        text_format(text, 1024, "User %u causes too many lines; no more of them for a minute",
-                    (unsigned)on_account_of);
+        text_format(text, 1024,
+                    "User %u causes too many lines; further ones are not logged for a minute",
+                    (unsigned)account_owner);
     return true;
 }
 
-/* The daemon has one thread, so it may point the log elsewhere for the length of a line. */
+/* The daemon has one thread, so the log can be redirected for the duration of a line. */
 void journal(const char *format, ...)
 {
     char text[1024];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * control.log, and the files that servers log to. Lines have the format and, where NVIDIA's daemon
- * has one, the wording of MPS, so that tools which read its log read ours. In the foreground they
- * go to standard output, too.
+ * has one, the wording of MPS, so that tools which read that log can read this one. In the
+ * foreground they go to standard output, too.
  */
 #pragma once
 
@@ -14,8 +14,9 @@ int journal_open(const char *directory, bool foreground);
 
 void journal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* On whose account the lines are that follow; 0 = the daemon's own. Returns who it was. What a user
- * causes is bounded in a minute, so that nobody fills the disk of root; operators are not. */
+/* Sets the user who causes the lines that follow (0 = the daemon itself), and returns the one
+ * before. The lines that a user causes in a minute are limited, so that users cannot fill the disk;
+ * those of operators are not. */
 uid_t journal_account(uid_t uid);
 
 /* The log of a server: <directory>/server.log for that of the daemon's own user, else

@@ -236,7 +236,8 @@ static void visit_directories(const char *path, void (*each)(const char *path))
         closedir(directory);
 }
 
-/* A socket that accepts a connection belongs to a daemon with a pipe directory inside of ours. */
+/* A socket that accepts a connection belongs to another daemon, whose pipe directory is inside this
+ * one. */
 static void sweep_namespace(const char *directory)
 {
     _cleanup_fd_ int fd = -1;

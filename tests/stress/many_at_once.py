@@ -6,7 +6,7 @@ import harness
 PROGRAMS = 64
 
 
-def run_crowd(funnel, expected):
+def run_programs(funnel, expected):
     names = list(harness.PROGRAMS) * PROGRAMS
     programs = [(name, funnel.start_program(name, *harness.PROGRAMS[name]))
                 for name in names[:PROGRAMS]]
@@ -22,9 +22,9 @@ def main():
     options = harness.arguments_of(__doc__)
     with harness.running_funnel(options.build, options.device) as funnel:
         expected = harness.expect_lines(funnel)
-        run_crowd(funnel, expected)
+        run_programs(funnel, expected)
         server = funnel.server_pid()
-        run_crowd(funnel, expected)
+        run_programs(funnel, expected)
         funnel.await_idle()
         assert funnel.server_pid() == server, "the server was replaced"
     harness.say(f"{PROGRAMS} programs at once, twice: all results as directly")
