@@ -155,17 +155,37 @@ static void modes_decide_what_is_unsafe(void **state)
     assert_int_equal(capture_unsafe_locked(), 0);
 }
 
-static void streams_that_go_end_their_capture(void **state)
+static void let_two_join(void)
 {
-    begin(&one);
     assert_int_equal(capture_record_locked(&one, &event, NULL, 0), 0);
     assert_int_equal(capture_wait_locked(&two, &event, NULL, 0, false), 0);
-    capture_stream_gone_locked(&two);
-    assert_false(capture_is_on(&two));
-    expect_end(&one, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+static void a_stream_that_goes_ends_the_capture_that_it_began(void **state)
+{
     begin(&one);
+    let_two_join();
     capture_stream_gone_locked(&one);
     assert_false(capture_is_on(&one));
+    assert_false(capture_is_on(&two));
+}
+
+static void a_stream_that_joined_may_go(void **state)
+{
+    begin(&one);
+    let_two_join();
+    capture_stream_gone_locked(&two);
+    assert_false(capture_is_on(&two));
+    expect_end(&one, 0);
+}
+
+static void work_of_a_stream_that_went_must_be_joined(void **state)
+{
+    begin(&one);
+    let_two_join();
+    assert_int_equal(fill(&two), 0);
+    capture_stream_gone_locked(&two);
+    expect_end(&one, CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
 }
 
 /* The nodes of a graph that is captured into may go; the tails that named them do no harm. */
@@ -200,7 +220,9 @@ int main(void)
         cmocka_unit_test_setup(events_of_a_past_capture_are_useless, set_up),
         cmocka_unit_test_setup(the_legacy_stream_is_told, set_up),
         cmocka_unit_test_setup(modes_decide_what_is_unsafe, set_up),
-        cmocka_unit_test_setup(streams_that_go_end_their_capture, set_up),
+        cmocka_unit_test_setup(a_stream_that_goes_ends_the_capture_that_it_began, set_up),
+        cmocka_unit_test_setup(a_stream_that_joined_may_go, set_up),
+        cmocka_unit_test_setup(work_of_a_stream_that_went_must_be_joined, set_up),
         cmocka_unit_test_setup(nodes_go_while_capturing, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

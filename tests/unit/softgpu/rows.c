@@ -18,7 +18,7 @@ static double f64(uint64_t bits)
     return x;
 }
 
-static const char output_head[] = ".version 8.6\n.target sm_90\n.address_size 64\n";
+static const char text_head[] = ".version 8.6\n.target sm_90\n.address_size 64\n";
 
 static size_t write_kernel(char *text, size_t size, const struct row *row, unsigned number)
 {
@@ -122,9 +122,9 @@ static void check_row(struct machine *machine, const struct row *row, unsigned n
 
 void rows_check(const struct row *rows, unsigned count)
 {
-    size_t size = sizeof(output_head) + count * 1024u, used = sizeof(output_head) - 1;
+    size_t size = sizeof(text_head) + count * 1024u, used = sizeof(text_head) - 1;
     char *text = malloc(size);
-    memcpy(text, output_head, sizeof(output_head));
+    memcpy(text, text_head, sizeof(text_head));
     for (unsigned i = 0; i < count; i++)
         used += write_kernel(text + used, size - used, &rows[i], i);
     struct machine *machine = machine_create_from(text);
