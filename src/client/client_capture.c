@@ -18,6 +18,12 @@ void capture_init(void)
     client_captured = false;
 }
 
+/* Partner stream_is_plain(): a race with it is one of the program with itself. */
+void capture_announce(void)
+{
+    __atomic_store_n(&client_captured, true, __ATOMIC_RELAXED);
+}
+
 #define GRAPHS_LOCKED _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock)
 
 /* True when the stream captures. When not, the legacy stream may still be in nobody's way. */

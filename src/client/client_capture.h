@@ -20,6 +20,9 @@ extern bool client_captured;
 /* Called once while attaching. */
 void capture_init(void);
 
+/* A stream is about to capture: sets client_captured. */
+void capture_announce(void);
+
 /* Nothing of the stream has to do with capturing. Another thread that begins to capture it at this
  * moment is racing with its own program. */
 static inline bool stream_is_plain(const struct stream *stream)

@@ -140,4 +140,5 @@ const struct graph_backend graph_backend = {
     .device_exists = graph_device_exists,
     .later_locked = exec_later,
     .stream_locked = find_stream,
+    .capture_begins_locked = capture_announce,
 };

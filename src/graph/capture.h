@@ -95,8 +95,3 @@ CUresult capture_unsafe_locked(void);
 /* The stream is about to be destroyed. A capture that it began ends with it; one that it joined goes
  * on, and still has to be joined by the work that the stream has captured. */
 void capture_stream_gone_locked(struct capture_stream *stream);
-
-/* Every graph_cuX about capture. */
-#define GRAPH_CALL(name, parameters, arguments) CUresult graph_##name parameters;
-#include "capture_calls.def"
-#undef GRAPH_CALL

@@ -48,6 +48,8 @@ static CUresult begin(struct capture_stream *stream, struct graph *graph, bool i
 
     if (!capture)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (graph_backend.capture_begins_locked)
+        graph_backend.capture_begins_locked();
     capture->id = ++last_id;
     capture->graph = graph->handle;
     capture->is_own_graph = is_own_graph;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Graphs as their maker sees them: nodes, edges, and launchable copies ("execs"). The model is the
- * same whoever runs the work in the end; its owner (a driver library) defines `graph_backend`, and
- * forwards its own cuGraphX to graph_cuX (graph_calls.def).
+ * same whatever runs the work in the end; its owner (a driver library) defines `graph_backend`, and
+ * the generator forwards the owner's cuGraphX to graph_cuX (graph_prototypes.h).
  *
  * Everything is under one lock, the owner's. graph_cuX take it; what is named _locked has it.
  * Nobody keeps a pointer to a node or a graph across two calls, only a handle.
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "cuda_abi.h"
+#include "graph_prototypes.h"
 #include "list.h"
 #include "map.h"
 
@@ -151,6 +152,8 @@ struct graph_backend {
     void (*later_locked)(const struct graph_exec *after, CUhostFn function, void *user);
     /* For calls on streams while they are captured (capture.h). */
     CUresult (*stream_locked)(CUstream handle, struct capture_stream **ret_stream);
+    /* A stream is about to capture. NULL: the owner need not know. */
+    void (*capture_begins_locked)(void);
 };
 
 /* The owner defines it. */
@@ -174,8 +177,3 @@ const void *graph_kernel_function(const struct graph_kernel *kernel);
 /* A launch attribute of the kernel, or NULL. */
 const CUlaunchAttributeValue *graph_kernel_attribute(const struct graph_kernel *kernel,
                                                      CUlaunchAttributeID id);
-
-/* Every graph_cuX. */
-#define GRAPH_CALL(name, parameters, arguments) CUresult graph_##name parameters;
-#include "graph_calls.def"
-#undef GRAPH_CALL

@@ -11,11 +11,10 @@ def head(*includes):
         f"#include {i}\n" if i else "\n" for i in includes) + "\n"
 
 
-def header(guard, includes, body):
-    """A header file with its guard."""
-    return (f"/* SPDX-License-Identifier: Apache-2.0 */\n{BANNER}#ifndef FUNNEL_{guard}\n"
-            f"#define FUNNEL_{guard}\n\n" + "".join(f"#include {i}\n" for i in includes)
-            + f"\n{body}\n#endif\n")
+def header(includes, body):
+    """A header file."""
+    return (f"/* SPDX-License-Identifier: Apache-2.0 */\n{BANNER}#pragma once\n\n"
+            + "".join(f"#include {i}\n" for i in includes) + f"\n{body}")
 
 
 def comment(text, indent=""):

@@ -85,7 +85,7 @@ def emit(api):
                    f"{{dispatch_{wire.name}, {str(wire.sync).lower()}}},\n")
     source += "};\n\n" + TAIL
     includes = ["<stdbool.h>", '"wire_calls.h"']
-    return {"server_dispatch.h": header("SERVER_DISPATCH_H", includes, body),
+    return {"server_dispatch.h": header(includes, body),
             "server_dispatch.c": source}
 
 

@@ -70,10 +70,9 @@ def target(api, call):
 
 
 def prototypes(api, side):
-    guard = f"{side.prefix.upper()}_PROTOTYPES_H"
     body = "\n".join(prototype(c, f"{side.prefix}_{c.name}") for c in api.calls
                      if not c.alias and side.carries(c))
-    return header(guard, ['"cuda_abi.h"'], body + "\n")
+    return header(['"cuda_abi.h"'], body + "\n")
 
 
 def entries(api, side):

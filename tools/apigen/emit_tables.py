@@ -17,7 +17,7 @@ def pointer(call, name, indent="    "):
 
 def emit_cuda(api):
     body = "\n".join(prototype(call, symbol) for symbol, call in symbols(api))
-    return {"cuda_prototypes.h": header("CUDA_PROTOTYPES_H", ['"cuda_abi.h"'], body + "\n")}
+    return {"cuda_prototypes.h": header(['"cuda_abi.h"'], body + "\n")}
 
 
 def emit_map(api):
@@ -42,7 +42,7 @@ def emit_passthrough(api):
                "    for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)\n"
                "        *(void **)((char *)&passthrough + entries[i].offset) =\n"
                "            dlsym(library, entries[i].name);\n}\n")
-    return {"passthrough_table.h": header("PASSTHROUGH_TABLE_H", ['"cuda_abi.h"'], body),
+    return {"passthrough_table.h": header(['"cuda_abi.h"'], body),
             "passthrough_table.c": source}
 
 
@@ -66,7 +66,7 @@ def emit_driver(api):
         f'    {{"{name}", offsetof(struct driver_table, {name}), '
         f'{str(call.tags["driver"] != "optional").lower()}}},\n' for name, call in wanted)
     source += DRIVER_LOAD
-    return {"driver_table.h": header("DRIVER_TABLE_H", ["<stddef.h>", '"cuda_abi.h"'], body),
+    return {"driver_table.h": header(["<stddef.h>", '"cuda_abi.h"'], body),
             "driver_table.c": source}
 
 
@@ -100,5 +100,5 @@ def emit_entry_points(api):
                       for name, flag, version, symbol in rows)
     source += ("};\n\nconst size_t entry_point_count = "
                "sizeof(entry_points) / sizeof(entry_points[0]);\n")
-    return {"entry_points.h": header("ENTRY_POINTS_H", ["<stddef.h>", '"cudart.h"'], body),
+    return {"entry_points.h": header(["<stddef.h>", '"cudart.h"'], body),
             "entry_points.c": source}

@@ -120,7 +120,7 @@ def emit_header(api):
     body += "const char *wire_op_name(uint32_t op);\n\n"
     body += COMMENT
     body += "\n".join(declarations(w) for w in api.wires)
-    return header("WIRE_CALLS_H", ["<stdbool.h>", "<stddef.h>", "<stdint.h>", '"channel.h"',
+    return header(["<stdbool.h>", "<stddef.h>", "<stdint.h>", '"channel.h"',
                                    '"cuda_result.h"'], body)
 
 

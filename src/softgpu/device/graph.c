@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The software GPU as an owner of graphs: what the model asks of it, and its calls, which the model
- * answers. Launching is in graph_launch.c.
+ * The software GPU as an owner of graphs: what the model asks of it. Launching is in
+ * graph_launch.c.
  */
 #include "soft_context.h"
 #include "soft_graph.h"
@@ -78,12 +78,3 @@ const struct graph_backend graph_backend = {
     .later_locked = graph_later_locked,
     .stream_locked = find_stream_locked,
 };
-
-#define GRAPH_CALL(name, parameters, arguments) \
-    CUresult soft_##name parameters             \
-    {                                           \
-        return graph_##name arguments;          \
-    }
-#include "capture_calls.def"
-#include "graph_calls.def"
-#undef GRAPH_CALL

@@ -156,6 +156,25 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
     return answer;
 }
 
+EXPORT CUresult cuGraphDestroy(CUgraph hGraph)
+{
+    enum client_mode how = client_mode();
+
+    if (how == CLIENT_PASSTHROUGH)
+        return passthrough.cuGraphDestroy
+                   ? passthrough.cuGraphDestroy(hGraph)
+                   : CUDA_ERROR_NOT_SUPPORTED;
+    if (how == CLIENT_COLD)
+        return client_not_ready();
+    call_begin();
+    uint64_t began = client_tracing ? clock_ns() : 0;
+    CUresult answer = client_cuGraphDestroy(hGraph);
+    call_end();
+    if (client_tracing)
+        client_trace("cuGraphDestroy", began, answer, "hGraph=%p", (void *)hGraph);
+    return answer;
+}
+
 EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
     enum client_mode how = client_mode();

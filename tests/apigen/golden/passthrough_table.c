@@ -18,6 +18,7 @@ static const struct {
     {"cuEventElapsedTime", offsetof(struct passthrough_table, cuEventElapsedTime)},
     {"cuEventElapsedTime_v2", offsetof(struct passthrough_table, cuEventElapsedTime_v2)},
     {"cuModuleGetFunction", offsetof(struct passthrough_table, cuModuleGetFunction)},
+    {"cuGraphDestroy", offsetof(struct passthrough_table, cuGraphDestroy)},
     {"cuMemcpyHtoD_v2", offsetof(struct passthrough_table, cuMemcpyHtoD_v2)},
     {"cuMemcpyHtoD_v2_ptds", offsetof(struct passthrough_table, cuMemcpyHtoD_v2_ptds)},
     {"cuCtxEnablePeerAccess", offsetof(struct passthrough_table, cuCtxEnablePeerAccess)},

@@ -90,6 +90,17 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
     return answer;
 }
 
+EXPORT CUresult cuGraphDestroy(CUgraph hGraph)
+{
+    if (!soft_ready())
+        return soft_not_ready();
+    uint64_t began = soft_tracing ? clock_ns() : 0;
+    CUresult answer = soft_cuGraphDestroy(hGraph);
+    if (soft_tracing)
+        soft_trace("cuGraphDestroy", began, answer, "hGraph=%p", (void *)hGraph);
+    return answer;
+}
+
 EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
     if (!soft_ready())
