@@ -12,9 +12,12 @@ import tempfile
 import time
 import unittest
 
-import wire
-
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+import guardian  # noqa: E402  (found through the path above)
+import wire  # noqa: E402
+
 BUILD = None
 TIMEOUT = 60  # seconds after which something has gone wrong, on the busiest machine
 
@@ -75,6 +78,7 @@ class TestCase(unittest.TestCase):
         self.environment = {k: v for k, v in os.environ.items()
                             if not k.startswith(("CUDA_", "FUNNEL_", "LD_", "XDG_"))}
         self.environment.update(CUDA_MPS_PIPE_DIRECTORY=self.pipe, FUNNEL_FAKE=self.fake,
+                                FUNNEL_TEST_RUN=os.environ[guardian.MARK],
                                 # Some tests preload a library into programs built with ASan.
                                 ASAN_OPTIONS="verify_asan_link_order=0")
         self.processes = []
@@ -164,4 +168,5 @@ class TestCase(unittest.TestCase):
 def main():
     global BUILD
     BUILD = os.path.abspath(sys.argv.pop(1))
+    guardian.protect()
     unittest.main(module="__main__", verbosity=1)

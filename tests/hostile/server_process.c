@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +24,8 @@ static void run_server(const struct server_process *process)
     const char *program = getenv("FUNNEL_TEST_SERVER");
     int log = open(process->log, O_CREAT | O_APPEND | O_WRONLY, 0600);
 
+    /* The server of a test that is killed ends with it. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(log, STDERR_FILENO);
     setenv("FUNNEL_SOFT_DEVICES", "1:sms=4,mem=1G", 1);
     execl(program, program, "--device", "soft", "--listen", process->socket, (char *)NULL);

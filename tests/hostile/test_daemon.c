@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server as its daemon sees it: orders, answers, and what becomes of clients. The test is the
- * daemon here.
+ * The server as its daemon sees it: requests, responses, and the end of clients. The test plays the
+ * daemon.
  */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@ static void run_server(int control, int log)
     const char *program = getenv("FUNNEL_TEST_SERVER");
     int high_control = fcntl(control, F_DUPFD, 10), high_log = fcntl(log, F_DUPFD, 10);
 
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(high_control, SERVER_CONTROL_FD);
     dup2(high_log, SERVER_LOG_FD);
     setenv("FUNNEL_SOFT_DEVICES", "1:sms=8,mem=1G", 1);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients that die, or stand still, in the middle of something.
+ * Clients that die, or are stopped, in the middle of an operation.
  */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@
 
 #define MIB (1ull << 20)
 
-/* Runs `act` in a process of its own, which says when it is done and then stands still. */
+/* Runs `act` in a process of its own, which reports its end and then sleeps. */
 static pid_t start_actor(void (*act)(struct peer *peer), int *ret_ready)
 {
     int ready[2];
@@ -22,6 +23,8 @@ static pid_t start_actor(void (*act)(struct peer *peer), int *ret_ready)
     pid_t pid = fork();
     if (pid == 0) {
         struct peer peer;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (!peer_attach(&peer, hostile.server.socket))
             _exit(1);
         act(&peer);

@@ -44,7 +44,7 @@ class Static(StaticDaemon):
                                environment=wrong)
             self.assertIn("cuDevicePrimaryCtxRetain: error 915", done.stdout)
             self.assertEqual(self.ask("nothing=0", "sms", environment=wrong), [[915, 915], [36]])
-        self.assertIn("can have no context (915)", self.control_log())
+        self.assertIn("cannot have a context (915)", self.control_log())
         prefix = partition[:12] + "/" + partition.split("/")[1]
         self.assertEqual(self.within(prefix, "sms"), [[8]])
 
@@ -190,7 +190,7 @@ class OfAServer(limits_harness.TestCase):
         outside = self.begin("info", "wait", environment=environment)
         outside.answer()
         command = "sm-partition create x --server=a --device=0 --chunks=1"
-        self.assertIn("1 clients outside", self.words(command, status=1)[0])
+        self.assertIn("1 client outside", self.words(command, status=1)[0])
         outside.process.kill()
         outside.process.wait()
         limits_harness.wait_until(lambda: not self.words("client list --server=a "

@@ -101,4 +101,5 @@ if __name__ == "__main__":
     test_recovery.BUILD, test_recovery.DEVICE = os.path.abspath(options.build), options.device
     Churn.seconds, Churn.seed = options.seconds, options.seed
     print(f"seed {options.seed}", flush=True)
+    test_recovery.harness.guardian.protect()
     unittest.main(argv=sys.argv[:1], verbosity=2)

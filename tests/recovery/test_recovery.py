@@ -231,4 +231,5 @@ if __name__ == "__main__":
         at = sys.argv.index("--device")
         DEVICE = sys.argv[at + 1]
         del sys.argv[at:at + 2]
+    harness.guardian.protect()
     unittest.main(verbosity=2)

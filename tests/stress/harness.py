@@ -10,6 +10,10 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import guardian  # noqa: E402  (found through the path above)
+
 SKIPPED = 77
 TIMEOUT = 60  # seconds after which something has gone wrong, on the busiest machine
 
@@ -176,6 +180,7 @@ def arguments_of(description):
 
 
 def finish(main):
+    guardian.protect()
     try:
         main()
     except AssertionError as error:

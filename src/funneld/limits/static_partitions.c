@@ -76,6 +76,9 @@ static void make_id(char id[STATIC_PARTITION_ID])
         id[0] = (char)counter;
     for (int i = 0; i < STATIC_PARTITION_ID - 1; i++)
         id[i] = digits[id[i] & 63];
+    /* An id that begins with - would be read as an option of the command that names it. */
+    if (*id == '-')
+        *id = 'A';
     id[STATIC_PARTITION_ID - 1] = '\0';
 }
 

@@ -149,6 +149,17 @@ static void test_too_many(void **state)
     assert_null(static_partitions_add(&partitions, &partitions.devices.devices[0], 1));
 }
 
+/* An id that began with - could not be given to sm_partition rm. */
+static void test_ids(void **state)
+{
+    for (int i = 0; i < 4096; i++) {
+        struct static_partition *partition = define("x", "0", 1, false);
+
+        assert_int_not_equal(partition->id[0], '-');
+        static_partitions_remove(&partitions, partition);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +170,7 @@ int main(void)
         cmocka_unit_test_setup(test_binding, setup),
         cmocka_unit_test_setup(test_begin, setup),
         cmocka_unit_test_setup(test_too_many, setup),
+        cmocka_unit_test_setup(test_ids, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
