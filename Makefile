@@ -50,10 +50,10 @@ build-tsan/build.ninja:
 
 asan tsan: %: build-%/build.ninja
 	@$(MESON) test -C build-$@ --print-errorlogs --num-processes $$(($$(nproc) + 1)) \
-		--suite unit --suite control --no-suite whole
+		--suite unit --suite control $(if $(filter asan,$@),--suite hostile) --no-suite whole
 
 format:
-	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@tools/format
 
 clean:
 	@rm -rf build build-asan build-tsan build-fuzz
