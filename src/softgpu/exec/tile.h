@@ -73,6 +73,11 @@ struct tile_place {
     unsigned column;
 };
 
+/* Lanes that hold neighbouring words of one row, or pairs of neighbours; the next quad holds the
+ * next row. So where lane 0's part of a register is says where that of all others is. */
+#define QUAD 4
+#define QUADS (LANES / QUAD)
+
 static inline const struct tile_op *tile_op_of(const struct warp *warp, const struct insn *insn)
 {
     return &warp->block->grid->program->tiles[insn->tile];

@@ -32,62 +32,117 @@ static struct tile_place element_place(const struct tile_op *op, unsigned index,
                              : (struct tile_place){along_k, at.row};
 }
 
-/* How many elements a row has, or a column where columns lie behind each other. */
-static unsigned default_stride(const struct tile_op *op)
-{
-    unsigned rows = op->use == TILE_B ? op->k : op->m;
-    unsigned columns = op->use == TILE_A ? op->k : op->n;
-    return op->column_major ? rows : columns;
-}
-
 /* Whether what a register holds lies together in memory too. */
 static bool is_together(const struct tile_op *op)
 {
     return op->d.bits == 8 * op->d.word || op->column_major == (op->use == TILE_B);
 }
 
-/* Leaves in warp->address where a part of a register is in memory; false behind a fault. */
-static bool locate_part(struct warp *warp, const struct insn *insn, const struct tile_op *op,
-                        unsigned index, unsigned part, unsigned size, unsigned access)
+/* What is accessed at a time: a register, or each of its elements. */
+static unsigned access_size(const struct tile_op *op)
 {
-    const uint32_t *stride = op->stride == NO_OPERAND ? NULL : reg(warp, op->stride);
-    for (unsigned lane = 0; lane < LANES; lane++) {
-        struct tile_place at = element_place(op, index, part, lane);
-        uint64_t major = op->column_major ? at.column : at.row;
-        uint64_t minor = op->column_major ? at.row : at.column;
-        uint64_t element = major * (stride ? stride[lane] : default_stride(op)) + minor;
-        warp->address[lane] = address_of(warp, insn, lane) + element * op->d.bits / 8;
-    }
-    return locate_given(warp, insn, size, size, access) != LOCATE_FAULT;
+    return is_together(op) ? op->d.word : op->d.bits / 8;
 }
 
-static void load_register(struct warp *warp, const struct insn *insn, const struct tile_op *op,
-                          unsigned index)
+/*
+ * Leaves in warp->address where each line of the matrix is in memory, a row or a column; false
+ * behind a fault. All lanes give the same address and stride.
+ */
+static bool locate_lines(struct warp *warp, const struct insn *insn, const struct tile_op *op,
+                         unsigned access)
 {
-    bool together = is_together(op);
-    unsigned size = together ? op->d.word : op->d.bits / 8;
+    unsigned rows = op->use == TILE_B ? op->k : op->m;
+    unsigned columns = op->use == TILE_A ? op->k : op->n;
+    unsigned lines = op->column_major ? columns : rows;
+    unsigned length = op->column_major ? rows : columns;
+    unsigned some = (unsigned)__builtin_ctz(warp->active);
+    uint64_t start = address_of(warp, insn, some);
+    uint64_t stride =
+        op->stride == NO_OPERAND ? length : ((const uint32_t *)reg(warp, op->stride))[some];
+    for (unsigned lane = 0; lane < LANES; lane++)
+        warp->address[lane] = start + lane % lines * stride * op->d.bits / 8;
+    return locate_given(warp, insn, length * op->d.bits / 8, access_size(op), access) !=
+           LOCATE_FAULT;
+}
+
+/* Where lane 0's part of a register is: line and byte; and where that of other lanes is from
+ * there: in the next quad, and beside it in its own. */
+struct walk {
+    unsigned line, byte;
+    unsigned quad_lines, quad_bytes;
+    unsigned lane_lines, lane_bytes;
+};
+
+static struct walk walk_of(const struct tile_op *op, unsigned index, unsigned part)
+{
+    struct tile_place at = element_place(op, index, part, 0);
+    unsigned beside = op->use == TILE_ACCUMULATOR ? 2 : 8 * op->d.word / op->d.bits;
+    bool quads_are_lines = op->column_major == (op->use == TILE_B);
+    unsigned bits = op->d.bits;
+    return (struct walk){
+        .line = op->column_major ? at.column : at.row,
+        .byte = (op->column_major ? at.row : at.column) * bits / 8,
+        .quad_lines = quads_are_lines ? 1 : 0,
+        .quad_bytes = quads_are_lines ? 0 : bits / 8,
+        .lane_lines = quads_are_lines ? 0 : beside,
+        .lane_bytes = quads_are_lines ? beside * bits / 8 : 0,
+    };
+}
+
+static inline void *element_of(const struct warp *warp, const struct walk *walk, unsigned lane)
+{
+    unsigned quad = lane / QUAD, beside = lane % QUAD;
+    unsigned line = walk->line + quad * walk->quad_lines + beside * walk->lane_lines;
+    unsigned byte = walk->byte + quad * walk->quad_bytes + beside * walk->lane_bytes;
+    return (unsigned char *)(uintptr_t)warp->address[line] + byte;
+}
+
+/* Copies are of a size that the compiler knows. */
+#define COPY_PARTS(type)                                                                         \
+    static void load_##type(struct warp *warp, const struct walk *walk, type *to, unsigned step) \
+    {                                                                                            \
+        for (unsigned lane = 0; lane < LANES; lane++)                                            \
+            to[lane * step] = *(const type *)element_of(warp, walk, lane);                       \
+    }                                                                                            \
+    static void store_##type(struct warp *warp, const struct walk *walk, const type *from,       \
+                             unsigned step)                                                      \
+    {                                                                                            \
+        EACH_ACTIVE_LANE                                                                         \
+        *(type *)element_of(warp, walk, lane) = from[lane * step];                               \
+    }
+COPY_PARTS(uint8_t)
+COPY_PARTS(uint16_t)
+COPY_PARTS(uint32_t)
+COPY_PARTS(uint64_t)
+#undef COPY_PARTS
+
+#define BY_SIZE(function, size, ...)      \
+    if ((size) == 1)                      \
+        function##_uint8_t(__VA_ARGS__);  \
+    else if ((size) == 2)                 \
+        function##_uint16_t(__VA_ARGS__); \
+    else if ((size) == 4)                 \
+        function##_uint32_t(__VA_ARGS__); \
+    else                                  \
+        function##_uint64_t(__VA_ARGS__)
+
+static void load_register(struct warp *warp, const struct tile_op *op, unsigned index)
+{
+    unsigned size = access_size(op), parts = op->d.word / size;
     unsigned char *to = reg(warp, op->d.registers[index]);
-    for (unsigned part = 0; part < op->d.word / size; part++) {
-        if (!locate_part(warp, insn, op, index, part, size, SG_READ))
-            return;
-        for (unsigned lane = 0; lane < LANES; lane++)
-            memcpy(to + lane * op->d.word + part * size, (void *)(uintptr_t)warp->address[lane],
-                   size);
+    for (unsigned part = 0; part < parts; part++) {
+        struct walk walk = walk_of(op, index, part);
+        BY_SIZE(load, size, warp, &walk, (void *)(to + part * size), parts);
     }
 }
 
-static void store_register(struct warp *warp, const struct insn *insn, const struct tile_op *op,
-                           unsigned index)
+static void store_register(struct warp *warp, const struct tile_op *op, unsigned index)
 {
-    bool together = is_together(op);
-    unsigned size = together ? op->d.word : op->d.bits / 8;
+    unsigned size = access_size(op), parts = op->d.word / size;
     const unsigned char *from = reg(warp, op->d.registers[index]);
-    for (unsigned part = 0; part < op->d.word / size; part++) {
-        if (!locate_part(warp, insn, op, index, part, size, SG_WRITE))
-            return;
-        EACH_ACTIVE_LANE
-        memcpy((void *)(uintptr_t)warp->address[lane], from + lane * op->d.word + part * size,
-               size);
+    for (unsigned part = 0; part < parts; part++) {
+        struct walk walk = walk_of(op, index, part);
+        BY_SIZE(store, size, warp, &walk, (const void *)(from + part * size), parts);
     }
 }
 
@@ -96,8 +151,10 @@ void run_tile_load(struct warp *warp, const struct insn *insn)
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
     const struct tile_op *op = tile_op_of(warp, insn);
-    for (unsigned i = 0; i < op->d.count && warp->event != WARP_FAULT; i++)
-        load_register(warp, insn, op, i);
+    if (!locate_lines(warp, insn, op, SG_READ))
+        return;
+    for (unsigned i = 0; i < op->d.count; i++)
+        load_register(warp, op, i);
 }
 
 void run_tile_store(struct warp *warp, const struct insn *insn)
@@ -105,8 +162,10 @@ void run_tile_store(struct warp *warp, const struct insn *insn)
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
     const struct tile_op *op = tile_op_of(warp, insn);
-    for (unsigned i = 0; i < op->d.count && warp->event != WARP_FAULT; i++)
-        store_register(warp, insn, op, i);
+    if (!locate_lines(warp, insn, op, SG_WRITE))
+        return;
+    for (unsigned i = 0; i < op->d.count; i++)
+        store_register(warp, op, i);
 }
 
 /* ---- ldmatrix and stmatrix: rows of eight b16, each at the address that a lane gives ---- */

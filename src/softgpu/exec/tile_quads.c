@@ -93,9 +93,10 @@ void run_multiply_quads(struct warp *warp, const struct insn *insn)
         float a[SIDE][DEPTH], columns[SIDE][DEPTH], b[DEPTH][SIDE], c[SIDE][SIDE];
         gather_factor(warp, &op->a, quad, a);
         gather_factor(warp, &op->b, quad, columns);
-        transpose_float(columns[0], SIDE, DEPTH, b[0]);
+        for (unsigned at = 0; at < DEPTH * SIDE; at++)
+            b[at / SIDE][at % SIDE] = columns[at % SIDE][at / SIDE];
         gather_c(warp, &op->c, quad, c);
-        multiply_f32(op, a[0], b[0], NULL, c[0]);
+        multiply_dense_f32(op, a[0], b[0], c[0]);
         scatter_d(warp, &op->d, quad, c);
     }
 }
