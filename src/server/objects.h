@@ -33,7 +33,7 @@ static inline const struct library *module_library(const struct module *module)
 struct function {
     struct list link; /* in its module */
     struct module *module;
-    struct known_kernel *known; /* the module's: every client's */
+    struct known_kernel *known; /* the module's: every client's; NULL: the server's own function */
     CUfunction driver;
     uint64_t handle;
     uint32_t params_size;                    /* bytes of the packed parameter buffer */
@@ -48,9 +48,9 @@ void function_set_carveout(const struct function *function);
 /* Before a launch: another client may have set its own. For most programs this is a comparison. */
 static inline void function_prefer(const struct function *function)
 {
-    int32_t set = __atomic_load_n(&function->known->carveout, __ATOMIC_RELAXED);
+    int32_t own = function->attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT];
 
-    if (set != function->attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT])
+    if (function->known && __atomic_load_n(&function->known->carveout, __ATOMIC_RELAXED) != own)
         function_set_carveout(function);
 }
 

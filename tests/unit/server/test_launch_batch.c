@@ -276,6 +276,7 @@ static void have_fence_kernel(struct scene *scene)
     struct device *device = &scene->fixture->server.devices.device[0];
 
     device->fence_kernel = make_function(NULL, FENCE_KERNEL);
+    device->fence_kernel->known = NULL; /* of no client */
     device->record.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] = 8;
 }
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is counted of a memory pool, and its settings. A pool reserves memory in large chunks and
+ * keeps what is freed; a synchronization releases what is beyond the pool's threshold. The caller
+ * serializes the calls on one pool.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_abi.h"
+
+/* What a pool reserves at a time, as NVIDIA's driver does. */
+#define CUDA_POOL_CHUNK (32ull << 20)
+
+struct cuda_pool {
+    uint64_t used, used_high;
+    uint64_t reserved, reserved_high; /* in whole chunks */
+    uint64_t threshold;               /* of reserved bytes that stay over a synchronization */
+    uint64_t most;                    /* that may be in use; 0: as much as there is */
+    int reuse[3];
+};
+
+/* What an allocation counts for. */
+static inline uint64_t cuda_pool_bytes(uint64_t size)
+{
+    return (size + 511) & ~511ull;
+}
+
+void cuda_pool_init(struct cuda_pool *pool, uint64_t most);
+
+bool cuda_pool_has_room(const struct cuda_pool *pool, uint64_t size);
+void cuda_pool_take(struct cuda_pool *pool, uint64_t size);
+void cuda_pool_give(struct cuda_pool *pool, uint64_t size);
+
+/* Releases what is reserved beyond `keep` bytes and not in use. */
+void cuda_pool_release(struct cuda_pool *pool, uint64_t keep);
+
+CUresult cuda_pool_get(const struct cuda_pool *pool, CUmemPool_attribute attribute,
+                       void *ret_value);
+CUresult cuda_pool_set(struct cuda_pool *pool, CUmemPool_attribute attribute, const void *value);
