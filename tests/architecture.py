@@ -23,8 +23,8 @@ PROGRAMS = {"bin/funneld": "funneld", "bin/funnel": "cli", "bin/nvidia-cuda-mps-
             "bin/funnel-server": "server", "lib/funnel/libcuda.so.1": "client",
             "lib/funnel/softgpu/libcuda.so.1": "softgpu/device"}
 
-# api/generated/X belongs to src/X, with one exception.
-GENERATED_FOR = {"softgpu": "softgpu/device"}
+# api/generated/X belongs to src/X, with exceptions.
+GENERATED_FOR = {"softgpu": "softgpu/device", "client": "client/core"}
 
 WRITTEN = {".c", ".h", ".cu", ".cuh", ".def", ".py", ".api", ".sh", ".md", ".build"}
 FOLDERS = ["api", "bench", "bin", "docs", "examples", "lib", "packaging", "src", "tests", "tools"]

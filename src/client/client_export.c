@@ -7,6 +7,7 @@
 #include "client_export.h"
 #include "client_module.h"
 #include "client_prototypes.h"
+#include "client_start.h"
 #include "client_stream.h"
 #include "client_thread.h"
 #include "cudart.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The real driver, for when there is no server. */
-#ifndef FUNNEL_PASSTHROUGH_H
-#define FUNNEL_PASSTHROUGH_H
+#pragma once
 
 #include "cuda_abi.h"
 
@@ -15,5 +14,3 @@ int passthrough_open(void);
 CUresult passthrough_init(unsigned flags);
 CUresult passthrough_driver_version(int *ret_version);
 CUresult passthrough_get_export_table(const void **ret_table, const CUuuid *id);
-
-#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which kind of driver are we in this process? Nothing is decided, opened or allocated before a
+ * program makes its first call; a child of fork has to make one of its own.
+ */
+#include "client_start.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "client.h"
+#include "client_attach.h"
+#include "client_call.h"
+#include "client_capture.h"
+#include "client_context.h"
+#include "client_entry.h"
+#include "client_export.h"
+#include "client_fence.h"
+#include "client_log.h"
+#include "client_managed.h"
+#include "client_memory.h"
+#include "client_printf.h"
+#include "client_prototypes.h"
+#include "client_recovery.h"
+#include "client_stream.h"
+#include "client_texture.h"
+#include "copy_team.h"
+#include "environment.h"
+#include "fd.h"
+#include "host_function.h"
+#include "passthrough.h"
+#include "staging.h"
+#include "streaming_copy.h"
+#include "text.h"
+
+static pthread_mutex_t decide_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t generation;
+static bool fork_watched;
+
+/* ---- fork ---- */
+
+/* Whole tables of memory are needed on the other side: their locks are held through the fork. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&decide_lock);
+    if (client)
+        memory_before_fork();
+}
+
+static void after_fork_in_parent(void)
+{
+    if (client)
+        memory_after_fork_in_parent();
+    pthread_mutex_unlock(&decide_lock);
+}
+
+/* The window was not inherited, and the locks may be in any state: all of it is abandoned. */
+static void after_fork_in_child(void)
+{
+    if (client) {
+        memory_after_fork_in_child();
+        fd_close(&client->socket);
+        call_after_fork();
+        client = NULL;
+        __atomic_store_n(&client_mode_word, CLIENT_COLD, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&decide_lock);
+}
+
+static void watch_fork(void)
+{
+    if (!fork_watched)
+        fork_watched = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+}
+
+/* ---- deciding ---- */
+
+/* Every subsystem begins anew, from the lowest one up. */
+static CUresult init_subsystems(void)
+{
+    client->generation = ++generation;
+    printf_output_init();
+    streaming_copy_init();
+    copy_team_init();
+    if (fence_init() < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    stream_init();
+    capture_init();
+    host_function_init();
+    texture_init();
+    if (memory_init() < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    managed_init();
+    staging_init();
+    recovery_init();
+    if (context_init_primaries() < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    export_init();
+    return CUDA_SUCCESS;
+}
+
+/* A program may ask many times; the reason is worth one line as long as it stays the same. */
+static void log_once(const char *why)
+{
+    static char last[600];
+
+    if (strcmp(last, why) == 0)
+        return;
+    text_copy(last, sizeof(last), why);
+    client_log_to_file("%s", why);
+}
+
+static CUresult fall_back(CUresult status, const char *why)
+{
+    if (environment_requires_server()) {
+        log_once(why);
+        return status;
+    }
+    if (passthrough_open() < 0) {
+        char more[600];
+
+        text_format(more, sizeof(more), "%s, and there is no driver to pass calls on to", why);
+        log_once(more);
+        return CUDA_ERROR_NO_DEVICE;
+    }
+    __atomic_store_n(&client_mode_word, CLIENT_PASSTHROUGH, __ATOMIC_RELEASE);
+    return CUDA_SUCCESS;
+}
+
+static CUresult decide_locked(void)
+{
+    struct client *made;
+    CUresult status;
+    char why[512];
+
+    if (client || client_mode() == CLIENT_PASSTHROUGH)
+        return CUDA_SUCCESS;
+    client_log_open();
+    switch (attach(&made, &status, why, sizeof(why))) {
+    case ATTACHED:
+        client = made;
+        watch_fork();
+        return init_subsystems();
+    case ATTACH_NOBODY:
+        return fall_back(status, why);
+    case ATTACH_REFUSED:
+        log_once(why);
+        return status;
+    }
+    return CUDA_ERROR_UNKNOWN;
+}
+
+CUresult client_decide(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&decide_lock);
+
+    return decide_locked();
+}
+
+CUresult client_start(void)
+{
+    CUresult result = client_decide();
+
+    if (result == CUDA_SUCCESS && client)
+        __atomic_store_n(&client_mode_word, CLIENT_FUNNEL, __ATOMIC_RELEASE);
+    return result;
+}
+
+CUresult client_not_ready(void)
+{
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+/* ---- the calls that get here undecided ---- */
+
+CUresult client_cuInit(unsigned Flags)
+{
+    CUresult result;
+
+    if (Flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = client_start();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!client)
+        return passthrough_init(Flags);
+    return client->device_count > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+/* Never fails for want of a server: libcudart would take that for a driver that is too old, where
+ * cuInit is going to say what is wrong. */
+CUresult client_cuDriverGetVersion(int *driverVersion)
+{
+    if (!driverVersion)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (client_decide() == CUDA_SUCCESS && !client)
+        return passthrough_driver_version(driverVersion);
+    *driverVersion = CUDA_VERSION;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a socket to a struct client: hello and welcome, the window, the shared memory. What the
+ * server says is checked as far as a wrong number could hurt this process.
+ */
+#include "client_attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "environment.h"
+#include "fd.h"
+#include "page_reserve.h"
+#include "shm.h"
+#include "sock.h"
+#include "text.h"
+#include "wire_calls.h"
+
+/* A daemon that starts a server for us may have to wait for the driver. */
+#define WELCOME_TIMEOUT_MS 120000
+
+/* A server may end between the daemon's word to it and its own to us: pauses before new tries. */
+static const unsigned pauses_ms[] = {10, 40, 160, 640};
+
+#ifndef FUNNEL_RELEASE
+#define FUNNEL_RELEASE "unknown"
+#endif
+
+struct attempt {
+    int socket;
+    struct attach_offer offer;
+    int fds[ATTACH_FDS];
+    CUresult status;
+    bool lost; /* the connection ended before an answer came */
+    struct attach_request request;
+    char *why;
+    size_t why_size;
+};
+
+static enum attach_outcome refuse(struct attempt *attempt, CUresult status, const char *why)
+{
+    attempt->status = status;
+    text_copy(attempt->why, attempt->why_size, why);
+    return ATTACH_REFUSED;
+}
+
+static void close_descriptors(struct attempt *attempt)
+{
+    for (int i = 0; i < ATTACH_FDS; i++)
+        fd_close(&attempt->fds[i]);
+}
+
+/* ---- the conversation ---- */
+
+static int connect_to(struct attempt *attempt, const char *path)
+{
+    int r = sock_connect(path, &attempt->socket);
+
+    if (r == 0 && strlen(path) < sizeof(attempt->request.path))
+        text_copy(attempt->request.path, sizeof(attempt->request.path), path);
+    return r;
+}
+
+static enum attach_outcome connect_daemon(struct attempt *attempt)
+{
+    char path[4096], system_path[64];
+    int r;
+
+    if (!environment_socket_path(path, sizeof(path)))
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the path of the pipe directory is too long");
+    r = connect_to(attempt, path);
+    if (r != 0 && environment_system_socket_path(system_path, sizeof(system_path)) &&
+        connect_to(attempt, system_path) == 0)
+        return ATTACHED;
+    if (r == 0)
+        return ATTACHED;
+    text_format(attempt->why, attempt->why_size,
+                "nobody serves %s (%s); start one with: funnel start", path, strerror(-r));
+    attempt->status = CUDA_ERROR_MPS_CONNECTION_FAILED;
+    return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR ? ATTACH_NOBODY : ATTACH_REFUSED;
+}
+
+static void fill_hello(struct hello *hello)
+{
+    *hello = (struct hello){
+        .magic = HELLO_MAGIC,
+        .version = HELLO_VERSION,
+        .kind = HELLO_CLIENT,
+        .api_hash = WIRE_API_HASH,
+    };
+    environment_limits(hello);
+    environment_names(hello);
+    text_copy(hello->program, sizeof(hello->program), program_invocation_short_name);
+    text_copy(hello->release, sizeof(hello->release), FUNNEL_RELEASE);
+}
+
+static enum attach_outcome send_hello(struct attempt *attempt)
+{
+    const struct hello *hello = &attempt->request.hello;
+
+    if (sock_send(attempt->socket, hello, sizeof(*hello), NULL, 0) < 0)
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the daemon closed the connection before a word was said");
+    return ATTACHED;
+}
+
+static bool offer_is_valid(const struct attach_offer *offer)
+{
+    uint64_t window = offer->device_span + offer->host_span;
+    uint64_t gpu_end = offer->gpu_address + offer->gpu_size;
+
+    return offer->window_base >= WINDOW_FIRST && offer->window_base < UINT64_C(1) << 47 &&
+           window < UINT64_C(1) << 46 && offer->device_count >= 1 &&
+           offer->device_count <= ATTACH_DEVICES_MAX && offer->device_stride > 0 &&
+           offer->device_span / offer->device_count >= offer->device_stride &&
+           offer->gpu_address >= offer->window_base + offer->device_span &&
+           gpu_end <= offer->window_base + window && gpu_end > offer->gpu_address &&
+           offer->fence_address >= offer->gpu_address &&
+           offer->fence_address + 4 * (uint64_t)offer->fence_count <= gpu_end &&
+           offer->host_wait_address >= offer->gpu_address &&
+           offer->host_wait_address + 4 * (uint64_t)offer->host_wait_count <= gpu_end &&
+           offer->host_wait_count >= offer->fence_count && offer->fence_count > 0 &&
+           offer->staging_address >= offer->gpu_address &&
+           offer->staging_address + offer->staging_size <= gpu_end;
+}
+
+static enum attach_outcome receive_offer(struct attempt *attempt)
+{
+    size_t fd_count = 0;
+    ssize_t bytes = sock_recv(attempt->socket, &attempt->offer, sizeof(attempt->offer),
+                              attempt->fds, ATTACH_FDS, &fd_count, WELCOME_TIMEOUT_MS);
+    struct welcome *welcome = &attempt->offer.welcome;
+
+    for (size_t i = bytes < 0 ? 0 : fd_count; i < ATTACH_FDS; i++)
+        attempt->fds[i] = -1;
+    attempt->lost = bytes == 0 || bytes == -ECONNRESET;
+    if (bytes < (ssize_t)sizeof(*welcome) || welcome->magic != WELCOME_MAGIC)
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the daemon or its server went away without an answer");
+    welcome->text[sizeof(welcome->text) - 1] = '\0';
+    if (welcome->status != 0)
+        return refuse(attempt, (CUresult)welcome->status, welcome->text);
+    if (bytes != sizeof(attempt->offer) || fd_count != ATTACH_FDS ||
+        !offer_is_valid(&attempt->offer))
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the server's offer makes no sense; is it of another release?");
+    return ATTACHED;
+}
+
+static bool answer(struct attempt *attempt, enum attach_verdict verdict)
+{
+    struct attach_reply reply = {.magic = ATTACH_REPLY_MAGIC, .verdict = verdict};
+
+    return sock_send(attempt->socket, &reply, sizeof(reply), NULL, 0) == 0;
+}
+
+/* ---- the window ---- */
+
+static size_t window_size(const struct attach_offer *offer)
+{
+    return offer->device_span + offer->host_span;
+}
+
+static enum attach_outcome agree_on_window(struct attempt *attempt)
+{
+    for (int i = 0; i < ATTACH_TRIES; i++) {
+        enum attach_outcome outcome = receive_offer(attempt);
+
+        if (outcome != ATTACHED)
+            return outcome;
+        if (page_reserve(attempt->offer.window_base, window_size(&attempt->offer)))
+            return ATTACHED;
+        close_descriptors(attempt);
+        if (!answer(attempt, ATTACH_TAKEN))
+            break;
+    }
+    return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                  "every range of addresses that the server offered is taken in this process");
+}
+
+/* ---- what lies in it ---- */
+
+static int map_gpu_region(struct attempt *attempt)
+{
+    const struct attach_offer *offer = &attempt->offer;
+    int fd = attempt->fds[ATTACH_FD_GPU];
+    void *mapped;
+    int r = shm_check(fd, offer->gpu_size);
+
+    if (r == 0)
+        r = shm_map(fd, offer->gpu_size, (void *)(uintptr_t)offer->gpu_address, SHM_REPLACE,
+                    &mapped);
+    if (r == 0)
+        madvise(mapped, offer->gpu_size, MADV_DONTFORK);
+    return r;
+}
+
+static int map_device_table(struct client *made, struct attempt *attempt)
+{
+    int fd = attempt->fds[ATTACH_FD_DEVICES];
+    void *mapped;
+    int r;
+
+    made->records_size = attempt->offer.device_count * sizeof(struct device_record);
+    r = shm_check(fd, made->records_size);
+    if (r == 0)
+        r = shm_map(fd, made->records_size, NULL, SHM_READ_ONLY, &mapped);
+    if (r == 0)
+        made->records = mapped;
+    return r;
+}
+
+static void take_offer(struct client *made, const struct attach_offer *offer)
+{
+    made->driver_version = offer->driver_version;
+    made->window_base = offer->window_base;
+    made->window_end = offer->window_base + window_size(offer);
+    made->device_span = offer->device_span;
+    made->device_stride = offer->device_stride;
+    made->host_base = offer->window_base + offer->device_span;
+    made->fences = (const uint32_t *)(uintptr_t)offer->fence_address;
+    made->host_wait_words = (uint32_t *)(uintptr_t)offer->host_wait_address;
+    made->fence_count = offer->fence_count;
+    made->host_wait_count = offer->host_wait_count;
+    made->staging_address = offer->staging_address;
+    made->staging_slots = (uint32_t)(offer->staging_size / GPU_REGION_STAGING_SLOT_SIZE);
+}
+
+static void take_devices(struct client *made, int count)
+{
+    uint32_t indices[ATTACH_DEVICES_MAX];
+
+    made->device_count =
+        environment_visible_devices(getenv("CUDA_VISIBLE_DEVICES"), made->records, count, indices);
+    for (int i = 0; i < made->device_count; i++) {
+        struct device *device = &made->devices[i];
+
+        device->ordinal = i;
+        device->index = indices[i];
+        device->record = &made->records[indices[i]];
+    }
+}
+
+static uint64_t inode_of(int fd)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
+static int build(struct client *made, struct attempt *attempt)
+{
+    int r = map_gpu_region(attempt);
+
+    if (r == 0)
+        r = map_device_table(made, attempt);
+    if (r == 0)
+        r = handles_init(&made->handles, ATTACH_HANDLES_MAX);
+    if (r == 0)
+        r = channel_open(&made->channel, attempt->fds[ATTACH_FD_CONTROL],
+                         attempt->offer.region_size, attempt->offer.ring_bytes, attempt->socket);
+    if (r < 0)
+        return r;
+    made->socket = attempt->socket;
+    made->socket_inode = inode_of(attempt->socket);
+    made->request = attempt->request;
+    pthread_mutex_init(&made->socket_lock, NULL);
+    pthread_mutex_init(&made->lock, NULL);
+    list_init(&made->contexts);
+    take_offer(made, &attempt->offer);
+    take_devices(made, (int)attempt->offer.device_count);
+    return 0;
+}
+
+static enum attach_outcome finish(struct client *made, struct attempt *attempt)
+{
+    int r = build(made, attempt);
+
+    if (r < 0) {
+        munmap((void *)(uintptr_t)attempt->offer.window_base, window_size(&attempt->offer));
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the server's shared memory could not be mapped");
+    }
+    if (!answer(attempt, ATTACH_OK))
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the server went away during the attach");
+    return ATTACHED;
+}
+
+static enum attach_outcome try_attach(struct attempt *attempt, struct client **ret_client)
+{
+    struct client *made = calloc(1, sizeof(*made));
+    enum attach_outcome outcome = connect_daemon(attempt);
+
+    if (outcome == ATTACHED && !made)
+        outcome = refuse(attempt, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
+    if (outcome == ATTACHED)
+        outcome = send_hello(attempt);
+    if (outcome == ATTACHED)
+        outcome = agree_on_window(attempt);
+    if (outcome == ATTACHED)
+        outcome = finish(made, attempt);
+    close_descriptors(attempt);
+    if (outcome == ATTACHED) {
+        *ret_client = made;
+        return ATTACHED;
+    }
+    fd_close(&attempt->socket);
+    free(made);
+    return outcome;
+}
+
+static void pause_ms(unsigned ms)
+{
+    struct timespec pause = {.tv_nsec = (long)(ms * NS_PER_MS)};
+
+    while (nanosleep(&pause, &pause) < 0 && errno == EINTR)
+        ;
+}
+
+enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, char *why,
+                           size_t why_size)
+{
+    for (size_t tries = 0;; tries++) {
+        struct attempt attempt = {
+            .socket = -1, .fds = {-1, -1, -1}, .why = why, .why_size = why_size};
+        fill_hello(&attempt.request.hello);
+        enum attach_outcome outcome = try_attach(&attempt, ret_client);
+
+        *ret_status = attempt.status;
+        if (!attempt.lost || tries == sizeof(pauses_ms) / sizeof(*pauses_ms))
+            return outcome;
+        pause_ms(pauses_ms[tries]);
+    }
+}
+
+/* ---- from one server to another ---- */
+
+static bool is_same_place(const struct attach_offer *offer)
+{
+    return offer->window_base == client->window_base &&
+           offer->window_base + window_size(offer) == client->window_end &&
+           offer->device_span == client->device_span &&
+           offer->device_stride == client->device_stride &&
+           offer->fence_address == (uintptr_t)client->fences &&
+           offer->host_wait_address == (uintptr_t)client->host_wait_words &&
+           offer->fence_count == client->fence_count &&
+           offer->host_wait_count == client->host_wait_count &&
+           offer->staging_address == client->staging_address &&
+           offer->staging_size / GPU_REGION_STAGING_SLOT_SIZE == client->staging_slots;
+}
+
+static bool are_same_devices(const struct attempt *attempt)
+{
+    size_t size = attempt->offer.device_count * sizeof(struct device_record);
+    const struct device_record *records;
+    void *mapped;
+    bool same = true;
+
+    if (size != client->records_size || shm_check(attempt->fds[ATTACH_FD_DEVICES], size) < 0 ||
+        shm_map(attempt->fds[ATTACH_FD_DEVICES], size, NULL, SHM_READ_ONLY, &mapped) < 0)
+        return false;
+    records = mapped;
+    for (uint32_t i = 0; i < attempt->offer.device_count; i++)
+        same &= !memcmp(records[i].uuid, client->records[i].uuid, sizeof(records[i].uuid)) &&
+                records[i].context_status == client->records[i].context_status;
+    shm_unmap(mapped, size);
+    return same;
+}
+
+/* Fences that have been reached stay reached, and gates stay open. */
+static int move_gpu_region(struct attempt *attempt)
+{
+    const struct attach_offer *offer = &attempt->offer;
+    int fd = attempt->fds[ATTACH_FD_GPU];
+    void *mapped;
+    int r = shm_check(fd, offer->gpu_size);
+
+    if (r == 0)
+        r = shm_map(fd, offer->gpu_size, NULL, 0, &mapped);
+    if (r < 0)
+        return r;
+    memcpy(mapped, (const void *)(uintptr_t)offer->gpu_address, offer->gpu_size);
+    shm_unmap(mapped, offer->gpu_size);
+    return map_gpu_region(attempt);
+}
+
+bool attach_is_whole(void)
+{
+    return client->socket_inode && inode_of(client->socket) == client->socket_inode;
+}
+
+/* The descriptor keeps its number. */
+static int move_socket(const struct attempt *attempt)
+{
+    if (dup3(attempt->socket, client->socket, O_CLOEXEC) < 0)
+        return -errno;
+    client->socket_inode = inode_of(client->socket);
+    return 0;
+}
+
+static bool move_in(struct attempt *attempt)
+{
+    return move_gpu_region(attempt) == 0 && move_socket(attempt) == 0 &&
+           channel_reopen(&client->channel, attempt->fds[ATTACH_FD_CONTROL],
+                          attempt->offer.region_size, attempt->offer.ring_bytes) == 0 &&
+           answer(attempt, ATTACH_OK);
+}
+
+static bool attach_again_once(struct attempt *attempt)
+{
+    enum attach_outcome outcome = ATTACHED;
+
+    if (sock_connect(client->request.path, &attempt->socket) != 0)
+        outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED, "the daemon does not answer");
+    if (outcome == ATTACHED)
+        outcome = send_hello(attempt);
+    if (outcome == ATTACHED)
+        outcome = receive_offer(attempt);
+    if (outcome == ATTACHED && (!is_same_place(&attempt->offer) || !are_same_devices(attempt)))
+        outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                         "the server has other devices, or another place for the client's memory");
+    if (outcome == ATTACHED && !move_in(attempt))
+        outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                         "the server's shared memory could not be mapped");
+    close_descriptors(attempt);
+    fd_close(&attempt->socket);
+    return outcome == ATTACHED;
+}
+
+bool attach_again(char *why, size_t why_size)
+{
+    for (size_t tries = 0;; tries++) {
+        struct attempt attempt = {.socket = -1,
+                                  .fds = {-1, -1, -1},
+                                  .request = client->request,
+                                  .why = why,
+                                  .why_size = why_size};
+        attempt.request.hello.window_base = client->window_base;
+        bool done = attach_again_once(&attempt);
+
+        if (done || !attempt.lost || tries == sizeof(pauses_ms) / sizeof(*pauses_ms))
+            return done;
+        pause_ms(pauses_ms[tries]);
+    }
+}

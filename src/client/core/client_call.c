@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places of threads, and closing the library; see client_call.h. */
+#include "client_call.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "client_printf.h"
+#include "client_thread.h"
+#include "clock.h"
+#include "recovery_hook.h"
+
+/* Calls that wait for nothing are over long before. */
+#define CLOSE_TIMEOUT_NS (2 * NS_PER_SEC)
+#define POLL_NS 200000
+
+__thread __attribute__((tls_model("initial-exec"))) struct call_place *call_place;
+uint32_t call_closed;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct call_place *places;
+
+/* For threads that find no memory. They count as one that never leaves. */
+static struct call_place shared_place = {.depth = 1};
+
+static struct call_place *find_free_locked(void)
+{
+    for (struct call_place *place = places; place; place = place->next)
+        if (!place->taken)
+            return place;
+    return NULL;
+}
+
+static struct call_place *add_locked(void)
+{
+    struct call_place *place = calloc(1, sizeof(*place));
+
+    if (!place)
+        return NULL;
+    place->next = places;
+    places = place;
+    return place;
+}
+
+struct call_place *call_place_take(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *held = mutex_hold(&lock);
+    struct call_place *place = find_free_locked();
+
+    if (!place)
+        place = add_locked();
+    if (!place)
+        place = &shared_place;
+    place->taken = true;
+    call_place = place;
+    thread_keep();
+    return place;
+}
+
+void call_place_give(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *held = mutex_hold(&lock);
+
+    if (call_place)
+        call_place->taken = call_place == &shared_place;
+    call_place = NULL;
+}
+
+void call_after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    __atomic_store_n(&call_closed, 0, __ATOMIC_RELAXED);
+    for (struct call_place *place = places; place; place = place->next) {
+        place->depth = place == call_place ? place->depth : 0;
+        place->parked = 0;
+        place->taken = place == call_place;
+    }
+}
+
+static void poll_pause(void)
+{
+    const struct timespec pause = {.tv_nsec = POLL_NS};
+
+    nanosleep(&pause, NULL);
+}
+
+static bool is_closed(void)
+{
+    return __atomic_load_n(&call_closed, __ATOMIC_SEQ_CST);
+}
+
+/* During a move there may seem to be nothing wrong any more: it is not enough to ask for errors. */
+void call_enter_slowly(void)
+{
+    if (!call_is_outermost())
+        return;
+    /* What kernels had said before their fault comes out with the first call that hears of it. */
+    if (recovery_error_slowly() != CUDA_SUCCESS)
+        printf_output_write();
+    while (is_closed()) {
+        call_park();
+        while (is_closed())
+            poll_pause();
+        call_unpark();
+    }
+}
+
+void call_park(void)
+{
+    __atomic_store_n(&call_place->parked, 1, __ATOMIC_SEQ_CST);
+}
+
+void call_unpark(void)
+{
+    __atomic_store_n(&call_place->parked, 0, __ATOMIC_SEQ_CST);
+}
+
+bool call_is_outermost(void)
+{
+    return call_place && call_place != &shared_place && call_place->depth == 1;
+}
+
+static bool is_at_rest(const struct call_place *place)
+{
+    return !__atomic_load_n(&place->depth, __ATOMIC_SEQ_CST) ||
+           __atomic_load_n(&place->parked, __ATOMIC_SEQ_CST);
+}
+
+static bool all_are_at_rest(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *held = mutex_hold(&lock);
+
+    for (const struct call_place *place = places; place; place = place->next)
+        if (!is_at_rest(place))
+            return false;
+    return !shared_place.taken;
+}
+
+bool call_close(void)
+{
+    uint64_t until = clock_ns() + CLOSE_TIMEOUT_NS;
+
+    __atomic_store_n(&call_closed, 1, __ATOMIC_SEQ_CST);
+    while (!all_are_at_rest()) {
+        if (clock_ns() > until) {
+            call_open();
+            return false;
+        }
+        poll_pause();
+    }
+    return true;
+}
+
+void call_open(void)
+{
+    __atomic_store_n(&call_closed, 0, __ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which threads are inside the library. Every call of the program stands between call_begin() and
+ * call_end(). A thread that has to change what all calls use waits until every other thread is
+ * outside, or is parked: waiting where the library may change under it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client.h"
+
+/* A thread's place. It is kept when the thread ends, for another one. */
+struct call_place {
+    uint32_t depth;  /* atomic: 0 = outside */
+    uint32_t parked; /* atomic: inside, and the library may change */
+    bool taken;
+    struct call_place *next;
+};
+
+extern __thread __attribute__((tls_model("initial-exec"))) struct call_place *call_place;
+/* Atomic: no thread may come in at the moment. */
+extern __attribute__((visibility("hidden"))) uint32_t call_closed;
+
+/* For the first call of a thread. Never NULL. */
+struct call_place *call_place_take(void);
+
+/* The slow path of call_begin(): the library is closed, or the server is gone. */
+void call_enter_slowly(void);
+
+/* The depth is stored before `call_closed` is loaded: partner call_close(). */
+static inline void call_begin(void)
+{
+    struct call_place *place = call_place ? call_place : call_place_take();
+
+    __atomic_exchange_n(&place->depth, place->depth + 1, __ATOMIC_SEQ_CST);
+    if (__builtin_expect(__atomic_load_n(&call_closed, __ATOMIC_SEQ_CST) ||
+                             channel_error(&client->channel) != CUDA_SUCCESS,
+                         0))
+        call_enter_slowly();
+}
+
+static inline void call_end(void)
+{
+    struct call_place *place = call_place;
+
+    __atomic_store_n(&place->depth, place->depth - 1, __ATOMIC_RELEASE);
+}
+
+/* The calling thread is inside, and waits where the library may change under it. */
+void call_park(void);
+void call_unpark(void);
+
+/* Only the outermost call of a thread sees everything at rest. */
+bool call_is_outermost(void);
+
+/* Keeps threads out, and waits until all that are inside are parked, the calling one included:
+ * false when some are not after two seconds, and then threads may come in again. Otherwise the
+ * caller has to call call_open(). */
+bool call_close(void);
+void call_open(void);
+
+/* The thread ends; its place is free for another one. */
+void call_place_give(void);
+
+/* In a child of fork, which has one thread and is outside. */
+void call_after_fork(void);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts: a primary one for each device, and those that programs create. They live in the client
+ * alone: the server has one real context on each GPU for everybody. Here a context is the owner of
+ * streams, events, modules, arrays and memory; src/client/context ends them with it.
+ */
+#pragma once
+
+#include "client.h"
+
+/* A context whose memory another one may touch, as both were then. */
+struct peer_access {
+    CUcontext peer;
+    uint64_t peer_epoch, epoch;
+};
+
+struct context {
+    CUcontext handle;
+    unsigned long long id;
+    struct device *device;
+    bool primary;
+    bool active;       /* atomic; of a primary one: the program retains it */
+    unsigned retained; /* under client->lock */
+    unsigned flags;
+    unsigned version;
+    uint64_t epoch;        /* grows with every reset */
+    uint32_t share;        /* of the client's multiprocessors, 0 = all of them: see affinity.c */
+    uint32_t sm_count;     /* in that share */
+    struct stream *legacy; /* of a share; others use the device's; under client->lock */
+    CUfunc_cache cache;
+    unsigned limits_set; /* bit l: the program has set limits[l] */
+    uint64_t limits[CU_LIMIT_MAX];
+    struct peer_access peers[ATTACH_DEVICES_MAX]; /* under client->lock */
+    struct list link;                             /* client->contexts */
+    struct list streams;                          /* these four under client->lock */
+    struct list events;
+    struct list modules;
+    struct list arrays;
+};
+
+/* The primary contexts of all devices; called while attaching. 0 or -ENOMEM. */
+int context_init_primaries(void);
+
+/* A context that the caller is to announce to client->contexts, or NULL without memory. */
+struct context *context_create(struct device *device);
+
+/* The calling thread's context. CUDA_ERROR_INVALID_CONTEXT when it has none or that is not active,
+ * CUDA_ERROR_CONTEXT_IS_DESTROYED when it is gone. Takes no lock. */
+CUresult context_current(struct context **ret_context);
+
+/* The same for calls that reach the device: they report what has been lost before. */
+CUresult context_enter(struct context **ret_context);
+
+/* `handle`, or the current one where it is NULL. CUDA_ERROR_INVALID_CONTEXT unless it is active. */
+CUresult context_resolve(CUcontext handle, struct context **ret_context);
+
+/* The context behind a handle, active or not; NULL when there is none. */
+struct context *context_lookup(CUcontext handle);
+
+static inline bool context_active(const struct context *context)
+{
+    return __atomic_load_n(&context->active, __ATOMIC_ACQUIRE);
+}

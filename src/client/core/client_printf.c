@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device printf output goes through the C library's streams, as with any CUDA driver, so that it
+ * keeps its order with what the program itself prints.
+ */
+#include "client_printf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+
+#define KEPT_MAX (1u << 20)
+
+bool printf_output_is_kept;
+
+struct kept_output {
+    char *bytes; /* NULL until output is kept for the first time */
+    size_t size;
+};
+
+static struct {
+    pthread_mutex_t lock; /* of the thread that takes and writes output */
+    struct kept_output kept[OUTPUT_KINDS];
+} output = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+#define OUTPUT_LOCKED _cleanup_mutex_ pthread_mutex_t *output_held = mutex_hold(&output.lock)
+
+/* What the parent of a fork has kept is the parent's to write. */
+void printf_output_init(void)
+{
+    pthread_mutex_init(&output.lock, NULL);
+    for (unsigned kind = 0; kind < OUTPUT_KINDS; kind++)
+        output.kept[kind].size = 0;
+    printf_output_is_kept = false;
+}
+
+static FILE *file_of(enum region_output kind)
+{
+    return kind == OUTPUT_STDOUT ? stdout : stderr;
+}
+
+static size_t write_kept_locked(enum region_output kind)
+{
+    struct kept_output *kept = &output.kept[kind];
+    size_t size = kept->size;
+
+    kept->size = 0;
+    return size ? fwrite(kept->bytes, 1, size, file_of(kind)) : 0;
+}
+
+static void write_out_locked(enum region_output kind)
+{
+    size_t size, total = write_kept_locked(kind);
+    char text[4096];
+
+    while ((size = channel_take_output(&client->channel, kind, text, sizeof(text))) > 0) {
+        fwrite(text, 1, size, file_of(kind));
+        total += size;
+    }
+    if (total)
+        fflush(file_of(kind));
+}
+
+void printf_output_write_all(void)
+{
+    OUTPUT_LOCKED;
+
+    channel_mark_output_seen(&client->channel);
+    for (unsigned kind = 0; kind < OUTPUT_KINDS; kind++)
+        write_out_locked(kind);
+    __atomic_store_n(&printf_output_is_kept, false, __ATOMIC_RELAXED);
+}
+
+/* Makes space. The program itself may print in between, so only whole lines are written. */
+static void write_lines_locked(enum region_output kind)
+{
+    struct kept_output *kept = &output.kept[kind];
+    const char *last = memrchr(kept->bytes, '\n', kept->size);
+    size_t whole = last ? (size_t)(last - kept->bytes) + 1 : kept->size;
+
+    fwrite(kept->bytes, 1, whole, file_of(kind));
+    fflush(file_of(kind));
+    kept->size -= whole;
+    memmove(kept->bytes, kept->bytes + whole, kept->size);
+}
+
+/* What cannot be kept is written too early, rather than never. */
+static void keep_locked(enum region_output kind)
+{
+    struct kept_output *kept = &output.kept[kind];
+    size_t size;
+
+    if (!kept->bytes)
+        kept->bytes = malloc(KEPT_MAX);
+    if (!kept->bytes) {
+        write_out_locked(kind);
+        return;
+    }
+    do {
+        if (kept->size == KEPT_MAX)
+            write_lines_locked(kind);
+        size = channel_take_output(&client->channel, kind, kept->bytes + kept->size,
+                                 KEPT_MAX - kept->size);
+        kept->size += size;
+    } while (size > 0);
+}
+
+void printf_output_keep(void)
+{
+    OUTPUT_LOCKED;
+
+    channel_mark_output_seen(&client->channel);
+    __atomic_store_n(&printf_output_is_kept, true, __ATOMIC_RELAXED);
+    for (unsigned kind = 0; kind < OUTPUT_KINDS; kind++)
+        keep_locked(kind);
+}

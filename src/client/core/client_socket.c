@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sending and receiving descriptors; see client_socket.h. */
+#include "client_socket.h"
+
+#include "client.h"
+#include "client_log.h"
+#include "fd.h"
+#include "sock.h"
+
+#define RECEIVE_TIMEOUT_MS 10000
+
+CUresult client_send_descriptor(int fd, uint64_t size, uint32_t *ret_blob)
+{
+    struct socket_message message = {.kind = SOCKET_BLOB, .value = size};
+
+    message.id = *ret_blob = __atomic_add_fetch(&client->next_blob, 1, __ATOMIC_RELAXED);
+    return sock_send(client->socket, &message, sizeof(message), &fd, 1) < 0
+               ? CUDA_ERROR_MPS_RPC_FAILURE
+               : CUDA_SUCCESS;
+}
+
+CUresult client_receive_descriptor(uint32_t kind, uint64_t value, int *ret_fd)
+{
+    struct socket_message message;
+    size_t fd_count;
+    int fd = -1;
+    ssize_t bytes =
+        sock_recv(client->socket, &message, sizeof(message), &fd, 1, &fd_count, RECEIVE_TIMEOUT_MS);
+
+    if (bytes == sizeof(message) && fd_count == 1 && message.kind == kind &&
+        message.value == value) {
+        *ret_fd = fd;
+        return CUDA_SUCCESS;
+    }
+    if (bytes >= 0 && fd_count == 1)
+        fd_close(&fd);
+    client_log("the server did not send the expected descriptor (%zd bytes came)", bytes);
+    return CUDA_ERROR_MPS_RPC_FAILURE;
+}

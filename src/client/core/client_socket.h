@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Descriptors that travel beside the ring, over the socket to the server. From any thread. */
+#pragma once
+
+#include <stdint.h>
+
+#include "cuda_result.h"
+
+/* Sends a descriptor before the command that is to use it; the command names it by *ret_blob. The
+ * caller keeps `fd`. `size` is in bytes; 0 = the server finds out. CUDA_ERROR_MPS_RPC_FAILURE when
+ * the server is gone. */
+CUresult client_send_descriptor(int fd, uint64_t size, uint32_t *ret_blob);
+
+/* The descriptor that a command of this kind makes the server send, for the caller to close. The
+ * caller holds client->socket_lock since before the command, so the message answers its request and
+ * no other. CUDA_ERROR_MPS_RPC_FAILURE when something else comes, or nothing for ten seconds. */
+CUresult client_receive_descriptor(uint32_t kind, uint64_t value, int *ret_fd);

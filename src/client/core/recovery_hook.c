@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Set by recovery_init(). */
+#include "recovery_hook.h"
+
+CUresult (*recovery_hook)(void);
+
+CUresult recovery_error_slowly(void)
+{
+    return recovery_hook ? recovery_hook() : channel_error(&client->channel);
+}

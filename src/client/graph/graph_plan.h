@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In what order the parts of a graph are put into a stream. What the GPU does without the program
+ * goes in segments, each of which is a graph of the server; between two segments the program's own
+ * steps are taken: its functions, and copies that touch memory that the GPU does not reach. A graph
+ * without such steps is one segment. Pure: nodes are numbers, and come behind what they depend on.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What there is to do for a node. */
+enum plan_kind {
+    PLAN_DEVICE, /* something, or nothing, in a segment */
+    PLAN_STEP,   /* a step */
+    PLAN_UP,     /* a step, and behind it something in the next segment */
+    PLAN_DOWN,   /* something in a segment, and behind it a step */
+};
+
+/* Segment 0, steps of phase 0, segment 1, steps of phase 1 ... */
+struct plan_node {
+    enum plan_kind kind;
+    uint32_t segment; /* all but PLAN_STEP */
+    uint32_t number;  /* in that segment */
+    uint32_t phase;   /* of the step; all but PLAN_DEVICE */
+};
+
+/* `to` is behind `from`, and has the higher number. */
+struct plan_edge {
+    uint32_t from, to;
+};
+
+static inline bool plan_in_segment(const struct plan_node *node)
+{
+    return node->kind != PLAN_STEP;
+}
+
+static inline bool plan_has_step(const struct plan_node *node)
+{
+    return node->kind != PLAN_DEVICE;
+}
+
+/* Fills all but `kind`; edges are in the order of `to`. Returns how many phases there are. */
+uint32_t plan_make(struct plan_node *nodes, uint32_t count, const struct plan_edge *edges,
+                   uint32_t edge_count);
+
+/* Whether an edge has to be told to the server; another one is kept by the order of the phases. */
+bool plan_edge_in_segment(const struct plan_node *nodes, const struct plan_edge *edge);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Up to two helper threads for large copies. They are made by the first copy that wants them,
+ * sleep in between, and are never joined; a child of fork starts again with none.
+ */
+#pragma once
+
+/* Called once while attaching: forgets whatever the parent of a fork had. */
+void copy_team_init(void);
+
+/* How many helpers this process may have: none where CPUs are few or FUNNEL_NO_COPY_THREADS=1. */
+unsigned copy_team_size(void);
+
+/* How many there are by now. */
+unsigned copy_team_threads(void);
+
+/* Calls work(context) here and at the same time in up to `helpers` helpers, and returns when all
+ * calls have. Every call must do what is left to do. Where the helpers are busy for another thread
+ * the caller is alone. */
+void copy_team_run(unsigned helpers, void (*work)(void *context), void *context);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pages at addresses that another process has chosen. Several variables may share one, and it goes
+ * with the last of them. Not locked.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "ranges.h"
+
+/* All-zero: there are none. */
+struct managed_pages {
+    struct ranges areas; /* mapped together; the value counts the users */
+};
+
+/* Zeroed private memory at all pages of a range: 0; -EEXIST when something else is there; -errno.
+ * Pages that are here already keep their contents. */
+int managed_pages_take(struct managed_pages *pages, uint64_t address, uint64_t size);
+
+/* For a range that was taken. */
+void managed_pages_give(struct managed_pages *pages, uint64_t address, uint64_t size);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel says of this process's memory (/proc/self/maps). Nothing is allocated, so a child
+ * of fork may ask, too.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Addresses that were mapped together. */
+struct page_area {
+    uint64_t start, size;
+    int protection;                 /* PROT_... */
+    bool shared;                    /* other processes may see what is written */
+    bool special;                   /* a stack, or something of the kernel's own */
+    uint64_t device, inode, offset; /* of the file; inode 0: there is none */
+};
+
+/* The areas in [start, end), cut to it and in order: 0; -E2BIG when there are more than `capacity`;
+ * -errno. */
+int page_map_read(uint64_t start, uint64_t end, struct page_area *areas, unsigned capacity,
+                  unsigned *ret_count);
+
+/* One line of that file: false when it is none. ret_area is not cut to anything. */
+bool page_map_parse(const char *line, struct page_area *ret_area);
+
+/* Whether the areas leave no hole in [start, end). */
+bool page_map_fills(const struct page_area *areas, unsigned count, uint64_t start, uint64_t end);
+
+/* How many threads this process has: 0 when that can not be found out. */
+unsigned page_map_threads(void);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Puts other pages under a range of the program's addresses, with the same contents. No write of
+ * another thread is lost meanwhile: either there is no other thread, or nobody may write there, or
+ * the kernel holds the writers back (userfaultfd).
+ */
+#pragma once
+
+#include "page_map.h"
+
+/* The areas become those of a memory file, whose first byte goes to address `first` and is also
+ * mapped at `window`. 0; -EOPNOTSUPP when writers could not be held back, or the caller's own stack
+ * is among them; -errno. Whatever fails leaves the memory as it was. */
+int pages_share(const struct page_area *areas, unsigned count, uint64_t first, int fd,
+                void *window);
+
+/* Areas of such a file become the program's alone again. After that its contents do not matter any
+ * more. 0 or -errno. */
+int pages_unshare(const struct page_area *areas, unsigned count, uint64_t first, int fd);

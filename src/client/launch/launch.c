@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches. What CUDA would refuse at once is refused here, from the cached attributes; the rest
+ * goes into the ring, and the call is over.
+ */
+#include <string.h>
+
+#include "client_capture.h"
+#include "client_library.h"
+#include "client_prototypes.h"
+#include "client_stream.h"
+#include "launch_check.h"
+#include "managed_hooks.h"
+#include "wire_calls.h"
+
+#define PARAMS_MAX 32764
+#define ATTRIBUTES_MAX 64
+
+/* What a launch hands over as parameters: a value each, or one buffer that is packed already. */
+struct params {
+    void **values;
+    const void *packed;
+};
+
+/* Mostly one word, which is copied sooner than memcpy() is called. */
+static void copy_value(unsigned char *into, const void *value, uint32_t size)
+{
+    if (size == 8)
+        memcpy(into, value, 8);
+    else if (size == 4)
+        memcpy(into, value, 4);
+    else
+        memcpy(into, value, size);
+}
+
+/* Gaps are zeroed, so that equal launches are equal bytes. */
+static CUresult pack(const struct function *function, void **values, unsigned char *into)
+{
+    const uint32_t *layout = function->layout;
+
+    if (function->has_gaps)
+        memset(into, 0, function->params_size);
+    for (uint32_t i = 0; i < function->param_count; i++, layout += 2) {
+        if (!values[i])
+            return CUDA_ERROR_INVALID_VALUE;
+        copy_value(into + layout[0], values[i], layout[1]);
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult put_params(const struct function *function, const struct params *params, void *into)
+{
+    if (function->params_size == 0)
+        return CUDA_SUCCESS;
+    if (!params->packed)
+        return pack(function, params->values, into);
+    memcpy(into, params->packed, function->params_size);
+    return CUDA_SUCCESS;
+}
+
+/* The other way to pass parameters: one buffer that the program has packed itself. */
+static CUresult take_extra(void **extra, const struct function *function, const void **ret_packed)
+{
+    const void *packed = NULL;
+    const size_t *size = NULL;
+
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            packed = extra[1];
+        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = extra[1];
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (function->params_size == 0)
+        return CUDA_SUCCESS;
+    if (!packed || !size || *size > PARAMS_MAX || *size < function->params_size)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_packed = packed;
+    return CUDA_SUCCESS;
+}
+
+static CUresult take_params(void **values, void **extra, const struct function *function,
+                            struct params *ret_params)
+{
+    *ret_params = (struct params){.values = values};
+    if (extra)
+        return values ? CUDA_ERROR_INVALID_VALUE : take_extra(extra, function, &ret_params->packed);
+    return values || function->param_count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static bool launch_attribute_travels(const CUlaunchAttribute *attribute)
+{
+    switch (attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static CUresult check_attributes(const CUlaunchConfig *config)
+{
+    if (config->numAttrs > ATTRIBUTES_MAX || (config->numAttrs > 0 && !config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (!launch_attribute_travels(&config->attrs[i]))
+            return CUDA_ERROR_NOT_SUPPORTED;
+    return CUDA_SUCCESS;
+}
+
+static bool cooperative(const CUlaunchConfig *config)
+{
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+            return config->attrs[i].value.cooperative != 0;
+    return false;
+}
+
+/* All blocks of a cooperative grid must fit at once; only the driver knows how many do. */
+static CUresult check_cooperative(const CUlaunchConfig *config, const struct function *function)
+{
+    struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags in = {
+        .f = function->handle,
+        .blockSize = (int32_t)(config->blockDimX * config->blockDimY * config->blockDimZ),
+        .dynamicSMemSize = config->sharedMemBytes,
+    };
+    struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_reply out;
+    const struct device *device = function->module->context->device;
+    CUresult result =
+        wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&client->channel, &in, &out);
+    uint64_t room;
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    room = (uint64_t)out.numBlocks *
+           (uint64_t)device_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    return (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ > room
+               ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+               : CUDA_SUCCESS;
+}
+
+static CUresult check_launch(const CUlaunchConfig *config, const struct function *function,
+                             const struct device *device)
+{
+    CUresult result = check_attributes(config);
+
+    if (result == CUDA_SUCCESS)
+        result = launch_check(config, function->attributes, device->record->attributes);
+    if (result == CUDA_SUCCESS && cooperative(config))
+        result = check_cooperative(config, function);
+    return result;
+}
+
+/* The parameters are packed where they travel. */
+static CUresult send_launch(const CUlaunchConfig *config, const struct function *function,
+                            const struct params *params, struct stream *stream)
+{
+    const struct wire_cuLaunchKernelEx in = {
+        .f = function->handle,
+        .hStream = stream->handle,
+        .shape = {config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
+                  config->blockDimY, config->blockDimZ, config->sharedMemBytes},
+        .attributes = config->attrs,
+        .attributes_size = config->numAttrs * (uint32_t)sizeof(CUlaunchAttribute),
+        .params_size = function->params_size,
+    };
+    void *place;
+    CUresult result;
+
+    stream_begin(stream);
+    managed_work();
+    result = wire_cuLaunchKernelEx(&client->channel, &in, &place);
+    if (result == CUDA_SUCCESS)
+        result = put_params(function, params, place);
+    if (result == CUDA_SUCCESS)
+        channel_commit(&client->channel);
+    stream_end();
+    return result;
+}
+
+static CUresult launch(const CUlaunchConfig *config, CUfunction f, void **values, void **extra)
+{
+    const struct device *device;
+    struct function *function;
+    struct context *context;
+    struct stream *stream;
+    struct params params;
+    CUresult result = context_enter(&context);
+
+    if (result == CUDA_SUCCESS)
+        result = function_resolve(context, f, &function);
+    if (result == CUDA_SUCCESS)
+        result = stream_resolve(context, config->hStream, &stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    device = function->module->context->device;
+    result = check_launch(config, function, device);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (stream->device != device)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!stream_is_plain(stream) && capture_takes_kernel(stream, config, f, values, extra, &result))
+        return result;
+    result = take_params(values, extra, function, &params);
+    return result != CUDA_SUCCESS ? result : send_launch(config, function, &params, stream);
+}
+
+CUresult client_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
+                                 void **extra)
+{
+    return config ? launch(config, f, kernelParams, extra) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult client_cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY,
+                               unsigned gridDimZ, unsigned blockDimX, unsigned blockDimY,
+                               unsigned blockDimZ, unsigned sharedMemBytes, CUstream hStream,
+                               void **kernelParams, void **extra)
+{
+    CUlaunchConfig config = {
+        .gridDimX = gridDimX,
+        .gridDimY = gridDimY,
+        .gridDimZ = gridDimZ,
+        .blockDimX = blockDimX,
+        .blockDimY = blockDimY,
+        .blockDimZ = blockDimZ,
+        .sharedMemBytes = sharedMemBytes,
+        .hStream = hStream,
+    };
+
+    return launch(&config, f, kernelParams, extra);
+}
+
+CUresult client_cuLaunchCooperativeKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY,
+                                          unsigned gridDimZ, unsigned blockDimX, unsigned blockDimY,
+                                          unsigned blockDimZ, unsigned sharedMemBytes,
+                                          CUstream hStream, void **kernelParams)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+    CUlaunchConfig config = {
+        .gridDimX = gridDimX,
+        .gridDimY = gridDimY,
+        .gridDimZ = gridDimZ,
+        .blockDimX = blockDimX,
+        .blockDimY = blockDimY,
+        .blockDimZ = blockDimZ,
+        .sharedMemBytes = sharedMemBytes,
+        .hStream = hStream,
+        .attrs = &attribute,
+        .numAttrs = 1,
+    };
+
+    return launch(&config, f, kernelParams, NULL);
+}

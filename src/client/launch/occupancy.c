@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Occupancy: the driver computes, the searches for the best block run here. */
+#include "client_library.h"
+#include "client_prototypes.h"
+#include "launch_check.h"
+#include "wire_calls.h"
+
+static CUresult blocks_per_sm(const struct function *function, int block_size, size_t shared,
+                              unsigned flags, int *ret_blocks)
+{
+    struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags in = {
+        .f = function->handle,
+        .blockSize = block_size,
+        .dynamicSMemSize = shared,
+        .flags = flags,
+    };
+    struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_reply out;
+    const struct device *device = function->module->context->device;
+    CUresult result;
+
+    /* The server knows of the most that any client has asked for. */
+    if (!launch_check_shared(shared, function->attributes, device->record->attributes)) {
+        *ret_blocks = 0;
+        return CUDA_SUCCESS;
+    }
+    result = wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&client->channel, &in, &out);
+    if (result == CUDA_SUCCESS)
+        *ret_blocks = out.numBlocks;
+    return result;
+}
+
+CUresult client_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks,
+                                                                     CUfunction func, int blockSize,
+                                                                     size_t dynamicSMemSize,
+                                                                     unsigned flags)
+{
+    struct function *function;
+    CUresult result;
+
+    if (!numBlocks || blockSize <= 0 || flags & ~1u)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = function_enter(func, &function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return blocks_per_sm(function, blockSize, dynamicSMemSize, flags, numBlocks);
+}
+
+CUresult client_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func,
+                                                            int blockSize, size_t dynamicSMemSize)
+{
+    return client_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        numBlocks, func, blockSize, dynamicSMemSize, CU_OCCUPANCY_DEFAULT);
+}
+
+CUresult client_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func,
+                                                        int numBlocks, int blockSize)
+{
+    struct wire_cuOccupancyAvailableDynamicSMemPerBlock in = {.numBlocks = numBlocks,
+                                                              .blockSize = blockSize};
+    struct wire_cuOccupancyAvailableDynamicSMemPerBlock_reply out;
+    struct function *function;
+    CUresult result;
+
+    if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = function_enter(func, &function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    in.f = function->handle;
+    result = wire_cuOccupancyAvailableDynamicSMemPerBlock(&client->channel, &in, &out);
+    if (result == CUDA_SUCCESS)
+        *dynamicSmemSize = out.dynamicSmemSize;
+    return result;
+}
+
+/* The largest block wins among those that keep as many threads of a multiprocessor busy. */
+static CUresult best_block(const struct function *function, CUoccupancyB2DSize shared_for,
+                           size_t shared, int limit, unsigned flags, int *ret_grid, int *ret_block)
+{
+    const struct device *device = function->module->context->device;
+    int warp = device_attribute(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+    int most = device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+    int size = function->attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK];
+    int best_threads = 0, blocks;
+
+    if (limit > 0 && limit < size)
+        size = limit;
+    *ret_grid = *ret_block = 0;
+    while (size > 0 && best_threads < most) {
+        CUresult result =
+            blocks_per_sm(function, size, shared_for ? shared_for(size) : shared, flags, &blocks);
+
+        if (result != CUDA_SUCCESS)
+            return result;
+        if (blocks * size > best_threads) {
+            best_threads = blocks * size;
+            *ret_block = size;
+            *ret_grid = blocks * device_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        }
+        size = size % warp ? size - size % warp : size - warp;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult
+client_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
+                                                 CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+                                                 size_t dynamicSMemSize, int blockSizeLimit,
+                                                 unsigned flags)
+{
+    struct function *function;
+    CUresult result;
+
+    if (!minGridSize || !blockSize || flags & ~1u)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = function_enter(func, &function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return best_block(function, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit, flags,
+                      minGridSize, blockSize);
+}
+
+CUresult client_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
+                                                 CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+                                                 size_t dynamicSMemSize, int blockSizeLimit)
+{
+    return client_cuOccupancyMaxPotentialBlockSizeWithFlags(
+        minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit,
+        CU_OCCUPANCY_DEFAULT);
+}
+
+/* Attributes about events and graph nodes say nothing about how much fits. */
+static CUresult enter_config(const CUlaunchConfig *config, CUfunction func,
+                             struct function **ret_function)
+{
+    if (!config || config->numAttrs > 64 || (config->numAttrs > 0 && !config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+    return function_enter(func, ret_function);
+}
+
+CUresult client_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
+                                             const CUlaunchConfig *config)
+{
+    struct wire_cuOccupancyMaxActiveClusters_reply out;
+    struct function *function;
+    CUresult result = enter_config(config, func, &function);
+
+    if (!numClusters)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = wire_cuOccupancyMaxActiveClusters(
+        &client->channel,
+        &(struct wire_cuOccupancyMaxActiveClusters){
+            .f = function->handle,
+            .gridDimX = config->gridDimX,
+            .gridDimY = config->gridDimY,
+            .gridDimZ = config->gridDimZ,
+            .blockDimX = config->blockDimX,
+            .blockDimY = config->blockDimY,
+            .blockDimZ = config->blockDimZ,
+            .sharedMemBytes = config->sharedMemBytes,
+            .attributes = config->attrs,
+            .attributes_size = config->numAttrs * (uint32_t)sizeof(CUlaunchAttribute),
+        },
+        &out);
+    if (result == CUDA_SUCCESS)
+        *numClusters = out.numClusters;
+    return result;
+}
+
+CUresult client_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
+                                                   const CUlaunchConfig *config)
+{
+    struct wire_cuOccupancyMaxPotentialClusterSize_reply out;
+    struct function *function;
+    CUresult result = enter_config(config, func, &function);
+
+    if (!clusterSize)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = wire_cuOccupancyMaxPotentialClusterSize(
+        &client->channel,
+        &(struct wire_cuOccupancyMaxPotentialClusterSize){
+            .f = function->handle,
+            .gridDimX = config->gridDimX,
+            .gridDimY = config->gridDimY,
+            .gridDimZ = config->gridDimZ,
+            .blockDimX = config->blockDimX,
+            .blockDimY = config->blockDimY,
+            .blockDimZ = config->blockDimZ,
+            .sharedMemBytes = config->sharedMemBytes,
+            .attributes = config->attrs,
+            .attributes_size = config->numAttrs * (uint32_t)sizeof(CUlaunchAttribute),
+        },
+        &out);
+    if (result == CUDA_SUCCESS)
+        *clusterSize = out.clusterSize;
+    return result;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * __managed__ variables. The code on the GPU reaches such a variable where the driver has put it,
+ * in memory of the server that no other process can map. So the program has pages of its own at
+ * the same address, and both are brought together where CUDA lets them meet: what the host has
+ * changed goes up before work that may see it, and what kernels have changed comes down where the
+ * program waits for them. The other subsystems take part through managed_hooks.h.
+ */
+#pragma once
+
+#include "client_context.h"
+
+/* Called once while attaching. */
+void managed_init(void);
+
+/* A variable at an address of the server's: the program reaches it from now on, and it is in the
+ * list of its owner, which is empty at first. CUDA_ERROR_MAP_FAILED when something else of the
+ * program is there, CUDA_ERROR_NOT_SUPPORTED when another variable is. Waits for the server; the
+ * caller holds no lock of the client, as for all of these. */
+CUresult managed_enter(struct list *variables, struct context *context, uint64_t address,
+                       uint64_t size);
+
+/* The owner of the list goes, and its variables with it. */
+void managed_leave(struct list *variables);
+
+/* The context ends. The program still has the addresses of the variables, which stay what they are
+ * until their owner has a context again. */
+void managed_rest(struct list *variables);
+CUresult managed_wake(struct list *variables, struct context *context);
+
+/* While they rest, the variables of one list go on as those of another, in its context. */
+void managed_move(struct list *variables, struct list *other, struct context *context);

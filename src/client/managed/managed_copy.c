@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What brings the program's managed variables and those on the device together. All copies go
+ * through one stream that waits for nobody's work; work that comes behind a copy up waits for it by
+ * an event. What each side has changed is found by comparing, so one that changes some bytes loses
+ * nothing when the other changes others.
+ */
+#include "managed_copy.h"
+
+#include <string.h>
+
+#include "cleanup.h"
+#include "client_event.h"
+#include "three_way.h"
+#include "wire_calls.h"
+
+static struct copier {
+    pthread_mutex_t pull_lock; /* of the thread that copies down, until it has merged the copy */
+    struct stream *stream;     /* made once, for good; its fields under the channel lock */
+    uint64_t event;            /* behind the last copy up */
+    uint64_t pushes;           /* under the channel lock: how often something went up */
+    uint64_t work, seen;       /* atomic: what may have written, and how much of it has come down */
+} copier;
+
+void managed_copy_init(void)
+{
+    memset(&copier, 0, sizeof(copier));
+    pthread_mutex_init(&copier.pull_lock, NULL);
+}
+
+CUresult managed_copy_prepare(struct device *device)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&copier.pull_lock);
+
+    if (!copier.event)
+        copier.event = event_create_own(device->primary);
+    if (copier.event && !copier.stream)
+        copier.stream = stream_create_own(device->primary);
+    return copier.stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void managed_copy_count_work(void)
+{
+    __atomic_add_fetch(&copier.work, 1, __ATOMIC_ACQ_REL);
+}
+
+static bool is_settled(void)
+{
+    return __atomic_load_n(&copier.work, __ATOMIC_ACQUIRE) ==
+           __atomic_load_n(&copier.seen, __ATOMIC_ACQUIRE);
+}
+
+/* ---- the commands; all with the channel lock ---- */
+
+static void copy_locked(uint64_t dst, uint64_t src, uint64_t size)
+{
+    const struct wire_cuMemcpyAsync in = {
+        .dst = dst, .src = src, .ByteCount = size, .hStream = copier.stream->handle};
+
+    wire_cuMemcpyAsync(&client->channel, &in);
+}
+
+static struct fence fence_locked(void)
+{
+    struct wire_fnFence in = {.hStream = copier.stream->handle,
+                              .seq = fence_issue(copier.stream->word)};
+
+    wire_fnFence(&client->channel, &in);
+    return stream_fence_at(copier.stream, in.seq);
+}
+
+static void record_locked(void)
+{
+    const struct wire_cuEventRecordWithFlags in = {.hEvent = copier.event,
+                                                   .hStream = copier.stream->handle,
+                                                   .seq = fence_issue(copier.stream->word)};
+
+    wire_cuEventRecordWithFlags(&client->channel, &in);
+}
+
+static void wait_locked(const struct stream *stream)
+{
+    const struct wire_cuStreamWaitEvent in = {.hStream = stream->handle, .hEvent = copier.event};
+
+    wire_cuStreamWaitEvent(&client->channel, &in);
+}
+
+static CUresult wait_for(struct fence fence)
+{
+    return fence_wait(fence, copier.stream->handle, FENCE_SPIN);
+}
+
+/* ---- up ---- */
+
+/* What is read here is what is sent: the program may be writing. */
+static void send_row(const struct managed_variable *variable, size_t start, size_t end)
+{
+    memcpy(variable->known + start, managed_here(variable) + start, end - start);
+    copy_locked(variable->allocation.address + start, (uintptr_t)variable->known + start,
+                end - start);
+}
+
+/* Kernels that run may be changing what lies between, so then each row goes by itself. */
+static bool send_changes(const struct managed_variable *variable, bool settled)
+{
+    const unsigned char *here = managed_here(variable);
+    size_t size = variable->allocation.size, start, end = 0;
+    bool sent = false;
+
+    if (settled) {
+        sent = three_way_span(here, variable->known, size, &start, &end);
+        if (sent)
+            send_row(variable, start, end);
+        return sent;
+    }
+    while (three_way_next(here, variable->known, size, end, &start, &end)) {
+        send_row(variable, start, end);
+        sent = true;
+    }
+    return sent;
+}
+
+static void push_locked(void)
+{
+    bool settled = is_settled(), sent = false;
+
+    managed_lock();
+    for (struct managed_variable *at = managed_first_locked(); at; at = managed_next_locked(at))
+        sent |= send_changes(at, settled);
+    managed_unlock();
+    if (!sent)
+        return;
+    record_locked();
+    copier.pushes++;
+}
+
+void managed_copy_push(struct stream *stream)
+{
+    push_locked();
+    if (stream->managed_seen == copier.pushes)
+        return;
+    wait_locked(stream);
+    stream->managed_seen = copier.pushes;
+}
+
+static void wait_for_copies(void)
+{
+    struct fence fence;
+
+    channel_lock(&client->channel);
+    fence = fence_locked();
+    channel_unlock(&client->channel);
+    wait_for(fence);
+}
+
+void managed_copy_settle(void)
+{
+    if (client_error() == CUDA_SUCCESS)
+        wait_for_copies();
+}
+
+/* ---- down ---- */
+
+struct pull {
+    struct fence fence;
+    uint64_t work;
+    bool all; /* nothing ran any more when it began */
+};
+
+static void copy_down_locked(const struct managed_variable *variable)
+{
+    memcpy(variable->asked, variable->known, variable->allocation.size);
+    copy_locked((uintptr_t)variable->fetched, variable->allocation.address,
+                variable->allocation.size);
+}
+
+static void ask_for_all_locked(void)
+{
+    managed_lock();
+    for (struct managed_variable *at = managed_first_locked(); at; at = managed_next_locked(at))
+        copy_down_locked(at);
+    managed_unlock();
+}
+
+static struct pull begin_pull(void)
+{
+    struct pull pull = {.work = __atomic_load_n(&copier.work, __ATOMIC_ACQUIRE)};
+
+    pthread_mutex_lock(&client->lock);
+    channel_lock(&client->channel);
+    pull.all = stream_all_idle_locked();
+    ask_for_all_locked();
+    pull.fence = fence_locked();
+    channel_unlock(&client->channel);
+    pthread_mutex_unlock(&client->lock);
+    return pull;
+}
+
+static void merge_all(void)
+{
+    managed_lock();
+    for (struct managed_variable *at = managed_first_locked(); at; at = managed_next_locked(at))
+        three_way_merge(managed_here(at), at->known, at->asked, at->fetched, at->allocation.size);
+    managed_unlock();
+}
+
+/* A thread that finds another one at it waits: the other may have begun before its work was done.
+ */
+void managed_copy_pull(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&copier.pull_lock);
+    struct pull pull;
+
+    if (is_settled())
+        return;
+    pull = begin_pull();
+    if (wait_for(pull.fence) != CUDA_SUCCESS)
+        return;
+    merge_all();
+    if (pull.all)
+        __atomic_store_n(&copier.seen, pull.work, __ATOMIC_RELEASE);
+}
+
+CUresult managed_fetch(struct managed_variable *variable, bool fresh)
+{
+    struct fence fence;
+    CUresult result;
+
+    channel_lock(&client->channel);
+    copy_down_locked(variable);
+    fence = fence_locked();
+    channel_unlock(&client->channel);
+    result = wait_for(fence);
+    if (result != CUDA_SUCCESS)
+        return result;
+    memcpy(variable->known, variable->fetched, variable->allocation.size);
+    if (fresh)
+        memcpy(managed_here(variable), variable->fetched, variable->allocation.size);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The managed variables that the program knows: each has its own bytes at the server's address, and
+ * two page-locked copies, one that the server reads and one that it writes. */
+#include "managed_variable.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "client_log.h"
+#include "client_managed.h"
+#include "cuda_managed.h"
+#include "managed_copy.h"
+#include "managed_hooks.h"
+#include "managed_pages.h"
+
+/* The two copies begin apart. */
+#define COPY_ALIGNMENT 64u
+
+static struct managed {
+    pthread_mutex_t changes; /* one comes or goes at a time; held while waiting for a copy */
+    pthread_mutex_t lock;
+    struct ranges variables; /* those in use */
+    struct managed_pages pages;
+} managed;
+
+#define CHANGES_LOCKED _cleanup_mutex_ pthread_mutex_t *changes_held = mutex_hold(&managed.changes)
+
+void managed_lock(void)
+{
+    pthread_mutex_lock(&managed.lock);
+}
+
+void managed_unlock(void)
+{
+    pthread_mutex_unlock(&managed.lock);
+}
+
+static struct managed_variable *from_locked(uint64_t address)
+{
+    const struct range *range = ranges_next(&managed.variables, address);
+
+    return range ? range->value : NULL;
+}
+
+struct managed_variable *managed_first_locked(void)
+{
+    return from_locked(0);
+}
+
+struct managed_variable *managed_next_locked(const struct managed_variable *variable)
+{
+    return from_locked(variable->allocation.address + 1);
+}
+
+static bool find_variable(uint64_t address, struct allocation *ret_allocation)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&managed.lock);
+    const struct range *range = ranges_find(&managed.variables, address);
+
+    if (range && ret_allocation)
+        *ret_allocation = ((const struct managed_variable *)range->value)->allocation;
+    return range != NULL;
+}
+
+void managed_init(void)
+{
+    memset(&managed, 0, sizeof(managed));
+    pthread_mutex_init(&managed.changes, NULL);
+    pthread_mutex_init(&managed.lock, NULL);
+    managed_copy_init();
+    __atomic_store_n(&managed_in_use, 0, __ATOMIC_RELAXED);
+    managed_hooks = (struct managed_hooks){
+        .push = managed_copy_push,
+        .count_work = managed_copy_count_work,
+        .pull = managed_copy_pull,
+        .find = find_variable,
+    };
+}
+
+/* ---- in use ---- */
+
+static void give_copies(struct managed_variable *variable)
+{
+    free(heap_give(memory_host_heap(), (uintptr_t)variable->known));
+    free(variable->asked);
+    variable->known = variable->fetched = variable->asked = NULL;
+}
+
+static CUresult take_copies(struct managed_variable *variable)
+{
+    uint64_t size = (variable->allocation.size + COPY_ALIGNMENT - 1) & ~(COPY_ALIGNMENT - 1ull);
+    uint64_t address;
+    CUresult result =
+        memory_take(memory_host_heap(), variable->allocation.context, 2 * size, 0, false, &address);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    variable->known = (unsigned char *)(uintptr_t)address;
+    variable->fetched = variable->known + size;
+    variable->asked = malloc(size);
+    if (variable->asked)
+        return CUDA_SUCCESS;
+    give_copies(variable);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static bool enter_locked(struct managed_variable *variable)
+{
+    const struct allocation *allocation = &variable->allocation;
+
+    if (ranges_add(&managed.variables, allocation->address, allocation->size, variable))
+        return false;
+    __atomic_add_fetch(&managed_in_use, 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+static CUresult begin_use(struct managed_variable *variable, struct context *context, bool fresh)
+{
+    CUresult result = managed_copy_prepare(context->device);
+    bool entered = false;
+
+    variable->allocation.context = context;
+    if (result == CUDA_SUCCESS)
+        result = take_copies(variable);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = managed_fetch(variable, fresh);
+    if (result == CUDA_SUCCESS) {
+        managed_lock();
+        entered = enter_locked(variable);
+        managed_unlock();
+    }
+    if (entered)
+        return CUDA_SUCCESS;
+    give_copies(variable);
+    return result != CUDA_SUCCESS ? result : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void end_use(struct managed_variable *variable)
+{
+    if (!variable->known)
+        return;
+    managed_lock();
+    ranges_remove(&managed.variables, variable->allocation.address, NULL);
+    managed_unlock();
+    __atomic_sub_fetch(&managed_in_use, 1, __ATOMIC_RELEASE);
+    managed_copy_settle();
+    give_copies(variable);
+}
+
+/* ---- coming and going ---- */
+
+static CUresult take_pages(uint64_t address, uint64_t size)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&managed.lock);
+    int error = managed_pages_take(&managed.pages, address, size);
+
+    if (error != -EEXIST)
+        return error ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+    client_log("a __managed__ variable cannot be reached: in this program something else is at "
+               "%#llx; another start may have more luck",
+               (unsigned long long)address);
+    return CUDA_ERROR_MAP_FAILED;
+}
+
+static void give_pages(const struct managed_variable *variable)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&managed.lock);
+
+    managed_pages_give(&managed.pages, variable->allocation.address, variable->allocation.size);
+}
+
+static void variable_free(struct managed_variable *variable)
+{
+    if (!variable)
+        return;
+    free(variable->allocation.advice);
+    free(variable);
+}
+
+static struct managed_variable *variable_create(uint64_t address, uint64_t size)
+{
+    struct managed_variable *variable = calloc(1, sizeof(*variable));
+
+    if (!variable)
+        return NULL;
+    variable->allocation = (struct allocation){
+        .address = address,
+        .size = size,
+        .id = client_next_id(),
+        .managed = true,
+        .advice = calloc(1, sizeof(struct cuda_advice)),
+    };
+    if (variable->allocation.advice)
+        return variable;
+    variable_free(variable);
+    return NULL;
+}
+
+CUresult managed_enter(struct list *variables, struct context *context, uint64_t address,
+                       uint64_t size)
+{
+    struct managed_variable *variable;
+    struct allocation known;
+    CUresult result;
+    CHANGES_LOCKED;
+
+    if (managed_find(address, &known))
+        return known.address == address && known.size == size ? CUDA_SUCCESS
+                                                              : CUDA_ERROR_NOT_SUPPORTED;
+    variable = variable_create(address, size);
+    result = variable ? take_pages(address, size) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS) {
+        result = begin_use(variable, context, true);
+        if (result != CUDA_SUCCESS)
+            give_pages(variable);
+    }
+    if (result != CUDA_SUCCESS) {
+        variable_free(variable);
+        return result;
+    }
+    list_append(variables, &variable->link);
+    return CUDA_SUCCESS;
+}
+
+void managed_leave(struct list *variables)
+{
+    CHANGES_LOCKED;
+
+    list_for_each_safe(struct managed_variable, variable, variables, link)
+    {
+        end_use(variable);
+        give_pages(variable);
+        variable_free(variable);
+    }
+}
+
+void managed_rest(struct list *variables)
+{
+    CHANGES_LOCKED;
+
+    list_for_each(struct managed_variable, variable, variables, link) end_use(variable);
+}
+
+static void hand_over(struct list *variables, struct list *other)
+{
+    CHANGES_LOCKED;
+
+    list_for_each_safe(struct managed_variable, variable, variables, link)
+    {
+        list_remove(&variable->link);
+        list_append(other, &variable->link);
+    }
+}
+
+void managed_move(struct list *variables, struct list *other, struct context *context)
+{
+    hand_over(variables, other);
+    managed_wake(other, context);
+}
+
+CUresult managed_wake(struct list *variables, struct context *context)
+{
+    CUresult result = CUDA_SUCCESS;
+    CHANGES_LOCKED;
+
+    list_for_each(struct managed_variable, variable, variables, link)
+    {
+        if (result == CUDA_SUCCESS && !variable->known)
+            result = begin_use(variable, context, false);
+    }
+    return result;
+}

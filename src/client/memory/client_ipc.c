@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuIpc...: what has been named for others, and what has been opened of theirs. Opening the same
+ * handle again gives the same address, and as many closes end it.
+ */
+#include "client_ipc.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "client_event.h"
+#include "client_prototypes.h"
+#include "client_stream.h"
+#include "client_vmm.h"
+#include "ranges.h"
+#include "wire_calls.h"
+
+/* What the 64 bytes of a handle hold. */
+struct ipc_handle {
+    char magic[8];
+    uint32_t kind;
+    uint32_t reserved;
+    uint64_t key0, key1;
+};
+
+static const char magic[8] = "FunlIPC1";
+
+enum {
+    IPC_MEMORY = 1,
+    IPC_EVENT = 2,
+};
+
+struct opened {
+    struct allocation allocation;
+    uint64_t key0, key1;
+    unsigned opens;
+};
+
+static struct ipc {
+    pthread_mutex_t lock;
+    struct ranges named;  /* allocations of ours that have a handle; no values */
+    struct ranges opened; /* struct opened */
+} ipc;
+
+#define IPC_LOCKED _cleanup_mutex_ pthread_mutex_t *ipc_held = mutex_hold(&ipc.lock)
+
+void ipc_init(void)
+{
+    pthread_mutex_init(&ipc.lock, NULL);
+    ranges_init(&ipc.named);
+    ranges_init(&ipc.opened);
+}
+
+static void write_handle(void *bytes, uint32_t kind, uint64_t key0, uint64_t key1)
+{
+    struct ipc_handle handle = {.kind = kind, .key0 = key0, .key1 = key1};
+
+    memcpy(handle.magic, magic, sizeof(magic));
+    memset(bytes, 0, sizeof(CUipcMemHandle));
+    memcpy(bytes, &handle, sizeof(handle));
+}
+
+static bool read_handle(const void *bytes, uint32_t kind, struct ipc_handle *ret_handle)
+{
+    memcpy(ret_handle, bytes, sizeof(*ret_handle));
+    return memcmp(ret_handle->magic, magic, sizeof(magic)) == 0 && ret_handle->kind == kind;
+}
+
+/* ---- naming memory ---- */
+
+/* Only what cuMemAlloc made has this kind of handle. */
+static bool find_nameable(uint64_t address, struct allocation *ret_allocation)
+{
+    enum place place;
+
+    return memory_find(address, ret_allocation, &place) && place == PLACE_DEVICE &&
+           !ret_allocation->managed && !vmm_is_reserved(address) &&
+           !ipc_find(address, ret_allocation) && !ret_allocation->pool;
+}
+
+CUresult client_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
+{
+    struct wire_cuIpcGetMemHandle_reply out;
+    struct wire_cuIpcGetMemHandle in;
+    struct allocation allocation;
+    struct context *context;
+    CUresult result = context_enter(&context);
+
+    if (!pHandle)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!find_nameable(dptr, &allocation))
+        return CUDA_ERROR_INVALID_VALUE;
+    in = (struct wire_cuIpcGetMemHandle){.ptr = allocation.address, .size = allocation.size};
+    IPC_LOCKED;
+    result = wire_cuIpcGetMemHandle(&client->channel, &in, &out);
+    if (result != CUDA_SUCCESS)
+        return result;
+    ranges_add(&ipc.named, allocation.address, allocation.size, client);
+    write_handle(pHandle, IPC_MEMORY, out.key0, out.key1);
+    return CUDA_SUCCESS;
+}
+
+void ipc_withdraw(uint64_t address)
+{
+    struct wire_fnIpcWithdraw in = {.ptr = address};
+    IPC_LOCKED;
+
+    if (ranges_remove(&ipc.named, address, NULL))
+        return;
+    channel_lock(&client->channel);
+    wire_fnIpcWithdraw(&client->channel, &in);
+    channel_unlock(&client->channel);
+}
+
+/* ---- opening memory ---- */
+
+static struct opened *find_opened_locked(uint64_t address)
+{
+    const struct range *range = ranges_find(&ipc.opened, address);
+
+    return range ? range->value : NULL;
+}
+
+bool ipc_find(uint64_t address, struct allocation *ret_allocation)
+{
+    IPC_LOCKED;
+    const struct opened *opened = find_opened_locked(address);
+
+    if (opened)
+        *ret_allocation = opened->allocation;
+    return opened != NULL;
+}
+
+static void send_close(uint64_t address)
+{
+    struct wire_cuIpcCloseMemHandle in = {.address = address};
+
+    channel_lock(&client->channel);
+    wire_cuIpcCloseMemHandle(&client->channel, &in);
+    channel_unlock(&client->channel);
+}
+
+/* A device that the program may not see is none of its business. */
+static CUresult enter_opened_locked(struct opened *opened, struct context *context,
+                                    const struct wire_cuIpcOpenMemHandle_v2_reply *out)
+{
+    struct device *device = memory_device_of(out->address);
+
+    if (!device || device->index != out->device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    opened->allocation = (struct allocation){
+        .address = out->address,
+        .size = out->size,
+        .id = client_next_id(),
+        .context = context->device == device ? context : device->primary,
+    };
+    return ranges_add(&ipc.opened, out->address, out->size, opened) ? CUDA_ERROR_OUT_OF_MEMORY
+                                                                    : CUDA_SUCCESS;
+}
+
+static CUresult open_anew_locked(const struct ipc_handle *handle, struct context *context,
+                                 struct opened **ret_opened)
+{
+    struct wire_cuIpcOpenMemHandle_v2 in = {.key0 = handle->key0, .key1 = handle->key1};
+    struct wire_cuIpcOpenMemHandle_v2_reply out;
+    struct opened *opened = calloc(1, sizeof(*opened));
+    CUresult result;
+
+    if (!opened)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    opened->key0 = handle->key0;
+    opened->key1 = handle->key1;
+    result = wire_cuIpcOpenMemHandle_v2(&client->channel, &in, &out);
+    if (result == CUDA_SUCCESS) {
+        result = enter_opened_locked(opened, context, &out);
+        if (result != CUDA_SUCCESS)
+            send_close(out.address);
+    }
+    if (result != CUDA_SUCCESS) {
+        free(opened);
+        return result;
+    }
+    *ret_opened = opened;
+    return CUDA_SUCCESS;
+}
+
+static struct opened *find_handle_locked(const struct ipc_handle *handle)
+{
+    const struct range *range = ranges_next(&ipc.opened, 0);
+
+    for (; range; range = ranges_next(&ipc.opened, range->start + 1)) {
+        struct opened *opened = range->value;
+
+        if (opened->key0 == handle->key0 && opened->key1 == handle->key1)
+            return opened;
+    }
+    return NULL;
+}
+
+CUresult client_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned Flags)
+{
+    struct context *context;
+    struct ipc_handle name;
+    struct opened *opened;
+    CUresult result = context_enter(&context);
+
+    if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!read_handle(&handle, IPC_MEMORY, &name))
+        return CUDA_ERROR_INVALID_VALUE;
+    IPC_LOCKED;
+    opened = find_handle_locked(&name);
+    if (!opened)
+        result = open_anew_locked(&name, context, &opened);
+    if (result != CUDA_SUCCESS)
+        return result;
+    opened->opens++;
+    *pdptr = opened->allocation.address;
+    return CUDA_SUCCESS;
+}
+
+static void close_locked(struct opened *opened)
+{
+    ranges_remove(&ipc.opened, opened->allocation.address, NULL);
+    send_close(opened->allocation.address);
+    free(opened);
+}
+
+CUresult client_cuIpcCloseMemHandle(CUdeviceptr dptr)
+{
+    struct opened *opened;
+    struct context *context;
+    CUresult result = context_enter(&context);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!ipc_find(dptr, &(struct allocation){0}))
+        return CUDA_ERROR_INVALID_VALUE;
+    result = stream_drain_device(memory_device_of(dptr));
+    if (result != CUDA_SUCCESS)
+        return result;
+    IPC_LOCKED;
+    opened = find_opened_locked(dptr);
+    if (!opened || opened->allocation.address != dptr)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (--opened->opens == 0)
+        close_locked(opened);
+    return client_sync_error();
+}
+
+void ipc_close_all(struct context *context)
+{
+    uint64_t address = 0;
+    const struct range *range;
+    IPC_LOCKED;
+
+    while ((range = ranges_next(&ipc.opened, address)) != NULL) {
+        struct opened *opened = range->value;
+
+        address = range->start + 1;
+        if (opened->allocation.context == context)
+            close_locked(opened);
+    }
+}
+
+/* ---- events ---- */
+
+CUresult client_cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
+{
+    struct wire_cuIpcGetEventHandle in = {.hEvent = (uint64_t)event};
+    struct wire_cuIpcGetEventHandle_reply out;
+    CUresult result = client_error();
+
+    if (!pHandle)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!event_is_shared(event))
+        return CUDA_ERROR_INVALID_HANDLE;
+    result = wire_cuIpcGetEventHandle(&client->channel, &in, &out);
+    if (result == CUDA_SUCCESS)
+        write_handle(pHandle, IPC_EVENT, out.key0, out.key1);
+    return result;
+}
+
+CUresult client_cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
+{
+    struct context *context;
+    struct ipc_handle name;
+    CUresult result = context_enter(&context);
+
+    if (!phEvent)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!read_handle(&handle, IPC_EVENT, &name))
+        return CUDA_ERROR_INVALID_VALUE;
+    return event_open(context, name.key0, name.key1, phEvent);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Peers: devices that reach each other's memory. A program enables that for a pair of contexts; the
+ * server is told once for a pair of devices, also when a copy goes from one to the other, and from
+ * then on the client's memory of the one is mapped for the other as well.
+ */
+#include "client_peer_access.h"
+
+#include <string.h>
+
+#include "cleanup.h"
+#include "client_memory.h"
+#include "client_prototypes.h"
+#include "wire_calls.h"
+
+/* By ordinal, atomic; bit p: the server knows that the device reaches this client's memory of the
+ * device that the server numbers p. */
+static uint32_t reached_by[ATTACH_DEVICES_MAX];
+
+void peer_init(void)
+{
+    memset(reached_by, 0, sizeof(reached_by));
+}
+
+static bool can_reach(const struct device *from, const struct device *to)
+{
+    return from != to && from->record->peers >> to->index & 1;
+}
+
+CUresult client_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
+{
+    const struct device *device = device_lookup(dev), *peer = device_lookup(peerDev);
+
+    if (!canAccessPeer)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!device || !peer)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *canAccessPeer = can_reach(device, peer);
+    return CUDA_SUCCESS;
+}
+
+/* Of atomics and arrays nothing was asked at the attach, so nothing is promised. */
+CUresult client_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib,
+                                        CUdevice srcDevice, CUdevice dstDevice)
+{
+    const struct device *device = device_lookup(srcDevice), *peer = device_lookup(dstDevice);
+
+    if (!value || attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
+        attrib > CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!device || !peer || device == peer)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *value = attrib == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED && can_reach(device, peer);
+    return CUDA_SUCCESS;
+}
+
+static CUresult peer_reach(struct device *from, const struct device *to)
+{
+    struct wire_cuCtxEnablePeerAccess in = {.device = from->index, .peer = to->index};
+    uint32_t bit = 1u << to->index;
+    CUresult result;
+
+    if (!can_reach(from, to))
+        return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    if (__atomic_load_n(&reached_by[from->ordinal], __ATOMIC_ACQUIRE) & bit)
+        return CUDA_SUCCESS;
+    result = wire_cuCtxEnablePeerAccess(&client->channel, &in);
+    if (result == CUDA_SUCCESS)
+        __atomic_fetch_or(&reached_by[from->ordinal], bit, __ATOMIC_RELEASE);
+    return result;
+}
+
+/* Where the devices do not reach each other, the driver finds another way. */
+void peer_prepare_copy(struct device *device, uint64_t address)
+{
+    const struct device *home = memory_device_of(address);
+
+    if (home && home != device)
+        peer_reach(device, home);
+}
+
+/* ---- pairs of contexts ---- */
+
+/* Neither has been reset since. */
+static bool is_valid(const struct peer_access *access, const struct context *context,
+                     const struct context *peer)
+{
+    return access->peer == peer->handle && access->peer_epoch == peer->epoch &&
+           access->epoch == context->epoch;
+}
+
+static struct peer_access *find_access_locked(struct context *context, const struct context *peer)
+{
+    for (int i = 0; i < ATTACH_DEVICES_MAX; i++)
+        if (is_valid(&context->peers[i], context, peer))
+            return &context->peers[i];
+    return NULL;
+}
+
+/* One that names no context, or one that is gone. */
+static struct peer_access *free_access_locked(struct context *context)
+{
+    for (int i = 0; i < ATTACH_DEVICES_MAX; i++) {
+        struct peer_access *access = &context->peers[i];
+        const struct context *peer = access->peer ? context_lookup(access->peer) : NULL;
+
+        if (!peer || !is_valid(access, context, peer))
+            return access;
+    }
+    return NULL;
+}
+
+static CUresult find_both(CUcontext handle, struct context **ret_context, struct context **ret_peer)
+{
+    CUresult result = context_enter(ret_context);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    *ret_peer = context_lookup(handle);
+    return *ret_peer && context_active(*ret_peer) && *ret_peer != *ret_context
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult record_access(struct context *context, const struct context *peer)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+    struct peer_access *access = free_access_locked(context);
+
+    if (find_access_locked(context, peer))
+        return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+    if (!access)
+        return CUDA_ERROR_TOO_MANY_PEERS;
+    *access = (struct peer_access){peer->handle, peer->epoch, context->epoch};
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned Flags)
+{
+    struct context *context, *peer;
+    CUresult result = find_both(peerContext, &context, &peer);
+
+    if (Flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = peer_reach(context->device, peer->device);
+    return result == CUDA_SUCCESS ? record_access(context, peer) : result;
+}
+
+CUresult client_cuCtxDisablePeerAccess(CUcontext peerContext)
+{
+    struct context *context, *peer;
+    struct peer_access *access;
+    CUresult result = find_both(peerContext, &context, &peer);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+    access = find_access_locked(context, peer);
+    if (!access)
+        return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+    *access = (struct peer_access){0};
+    return CUDA_SUCCESS;
+}

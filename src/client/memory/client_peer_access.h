@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices that reach each other's memory. */
+#pragma once
+
+#include "client_context.h"
+
+/* Called once while attaching. */
+void peer_init(void);
+
+/* A copy on a stream of `device` is about to touch an address, perhaps another device's. May wait
+ * for the server. */
+void peer_prepare_copy(struct device *device, uint64_t address);

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stream-ordered allocation. Memory is taken at once; a free only notes the fence behind which the
+ * block may be used again. The same stream may have it earlier: its work is in order anyway. The
+ * pools of a device share its heap; a pool is a count of what is its own, and settings.
+ */
+#include "client_pool.h"
+
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "client_capture.h"
+#include "client_ipc.h"
+#include "client_memory.h"
+#include "client_prototypes.h"
+#include "client_stream.h"
+#include "client_vmm.h"
+#include "graph_memory_free.h"
+
+/* A block that was freed on a stream and is still somebody's until the fence has passed. */
+struct pending {
+    struct device *device;
+    uint64_t address, size;
+    uint64_t pool, stream;
+    struct fence fence;
+    struct list link;
+};
+
+struct pool {
+    struct device *device;
+    uint64_t used, high, most; /* most: 0 = no bound of its own */
+    cuuint64_t threshold;
+    int reuse[3];
+};
+
+static struct pools {
+    pthread_mutex_t lock;
+    struct list pending; /* of all devices, oldest first */
+    uint64_t defaults[ATTACH_DEVICES_MAX];
+    uint64_t current[ATTACH_DEVICES_MAX]; /* of cuMemAllocAsync */
+} pools;
+
+#define POOLS_LOCKED _cleanup_mutex_ pthread_mutex_t *pools_held = mutex_hold(&pools.lock)
+
+static uint64_t pool_create(struct device *device, uint64_t most)
+{
+    struct pool *pool = calloc(1, sizeof(*pool));
+    uint64_t handle;
+
+    if (!pool)
+        return 0;
+    *pool = (struct pool){.device = device, .most = most, .reuse = {1, 1, 1}};
+    handle = handles_add(&client->handles, CLIENT_POOL, pool);
+    if (!handle)
+        free(pool);
+    return handle;
+}
+
+int pool_init(void)
+{
+    pthread_mutex_init(&pools.lock, NULL);
+    list_init(&pools.pending);
+    for (int i = 0; i < client->device_count; i++) {
+        pools.defaults[i] = pools.current[i] = pool_create(&client->devices[i], 0);
+        if (!pools.defaults[i])
+            return -1;
+    }
+    return 0;
+}
+
+static struct pool *pool_lookup_locked(uint64_t handle)
+{
+    return handles_get(&client->handles, CLIENT_POOL, handle);
+}
+
+/* ---- what is a pool's own ---- */
+
+/* Counts it first, so that two threads cannot pass the bound together. */
+static CUresult charge(uint64_t handle, uint64_t size, struct device **ret_device)
+{
+    POOLS_LOCKED;
+    struct pool *pool = pool_lookup_locked(handle);
+
+    if (!pool)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (size > pool->device->record->total_memory ||
+        (pool->most && (size > pool->most || pool->used > pool->most - size)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    pool->used += size;
+    if (pool->used > pool->high)
+        pool->high = pool->used;
+    *ret_device = pool->device;
+    return CUDA_SUCCESS;
+}
+
+/* Pools may be gone before what is from them. */
+static void refund(uint64_t handle, uint64_t size)
+{
+    POOLS_LOCKED;
+    struct pool *pool = pool_lookup_locked(handle);
+
+    if (pool)
+        pool->used -= size;
+}
+
+void pool_end(struct allocation *allocation)
+{
+    if (allocation && allocation->pool)
+        refund(allocation->pool, allocation->size);
+    if (allocation)
+        free(allocation->advice);
+    free(allocation);
+}
+
+/* ---- blocks that wait for their fence ---- */
+
+static struct pending *pop_ready(struct device *device)
+{
+    POOLS_LOCKED;
+
+    list_for_each(struct pending, pending, &pools.pending, link)
+    {
+        if (pending->device == device && fence_passed(pending->fence)) {
+            list_remove(&pending->link);
+            return pending;
+        }
+    }
+    return NULL;
+}
+
+static bool oldest_fence(struct device *device, struct fence *ret_fence, uint64_t *ret_stream)
+{
+    POOLS_LOCKED;
+
+    list_for_each(struct pending, pending, &pools.pending, link)
+    {
+        if (pending->device == device) {
+            *ret_fence = pending->fence;
+            *ret_stream = pending->stream;
+            return true;
+        }
+    }
+    return false;
+}
+
+void memory_reclaim(struct device *device, bool wait)
+{
+    struct pending *pending;
+    struct fence fence;
+    uint64_t stream;
+
+    do {
+        while ((pending = pop_ready(device)) != NULL) {
+            ipc_withdraw(pending->address);
+            pool_end(heap_give(memory_device_heap(device), pending->address));
+            free(pending);
+        }
+    } while (wait && oldest_fence(device, &fence, &stream) &&
+             fence_wait(fence, 0, FENCE_SPIN) == CUDA_SUCCESS);
+}
+
+/* A block of the same pool, stream and size: ready without any fence. */
+static bool take_from_stream(uint64_t pool, uint64_t stream, uint64_t size, uint64_t *ret_address)
+{
+    POOLS_LOCKED;
+
+    list_for_each(struct pending, pending, &pools.pending, link)
+    {
+        if (pending->pool == pool && pending->stream == stream && pending->size == size) {
+            *ret_address = pending->address;
+            list_remove(&pending->link);
+            free(pending);
+            return true;
+        }
+    }
+    return false;
+}
+
+static CUresult take(uint64_t pool, struct device *device, struct context *context, uint64_t size,
+                     uint64_t *ret_address)
+{
+    struct allocation like = {.size = size, .context = context, .pool = pool};
+    CUresult result;
+
+    if (context->device != device)
+        like.context = device->primary;
+    memory_reclaim(device, false);
+    result = memory_take_like(memory_device_heap(device), &like, ret_address);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        memory_reclaim(device, true);
+        result = memory_take_like(memory_device_heap(device), &like, ret_address);
+    }
+    return result;
+}
+
+static uint64_t current_pool(struct device *device)
+{
+    POOLS_LOCKED;
+
+    return pools.current[device->ordinal];
+}
+
+static struct device *pool_device(CUmemoryPool handle)
+{
+    POOLS_LOCKED;
+    const struct pool *pool = pool_lookup_locked((uint64_t)handle);
+
+    return pool ? pool->device : NULL;
+}
+
+/* `pool` 0 is the current one of the stream's device. */
+static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t pool, CUstream hStream)
+{
+    struct context *context;
+    struct stream *stream;
+    struct device *device;
+    uint64_t address;
+    CUresult result = context_enter(&context);
+
+    if (!dptr || bytesize == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = stream_resolve(context, hStream, &stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!pool)
+        pool = current_pool(stream->device);
+    device = pool_device((CUmemoryPool)pool);
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (capture_takes_allocation(stream, device->ordinal, bytesize, dptr, &result))
+        return result;
+    if (take_from_stream(pool, stream->handle, bytesize, &address)) {
+        *dptr = address;
+        return CUDA_SUCCESS;
+    }
+    result = charge(pool, bytesize, &device);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = take(pool, device, context, bytesize, &address);
+    if (result != CUDA_SUCCESS)
+        refund(pool, bytesize);
+    else
+        *dptr = address;
+    return result;
+}
+
+CUresult client_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    return allocate(dptr, bytesize, 0, hStream);
+}
+
+CUresult client_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+                                        CUstream hStream)
+{
+    return pool ? allocate(dptr, bytesize, (uint64_t)pool, hStream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static bool already_pending_locked(uint64_t address)
+{
+    list_for_each(struct pending, pending, &pools.pending, link)
+    {
+        if (pending->address == address)
+            return true;
+    }
+    return false;
+}
+
+static CUresult put_off(struct pending what)
+{
+    POOLS_LOCKED;
+    struct pending *pending;
+
+    if (already_pending_locked(what.address))
+        return CUDA_ERROR_INVALID_VALUE;
+    pending = malloc(sizeof(*pending));
+    if (!pending)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *pending = what;
+    list_append(&pools.pending, &pending->link);
+    return CUDA_SUCCESS;
+}
+
+void pool_give(const struct allocation *allocation, struct fence fence)
+{
+    put_off((struct pending){
+        .device = memory_device_of(allocation->address),
+        .address = allocation->address,
+        .size = allocation->size,
+        .fence = fence,
+    });
+}
+
+CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+    struct allocation allocation;
+    struct stream *stream;
+    struct fence fence;
+    enum place place;
+    CUresult result = stream_enter(hStream, &stream);
+
+    if (result != CUDA_SUCCESS || dptr == 0 || capture_takes_free(stream, dptr, &result) ||
+        graph_memory_takes_free(dptr, stream, &result))
+        return result;
+    if (!memory_find(dptr, &allocation, &place) || place != PLACE_DEVICE ||
+        allocation.address != dptr || vmm_is_reserved(dptr) || allocation.managed)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = stream_fence(stream, &fence);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return put_off((struct pending){
+        .device = memory_device_of(dptr),
+        .address = dptr,
+        .size = allocation.size,
+        .pool = allocation.pool,
+        .stream = stream->handle,
+        .fence = fence,
+    });
+}
+
+/* ---- pools ---- */
+
+CUresult client_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
+{
+    struct device *device;
+    uint64_t handle;
+    CUresult result = client_error();
+
+    if (!pool || !poolProps || poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE || poolProps->handleTypes)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    device = device_lookup(poolProps->location.id);
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    handle = pool_create(device, poolProps->maxSize);
+    if (!handle)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *pool = (CUmemoryPool)handle;
+    return CUDA_SUCCESS;
+}
+
+/* What is from it stays until it is freed. */
+CUresult client_cuMemPoolDestroy(CUmemoryPool handle)
+{
+    POOLS_LOCKED;
+    struct pool *pool = pool_lookup_locked((uint64_t)handle);
+
+    if (!pool || pools.defaults[pool->device->ordinal] == (uint64_t)handle)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (pools.current[pool->device->ordinal] == (uint64_t)handle)
+        pools.current[pool->device->ordinal] = pools.defaults[pool->device->ordinal];
+    handles_remove(&client->handles, CLIENT_POOL, (uint64_t)handle);
+    free(pool);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
+{
+    if (!pool_out)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!device_lookup(dev))
+        return CUDA_ERROR_INVALID_DEVICE;
+    *pool_out = (CUmemoryPool)pools.defaults[dev];
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+    struct device *device = device_lookup(dev);
+
+    if (!pool)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *pool = (CUmemoryPool)current_pool(device);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
+{
+    struct device *device = device_lookup(dev);
+    struct pool *pool;
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    POOLS_LOCKED;
+    pool = pool_lookup_locked((uint64_t)handle);
+    if (!pool || pool->device != device)
+        return CUDA_ERROR_INVALID_VALUE;
+    pools.current[dev] = (uint64_t)handle;
+    return CUDA_SUCCESS;
+}
+
+static bool is_reuse(CUmemPool_attribute attr)
+{
+    return attr >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES &&
+           attr <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+}
+
+CUresult client_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attr, void *value)
+{
+    struct device *device = pool_device(handle);
+    const struct pool *pool;
+
+    if (!device || !value)
+        return CUDA_ERROR_INVALID_VALUE;
+    memory_reclaim(device, false);
+    POOLS_LOCKED;
+    pool = pool_lookup_locked((uint64_t)handle);
+    if (!pool)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (is_reuse(attr)) {
+        *(int *)value = pool->reuse[attr - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
+        return CUDA_SUCCESS;
+    }
+    switch (attr) {
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        *(cuuint64_t *)value = pool->threshold;
+        return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+        *(cuuint64_t *)value = pool->used;
+        return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        *(cuuint64_t *)value = pool->high;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* How blocks are reused is ours to decide; settings are remembered, since they are read back. */
+CUresult client_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr, void *value)
+{
+    struct device *device = pool_device(handle);
+    struct pool *pool;
+
+    if (!device || !value)
+        return CUDA_ERROR_INVALID_VALUE;
+    memory_reclaim(device, false);
+    POOLS_LOCKED;
+    pool = pool_lookup_locked((uint64_t)handle);
+    if (!pool)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (is_reuse(attr)) {
+        pool->reuse[attr - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] = *(int *)value != 0;
+        return CUDA_SUCCESS;
+    }
+    switch (attr) {
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        pool->threshold = *(cuuint64_t *)value;
+        return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        if (*(cuuint64_t *)value != 0)
+            return CUDA_ERROR_INVALID_VALUE;
+        pool->high = pool->used;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult client_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
+{
+    struct device *device = pool_device(pool);
+
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    memory_reclaim(device, false);
+    heap_trim(memory_device_heap(device), minBytesToKeep);
+    return CUDA_SUCCESS;
+}

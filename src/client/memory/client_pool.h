@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stream-ordered allocation; see pool.c. */
+#pragma once
+
+#include "client_stream.h"
+
+struct allocation;
+
+/* Called once while attaching: 0, or -1 when there is no memory for it. */
+int pool_init(void);
+
+/* Gives a block of the device's heap, which is of no pool, back behind a fence. */
+void pool_give(const struct allocation *allocation, struct fence fence);
+
+/* Frees what heap_give() returned, and the pool that it is from has it back. NULL is allowed. */
+void pool_end(struct allocation *allocation);

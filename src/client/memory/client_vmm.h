@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Virtual memory management: reservations, physical memory, mappings. */
+#pragma once
+
+#include "attach.h"
+#include "heap.h"
+
+/* Called once while attaching. */
+void vmm_init(void);
+
+/* Whether the program has reserved an address. Where the server's reservations lie, there may be
+ * ordinary memory, too. */
+bool vmm_is_reserved_there(uint64_t address);
+
+static inline bool vmm_is_reserved(uint64_t address)
+{
+    return address >= RESERVE_FIRST && address < RESERVE_END && vmm_is_reserved_there(address);
+}
+
+/* The mapping that contains an address, told as an allocation. */
+bool vmm_find(uint64_t address, struct allocation *ret_allocation);
+
+/* What may be exported of the mapping that contains an address, and how kernels may use it. */
+void vmm_describe(uint64_t address, unsigned *ret_handle_types, unsigned *ret_access);
+
+/* Whether all of [address, address + size) is mapped, and some device has access. */
+bool vmm_covers(uint64_t address, uint64_t size);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Granules: ranges of device or pinned host memory that the server makes at an address of the
+ * client's window. The descriptor comes over the socket, and who holds it holds the memory.
+ */
+#include "granule.h"
+
+#include <sys/mman.h>
+
+#include "cleanup.h"
+#include "client.h"
+#include "client_memory.h"
+#include "client_socket.h"
+#include "fd.h"
+#include "shm.h"
+#include "wire_calls.h"
+
+static void granule_release(uint64_t address, uint64_t size)
+{
+    struct wire_fnGranuleRelease in = {.address = address};
+
+    channel_lock(&client->channel);
+    wire_fnGranuleRelease(&client->channel, &in);
+    channel_unlock(&client->channel);
+}
+
+static CUresult device_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
+                                      int *ret_fd)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    struct wire_fnGranuleCreate in = {.device = device, .size = size};
+    struct wire_fnGranuleCreate_reply out;
+    CUresult result = wire_fnGranuleCreate(&client->channel, &in, &out);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    *ret_address = out.address;
+    return client_receive_descriptor(SOCKET_GRANULE, out.address, ret_fd);
+}
+
+static CUresult device_granule_replay(const struct heap *heap, uint64_t address, uint64_t size,
+                                      int fd)
+{
+    struct wire_fnGranuleAdopt in = {.device = heap->device, .address = address, .size = size};
+    CUresult result = client_send_descriptor(fd, size, &in.blob);
+
+    return result != CUDA_SUCCESS ? result : wire_fnGranuleAdopt(&client->channel, &in);
+}
+
+CUresult granule_replay_host(uint64_t address, uint64_t size, int fd)
+{
+    struct wire_fnHostGranuleAdopt in = {.address = address, .size = size};
+    CUresult result = client_send_descriptor(fd, size, &in.blob);
+
+    return result != CUDA_SUCCESS ? result : wire_fnHostGranuleAdopt(&client->channel, &in);
+}
+
+static CUresult host_granule_replay(const struct heap *heap, uint64_t address, uint64_t size,
+                                    int fd)
+{
+    return granule_replay_host(address, size, fd);
+}
+
+CUresult granule_replay_all(void)
+{
+    CUresult result = heap_for_each_granule(memory_host_heap(), host_granule_replay);
+
+    for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
+        result =
+            heap_for_each_granule(memory_device_heap(&client->devices[i]), device_granule_replay);
+    return result;
+}
+
+const struct heap_source device_granules = {device_granule_create, granule_release};
+
+/* The window is reserved by an inaccessible mapping, which the granule now replaces. */
+static CUresult map_granule(uint64_t address, uint64_t size, int fd)
+{
+    void *mapped;
+
+    if (address < client->host_base || address + size > client->window_end)
+        return CUDA_ERROR_MPS_RPC_FAILURE;
+    if (shm_check(fd, size) < 0 ||
+        shm_map(fd, size, (void *)(uintptr_t)address, SHM_REPLACE, &mapped) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    madvise(mapped, size, MADV_DONTFORK);
+    return CUDA_SUCCESS;
+}
+
+static CUresult host_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
+                                    int *ret_fd)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    struct wire_fnHostGranuleCreate in = {.size = size};
+    struct wire_fnHostGranuleCreate_reply out;
+    CUresult result = wire_fnHostGranuleCreate(&client->channel, &in, &out);
+    int fd;
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = client_receive_descriptor(SOCKET_HOST_GRANULE, out.address, &fd);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = map_granule(out.address, size, fd);
+    if (result != CUDA_SUCCESS) {
+        granule_release(out.address, size);
+        fd_close(&fd);
+        return result;
+    }
+    *ret_address = out.address;
+    *ret_fd = fd;
+    return CUDA_SUCCESS;
+}
+
+/* The address range stays reserved: nothing else of the process may come to lie there. */
+static void host_granule_release(uint64_t address, uint64_t size)
+{
+    void *place = (void *)(uintptr_t)address;
+
+    mmap(place, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    madvise(place, size, MADV_DONTFORK);
+    granule_release(address, size);
+}
+
+const struct heap_source host_granules = {host_granule_create, host_granule_release};

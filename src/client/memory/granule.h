@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Granules of device memory and of pinned host memory; see heap.h. */
+#pragma once
+
+#include "heap.h"
+
+extern const struct heap_source device_granules, host_granules;
+
+/* Shows a new server the memory that the last one made: of the heaps, or one granule of host memory
+ * that is in no heap. No other thread is inside. Returns the server's error. */
+CUresult granule_replay_all(void);
+CUresult granule_replay_host(uint64_t address, uint64_t size, int fd);

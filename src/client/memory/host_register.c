@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuMemHostRegister. The pages around what the program names become those of a host granule: the
+ * same addresses and contents for the program, and memory that the server has page-locked for the
+ * device. What other processes share can not be replaced so, and stacks are not, because a child of
+ * fork must not run on pages of its parent.
+ */
+#include "host_register.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "client_capture.h"
+#include "client_log.h"
+#include "client_prototypes.h"
+#include "client_stream.h"
+#include "client_vmm.h"
+#include "fd.h"
+#include "granule.h"
+#include "page_swap.h"
+#include "ranges.h"
+
+#define REGISTER_FLAGS                                                                          \
+    (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY | \
+     CU_MEMHOSTREGISTER_READ_ONLY)
+
+/* Areas that one registered range may consist of. */
+#define AREAS_MAX 64u
+
+/* In a child of fork, this much of either end is as it was at the fork: it may hold what has
+ * nothing to do with the registered memory. The rest it shares with the parent until it writes
+ * there. */
+#define SAVED_MAX (512u << 10)
+
+struct registration {
+    uint64_t start, size; /* whole pages of the program */
+    uint64_t window;      /* where the granule is */
+    int fd;
+    bool live;                    /* not while it is being made or ended */
+    struct allocation allocation; /* `address` is not set */
+    char *saved;                  /* around a fork: the first bytes, then the last ones */
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct ranges by_host, by_window;
+    unsigned live;
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void host_register_init(void)
+{
+    pthread_mutex_init(&table.lock, NULL);
+    ranges_init(&table.by_host);
+    ranges_init(&table.by_window);
+    table.live = 0;
+}
+
+/* ---- finding ---- */
+
+/* Memory that another thread registers at this moment is of no concern to a call. */
+static bool is_any_live(void)
+{
+    return __atomic_load_n(&table.live, __ATOMIC_RELAXED) > 0;
+}
+
+static bool holds(const struct allocation *allocation, uint64_t address, uint64_t start)
+{
+    return address - start < allocation->size;
+}
+
+static bool find_locked(uint64_t address, struct allocation *ret_allocation)
+{
+    const struct range *range = ranges_find(&table.by_host, address);
+    const bool by_host = range != NULL;
+    const struct registration *found;
+    uint64_t start;
+
+    if (!range)
+        range = ranges_find(&table.by_window, address);
+    if (!range)
+        return false;
+    found = range->value;
+    start = by_host ? found->allocation.host : found->allocation.device;
+    if (!found->live || !holds(&found->allocation, address, start))
+        return false;
+    *ret_allocation = found->allocation;
+    ret_allocation->address = start;
+    return true;
+}
+
+bool host_register_find(uint64_t address, struct allocation *ret_allocation)
+{
+    if (!is_any_live())
+        return false;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table.lock);
+    return find_locked(address, ret_allocation);
+}
+
+uint64_t host_register_on_device(uint64_t address)
+{
+    struct allocation allocation;
+
+    if (!host_register_find(address, &allocation))
+        return address;
+    return allocation.device + (address - allocation.address);
+}
+
+/* ---- entering and leaving the table ---- */
+
+static CUresult announce(struct registration *registration)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table.lock);
+    int r = ranges_add(&table.by_host, registration->start, registration->size, registration);
+
+    if (r == -EEXIST)
+        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    return r < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static CUresult go_live(struct registration *registration)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table.lock);
+
+    if (ranges_add(&table.by_window, registration->window, registration->size, registration) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    registration->live = true;
+    __atomic_add_fetch(&table.live, 1, __ATOMIC_RELAXED);
+    return CUDA_SUCCESS;
+}
+
+static void retire_locked(struct registration *registration)
+{
+    registration->live = false;
+    __atomic_sub_fetch(&table.live, 1, __ATOMIC_RELAXED);
+    ranges_remove(&table.by_window, registration->window, NULL);
+}
+
+/* Nobody finds it any more, but its pages are not free for another yet. */
+static struct registration *retire(uint64_t host)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table.lock);
+    const struct range *range = ranges_find(&table.by_host, host);
+    struct registration *registration = range ? range->value : NULL;
+
+    if (!registration || !registration->live || registration->allocation.host != host)
+        return NULL;
+    retire_locked(registration);
+    return registration;
+}
+
+static struct registration *retire_one_of(const struct context *context)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table.lock);
+    const struct range *range = NULL;
+
+    while ((range = ranges_next(&table.by_host, range ? range->start + 1 : 0))) {
+        struct registration *registration = range->value;
+
+        if (registration->live && registration->allocation.context == context) {
+            retire_locked(registration);
+            return registration;
+        }
+    }
+    return NULL;
+}
+
+static void forget(struct registration *registration)
+{
+    pthread_mutex_lock(&table.lock);
+    ranges_remove(&table.by_host, registration->start, NULL);
+    pthread_mutex_unlock(&table.lock);
+    free(registration);
+}
+
+/* ---- taking pages over ---- */
+
+static CUresult refuse(const struct registration *registration, const char *why)
+{
+    client_log("cuMemHostRegister: %llu bytes: %s",
+               (unsigned long long)registration->allocation.size, why);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult check_area(const struct registration *registration, const struct page_area *area)
+{
+    const bool read_only = registration->allocation.flags & CU_MEMHOSTREGISTER_READ_ONLY;
+    const bool writable = area->protection & PROT_WRITE;
+
+    if (area->special)
+        return refuse(registration, "stacks can not be registered");
+    if (!(area->protection & PROT_READ) || (!writable && !read_only))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (area->shared && writable)
+        return refuse(registration, "memory that other processes share can not be registered");
+    return CUDA_SUCCESS;
+}
+
+static CUresult look_at_pages(const struct registration *registration, struct page_area *areas,
+                              unsigned *ret_count)
+{
+    const uint64_t end = registration->start + registration->size;
+    CUresult result = CUDA_SUCCESS;
+    int r = page_map_read(registration->start, end, areas, AREAS_MAX, ret_count);
+
+    if (r < 0)
+        return refuse(registration, "it consists of too many parts");
+    if (!page_map_fills(areas, *ret_count, registration->start, end))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < *ret_count && result == CUDA_SUCCESS; i++)
+        result = check_area(registration, &areas[i]);
+    return result;
+}
+
+static void release_granule(const struct registration *registration)
+{
+    int fd = registration->fd;
+
+    host_granules.release(registration->window, registration->size);
+    fd_close(&fd);
+}
+
+static CUresult replace_pages(struct registration *registration, const struct page_area *areas,
+                              unsigned count)
+{
+    int r = pages_share(areas, count, registration->start, registration->fd,
+                        (void *)(uintptr_t)registration->window);
+
+    if (r == 0)
+        return CUDA_SUCCESS;
+    if (r == -EOPNOTSUPP)
+        return refuse(registration, "other threads could write there, and userfaultfd, which would "
+                                    "hold them back, is not to be had");
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Where our pages still are: the program may have unmapped them, and there may be something else
+ * now. */
+static bool find_own_pages(const struct registration *registration, struct page_area *areas,
+                           unsigned *ret_count)
+{
+    const uint64_t end = registration->start + registration->size;
+    unsigned count, own = 0;
+    struct stat file;
+
+    if (fstat(registration->fd, &file) < 0 ||
+        page_map_read(registration->start, end, areas, AREAS_MAX, &count) < 0)
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (areas[i].shared && areas[i].inode == file.st_ino && areas[i].device == file.st_dev &&
+            areas[i].offset == areas[i].start - registration->start)
+            areas[own++] = areas[i];
+    *ret_count = own;
+    return true;
+}
+
+/* Puts pages of the program's own back. */
+static bool give_pages_back(const struct registration *registration)
+{
+    struct page_area areas[AREAS_MAX];
+    unsigned count;
+
+    return find_own_pages(registration, areas, &count) &&
+           pages_unshare(areas, count, registration->start, registration->fd) == 0;
+}
+
+/* Where that fails the memory stays as it is, and the granule with it. */
+static void end(struct registration *registration)
+{
+    if (give_pages_back(registration))
+        release_granule(registration);
+    else
+        client_log("cuMemHostUnregister: pages could not be replaced, so they stay locked");
+    forget(registration);
+}
+
+static CUresult take_pages(struct registration *registration)
+{
+    struct page_area areas[AREAS_MAX];
+    unsigned count;
+    CUresult result = look_at_pages(registration, areas, &count);
+
+    if (result == CUDA_SUCCESS)
+        result =
+            host_granules.create(0, registration->size, &registration->window, &registration->fd);
+    if (result != CUDA_SUCCESS)
+        return result;
+    registration->allocation.device =
+        registration->window + (registration->allocation.host - registration->start);
+    result = replace_pages(registration, areas, count);
+    if (result != CUDA_SUCCESS)
+        release_granule(registration);
+    return result;
+}
+
+/* ---- the calls ---- */
+
+static bool is_in_window(uint64_t address)
+{
+    return address >= client->window_base && address < client->window_end;
+}
+
+static CUresult check_place(uint64_t start, uint64_t end)
+{
+    if (start < client->window_end && client->window_base < end)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (vmm_is_reserved(start) || vmm_is_reserved(end - 1))
+        return CUDA_ERROR_INVALID_VALUE;
+    return end - start > client->window_end - client->host_base ? CUDA_ERROR_OUT_OF_MEMORY
+                                                                : CUDA_SUCCESS;
+}
+
+static struct registration *registration_create(struct context *context, uint64_t address,
+                                                uint64_t size, unsigned flags)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    struct registration *registration = calloc(1, sizeof(*registration));
+
+    if (!registration)
+        return NULL;
+    registration->start = address & ~(page - 1);
+    registration->size = ((address + size + page - 1) & ~(page - 1)) - registration->start;
+    registration->fd = -1;
+    registration->allocation = (struct allocation){
+        .size = size, .id = client_next_id(), .context = context, .flags = flags, .host = address};
+    return registration;
+}
+
+/* Takes the registration over. */
+static CUresult make(struct registration *registration)
+{
+    CUresult result = check_place(registration->start, registration->start + registration->size);
+
+    if (result == CUDA_SUCCESS)
+        result = announce(registration);
+    if (result != CUDA_SUCCESS) {
+        free(registration);
+        return result;
+    }
+    result = take_pages(registration);
+    if (result != CUDA_SUCCESS) {
+        forget(registration);
+        return result;
+    }
+    result = go_live(registration);
+    if (result != CUDA_SUCCESS)
+        end(registration);
+    return result;
+}
+
+CUresult client_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned Flags)
+{
+    struct registration *registration;
+    struct context *context;
+    CUresult result = context_enter_unsafe(&context);
+
+    if (!p || bytesize == 0 || Flags & ~(unsigned)REGISTER_FLAGS ||
+        bytesize > INT64_MAX - (uintptr_t)p)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (Flags & CU_MEMHOSTREGISTER_IOMEMORY)
+        return CUDA_ERROR_NOT_PERMITTED;
+    registration = registration_create(context, (uintptr_t)p, bytesize, Flags);
+    return registration ? make(registration) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult client_cuMemHostUnregister(void *p)
+{
+    struct registration *registration;
+    struct context *context;
+    CUresult result = context_enter_unsafe(&context);
+
+    if (!p || is_in_window((uintptr_t)p))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
+        result = stream_drain_device(&client->devices[i]);
+    if (result != CUDA_SUCCESS)
+        return result;
+    registration = retire((uintptr_t)p);
+    if (!registration)
+        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    end(registration);
+    return client_sync_error();
+}
+
+void host_register_end_all(const struct context *context)
+{
+    struct registration *registration;
+
+    while ((registration = retire_one_of(context)))
+        end(registration);
+}
+
+CUresult host_register_replay(void)
+{
+    const struct range *range = NULL;
+    CUresult result = CUDA_SUCCESS;
+
+    while (result == CUDA_SUCCESS &&
+           (range = ranges_next(&table.by_window, range ? range->start + 1 : 0))) {
+        const struct registration *registration = range->value;
+        result = granule_replay_host(registration->window, registration->size, registration->fd);
+    }
+    return result;
+}
+
+/* ---- fork ---- */
+
+static uint64_t saved_size(const struct registration *registration)
+{
+    return registration->size < 2 * SAVED_MAX ? registration->size : 2 * SAVED_MAX;
+}
+
+/* What is not saved in the middle. */
+static uint64_t middle_size(const struct registration *registration)
+{
+    return registration->size - saved_size(registration);
+}
+
+static void save(struct registration *registration)
+{
+    const uint64_t size = saved_size(registration), half = size / 2;
+    const char *window = (const char *)(uintptr_t)registration->window;
+    void *saved = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    registration->saved = saved == MAP_FAILED ? NULL : saved;
+    if (!registration->saved)
+        return;
+    memcpy(registration->saved, window, half);
+    memcpy(registration->saved + half, window + half + middle_size(registration), size - half);
+}
+
+/* Bytes [from, to) of the range, as far as the area has them. */
+static void restore_part(const struct registration *registration, const struct page_area *area,
+                         uint64_t from, uint64_t to, const char *saved)
+{
+    const uint64_t start = area->start - registration->start, end = start + area->size;
+    const uint64_t first = start > from ? start : from, last = end < to ? end : to;
+
+    if (first < last)
+        memcpy((char *)(uintptr_t)registration->start + first, saved + (first - from),
+               last - first);
+}
+
+static void restore(const struct registration *registration, const struct page_area *area)
+{
+    const uint64_t half = saved_size(registration) / 2;
+
+    if (!registration->saved || !(area->protection & PROT_WRITE))
+        return;
+    restore_part(registration, area, 0, half, registration->saved);
+    restore_part(registration, area, half + middle_size(registration), registration->size,
+                 registration->saved + half);
+}
+
+/* The lock is held from here to the other side of the fork. */
+void host_register_before_fork(void)
+{
+    const struct range *range = NULL;
+
+    pthread_mutex_lock(&table.lock);
+    while ((range = ranges_next(&table.by_host, range ? range->start + 1 : 0)))
+        if (((struct registration *)range->value)->live)
+            save(range->value);
+}
+
+void host_register_after_fork_in_parent(void)
+{
+    const struct range *range = NULL;
+
+    while ((range = ranges_next(&table.by_host, range ? range->start + 1 : 0))) {
+        struct registration *registration = range->value;
+
+        if (registration->saved)
+            munmap(registration->saved, saved_size(registration));
+        registration->saved = NULL;
+    }
+    pthread_mutex_unlock(&table.lock);
+}
+
+/* The same pages, but what is written to them stays in the child. */
+static void part(const struct registration *registration)
+{
+    struct page_area areas[AREAS_MAX];
+    unsigned count;
+
+    if (!find_own_pages(registration, areas, &count))
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        void *place = (void *)(uintptr_t)areas[i].start;
+
+        if (mmap(place, areas[i].size, areas[i].protection, MAP_PRIVATE | MAP_FIXED,
+                 registration->fd, (off_t)areas[i].offset) == place)
+            restore(registration, &areas[i]);
+    }
+}
+
+/* Our own notes may lie in registered pages: nothing is written before all are the child's own. */
+void host_register_after_fork_in_child(void)
+{
+    const struct range *range = NULL;
+
+    while ((range = ranges_next(&table.by_host, range ? range->start + 1 : 0)))
+        part(range->value);
+    while ((range = ranges_next(&table.by_host, range ? range->start + 1 : 0)))
+        fd_close(&((struct registration *)range->value)->fd);
+    pthread_mutex_unlock(&table.lock);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Physical memory that programs make for mappings of their own, and its way to other processes as
+ * a descriptor. The server makes it; references are counted here.
+ */
+#include <stdlib.h>
+
+#include "client_prototypes.h"
+#include "client_socket.h"
+#include "vmm_tables.h"
+#include "wire_calls.h"
+
+static CUresult check_prop(const CUmemAllocationProp *prop, struct device **ret_device)
+{
+    if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        prop->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    *ret_device = device_lookup(prop->location.id);
+    return *ret_device ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+static struct physical *physical_create(void)
+{
+    struct physical *physical = calloc(1, sizeof(*physical));
+
+    if (!physical)
+        return NULL;
+    physical->references = 1;
+    physical->handle = handles_add(&client->handles, WIRE_ALLOCATION, physical);
+    if (physical->handle)
+        return physical;
+    free(physical);
+    return NULL;
+}
+
+static void physical_forget(struct physical *physical)
+{
+    handles_remove(&client->handles, WIRE_ALLOCATION, physical->handle);
+    free(physical);
+}
+
+/* Neither held nor mapped, it is the server's to end. */
+void vmm_physical_settle_locked(struct physical *physical)
+{
+    struct wire_cuMemRelease in = {.handle = physical->handle};
+
+    if (physical->references || physical->mappings)
+        return;
+    channel_lock(&client->channel);
+    wire_cuMemRelease(&client->channel, &in);
+    channel_unlock(&client->channel);
+    physical_forget(physical);
+}
+
+struct physical *vmm_physical_lookup_locked(CUmemGenericAllocationHandle handle)
+{
+    struct physical *physical = handles_get(&client->handles, WIRE_ALLOCATION, handle);
+
+    return physical && physical->references ? physical : NULL;
+}
+
+CUresult client_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+                            const CUmemAllocationProp *prop, unsigned long long flags)
+{
+    struct wire_cuMemCreate in = {.size = size};
+    struct physical *physical;
+    struct device *device;
+    CUresult result = check_prop(prop, &device);
+
+    if (!handle || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (size == 0 || size % memory_device_heap(device)->granularity)
+        return CUDA_ERROR_INVALID_VALUE;
+    VMM_LOCKED;
+    physical = physical_create();
+    if (!physical)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    physical->device = device;
+    physical->size = size;
+    physical->prop = *prop;
+    in.handle = physical->handle;
+    in.device = device->index;
+    in.handle_types = prop->requestedHandleTypes;
+    result = wire_cuMemCreate(&client->channel, &in);
+    if (result != CUDA_SUCCESS)
+        physical_forget(physical);
+    else
+        *handle = physical->handle;
+    return result;
+}
+
+CUresult client_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    struct physical *physical;
+    VMM_LOCKED;
+
+    physical = vmm_physical_lookup_locked(handle);
+    if (!physical)
+        return CUDA_ERROR_INVALID_VALUE;
+    physical->references--;
+    vmm_physical_settle_locked(physical);
+    return client_error();
+}
+
+CUresult client_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+    struct mapping *mapping;
+    VMM_LOCKED;
+
+    mapping = vmm_mapping_at_locked((uintptr_t)addr);
+    if (!mapping)
+        return CUDA_ERROR_INVALID_VALUE;
+    mapping->physical->references++;
+    *handle = mapping->physical->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
+                                                       CUmemGenericAllocationHandle handle)
+{
+    struct physical *physical;
+    VMM_LOCKED;
+
+    physical = vmm_physical_lookup_locked(handle);
+    if (!physical)
+        return CUDA_ERROR_INVALID_VALUE;
+    *prop = physical->prop;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
+                                              CUmemAllocationGranularity_flags option)
+{
+    struct device *device;
+    CUresult result = check_prop(prop, &device);
+
+    if ((unsigned)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        *granularity = memory_device_heap(device)->granularity;
+    return result;
+}
+
+/* ---- as descriptors ---- */
+
+CUresult client_cuMemExportToShareableHandle(void *shareableHandle,
+                                             CUmemGenericAllocationHandle handle,
+                                             CUmemAllocationHandleType handleType,
+                                             unsigned long long flags)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    struct wire_cuMemExportToShareableHandle in = {.handle = handle};
+    struct physical *physical;
+    CUresult result;
+    VMM_LOCKED;
+
+    physical = vmm_physical_lookup_locked(handle);
+    if (!shareableHandle || flags || !physical ||
+        handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+        !(physical->prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+        return CUDA_ERROR_INVALID_VALUE;
+    result = wire_cuMemExportToShareableHandle(&client->channel, &in);
+    return result == CUDA_SUCCESS
+               ? client_receive_descriptor(SOCKET_ALLOCATION, handle, (int *)shareableHandle)
+               : result;
+}
+
+static CUresult import(struct physical *physical, int fd)
+{
+    struct wire_cuMemImportFromShareableHandle in = {.handle = physical->handle};
+    struct wire_cuMemImportFromShareableHandle_reply out;
+    CUresult result;
+
+    if (client_send_descriptor(fd, 0, &in.blob) != CUDA_SUCCESS)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = wire_cuMemImportFromShareableHandle(&client->channel, &in, &out);
+    if (result != CUDA_SUCCESS)
+        return result;
+    physical->device = device_with_index(out.device);
+    if (physical->device)
+        physical->prop = (CUmemAllocationProp){
+            .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+            .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+            .location = {CU_MEM_LOCATION_TYPE_DEVICE, physical->device->ordinal},
+        };
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
+                                               CUmemAllocationHandleType shHandleType)
+{
+    struct physical *physical;
+    CUresult result = client_error();
+
+    if (shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    VMM_LOCKED;
+    physical = physical_create();
+    if (!physical)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = import(physical, (int)(uintptr_t)osHandle);
+    if (result != CUDA_SUCCESS) {
+        physical_forget(physical);
+        return result;
+    }
+    if (!physical->device) {
+        physical->references = 0;
+        vmm_physical_settle_locked(physical);
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    *handle = physical->handle;
+    return CUDA_SUCCESS;
+}

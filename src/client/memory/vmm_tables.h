@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the three parts of virtual memory management share: tables of reservations and mappings,
+ * and the lock over them. It is held through the calls that change them, so that both sides see
+ * these in the same order.
+ */
+#pragma once
+
+#include "cleanup.h"
+#include "client_memory.h"
+#include "ranges.h"
+
+/* Physical memory. The handle is the server's for as long as it is held or mapped; the program may
+ * use it while it holds references. */
+struct physical {
+    uint64_t handle;
+    struct device *device;
+    uint64_t size; /* 0 = imported, nobody says */
+    unsigned references, mappings;
+    CUmemAllocationProp prop;
+};
+
+struct mapping {
+    uint64_t address, size, id;
+    struct physical *physical;
+    unsigned char access[ATTACH_DEVICES_MAX]; /* CUmemAccess_flags */
+};
+
+struct vmm_tables {
+    pthread_mutex_t lock;
+    struct ranges reservations; /* no values */
+    struct ranges mappings;     /* struct mapping */
+};
+
+extern struct vmm_tables vmm;
+
+#define VMM_LOCKED _cleanup_mutex_ pthread_mutex_t *vmm_held = mutex_hold(&vmm.lock)
+
+bool vmm_reservation_contains_locked(uint64_t address, uint64_t size);
+struct mapping *vmm_mapping_at_locked(uint64_t address);
+
+/* NULL when the program holds no reference to it. */
+struct physical *vmm_physical_lookup_locked(CUmemGenericAllocationHandle handle);
+/* Called when a reference or a mapping has gone: with the last, the memory goes. */
+void vmm_physical_settle_locked(struct physical *physical);

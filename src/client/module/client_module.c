@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules: images loaded on one device, with the variables found in them so far. */
+#include "client_module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "client_library.h"
+#include "client_log.h"
+#include "client_managed.h"
+#include "client_memory.h"
+#include "client_socket.h"
+#include "module_function.h"
+#include "wire_calls.h"
+
+#define LOG_MAX 4096
+#define NAMES_MAX 8000
+
+/* A variable whose address was given out, so that copies know it for device memory. */
+struct global {
+    struct allocation variable;
+    struct list link;
+};
+
+struct module *module_lookup(CUmodule handle)
+{
+    return handles_get(&client->handles, WIRE_MODULE, (uint64_t)handle);
+}
+
+/* ---- loading ---- */
+
+/* By the server's number for it, or else as it is. */
+static CUresult ask_for(const struct image *image, struct wire_cuLibraryLoadData *in,
+                        struct wire_cuLibraryLoadData_reply *ret_out)
+{
+    CUresult result = CUDA_ERROR_NOT_FOUND;
+
+    in->image = image->number;
+    if (in->image)
+        result = wire_cuLibraryLoadData(&client->channel, in, ret_out);
+    if (result != CUDA_ERROR_NOT_FOUND)
+        return result;
+    in->image = 0;
+    result = client_send_descriptor(image->fd, image->size, &in->blob);
+    return result == CUDA_SUCCESS ? wire_cuLibraryLoadData(&client->channel, in, ret_out) : result;
+}
+
+static struct image *image_of(struct module *module)
+{
+    return module->library ? &module->library->image : &module->image;
+}
+
+static CUresult send_image_load(const struct module *module, const struct image *image,
+                                struct wire_cuLibraryLoadData_reply *ret_out)
+{
+    struct wire_cuLibraryLoadData in = {
+        .library = module->handle,
+        .device = module->context->device->index,
+        .image_size = image->size,
+        .options = image->options,
+        .options_size = image->options_size,
+    };
+
+    return ask_for(image, &in, ret_out);
+}
+
+/* What was linked for no device that the server has may still be linked for it. */
+static CUresult send_load(struct module *module, const struct jit_options *options)
+{
+    char text[LOG_MAX];
+    struct wire_cuLibraryLoadData_reply out = {.error_log = text, .error_log_capacity = LOG_MAX};
+    struct image *image = image_of(module), *inputs;
+    CUresult result = send_image_load(module, image, &out);
+
+    inputs = result == CUDA_ERROR_NO_BINARY_FOR_GPU ? image_inputs(image) : NULL;
+    if (inputs)
+        result = send_image_load(module, inputs, &out);
+    module->has_state = result != CUDA_SUCCESS || out.state;
+    if (options) {
+        jit_log_write(&options->info, text, result == CUDA_SUCCESS ? out.error_log_size : 0);
+        jit_log_write(&options->error, text, result == CUDA_SUCCESS ? 0 : out.error_log_size);
+    }
+    return result;
+}
+
+static struct module *module_create(struct context *context, struct library *library)
+{
+    struct module *module = calloc(1, sizeof(*module));
+
+    if (!module)
+        return NULL;
+    module->context = context;
+    module->library = library;
+    list_init(&module->functions);
+    list_init(&module->offered);
+    list_init(&module->globals);
+    list_init(&module->managed);
+    list_init(&module->link);
+    module->image.fd = -1;
+    module->handle = handles_add(&client->handles, WIRE_MODULE, module);
+    if (module->handle)
+        return module;
+    free(module);
+    return NULL;
+}
+
+/* The server knows it now; or else, there is none. */
+static CUresult settle(struct module *module, CUresult result, struct module **ret_module)
+{
+    if (result != CUDA_SUCCESS) {
+        handles_remove(&client->handles, WIRE_MODULE, module->handle);
+        image_fini(&module->image);
+        free(module);
+        return result;
+    }
+    pthread_mutex_lock(&client->lock);
+    list_append(&module->context->modules, &module->link);
+    pthread_mutex_unlock(&client->lock);
+    *ret_module = module;
+    return CUDA_SUCCESS;
+}
+
+CUresult module_load(struct context *context, const struct image *image,
+                     const struct jit_options *options, struct library *library,
+                     struct module **ret_module)
+{
+    struct module *module = module_create(context, library);
+    CUresult result;
+
+    if (!module)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = library ? CUDA_SUCCESS : image_copy(image, &module->image);
+    if (result == CUDA_SUCCESS)
+        result = send_load(module, options);
+    module->image.wrapper = NULL; /* the program may free it now */
+    return settle(module, result, ret_module);
+}
+
+CUresult module_join(struct context *context, const struct module *twin, struct module **ret_module)
+{
+    struct wire_fnLibraryJoin in = {.twin = twin->handle, .device = context->device->index};
+    struct module *module;
+
+    if (twin->context->device == context->device) {
+        client_log("a library with __managed__ variables is not for two contexts of one device");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    module = module_create(context, twin->library);
+    if (!module)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    module->has_state = true;
+    in.library = module->handle;
+    return settle(module, wire_fnLibraryJoin(&client->channel, &in), ret_module);
+}
+
+CUresult module_replay(struct module *module)
+{
+    module_forget_offers(module);
+    image_forget_server(&module->image);
+    return send_load(module, NULL);
+}
+
+static void forget_functions(struct module *module)
+{
+    list_for_each_safe(struct function, function, &module->functions, link)
+    {
+        list_remove(&function->link);
+        function_destroy(function);
+    }
+    module_forget_offers(module);
+}
+
+static void forget_contents(struct module *module)
+{
+    forget_functions(module);
+    managed_leave(&module->managed);
+    list_for_each_safe(struct global, global, &module->globals, link)
+    {
+        memory_remove_global(global->variable.address);
+        free(global);
+    }
+}
+
+/* Work of the module that still runs is the server's to wait for. */
+void module_unload(struct module *module)
+{
+    struct wire_cuLibraryUnload in = {.library = module->handle};
+
+    if (!handles_remove(&client->handles, WIRE_MODULE, module->handle))
+        return;
+    pthread_mutex_lock(&client->lock);
+    list_remove(&module->link);
+    pthread_mutex_unlock(&client->lock);
+    channel_lock(&client->channel);
+    wire_cuLibraryUnload(&client->channel, &in);
+    channel_unlock(&client->channel);
+    forget_contents(module);
+    image_fini(&module->image);
+    free(module);
+}
+
+static struct module *any_module(struct context *context)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    return list_first(&context->modules, struct module, link);
+}
+
+/* On another device the program may be using them. */
+void module_rest(struct module *module)
+{
+    struct module *other;
+
+    forget_functions(module);
+    managed_rest(&module->managed);
+    module->context = module->context->device->primary;
+    pthread_mutex_lock(&client->lock);
+    list_remove(&module->link);
+    list_append(&module->library->resting, &module->link);
+    pthread_mutex_unlock(&client->lock);
+    other = library_active_module(module->library);
+    if (other)
+        managed_move(&module->managed, &other->managed, other->context);
+}
+
+void module_unload_all(struct context *context)
+{
+    struct module *module;
+
+    while ((module = any_module(context)) != NULL) {
+        if (module->library && !list_empty(&module->managed))
+            module_rest(module);
+        else
+            module_unload(module);
+    }
+}
+
+CUresult module_wake(struct module *module, struct context *context)
+{
+    pthread_mutex_lock(&client->lock);
+    list_remove(&module->link);
+    list_append(&context->modules, &module->link);
+    pthread_mutex_unlock(&client->lock);
+    module->context = context;
+    return managed_wake(&module->managed, context);
+}
+
+/* ---- variables ---- */
+
+static void remember_global(struct module *module, uint64_t address, uint64_t size)
+{
+    struct global *global = malloc(sizeof(*global));
+
+    if (!global)
+        return;
+    global->variable = (struct allocation){
+        .address = address,
+        .size = size,
+        .id = client_next_id(),
+        .context = module->context,
+    };
+    memory_add_global(&global->variable);
+    pthread_mutex_lock(&client->lock);
+    list_append(&module->globals, &global->link);
+    pthread_mutex_unlock(&client->lock);
+}
+
+static CUresult enter_managed(struct module *module, uint64_t address, uint64_t size)
+{
+    if (!module->library || library_begin_managed(module->library, module))
+        return managed_enter(&module->managed, module->context, address, size);
+    client_log("a __managed__ variable was asked for when its library was in use in two contexts");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult module_global(struct module *module, const char *name, bool managed_only,
+                       CUdeviceptr *ret_address, size_t *ret_size)
+{
+    struct wire_cuLibraryGetGlobal in = {
+        .library = module->handle, .managed = managed_only, .name = name};
+    struct wire_cuLibraryGetGlobal_reply out;
+    CUresult result = wire_cuLibraryGetGlobal(&client->channel, &in, &out);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    module->has_state = true; /* the program may write there, and it will be elsewhere */
+    if (out.managed)
+        result = enter_managed(module, out.address, out.size);
+    if (result != CUDA_SUCCESS)
+        return result;
+    remember_global(module, out.address, out.size);
+    if (ret_address)
+        *ret_address = out.address;
+    if (ret_size)
+        *ret_size = out.size;
+    return CUDA_SUCCESS;
+}
+
+/* ---- what is in a module ---- */
+
+static unsigned take_names(const char *at, uint32_t size, char **names, unsigned count)
+{
+    const char *end = at + size;
+    unsigned taken = 0;
+
+    while (taken < count && at < end && memchr(at, 0, (size_t)(end - at))) {
+        names[taken] = strdup(at);
+        if (!names[taken])
+            break;
+        at += strlen(at) + 1;
+        taken++;
+    }
+    return taken;
+}
+
+CUresult module_kernel_names(struct module *module, char **names, unsigned count,
+                             unsigned *ret_total)
+{
+    char text[NAMES_MAX];
+    unsigned have = 0;
+
+    do {
+        struct wire_cuLibraryEnumerateKernels in = {.library = module->handle, .first = have};
+        struct wire_cuLibraryEnumerateKernels_reply out = {.names = text,
+                                                           .names_capacity = NAMES_MAX};
+        CUresult result = wire_cuLibraryEnumerateKernels(&client->channel, &in, &out);
+        unsigned got;
+
+        if (result != CUDA_SUCCESS)
+            return result;
+        *ret_total = out.total;
+        if (count > out.total)
+            count = out.total;
+        got = take_names(text, out.names_size, names + have, count - have);
+        if (got == 0)
+            break;
+        have += got;
+    } while (have < count);
+    return have < count ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}

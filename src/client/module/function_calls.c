@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of functions and kernels, mostly without asking: it came with the function. */
+#include <string.h>
+
+#include "client_library.h"
+#include "client_prototypes.h"
+#include "module_function.h"
+#include "wire_calls.h"
+
+/* A kernel in the primary context of a device. */
+static CUresult kernel_on_device(CUkernel handle, CUdevice dev, struct function **ret_function)
+{
+    struct kernel *kernel = kernel_lookup(handle);
+    struct device *device = device_lookup(dev);
+    struct context *context;
+    CUresult result = client_error();
+
+    if (!kernel)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    context = library_context();
+    if (context->device != device)
+        context = device->primary;
+    return kernel_function(kernel, context, ret_function);
+}
+
+/* ---- attributes ---- */
+
+static CUresult get_attribute(const struct function *function, CUfunction_attribute attribute,
+                              int *ret_value)
+{
+    if ((unsigned)attribute >= FUNCTION_ATTRIBUTES)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_value = __atomic_load_n(&function->attributes[attribute], __ATOMIC_RELAXED);
+    return CUDA_SUCCESS;
+}
+
+/* Setting one may change others, so all are asked for again. */
+static void refresh_attributes(struct function *function)
+{
+    for (unsigned i = 0; i < FUNCTION_ATTRIBUTES; i++) {
+        struct wire_cuFuncGetAttribute in = {.f = function->handle, .attribute = i};
+        struct wire_cuFuncGetAttribute_reply out;
+
+        if (wire_cuFuncGetAttribute(&client->channel, &in, &out) == CUDA_SUCCESS)
+            __atomic_store_n(&function->attributes[i], out.value, __ATOMIC_RELAXED);
+    }
+}
+
+static bool other_attributes_follow(CUfunction_attribute attribute)
+{
+    return attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+           attribute != CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED &&
+           attribute != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+}
+
+static CUresult set_attribute(struct function *function, CUfunction_attribute attribute, int value)
+{
+    struct wire_cuFuncSetAttribute in = {
+        .f = function->handle, .attribute = attribute, .value = value};
+    CUresult result;
+
+    if ((unsigned)attribute >= FUNCTION_ATTRIBUTES)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (__atomic_load_n(&function->attributes[attribute], __ATOMIC_RELAXED) == value)
+        return CUDA_SUCCESS;
+    result = wire_cuFuncSetAttribute(&client->channel, &in);
+    if (result != CUDA_SUCCESS)
+        return result;
+    __atomic_store_n(&function->attributes[attribute], value, __ATOMIC_RELAXED);
+    if (other_attributes_follow(attribute))
+        refresh_attributes(function);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
+{
+    struct function *function;
+    CUresult result;
+
+    if (!pi)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = function_enter(hfunc, &function);
+    return result != CUDA_SUCCESS ? result : get_attribute(function, attrib, pi);
+}
+
+CUresult client_cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
+{
+    struct function *function;
+    CUresult result = function_enter(hfunc, &function);
+
+    return result != CUDA_SUCCESS ? result : set_attribute(function, attrib, value);
+}
+
+CUresult client_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel,
+                                     CUdevice dev)
+{
+    struct function *function;
+    CUresult result;
+
+    if (!pi)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = kernel_on_device(kernel, dev, &function);
+    return result != CUDA_SUCCESS ? result : get_attribute(function, attrib, pi);
+}
+
+CUresult client_cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel,
+                                     CUdevice dev)
+{
+    struct function *function;
+    CUresult result = kernel_on_device(kernel, dev, &function);
+
+    return result != CUDA_SUCCESS ? result : set_attribute(function, attrib, val);
+}
+
+/* ---- preferences ---- */
+
+static CUresult set_cache_config(struct function *function, CUfunc_cache config)
+{
+    struct wire_cuFuncSetCacheConfig in = {.f = function->handle, .config = config};
+    CUresult result;
+
+    if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    channel_lock(&client->channel);
+    result = wire_cuFuncSetCacheConfig(&client->channel, &in);
+    channel_unlock(&client->channel);
+    return result;
+}
+
+CUresult client_cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
+{
+    struct function *function;
+    CUresult result = function_enter(hfunc, &function);
+
+    return result != CUDA_SUCCESS ? result : set_cache_config(function, config);
+}
+
+CUresult client_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
+{
+    struct function *function;
+    CUresult result = kernel_on_device(kernel, dev, &function);
+
+    return result != CUDA_SUCCESS ? result : set_cache_config(function, config);
+}
+
+CUresult client_cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
+{
+    struct function *function;
+
+    if ((unsigned)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
+        return CUDA_ERROR_INVALID_VALUE;
+    return function_enter(hfunc, &function);
+}
+
+/* ---- names, parents, parameters ---- */
+
+CUresult client_cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
+{
+    struct function *function;
+    CUresult result;
+
+    if (!hmod)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = function_enter(hfunc, &function);
+    if (result == CUDA_SUCCESS)
+        *hmod = (CUmodule)function->module->handle;
+    return result;
+}
+
+/* The text lives as long as the function. */
+CUresult client_cuFuncGetName(const char **name, CUfunction hfunc)
+{
+    struct function *function;
+    CUresult result;
+
+    if (!name)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = function_enter(hfunc, &function);
+    if (result == CUDA_SUCCESS)
+        *name = function->name;
+    return result;
+}
+
+CUresult client_cuKernelGetName(const char **name, CUkernel hfunc)
+{
+    struct kernel *kernel = kernel_lookup(hfunc);
+
+    if (!name)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!kernel)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *name = kernel->name;
+    return CUDA_SUCCESS;
+}
+
+static CUresult param_info(const struct function *function, size_t index, size_t *ret_offset,
+                           size_t *ret_size)
+{
+    if (index >= function->param_count || !ret_offset)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_offset = function->layout[2 * index];
+    if (ret_size)
+        *ret_size = function->layout[2 * index + 1];
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset,
+                                   size_t *paramSize)
+{
+    struct function *function;
+    CUresult result = function_enter(func, &function);
+
+    return result != CUDA_SUCCESS ? result
+                                  : param_info(function, paramIndex, paramOffset, paramSize);
+}
+
+CUresult client_cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset,
+                                     size_t *paramSize)
+{
+    struct function *function;
+    struct kernel *found = kernel_lookup(kernel);
+    CUresult result;
+
+    if (!found)
+        return CUDA_ERROR_INVALID_HANDLE;
+    result = kernel_function(found, library_context(), &function);
+    return result != CUDA_SUCCESS ? result
+                                  : param_info(function, paramIndex, paramOffset, paramSize);
+}
+
+CUresult client_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
+{
+    struct function *function;
+    struct context *context;
+    struct kernel *found = kernel_lookup(kernel);
+    CUresult result = context_enter(&context);
+
+    if (!pFunc)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!found)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS)
+        result = kernel_function(found, context, &function);
+    if (result == CUDA_SUCCESS)
+        *pFunc = (CUfunction)function->handle;
+    return result;
+}
+
+CUresult client_cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
+{
+    struct kernel *found = kernel_lookup(kernel);
+
+    if (!pLib)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!found)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *pLib = (CUlibrary)found->library->handle;
+    return CUDA_SUCCESS;
+}
+
+/* Ours are loaded as soon as they have a handle. */
+CUresult client_cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
+{
+    struct function *found;
+    CUresult result;
+
+    if (!state)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = function_enter(function, &found);
+    if (result == CUDA_SUCCESS)
+        *state = CU_FUNCTION_LOADING_STATE_LOADED;
+    return result;
+}
+
+CUresult client_cuFuncLoad(CUfunction function)
+{
+    struct function *found;
+
+    return function_enter(function, &found);
+}

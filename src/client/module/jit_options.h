@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of a JIT compilation that come with an image. */
+#pragma once
+
+#include <stdint.h>
+
+#include "cuda_abi.h"
+
+/* Where the log of the compiler goes: what the JIT options of a call asked for. */
+struct jit_log {
+    char *text;
+    unsigned capacity;
+    unsigned *ret_size; /* where the option's value is to be replaced by the size */
+};
+
+struct jit_options {
+    struct jit_log info, error;
+    uint32_t size;
+    unsigned char pairs[512];
+};
+
+/* Sorts options into those that travel and those that are buffers here. */
+CUresult jit_options_read(struct jit_options *options, unsigned count, CUjit_option *names,
+                          void **values);
+
+/* Writes what the compiler said to the program's buffer, if the options name one. `size` is in
+ * bytes, without a NUL. */
+void jit_log_write(const struct jit_log *log, const char *text, uint32_t size);

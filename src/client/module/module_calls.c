@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cuModule family: images loaded into the current context at once. */
+#include <stdlib.h>
+
+#include "client_image.h"
+#include "client_module.h"
+#include "client_printf.h"
+#include "client_prototypes.h"
+#include "module_function.h"
+
+static CUresult load(CUmodule *ret_module, const void *code, const struct jit_options *options)
+{
+    struct context *context;
+    struct module *module;
+    struct image image;
+    CUresult result = context_enter(&context);
+
+    if (!ret_module || !code)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = image_init(&image, code, options);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = module_load(context, &image, options, NULL, &module);
+    image_fini(&image);
+    if (result == CUDA_SUCCESS)
+        *ret_module = (CUmodule)module->handle;
+    return result;
+}
+
+CUresult client_cuModuleLoadData(CUmodule *module, const void *image)
+{
+    return load(module, image, NULL);
+}
+
+CUresult client_cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
+{
+    return load(module, fatCubin, NULL);
+}
+
+CUresult client_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned numOptions,
+                                   CUjit_option *options, void **optionValues)
+{
+    struct jit_options read;
+    CUresult result = jit_options_read(&read, numOptions, options, optionValues);
+
+    return result != CUDA_SUCCESS ? result : load(module, image, &read);
+}
+
+CUresult client_cuModuleLoad(CUmodule *module, const char *fname)
+{
+    void *bytes;
+    CUresult result;
+
+    if (!module || !fname)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = image_read_file(fname, &bytes);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = load(module, bytes, NULL);
+    free(bytes);
+    return result;
+}
+
+CUresult client_cuModuleUnload(CUmodule hmod)
+{
+    struct module *module = module_lookup(hmod);
+    struct context *context;
+    CUresult result = context_enter(&context);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!module || module->library)
+        return CUDA_ERROR_INVALID_HANDLE;
+    module_unload(module);
+    printf_output_write();
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+    if (!mode)
+        return CUDA_ERROR_INVALID_VALUE;
+    *mode = CU_MODULE_LAZY_LOADING;
+    return CUDA_SUCCESS;
+}
+
+static CUresult enter_module(CUmodule handle, struct module **ret_module)
+{
+    struct context *context;
+    CUresult result = context_enter(&context);
+
+    *ret_module = module_lookup(handle);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return *ret_module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult client_cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
+{
+    struct function *function;
+    struct module *module;
+    CUresult result;
+
+    if (!hfunc || !name)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = enter_module(hmod, &module);
+    if (result == CUDA_SUCCESS)
+        result = module_function(module, name, &function);
+    if (result == CUDA_SUCCESS)
+        *hfunc = (CUfunction)function->handle;
+    return result;
+}
+
+CUresult client_cuModuleGetFunctionCount(unsigned *count, CUmodule mod)
+{
+    struct module *module;
+    CUresult result;
+
+    if (!count)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = enter_module(mod, &module);
+    return result != CUDA_SUCCESS ? result : module_kernel_names(module, NULL, 0, count);
+}
+
+CUresult client_cuModuleEnumerateFunctions(CUfunction *functions, unsigned numFunctions,
+                                           CUmodule mod)
+{
+    struct module *module;
+    unsigned total = 0;
+    char **names;
+    CUresult result;
+
+    if (!functions)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = enter_module(mod, &module);
+    if (result != CUDA_SUCCESS)
+        return result;
+    names = calloc(numFunctions ? numFunctions : 1, sizeof(*names));
+    if (!names)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = module_kernel_names(module, names, numFunctions, &total);
+    for (unsigned i = 0; i < numFunctions && names[i]; i++) {
+        if (result == CUDA_SUCCESS)
+            result = client_cuModuleGetFunction(&functions[i], mod, names[i]);
+        free(names[i]);
+    }
+    free(names);
+    return result;
+}
+
+CUresult client_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
+                                     const char *name)
+{
+    struct module *module;
+    CUresult result;
+
+    if (!name || (!dptr && !bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    result = enter_module(hmod, &module);
+    if (result == CUDA_SUCCESS)
+        result = module_global(module, name, false, dptr, bytes);
+    return result;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions of modules. Who asks the server for one is told of others on the way, which earlier
+ * programs have used. They are kept as offers, and whoever wants one of them waits for nothing.
+ */
+#include "module_function.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "client_module.h"
+#include "kernel_record.h"
+#include "switch.h"
+#include "wire_calls.h"
+
+#define REPLY_BYTES 8000u
+#define PARAMS_MAX 32764u
+
+void function_destroy(struct function *function)
+{
+    if (!function)
+        return;
+    handles_remove(&client->handles, WIRE_FUNCTION, function->handle);
+    free(function->name);
+    free(function->layout);
+    free(function);
+}
+
+/* The server says where each parameter lies; what it says is bounded by what a launch can carry. */
+static bool layout_is_sound(const struct kernel_facts *facts)
+{
+    if (facts->params_size > PARAMS_MAX)
+        return false;
+    for (uint32_t i = 0; i < facts->param_count; i++) {
+        const uint32_t *pair = &facts->layout[2 * i];
+        if (pair[0] > facts->params_size || pair[1] > facts->params_size - pair[0])
+            return false;
+    }
+    return true;
+}
+
+/* FNV-1a. */
+uint64_t kernel_name_hash(const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    return hash;
+}
+
+/* Without a handle yet, and nothing known of it. */
+static struct function *function_create(struct module *module, const char *name)
+{
+    struct function *function = calloc(1, sizeof(*function));
+
+    if (!function)
+        return NULL;
+    list_init(&function->link);
+    function->module = module;
+    function->name_hash = kernel_name_hash(name);
+    function->name = strdup(name);
+    if (function->name)
+        return function;
+    free(function);
+    return NULL;
+}
+
+/* Bytes of the buffer that are no parameter's. */
+static bool has_gaps(const struct kernel_facts *facts)
+{
+    uint64_t used = 0;
+
+    for (uint32_t i = 0; i < facts->param_count; i++)
+        used += facts->layout[2 * i + 1];
+    return used != facts->params_size;
+}
+
+static CUresult take_facts(struct function *function, const struct kernel_facts *facts)
+{
+    size_t layout_size = facts->param_count * 8ull;
+
+    if (!layout_is_sound(facts))
+        return CUDA_ERROR_MPS_RPC_FAILURE;
+    function->layout = malloc(layout_size + 1);
+    if (!function->layout)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(function->layout, facts->layout, layout_size);
+    memcpy(function->attributes, facts->attributes, sizeof(function->attributes));
+    function->number = facts->number;
+    function->param_count = facts->param_count;
+    function->params_size = facts->params_size;
+    function->has_gaps = has_gaps(facts);
+    return CUDA_SUCCESS;
+}
+
+/* ---- what is known here ---- */
+
+static struct function *find_locked(struct list *functions, const char *name)
+{
+    uint64_t hash = kernel_name_hash(name);
+
+    list_for_each(struct function, function, functions, link)
+    {
+        if (function->name_hash == hash && strcmp(function->name, name) == 0)
+            return function;
+    }
+    return NULL;
+}
+
+static void enter(struct function *function)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    list_append(&function->module->functions, &function->link);
+}
+
+/* One that was asked for before, or one that was offered, which is then the caller's alone. */
+static struct function *find(struct module *module, const char *name, bool *ret_offered)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+    struct function *function = find_locked(&module->functions, name);
+
+    *ret_offered = false;
+    if (function)
+        return function;
+    function = find_locked(&module->offered, name);
+    *ret_offered = function != NULL;
+    if (function)
+        list_remove(&function->link);
+    return function;
+}
+
+/* ---- asking ---- */
+
+static bool wants_offers(void)
+{
+    static int known;
+
+    return !switch_is_on_once(&known, "FUNNEL_NO_KERNEL_OFFERS");
+}
+
+static uint32_t first_wanted(struct module *module)
+{
+    return wants_offers() ? __atomic_load_n(&module->next_kernel, __ATOMIC_RELAXED) : UINT32_MAX;
+}
+
+/* Another thread may have been told of the same: the one that is found first is used. */
+static void keep_offer(struct module *module, const struct kernel_facts *facts)
+{
+    struct function *function = function_create(module, facts->name);
+
+    if (!function || take_facts(function, facts) != CUDA_SUCCESS) {
+        function_destroy(function);
+        return;
+    }
+    pthread_mutex_lock(&client->lock);
+    list_append(&module->offered, &function->link);
+    pthread_mutex_unlock(&client->lock);
+}
+
+static void keep_offers(struct module *module, const char *at, size_t size, const char *but)
+{
+    struct kernel_facts facts;
+    size_t step;
+
+    for (; kernel_record_read(at, size, &facts, &step); at += step, size -= step) {
+        if (strcmp(facts.name, but) != 0)
+            keep_offer(module, &facts);
+    }
+}
+
+static CUresult take_reply(struct function *function,
+                           const struct wire_cuLibraryGetKernel_reply *out)
+{
+    struct kernel_facts facts = {
+        .layout = out->layout, .param_count = out->param_count, .params_size = out->params_size};
+    size_t layout_size = out->param_count * 8ull;
+
+    if (layout_size > out->layout_size)
+        return CUDA_ERROR_MPS_RPC_FAILURE;
+    memcpy(facts.attributes, out->attributes, sizeof(facts.attributes));
+    keep_offers(function->module, (const char *)out->layout + layout_size,
+                out->layout_size - layout_size, function->name);
+    __atomic_store_n(&function->module->next_kernel, out->next, __ATOMIC_RELAXED);
+    return take_facts(function, &facts);
+}
+
+static CUresult ask(struct function *function)
+{
+    uint32_t layout[REPLY_BYTES / 4];
+    struct wire_cuLibraryGetKernel in = {.library = function->module->handle,
+                                         .f = function->handle,
+                                         .first = first_wanted(function->module),
+                                         .name = function->name};
+    struct wire_cuLibraryGetKernel_reply out = {.layout = layout, .layout_capacity = REPLY_BYTES};
+    CUresult result = wire_cuLibraryGetKernel(&client->channel, &in, &out);
+
+    return result != CUDA_SUCCESS ? result : take_reply(function, &out);
+}
+
+/* The ring keeps the order: nothing names the function before it is the server's, too. */
+static CUresult accept_offer(const struct function *function)
+{
+    const struct wire_fnFunctionEnter in = {
+        .library = function->module->handle, .f = function->handle, .kernel = function->number};
+    CUresult result;
+
+    channel_lock(&client->channel);
+    result = wire_fnFunctionEnter(&client->channel, &in);
+    channel_unlock(&client->channel);
+    return result;
+}
+
+static CUresult obtain(struct function *function, bool offered)
+{
+    function->handle = handles_add(&client->handles, WIRE_FUNCTION, function);
+    if (!function->handle)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return offered ? accept_offer(function) : ask(function);
+}
+
+/* ---- another server ---- */
+
+void module_forget_offers(struct module *module)
+{
+    list_for_each_safe(struct function, function, &module->offered, link)
+    {
+        list_remove(&function->link);
+        function_destroy(function);
+    }
+    module->next_kernel = 0;
+}
+
+static bool is_same(const struct function *function,
+                    const struct wire_cuLibraryGetKernel_reply *out)
+{
+    size_t layout_size = function->param_count * 8ull;
+
+    return out->param_count == function->param_count && out->params_size == function->params_size &&
+           out->layout_size >= layout_size &&
+           memcmp(out->layout, function->layout, layout_size) == 0;
+}
+
+/* What the program has set. */
+static CUresult set_attributes(const struct function *function, const int32_t *found)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (uint32_t i = 0; i < FUNCTION_ATTRIBUTES && result == CUDA_SUCCESS; i++) {
+        struct wire_cuFuncSetAttribute in = {
+            .f = function->handle, .attribute = i, .value = function->attributes[i]};
+
+        if (found[i] != in.value)
+            result = wire_cuFuncSetAttribute(&client->channel, &in);
+    }
+    return result;
+}
+
+CUresult function_replay(const struct function *function)
+{
+    uint32_t layout[REPLY_BYTES / 4];
+    struct wire_cuLibraryGetKernel in = {.library = function->module->handle,
+                                         .f = function->handle,
+                                         .first = UINT32_MAX,
+                                         .name = function->name};
+    struct wire_cuLibraryGetKernel_reply out = {.layout = layout, .layout_capacity = REPLY_BYTES};
+    CUresult result;
+
+    if (!function->layout)
+        return CUDA_SUCCESS; /* somebody is asking for it, and that is sent again */
+    result = wire_cuLibraryGetKernel(&client->channel, &in, &out);
+    if (result == CUDA_SUCCESS && !is_same(function, &out))
+        result = CUDA_ERROR_INVALID_IMAGE;
+    return result != CUDA_SUCCESS ? result : set_attributes(function, out.attributes);
+}
+
+CUresult module_function(struct module *module, const char *name, struct function **ret_function)
+{
+    bool offered;
+    struct function *function = find(module, name, &offered);
+    CUresult result;
+
+    if (function && !offered) {
+        *ret_function = function;
+        return CUDA_SUCCESS;
+    }
+    if (!function)
+        function = function_create(module, name);
+    if (!function)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = obtain(function, offered);
+    if (result != CUDA_SUCCESS) {
+        function_destroy(function);
+        return result;
+    }
+    enter(function);
+    *ret_function = function;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Moving to another server; see client_recovery.h. One thread does it while all others are outside
+ * of the library, or wait where they may. It takes no lock but its own: whoever holds another is
+ * not moved aside, and then the client stays with its error.
+ */
+#include "client_recovery.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "client_attach.h"
+#include "client_call.h"
+#include "client_event.h"
+#include "client_graph.h"
+#include "client_library.h"
+#include "client_log.h"
+#include "client_memory.h"
+#include "client_module.h"
+#include "client_printf.h"
+#include "client_stream.h"
+#include "clock.h"
+#include "context_limits.h"
+#include "cuda_error.h"
+#include "granule.h"
+#include "host_register.h"
+#include "module_function.h"
+#include "recovery_hook.h"
+#include "recovery_rules.h"
+#include "switch.h"
+#include "wire_calls.h"
+
+/* A server that has said what went wrong ends at once; its driver may take a while over that. */
+#define END_TIMEOUT_NS (10 * NS_PER_SEC)
+#define END_POLL_NS (2 * NS_PER_MS)
+
+static struct recovery {
+    pthread_mutex_t lock;
+    pthread_t mover; /* valid while moving */
+    bool moving;     /* atomic */
+    bool off;
+    bool hopeless;
+} recovery = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* What the last server has left behind. */
+struct recovery_snapshot {
+    uint64_t read; /* channel.sent up to which it may have read */
+    unsigned char *messages;
+    uint32_t size;
+    CUresult error, deferred;
+    const char *obstacle;
+};
+
+/* ---- may it be moved? ---- */
+
+static void add_obstacle(struct recovery_snapshot *snapshot, const char *obstacle)
+{
+    if (!snapshot->obstacle)
+        snapshot->obstacle = obstacle;
+}
+
+static void check_object(void *context, uint64_t handle, void *object)
+{
+    struct recovery_snapshot *snapshot = context;
+
+    switch (handle_type(handle)) {
+    case WIRE_STREAM:
+        if (stream_lost_work(object, snapshot->read))
+            add_obstacle(snapshot, "it had work in flight");
+        break;
+    case WIRE_MODULE:
+        if (((const struct module *)object)->has_state)
+            add_obstacle(snapshot, "it has a module with variables");
+        break;
+    case WIRE_EVENT:
+    case WIRE_FUNCTION:
+    case WIRE_GRAPH:
+    case CLIENT_LIBRARY:
+    case CLIENT_KERNEL:
+    case CLIENT_POOL:
+        break;
+    case CLIENT_CONTEXT:
+        if (((const struct context *)object)->share)
+            add_obstacle(snapshot, "it has a context with multiprocessors of its own");
+        break;
+    default:
+        add_obstacle(snapshot, "it has an array, a texture or physical memory");
+    }
+}
+
+static void check_work(void *context, uint64_t handle, void *object)
+{
+    if (handle_type(handle) == WIRE_STREAM)
+        check_object(context, handle, object);
+}
+
+/* A server that goes on for a while can only read more. */
+static bool is_lost_already(struct recovery_snapshot *snapshot)
+{
+    const unsigned char *unread;
+
+    snapshot->read = client->channel.sent - channel_unread(&client->channel, &unread);
+    handles_for_each(&client->handles, check_work, snapshot);
+    return snapshot->obstacle != NULL;
+}
+
+/* Every slot in use is one for whose answer somebody still has to wait. */
+static bool answers_are_due(uint32_t slots)
+{
+    return __atomic_load_n(&client->channel.busy_slots, __ATOMIC_ACQUIRE) == slots;
+}
+
+static void check_all(struct recovery_snapshot *snapshot)
+{
+    uint32_t slots = 0;
+
+    if (!attach_is_whole())
+        add_obstacle(snapshot, "its descriptors were closed");
+    if (!recovery_allows(client->channel.used))
+        add_obstacle(snapshot, "it has shared or reserved something");
+    if (!fence_orphans_passed() || cuda_error_is_fatal(snapshot->deferred))
+        add_obstacle(snapshot, "it had work in flight");
+    if (!recovery_sift(snapshot->messages, snapshot->size, &snapshot->size, &slots) ||
+        !answers_are_due(slots))
+        add_obstacle(snapshot, "it was in the middle of a call");
+    handles_for_each(&client->handles, check_object, snapshot);
+}
+
+/* ---- what is left ---- */
+
+static bool has_ended(void)
+{
+    const struct timespec interval = {.tv_nsec = END_POLL_NS};
+    uint64_t until = clock_ns() + END_TIMEOUT_NS;
+
+    while (channel_alive(&client->channel)) {
+        if (clock_ns() > until)
+            return false;
+        nanosleep(&interval, NULL);
+    }
+    return true;
+}
+
+static bool take_snapshot(struct recovery_snapshot *snapshot)
+{
+    const unsigned char *unread;
+
+    snapshot->size = channel_unread(&client->channel, &unread);
+    snapshot->read = client->channel.sent - snapshot->size;
+    snapshot->messages = malloc(snapshot->size + 1);
+    if (!snapshot->messages)
+        return false;
+    memcpy(snapshot->messages, unread, snapshot->size);
+    snapshot->deferred = channel_take_deferred_error(&client->channel);
+    printf_output_take();
+    return true;
+}
+
+/* ---- making everything again ---- */
+
+struct replay {
+    unsigned kind;
+    CUresult result;
+};
+
+static CUresult replay_one(unsigned kind, uint64_t handle, void *object)
+{
+    switch (kind) {
+    case CLIENT_CONTEXT:
+        return context_replay_limits(object);
+    case CLIENT_LIBRARY:
+        library_forget_server(object);
+        return CUDA_SUCCESS;
+    case WIRE_MODULE:
+        return module_replay(object);
+    case WIRE_FUNCTION:
+        return function_replay(object);
+    case WIRE_STREAM:
+        return stream_replay(object);
+    case WIRE_EVENT:
+        return event_replay(object);
+    default:
+        return exec_replay(object, handle);
+    }
+}
+
+static void replay_object(void *context, uint64_t handle, void *object)
+{
+    struct replay *replay = context;
+
+    if (handle_type(handle) == replay->kind && replay->result == CUDA_SUCCESS)
+        replay->result = replay_one(replay->kind, handle, object);
+}
+
+/* The answer says that all before it was done. */
+static CUresult wait_for_server(void)
+{
+    struct wire_cuMemGetInfo_v2 in = {.device = client->devices[0].index};
+    struct wire_cuMemGetInfo_v2_reply out;
+    CUresult result = wire_cuMemGetInfo_v2(&client->channel, &in, &out);
+
+    return result != CUDA_SUCCESS ? result : channel_take_deferred_error(&client->channel);
+}
+
+static CUresult replay_all(void)
+{
+    static const unsigned kinds[] = {CLIENT_CONTEXT, CLIENT_LIBRARY, WIRE_MODULE, WIRE_FUNCTION,
+                                     WIRE_STREAM,    WIRE_EVENT,     WIRE_GRAPH};
+    struct replay replay = {.result = granule_replay_all()};
+
+    if (replay.result == CUDA_SUCCESS)
+        replay.result = host_register_replay();
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        replay.kind = kinds[i];
+        handles_for_each(&client->handles, replay_object, &replay);
+    }
+    return replay.result != CUDA_SUCCESS ? replay.result : wait_for_server();
+}
+
+static CUresult replay_and_resend(const struct recovery_snapshot *snapshot)
+{
+    CUresult result = replay_all();
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    channel_defer_error(&client->channel, snapshot->deferred);
+    return channel_send_again(&client->channel, snapshot->messages, snapshot->size) == 0
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_MPS_RPC_FAILURE;
+}
+
+/* ---- the move ---- */
+
+static CUresult move(struct recovery_snapshot *snapshot)
+{
+    char why[512] = "";
+    CUresult result;
+
+    if (!attach_again(why, sizeof(why))) {
+        client_log_to_file("another server was not to be had: %s", why);
+        return snapshot->error;
+    }
+    result = replay_and_resend(snapshot);
+    if (result == CUDA_SUCCESS)
+        client_log("goes on after the end of its last server, with all that it had there");
+    else
+        client_log_to_file("not everything could be made again with another server: error %d",
+                           result);
+    return result == CUDA_SUCCESS ? CUDA_SUCCESS : snapshot->error;
+}
+
+static CUresult stay(const struct recovery_snapshot *snapshot)
+{
+    client_log_to_file("the server has ended, and this client can not be moved to another: %s",
+                       snapshot->obstacle);
+    return snapshot->error;
+}
+
+static CUresult move_if_allowed(struct recovery_snapshot *snapshot)
+{
+    CUresult result;
+
+    if (!is_lost_already(snapshot)) {
+        if (!has_ended() || !take_snapshot(snapshot))
+            return snapshot->error;
+        check_all(snapshot);
+    }
+    result = snapshot->obstacle ? stay(snapshot) : move(snapshot);
+    free(snapshot->messages);
+    return result;
+}
+
+static CUresult try_to_move(CUresult error)
+{
+    bool gone = error == CUDA_ERROR_MPS_RPC_FAILURE && !channel_sticky_error(&client->channel);
+    struct recovery_snapshot snapshot = {.error = error};
+
+    if (recovery.off || (!gone && !recovery_is_possible(error)) ||
+        __atomic_load_n(&client->channel.broken, __ATOMIC_RELAXED) || !call_close())
+        return error;
+    recovery.mover = pthread_self();
+    __atomic_store_n(&recovery.moving, true, __ATOMIC_RELEASE);
+    error = move_if_allowed(&snapshot);
+    __atomic_store_n(&recovery.moving, false, __ATOMIC_RELEASE);
+    if (error != CUDA_SUCCESS)
+        channel_give_up(&client->channel, error);
+    call_open();
+    return error;
+}
+
+/* The thread that makes the move waits for answers, too, and must not wait for itself. */
+static bool is_mover(void)
+{
+    return __atomic_load_n(&recovery.moving, __ATOMIC_ACQUIRE) &&
+           pthread_equal(recovery.mover, pthread_self());
+}
+
+static CUresult move_locked(void)
+{
+    CUresult error = channel_error(&client->channel);
+
+    if (error == CUDA_SUCCESS || recovery.hopeless)
+        return error;
+    error = try_to_move(error);
+    recovery.hopeless = error != CUDA_SUCCESS;
+    return error;
+}
+
+static CUresult find_another_server(void)
+{
+    CUresult error;
+
+    if (is_mover())
+        return channel_error(&client->channel);
+    call_park();
+    pthread_mutex_lock(&recovery.lock);
+    error = move_locked();
+    call_unpark();
+    pthread_mutex_unlock(&recovery.lock);
+    return error;
+}
+
+static bool revive(void)
+{
+    return find_another_server() == CUDA_SUCCESS;
+}
+
+void recovery_init(void)
+{
+    pthread_mutex_init(&recovery.lock, NULL);
+    recovery.moving = recovery.hopeless = false;
+    recovery.off = switch_is_on("FUNNEL_NO_RECOVERY");
+    recovery_hook = find_another_server;
+    client->channel.revive = revive;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a command means to a client whose server is gone. Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_result.h"
+
+enum recovery_rule {
+    RECOVERY_BINDS,    /* leaves something with the server that nobody can make again */
+    RECOVERY_STAYS,    /* leaves an object, which is seen by its handle; can not be sent again */
+    RECOVERY_WORK,     /* if it was not read, it is sent again */
+    RECOVERY_NEEDLESS, /* makes what is made again anyway, or gives back what is not taken again */
+    RECOVERY_ENDS,     /* ends something that is not made again, and that work may have used */
+};
+
+enum recovery_rule recovery_rule(uint32_t op);
+
+/* Whether a server that ended with this error may have ended for another client's sake, and memory
+ * is what it was: not when the memory itself is what failed. */
+bool recovery_is_possible(CUresult error);
+
+/* Whether a client that has sent these calls so far can be moved at all. */
+bool recovery_allows(const uint64_t used[2]);
+
+/* Goes through what was not read; moves what is to be sent again to the front and returns its size.
+ * False when there is something that can not be left out or sent again. `ret_slots` is the set of
+ * slots in which answers are expected. */
+bool recovery_sift(unsigned char *messages, uint32_t size, uint32_t *ret_size, uint32_t *ret_slots);

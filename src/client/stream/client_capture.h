@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every call on a stream asks first: is this to be done, or to be captured into a graph? A
+ * program that never captures pays a look at two words.
+ */
+#pragma once
+
+#include "client_stream.h"
+#include "cuda_graph.h"
+#include "graph_model.h"
+
+/* Of all graphs and captures. Taken before any other lock. */
+extern pthread_mutex_t client_graph_lock;
+
+/* Some stream has captured since the process attached. */
+extern bool client_captured;
+
+/* Called once while attaching. */
+void capture_init(void);
+
+/* A stream is about to capture: sets client_captured. */
+void capture_announce(void);
+
+/* Nothing of the stream has to do with capturing. Another thread that begins to capture it at this
+ * moment is racing with its own program. */
+static inline bool stream_is_plain(const struct stream *stream)
+{
+    return !__atomic_load_n(&stream->capture.capture, __ATOMIC_RELAXED) &&
+           (stream->kind != STREAM_LEGACY || !__atomic_load_n(&client_captured, __ATOMIC_RELAXED));
+}
+
+/* True when a launch is over with the result, be it captured or refused. Asked only of a stream
+ * that is not plain. */
+bool capture_takes_kernel(struct stream *stream, const CUlaunchConfig *config, CUfunction f,
+                          void **values, void **extra, CUresult *ret_result);
+
+/* The same for other work. These see for themselves that a stream is plain. */
+bool capture_takes_fill(struct stream *stream, const CUDA_MEMSET_NODE_PARAMS *fill, bool sync,
+                        CUresult *ret_result);
+bool capture_takes_host(struct stream *stream, CUhostFn function, void *user, CUresult *ret_result);
+bool capture_takes_mem_ops(struct stream *stream, unsigned count,
+                           const CUstreamBatchMemOpParams *ops, CUresult *ret_result);
+bool capture_takes_allocation(struct stream *stream, CUdevice device, size_t size,
+                              CUdeviceptr *ret_address, CUresult *ret_result);
+bool capture_takes_free(struct stream *stream, CUdeviceptr address, CUresult *ret_result);
+bool capture_takes_exec_locked(struct stream *stream, const struct graph_exec *exec,
+                               CUresult *ret_result);
+
+/* These two also look whether the event was captured. */
+bool capture_takes_record(struct stream *stream, struct capture_event *event, CUevent handle,
+                          unsigned flags, CUresult *ret_result);
+bool capture_takes_wait(struct stream *stream, struct capture_event *event, CUevent handle,
+                        unsigned flags, bool is_recorded, CUresult *ret_result);
+
+/* Before what cannot be captured: an error when the stream captures, or would wait for one that
+ * does. */
+CUresult capture_check_stream_slowly(struct stream *stream);
+
+static inline CUresult capture_check_stream(struct stream *stream)
+{
+    return stream_is_plain(stream) ? CUDA_SUCCESS : capture_check_stream_slowly(stream);
+}
+
+/* Before a question about an event. */
+CUresult capture_check_event(struct capture_event *event);
+
+/* Before a call that might make capturing streams wait, such as an allocation. */
+CUresult capture_check_unsafe(void);
+
+/* context_enter() and capture_check_unsafe() in one. */
+CUresult context_enter_unsafe(struct context **ret_context);
+
+/* With client_graph_lock: true when the stream captures. When it does not, *ret_result is an error
+ * if it is a legacy stream that other captures forbid to be used. */
+bool stream_captures_locked(struct stream *stream, CUresult *ret_result);
+
+/* They are about to be destroyed. */
+void capture_forget_stream(struct stream *stream);
+void capture_forget_event(struct capture_event *event);

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fence words and how a thread waits for one; see client_fence.h. */
+#include "client_fence.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "client.h"
+#include "client_printf.h"
+#include "clock.h"
+#include "futex.h"
+#include "recovery_hook.h"
+#include "spin.h"
+#include "timed_poll.h"
+#include "wire_calls.h"
+
+/* The GPU wakes nobody and the server's wake may come late: look again at least this often. */
+#define RECHECK_NS (4 * UINT64_C(1000000))
+#define POLL_NS 50000
+#define ALIVE_EVERY_NS (64 * UINT64_C(1000000))
+
+/* Being woken by a GPU costs half a millisecond, so waiting goes on for as long as that is more
+ * than a hundredth. CUDA's own waiting never sleeps unless it is asked to. */
+#define SPIN_NS (100 * UINT64_C(1000000))
+
+struct fence_word {
+    uint32_t issued; /* atomic; written under the channel lock */
+    int device;
+    bool used;
+};
+
+static struct fence_words {
+    pthread_mutex_t lock;
+    struct fence_word *words;
+    uint32_t *given; /* ring of words given back, oldest first */
+    uint32_t given_first, given_count;
+    uint32_t used; /* words from here on were never taken */
+} fences;
+
+int fence_init(void)
+{
+    pthread_mutex_init(&fences.lock, NULL);
+    fences.words = calloc(client->fence_count, sizeof(*fences.words));
+    fences.given = calloc(client->fence_count, sizeof(*fences.given));
+    fences.given_first = fences.given_count = fences.used = 0;
+    return fences.words && fences.given ? 0 : -1;
+}
+
+static uint32_t read_word(uint32_t word)
+{
+    return __atomic_load_n(&client->fences[word], __ATOMIC_ACQUIRE);
+}
+
+uint32_t fence_issued(uint32_t word)
+{
+    return __atomic_load_n(&fences.words[word].issued, __ATOMIC_ACQUIRE);
+}
+
+bool fence_word_idle(uint32_t word)
+{
+    return fence_reached(read_word(word), fence_issued(word));
+}
+
+/* Only the oldest is looked at: it is the one most likely to be quiet. */
+static uint32_t reuse_word_locked(void)
+{
+    uint32_t word;
+
+    if (fences.given_count == 0)
+        return FENCE_NONE;
+    word = fences.given[fences.given_first];
+    if (!fence_word_idle(word))
+        return FENCE_NONE;
+    fences.given_first = (fences.given_first + 1) % client->fence_count;
+    fences.given_count--;
+    return word;
+}
+
+uint32_t fence_word_take(int device)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&fences.lock);
+    uint32_t word = reuse_word_locked();
+
+    if (word == FENCE_NONE && fences.used < client->fence_count)
+        word = __atomic_fetch_add(&fences.used, 1, __ATOMIC_ACQ_REL);
+    if (word == FENCE_NONE)
+        return FENCE_NONE;
+    fences.words[word].device = device;
+    fences.words[word].used = true;
+    return word;
+}
+
+void fence_word_give(uint32_t word)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&fences.lock);
+
+    fences.words[word].used = false;
+    fences.given[(fences.given_first + fences.given_count) % client->fence_count] = word;
+    fences.given_count++;
+}
+
+/* 0 in a command means that it carries no fence. */
+uint32_t fence_issue(uint32_t word)
+{
+    uint32_t seq = fences.words[word].issued + 1;
+
+    if (seq == 0)
+        seq = 1;
+    __atomic_store_n(&fences.words[word].issued, seq, __ATOMIC_RELEASE);
+    return seq;
+}
+
+bool fence_passed(struct fence fence)
+{
+    return fence.word == FENCE_NONE || fence_reached(read_word(fence.word), fence.seq);
+}
+
+static void ask_to_be_woken(struct fence fence, uint64_t stream)
+{
+    struct wire_fnWake in = {.hStream = stream, .seq = fence.seq};
+
+    channel_lock(&client->channel);
+    wire_fnWake(&client->channel, &in);
+    channel_unlock(&client->channel);
+}
+
+static void sleep_once(struct fence fence, uint32_t value, bool woken, struct timed_poll *poll)
+{
+    const struct timespec interval = {0, POLL_NS};
+
+    if (woken)
+        futex_wait(&client->fences[fence.word], value, timed_poll_next(poll, RECHECK_NS));
+    else
+        nanosleep(&interval, NULL);
+}
+
+static CUresult sleep_in_turns(struct fence fence, bool woken, struct timed_poll *poll)
+{
+    uint64_t asked = clock_ns();
+
+    for (;;) {
+        uint32_t value = read_word(fence.word);
+
+        printf_output_write();
+        if (fence_reached(value, fence.seq))
+            return CUDA_SUCCESS;
+        if (clock_ns() - asked > ALIVE_EVERY_NS) {
+            channel_alive(&client->channel);
+            asked = clock_ns();
+        }
+        if (recovery_error() != CUDA_SUCCESS)
+            return client_error();
+        sleep_once(fence, value, woken, poll);
+    }
+}
+
+static CUresult sleep_until(struct fence fence, uint64_t stream)
+{
+    struct timed_poll poll = timed_poll_begin();
+
+    if (stream)
+        ask_to_be_woken(fence, stream);
+    CUresult result = sleep_in_turns(fence, stream != 0, &poll);
+    timed_poll_end(&poll);
+    return result;
+}
+
+static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
+{
+    spin_shorten(channel_load(&client->channel).lacks_cpus);
+    struct spin spin = spin_begin_yielding(SPIN_NS);
+
+    do {
+        printf_output_write();
+        if (fence_passed(fence))
+            return CUDA_SUCCESS;
+        if (recovery_error() != CUDA_SUCCESS)
+            return client_error();
+    } while (mode == FENCE_SPIN && spin_more(&spin));
+    return sleep_until(fence, stream);
+}
+
+/* The text before a fence, or before an error, is there when the fence has passed. */
+CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
+{
+    CUresult result = wait_until(fence, stream, mode);
+
+    printf_output_write();
+    return result;
+}
+
+bool fence_orphans_passed(void)
+{
+    for (uint32_t word = 0; word < fences.used; word++)
+        if (!fences.words[word].used && !fence_word_idle(word))
+            return false;
+    return true;
+}
+
+bool fence_device_idle(int device)
+{
+    uint32_t used = __atomic_load_n(&fences.used, __ATOMIC_ACQUIRE);
+
+    for (uint32_t word = 0; word < used; word++)
+        if (fences.words[word].device == device && !fence_word_idle(word))
+            return false;
+    return true;
+}
+
+CUresult fence_wait_device(int device)
+{
+    uint32_t used = __atomic_load_n(&fences.used, __ATOMIC_ACQUIRE);
+
+    for (uint32_t word = 0; word < used; word++) {
+        struct fence fence = {word, fence_issued(word)};
+        CUresult result;
+
+        if (fences.words[word].device != device)
+            continue;
+        result = fence_wait(fence, 0, FENCE_SPIN);
+        if (result != CUDA_SUCCESS)
+            return result;
+    }
+    return CUDA_SUCCESS;
+}

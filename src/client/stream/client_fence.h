@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fence words: the GPU writes a stream's sequence number to its word behind the work, and whoever
+ * waits looks at the word. Numbers only grow; they are compared by signed difference, so they may
+ * wrap. A word that changes streams goes on from its value.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_result.h"
+
+#define FENCE_NONE UINT32_MAX
+
+struct fence {
+    uint32_t word;
+    uint32_t seq;
+};
+
+/* Has always passed. */
+#define FENCE_OF_NOTHING ((struct fence){.word = FENCE_NONE})
+
+/* Pure: whether a word that reads `value` has reached `seq`. */
+static inline bool fence_reached(uint32_t value, uint32_t seq)
+{
+    return (int32_t)(value - seq) >= 0;
+}
+
+/* Called once while attaching: 0 or -ENOMEM. */
+int fence_init(void);
+
+/* A word for a new stream of `device`, or FENCE_NONE when all are in use. */
+uint32_t fence_word_take(int device);
+
+/* The stream is gone. Its word is reused when the last number that was issued has arrived. */
+void fence_word_give(uint32_t word);
+
+/* The next number of a word; the caller holds the channel lock. */
+uint32_t fence_issue(uint32_t word);
+
+/* The number issued last. */
+uint32_t fence_issued(uint32_t word);
+
+/* Whether every number issued for a word so far has arrived. */
+bool fence_word_idle(uint32_t word);
+
+bool fence_passed(struct fence fence);
+
+/* A fence as one number, and back. */
+static inline uint64_t fence_pack(struct fence fence)
+{
+    return (uint64_t)fence.word << 32 | fence.seq;
+}
+
+static inline struct fence fence_unpack(uint64_t packed)
+{
+    return (struct fence){.word = (uint32_t)(packed >> 32), .seq = (uint32_t)packed};
+}
+
+enum fence_wait_mode {
+    FENCE_SPIN,  /* look for a while before sleeping */
+    FENCE_SLEEP, /* sleep at once (CU_CTX_SCHED_BLOCKING_SYNC) */
+};
+
+/* Waits. `stream` is the handle of the word's stream, for being woken; 0 = poll. Returns early,
+ * with the reason, when the fence will never pass. */
+CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mode);
+
+/* Waits for every number issued so far for `device`, of streams that are gone as well. */
+CUresult fence_wait_device(int device);
+
+/* Whether every number issued to streams that are gone has arrived. */
+bool fence_orphans_passed(void);
+
+/* Whether every number issued for `device` has arrived. */
+bool fence_device_idle(int device);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls on streams: making, ending and waiting. */
+#include "client_capture.h"
+#include "client_printf.h"
+#include "client_prototypes.h"
+#include "client_stream.h"
+#include "managed_hooks.h"
+#include "stream_group.h"
+#include "wire_calls.h"
+
+static int clamp_priority(const struct device *device, int priority)
+{
+    if (priority > device->record->priority_least)
+        return device->record->priority_least;
+    if (priority < device->record->priority_greatest)
+        return device->record->priority_greatest;
+    return priority;
+}
+
+CUresult client_cuStreamCreateWithPriority(CUstream *phStream, unsigned flags, int priority)
+{
+    struct context *context;
+    struct stream *stream;
+    CUresult result = context_enter(&context);
+
+    if (!phStream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    stream = stream_create(context, flags ? STREAM_NONBLOCKING : STREAM_BLOCKING,
+                           clamp_priority(context->device, priority));
+    if (!stream)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *phStream = (CUstream)stream->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuStreamCreate(CUstream *phStream, unsigned Flags)
+{
+    return client_cuStreamCreateWithPriority(phStream, Flags, 0);
+}
+
+CUresult client_cuStreamDestroy_v2(CUstream hStream)
+{
+    struct stream *stream = handles_get(&client->handles, WIRE_STREAM, (uint64_t)hStream);
+
+    if (!stream || stream->kind == STREAM_LEGACY)
+        return CUDA_ERROR_INVALID_HANDLE;
+    stream_destroy_handle(hStream);
+    return client_error();
+}
+
+/* ---- waiting ---- */
+
+CUresult client_cuStreamSynchronize(CUstream hStream)
+{
+    struct stream *stream;
+    CUresult result = stream_enter_uncaptured(hStream, &stream);
+
+    return result != CUDA_SUCCESS ? result : stream_synchronize(stream);
+}
+
+CUresult client_cuStreamQuery(CUstream hStream)
+{
+    struct fence fence;
+    struct stream *stream;
+    CUresult result = stream_enter_uncaptured(hStream, &stream);
+
+    if (result == CUDA_SUCCESS)
+        result = stream_fence(stream, &fence);
+    if (result != CUDA_SUCCESS)
+        return result;
+    printf_output_take();
+    if (!fence_passed(fence))
+        return CUDA_ERROR_NOT_READY;
+    managed_pull();
+    return client_asked_error();
+}
+
+CUresult client_cuCtxSynchronize(void)
+{
+    struct context *context;
+    CUresult result = context_enter_unsafe(&context);
+
+    return result != CUDA_SUCCESS ? result : stream_synchronize_context(context);
+}
+
+CUresult client_cuCtxSynchronize_v2(CUcontext ctx)
+{
+    struct context *context;
+    CUresult result = client_error();
+
+    if (result == CUDA_SUCCESS)
+        result = context_resolve(ctx, &context);
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
+    return result != CUDA_SUCCESS ? result : stream_synchronize_context(context);
+}

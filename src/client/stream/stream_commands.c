@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands on streams, and whether they are done. A command carries no fence of its own unless the
+ * caller needs one: a fence is sent when a thread begins to wait, and covers all that went before.
+ */
+#include "client_stream.h"
+#include "managed_hooks.h"
+#include "stream_group.h"
+#include "wire_calls.h"
+
+static void count_work(struct stream *stream)
+{
+    if (stream->kind == STREAM_BLOCKING)
+        stream->last_work = ++stream->group->blocking_work;
+}
+
+/* Whether all that was put on the stream is known to be done. */
+static bool is_idle(const struct stream *stream)
+{
+    return !stream->unfenced && fence_word_idle(stream->word);
+}
+
+/* A fence of the legacy stream stands for those of blocking ones, such as this. */
+static bool legacy_covers(const struct stream *stream)
+{
+    const struct stream *legacy = stream->group->legacy;
+
+    return !stream->context->share && legacy && stream->last_work <= legacy->work_covered &&
+           fence_word_idle(legacy->word) && fence_word_idle(stream->word);
+}
+
+static bool is_done(const struct stream *stream)
+{
+    return is_idle(stream) || (stream->kind == STREAM_BLOCKING && legacy_covers(stream));
+}
+
+/* Work is about to be put on a stream that was idle: from here on it is busy. */
+static void mark_first_work(struct stream *stream)
+{
+    if (is_done(stream))
+        stream->first_work = client->channel.sent;
+}
+
+bool stream_lost_work(const struct stream *stream, uint64_t read)
+{
+    return !is_done(stream) && stream->first_work < read;
+}
+
+static bool context_is_idle(const struct context *context)
+{
+    const struct stream *legacy = stream_group_of(context->device)->legacy;
+
+    list_for_each(const struct stream, stream, &context->streams, link)
+    {
+        if (!is_done(stream))
+            return false;
+    }
+    return !legacy || is_idle(legacy);
+}
+
+bool stream_all_idle_locked(void)
+{
+    list_for_each(const struct context, context, &client->contexts, link)
+    {
+        if (!context_is_idle(context))
+            return false;
+    }
+    return fence_orphans_passed();
+}
+
+void stream_begin(struct stream *stream)
+{
+    channel_lock(&client->channel);
+    managed_push(stream);
+    mark_first_work(stream);
+    stream->unfenced = true;
+    count_work(stream);
+}
+
+uint32_t stream_begin_fenced(struct stream *stream)
+{
+    channel_lock(&client->channel);
+    managed_push(stream);
+    mark_first_work(stream);
+    stream->unfenced = false;
+    stream->work_covered = stream->group->blocking_work;
+    count_work(stream);
+    return fence_issue(stream->word);
+}
+
+void stream_end(void)
+{
+    channel_unlock(&client->channel);
+}
+
+/* Work on the legacy stream is behind that of all blocking streams, and so is a fence on it. */
+static bool needs_fence(const struct stream *stream)
+{
+    return stream->unfenced ||
+           (stream->kind == STREAM_LEGACY && stream->work_covered != stream->group->blocking_work);
+}
+
+/* Not a stream command in the sense of count_work(): a fence is no work to be waited for. */
+CUresult stream_send_fence_locked(struct stream *stream)
+{
+    struct wire_fnFence in = {.hStream = stream->handle};
+
+    mark_first_work(stream);
+    in.seq = fence_issue(stream->word);
+    stream->unfenced = false;
+    stream->work_covered = stream->group->blocking_work;
+    return wire_fnFence(&client->channel, &in);
+}
+
+CUresult stream_fence(struct stream *stream, struct fence *ret_fence)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    channel_lock(&client->channel);
+    if (needs_fence(stream))
+        result = stream_send_fence_locked(stream);
+    *ret_fence = stream_fence_at(stream, fence_issued(stream->word));
+    channel_unlock(&client->channel);
+    return result;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for streams, contexts and devices. */
+#include "cleanup.h"
+#include "client_printf.h"
+#include "client_stream.h"
+#include "managed_hooks.h"
+#include "stream_group.h"
+
+static enum fence_wait_mode wait_mode_of(const struct context *context)
+{
+    return context->flags & CU_CTX_SCHED_BLOCKING_SYNC ? FENCE_SLEEP : FENCE_SPIN;
+}
+
+/* What was printed before an error is written before the error is reported. */
+static CUresult end_waiting(CUresult result)
+{
+    printf_output_write();
+    managed_pull();
+    return result != CUDA_SUCCESS ? result : client_asked_error();
+}
+
+CUresult stream_synchronize(struct stream *stream)
+{
+    struct fence fence;
+    CUresult result = stream_fence(stream, &fence);
+
+    if (result == CUDA_SUCCESS)
+        result = fence_wait(fence, stream->handle, wait_mode_of(stream->context));
+    return end_waiting(result);
+}
+
+/* All fences first, so that the streams finish side by side. */
+static CUresult fence_context_locked(struct context *context)
+{
+    struct stream *legacy = stream_group_of(context->device)->legacy;
+    CUresult result = CUDA_SUCCESS;
+    struct fence fence;
+
+    list_for_each(struct stream, stream, &context->streams, link)
+    {
+        if (result == CUDA_SUCCESS)
+            result = stream_fence(stream, &fence);
+    }
+    if (legacy && result == CUDA_SUCCESS)
+        result = stream_fence(legacy, &fence);
+    return result;
+}
+
+static CUresult fence_context(struct context *context)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    return fence_context_locked(context);
+}
+
+static CUresult fence_device(struct device *device)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+    CUresult result = CUDA_SUCCESS;
+
+    list_for_each(struct context, context, &client->contexts, link)
+    {
+        if (context->device == device && result == CUDA_SUCCESS)
+            result = fence_context_locked(context);
+    }
+    return result;
+}
+
+/* The fence is that of the last number that was issued. */
+static bool is_busy(const struct stream *stream, struct fence *ret_fence)
+{
+    *ret_fence = stream_fence_at(stream, fence_issued(stream->word));
+    return !fence_passed(*ret_fence);
+}
+
+/* One stream after the other, each looked up again: any of them may be destroyed meanwhile. */
+static uint64_t next_busy_stream(struct context *context, struct fence *ret_fence)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+    struct stream *legacy = stream_group_of(context->device)->legacy;
+
+    list_for_each(struct stream, stream, &context->streams, link)
+    {
+        if (is_busy(stream, ret_fence))
+            return stream->handle;
+    }
+    return legacy && is_busy(legacy, ret_fence) ? legacy->handle : 0;
+}
+
+CUresult stream_synchronize_context(struct context *context)
+{
+    CUresult result = fence_context(context);
+    struct fence fence;
+    uint64_t busy;
+
+    while (result == CUDA_SUCCESS && (busy = next_busy_stream(context, &fence)) != 0)
+        result = fence_wait(fence, busy, wait_mode_of(context));
+    return end_waiting(result);
+}
+
+CUresult stream_drain_device(struct device *device)
+{
+    CUresult result = fence_device(device);
+
+    return result != CUDA_SUCCESS ? result : fence_wait_device(device->ordinal);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is inside the library, and that it can be closed. */
+#include "client_call.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recovery_hook.h"
+#include "unit.h"
+
+static struct {
+    uint32_t inside, parked, go_on; /* atomic */
+    uint32_t passed;                /* atomic: calls that were made meanwhile */
+} stage;
+
+static void wait_for(uint32_t *word)
+{
+    while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
+        usleep(1000);
+}
+
+static void set(uint32_t *word, uint32_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/* A client whose server is well. */
+static int setup(void **state)
+{
+    client = calloc(1, sizeof(*client));
+    client->channel.region = calloc(1, sizeof(*client->channel.region));
+    memset(&stage, 0, sizeof(stage));
+    *state = client;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    free(client->channel.region);
+    free(client);
+    client = NULL;
+    return 0;
+}
+
+static void *stay_inside(void *parks)
+{
+    call_begin();
+    if (parks)
+        call_park();
+    set(&stage.inside, 1);
+    wait_for(&stage.go_on);
+    if (parks)
+        call_unpark();
+    call_end();
+    call_place_give();
+    return NULL;
+}
+
+static pthread_t start(void *(*run)(void *), void *argument)
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, run, argument), 0);
+    return thread;
+}
+
+static void end(pthread_t thread)
+{
+    set(&stage.go_on, 1);
+    pthread_join(thread, NULL);
+}
+
+/* Closes as whoever moves the client does: from inside. */
+static bool close_from_inside(void)
+{
+    bool closed;
+
+    call_begin();
+    call_park();
+    closed = call_close();
+    call_unpark();
+    return closed;
+}
+
+static void leave(void)
+{
+    call_open();
+    call_end();
+}
+
+static void test_nobody_else_is_there(void **state)
+{
+    assert_true(close_from_inside());
+    leave();
+    assert_true(close_from_inside());
+    leave();
+}
+
+static void test_one_who_is_parked_is_not_in_the_way(void **state)
+{
+    pthread_t thread = start(stay_inside, &stage);
+
+    wait_for(&stage.inside);
+    assert_true(close_from_inside());
+    leave();
+    end(thread);
+}
+
+static void test_one_who_stays_is_in_the_way(void **state)
+{
+    pthread_t thread = start(stay_inside, NULL);
+
+    wait_for(&stage.inside);
+    assert_false(close_from_inside());
+    assert_int_equal(call_closed, 0);
+    call_end();
+    end(thread);
+    assert_true(close_from_inside());
+    leave();
+}
+
+static void *come_and_go(void *unused)
+{
+    while (!__atomic_load_n(&stage.go_on, __ATOMIC_ACQUIRE)) {
+        call_begin();
+        __atomic_add_fetch(&stage.passed, 1, __ATOMIC_RELAXED);
+        call_end();
+    }
+    call_place_give();
+    return NULL;
+}
+
+static void test_calls_inside_calls(void **state)
+{
+    call_begin();
+    assert_true(call_is_outermost());
+    call_begin();
+    assert_false(call_is_outermost());
+    call_end();
+    assert_true(call_is_outermost());
+    call_end();
+}
+
+/* They are done before the library is closed, or come in when it is open again. */
+static void test_nobody_comes_in_while_it_is_closed(void **state)
+{
+    pthread_t threads[3];
+
+    for (unsigned i = 0; i < 3; i++)
+        threads[i] = start(come_and_go, NULL);
+    for (unsigned round = 0; round < 20; round++) {
+        wait_for(&stage.passed);
+        call_begin();
+        call_park();
+        assert_true(call_close());
+        uint32_t before = __atomic_load_n(&stage.passed, __ATOMIC_RELAXED);
+        usleep(2000);
+        assert_int_equal(__atomic_load_n(&stage.passed, __ATOMIC_RELAXED), before);
+        call_unpark();
+        call_open();
+        call_end();
+    }
+    set(&stage.go_on, 1);
+    for (unsigned i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(test_nobody_else_is_there),
+        CASE(test_one_who_is_parked_is_not_in_the_way),
+        CASE(test_one_who_stays_is_in_the_way),
+        CASE(test_calls_inside_calls),
+        CASE(test_nobody_comes_in_while_it_is_closed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
