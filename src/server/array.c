@@ -2,7 +2,7 @@
 /*
  * Arrays: made with zeroes, charged, destroyed.
  */
-#include "array.h"
+#include "array_state.h"
 
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ static CUresult check(struct session *session, const char *call, const struct ar
                           like->levels);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (session->arrays >= SESSION_ARRAYS_MAX) {
+    if (session->arrays->count >= SESSION_ARRAYS_MAX) {
         session_log_error(session, "%s: more than %u arrays", call, SESSION_ARRAYS_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -65,13 +65,13 @@ static uint64_t size_of_all(const struct array *array)
 /* As cuMemFree does, it may wait for all work. What can not go now stays for good. */
 void array_destroy_driver(const struct array *array)
 {
-    if (quiesce_begin("cuArrayDestroy") != CUDA_SUCCESS)
+    if (quiesce_begin(array->device->quiesce, "cuArrayDestroy") != CUDA_SUCCESS)
         return;
     if (array->mipmap)
         driver.cuMipmappedArrayDestroy(array->mipmap);
     else if (array->driver)
         driver.cuArrayDestroy(array->driver);
-    quiesce_end();
+    quiesce_end(array->device->quiesce);
 }
 
 static CUresult create_driver(struct array *array)
@@ -150,7 +150,7 @@ static CUresult enter(struct session *session, uint64_t handle, const struct arr
     }
     if (array->whole)
         array->whole->references++;
-    session->arrays++;
+    session->arrays->count++;
     result = session_put(session, WIRE_ARRAY, handle, array);
     if (result != CUDA_SUCCESS)
         array_unref(session, array);
@@ -228,7 +228,7 @@ CUresult serve_cuMipmappedArrayGetLevel(struct session *session,
                           hMipmappedArray->levels);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (session->arrays >= SESSION_ARRAYS_MAX)
+    if (session->arrays->count >= SESSION_ARRAYS_MAX)
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = session_enter(session, hMipmappedArray->device);
     if (result == CUDA_SUCCESS)
@@ -249,7 +249,7 @@ void array_unref(struct session *session, struct array *array)
     if (!whole && session_enter(session, array->device) == CUDA_SUCCESS)
         array_spare_keep(array);
     memory_refund(session, (unsigned)array->device->ordinal, array->charged);
-    session->arrays--;
+    session->arrays->count--;
     free(array);
     if (whole)
         array_unref(session, whole);

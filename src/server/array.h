@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "server.h"
 #include "session.h"
 
 /* An array, an array with mipmaps, or a level of one. */
@@ -44,3 +45,11 @@ CUresult array_clear(const struct array *array);
 
 /* Ends an object that is not in the handle table any more. */
 void texture_destroy(struct session *session, struct texture *texture);
+
+/* ---- the parts of devices and of a session: array_state.c ---- */
+
+/* The server's devices are there. 0 or -ENOMEM. */
+int server_arrays_init(struct server *server);
+void server_arrays_fini(struct server *server);
+int session_arrays_init(struct session *session);
+void session_arrays_fini(struct session *session);

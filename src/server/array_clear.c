@@ -3,20 +3,12 @@
  * Zeroes for new arrays: no memset reaches one, so they are copied from memory that holds nothing
  * else. It is made with the first array of a device, and stays.
  */
-#include <pthread.h>
-
-#include "array.h"
+#include "array_state.h"
 #include "cleanup.h"
 #include "cuda_array.h"
 
 /* No row is longer: the widest array of the largest elements. */
 #define ZEROES ((uint64_t)CUDA_ARRAY_EXTENT_MAX * 16)
-
-static pthread_mutex_t clear_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    CUdeviceptr zeroes;
-    CUstream stream;
-} clear[SERVER_MAX_DEVICES];
 
 static CUresult make_zeroes(CUstream stream, CUdeviceptr *ret_zeroes)
 {
@@ -31,23 +23,23 @@ static CUresult make_zeroes(CUstream stream, CUdeviceptr *ret_zeroes)
 }
 
 /* The device's context is current. What one step made is kept when the next one fails. */
-static CUresult prepare(int ordinal)
+static CUresult prepare(struct device_arrays *arrays)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&clear_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&arrays->clear_lock);
     CUresult result = CUDA_SUCCESS;
 
-    if (!clear[ordinal].stream)
+    if (!arrays->clear_stream)
         result =
-            driver.cuStreamCreateWithPriority(&clear[ordinal].stream, CU_STREAM_NON_BLOCKING, 0);
-    if (result == CUDA_SUCCESS && !clear[ordinal].zeroes)
-        result = make_zeroes(clear[ordinal].stream, &clear[ordinal].zeroes);
+            driver.cuStreamCreateWithPriority(&arrays->clear_stream, CU_STREAM_NON_BLOCKING, 0);
+    if (result == CUDA_SUCCESS && !arrays->zeroes)
+        result = make_zeroes(arrays->clear_stream, &arrays->zeroes);
     return result;
 }
 
 static CUresult clear_slice(const struct array *array, uint64_t z)
 {
     const struct cuda_array_bytes bytes = cuda_array_bytes(&array->descriptor);
-    const int ordinal = array->device->ordinal;
+    struct device_arrays *arrays = array->device->arrays;
     uint64_t most = ZEROES / bytes.pitch;
     CUresult result = CUDA_SUCCESS;
 
@@ -55,7 +47,7 @@ static CUresult clear_slice(const struct array *array, uint64_t z)
         const uint64_t rows = bytes.height - y < most ? bytes.height - y : most;
         const CUDA_MEMCPY3D copy = {
             .srcMemoryType = CU_MEMORYTYPE_DEVICE,
-            .srcDevice = clear[ordinal].zeroes,
+            .srcDevice = arrays->zeroes,
             .srcPitch = bytes.pitch,
             .srcHeight = rows,
             .dstMemoryType = CU_MEMORYTYPE_ARRAY,
@@ -67,7 +59,7 @@ static CUresult clear_slice(const struct array *array, uint64_t z)
             .Depth = 1,
         };
 
-        result = driver.cuMemcpy3DAsync_v2(&copy, clear[ordinal].stream);
+        result = driver.cuMemcpy3DAsync_v2(&copy, arrays->clear_stream);
     }
     return result;
 }
@@ -75,10 +67,10 @@ static CUresult clear_slice(const struct array *array, uint64_t z)
 CUresult array_clear(const struct array *array)
 {
     const uint64_t depth = cuda_array_bytes(&array->descriptor).depth;
-    const int ordinal = array->device->ordinal;
-    CUresult result = prepare(ordinal);
+    struct device_arrays *arrays = array->device->arrays;
+    CUresult result = prepare(arrays);
 
     for (uint64_t z = 0; z < depth && result == CUDA_SUCCESS; z++)
         result = clear_slice(array, z);
-    return result == CUDA_SUCCESS ? driver.cuStreamSynchronize(clear[ordinal].stream) : result;
+    return result == CUDA_SUCCESS ? driver.cuStreamSynchronize(arrays->clear_stream) : result;
 }

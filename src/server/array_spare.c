@@ -4,11 +4,10 @@
  * is to wait until the GPU is idle, and every client of the context waits along. Programs tend to
  * make the same arrays again.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
+#include "array_state.h"
 #include "cleanup.h"
 
 /* Of one device; what is larger than half of it is not kept. */
@@ -19,24 +18,12 @@ struct spare {
     struct array array;
 };
 
-static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    struct list arrays; /* oldest first */
-    uint64_t bytes;
-} spares[SERVER_MAX_DEVICES];
-
-static void init_locked(unsigned ordinal)
-{
-    if (!spares[ordinal].arrays.next)
-        list_init(&spares[ordinal].arrays);
-}
-
 static struct array take_out_locked(struct spare *spare)
 {
     const struct array array = spare->array;
 
     list_remove(&spare->link);
-    spares[array.device->ordinal].bytes -= array.charged;
+    array.device->arrays->spare_bytes -= array.charged;
     free(spare);
     return array;
 }
@@ -52,12 +39,10 @@ static bool is_alike(const struct array *one, const struct array *other)
 
 bool array_spare_take(struct array *array)
 {
-    unsigned ordinal = (unsigned)array->device->ordinal;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&spare_lock);
+    struct device_arrays *arrays = array->device->arrays;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&arrays->spare_lock);
 
-    init_locked(ordinal);
-    list_for_each(struct spare, spare, &spares[ordinal].arrays, link)
-    {
+    list_for_each (struct spare, spare, &arrays->spares, link) {
         if (!is_alike(&spare->array, array))
             continue;
         const struct array found = take_out_locked(spare);
@@ -69,14 +54,11 @@ bool array_spare_take(struct array *array)
 }
 
 /* True with the oldest one, when there is no room for so much more. */
-static bool make_room(unsigned ordinal, uint64_t bytes, struct array *ret_oldest)
+static bool make_room(struct device_arrays *arrays, uint64_t bytes, struct array *ret_oldest)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&spare_lock);
-    struct spare *oldest;
-
-    init_locked(ordinal);
-    oldest = list_first(&spares[ordinal].arrays, struct spare, link);
-    if (!oldest || spares[ordinal].bytes + bytes <= SPARE_BYTES_MAX)
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&arrays->spare_lock);
+    struct spare *oldest = list_first(&arrays->spares, struct spare, link);
+    if (!oldest || arrays->spare_bytes + bytes <= SPARE_BYTES_MAX)
         return false;
     *ret_oldest = take_out_locked(oldest);
     return true;
@@ -84,7 +66,7 @@ static bool make_room(unsigned ordinal, uint64_t bytes, struct array *ret_oldest
 
 void array_spare_keep(const struct array *array)
 {
-    unsigned ordinal = (unsigned)array->device->ordinal;
+    struct device_arrays *arrays = array->device->arrays;
     struct spare *spare = array->charged <= SPARE_BYTES_MAX / 2 ? malloc(sizeof(*spare)) : NULL;
     struct array oldest;
 
@@ -93,9 +75,9 @@ void array_spare_keep(const struct array *array)
         return;
     }
     spare->array = *array;
-    while (make_room(ordinal, array->charged, &oldest))
+    while (make_room(arrays, array->charged, &oldest))
         array_destroy_driver(&oldest);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&spare_lock);
-    list_append(&spares[ordinal].arrays, &spare->link);
-    spares[ordinal].bytes += array->charged;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&arrays->spare_lock);
+    list_append(&arrays->spares, &spare->link);
+    arrays->spare_bytes += array->charged;
 }

@@ -14,12 +14,13 @@
 #include "limits_text.h"
 #include "log.h"
 #include "memory.h"
-#include "partition.h"
 #include "region.h"
-#include "server.h"
+#include "server_life.h"
+#include "session_life.h"
 #include "shm.h"
+#include "sm_share.h"
 #include "sock.h"
-#include "text.h"
+#include "window.h"
 
 #define HELLO_TIMEOUT_MS 10000
 #define REPLY_TIMEOUT_MS 30000
@@ -52,7 +53,7 @@ __attribute__((format(printf, 3, 4))) static void refuse(const struct session *s
 
 static bool hello_arrives(struct session *session)
 {
-    struct hello *hello = &session->who.hello;
+    struct hello *hello = &session->life->hello;
     size_t fds = 0;
 
     if (hello->magic == HELLO_MAGIC)
@@ -65,21 +66,21 @@ static bool hello_arrives(struct session *session)
 /* With --listen there is no daemon that combines wishes and defaults. */
 static void apply_requested_limits(struct session *session)
 {
-    const struct hello *hello = &session->who.hello;
-    struct server_limits *limits = &session->who.limits;
+    const struct hello *hello = &session->life->hello;
+    struct server_limits limits = session_limits_get(&session->limits);
 
-    if (session->server->control_fd >= 0)
+    if (session->server->life->control_fd >= 0)
         return;
-    limits->sm_centipercent = hello->sm_centipercent ? hello->sm_centipercent : 10000;
-    limits->priority = hello->priority == 1;
+    limits.sm_centipercent = hello->sm_centipercent ? hello->sm_centipercent : 10000;
+    limits.priority = hello->priority == 1;
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
-        limits->memory_limit[i] = hello->memory_limit[i];
-    session_set_limits(session, limits);
+        limits.memory_limit[i] = hello->memory_limit[i];
+    session_limits_set(&session->limits, &limits);
 }
 
 static bool hello_fits(struct session *session)
 {
-    const struct hello *hello = &session->who.hello;
+    const struct hello *hello = &session->life->hello;
 
     if (hello->version == HELLO_VERSION && hello->api_hash == WIRE_API_HASH)
         return true;
@@ -129,7 +130,7 @@ static struct attach_offer describe(const struct session *session, const struct 
         .host_wait_count = GPU_REGION_HOST_WAITS,
         .device_count = devices->count,
         .driver_version = devices->driver_version,
-        .sm_centipercent = session->who.limits.sm_centipercent,
+        .sm_centipercent = session->limits.sm_centipercent,
     };
 }
 
@@ -140,7 +141,7 @@ static int make_own_table(struct session *session, int *ret_fd)
     const struct devices *devices = &session->server->devices;
 
     for (unsigned i = 0; i < devices->count; i++) {
-        const struct partition *partition = session->device[i].sm_share.partition;
+        const struct partition *partition = sm_share_own(session, i)->partition;
         records[i] = devices->device[i].record;
         records[i].context_status = sm_share_barred(session, i);
         if (partition)
@@ -154,7 +155,7 @@ static int make_own_table(struct session *session, int *ret_fd)
 static bool sees_part(const struct session *session)
 {
     for (unsigned i = 0; i < session->server->devices.count; i++) {
-        if (session->device[i].sm_share.partition || sm_share_barred(session, i) != CUDA_SUCCESS)
+        if (sm_share_own(session, i)->partition || sm_share_barred(session, i) != CUDA_SUCCESS)
             return true;
     }
     return false;
@@ -200,7 +201,7 @@ static uint32_t offer_window(struct session *session, struct window *window)
 /* Its memory has these addresses, so no other window will do. */
 static bool find_own_window(struct session *session, uint64_t base)
 {
-    struct windows *windows = &session->server->windows;
+    struct windows *windows = server_windows(session->server);
     struct window *window = NULL;
     CUresult result = windows_take_at(windows, base, &window);
 
@@ -219,7 +220,7 @@ static bool find_own_window(struct session *session, uint64_t base)
  * another one. */
 static bool find_any_window(struct session *session)
 {
-    struct windows *windows = &session->server->windows;
+    struct windows *windows = server_windows(session->server);
     struct window *refused[ATTACH_TRIES];
     unsigned tries = 0;
     uint32_t verdict = ATTACH_TAKEN;
@@ -246,7 +247,7 @@ static bool find_any_window(struct session *session)
 
 static bool find_window(struct session *session)
 {
-    uint64_t base = session->who.hello.window_base;
+    uint64_t base = session->life->hello.window_base;
 
     return base ? find_own_window(session, base) : find_any_window(session);
 }
@@ -265,7 +266,8 @@ static bool allow_shared_region(struct session *session)
 
 static bool take_sm_share(struct session *session, unsigned device)
 {
-    uint32_t percent = session->sm_centipercent / 100, rest = session->sm_centipercent % 100;
+    uint32_t percent = session->limits.sm_centipercent / 100,
+             rest = session->limits.sm_centipercent % 100;
     unsigned sm_count = 0;
     CUresult result = sm_share_open(session, device, &sm_count);
 
@@ -274,10 +276,10 @@ static bool take_sm_share(struct session *session, unsigned device)
                sm_count, driver_error_name(result));
         return false;
     }
-    if (session->device[device].sm_share.partition && session->who.limits.fixed_count)
+    if (sm_share_own(session, device)->partition && session->limits.fixed_count)
         log_line("Client " CLIENT_FORMAT ": static partition of %u SMs on device %u",
                  CLIENT_ARGS(session), sm_count, device);
-    else if (session->device[device].sm_share.partition)
+    else if (sm_share_own(session, device)->partition)
         log_line("Client " CLIENT_FORMAT ": Active Threads Percentage set to %u.%u, %u SMs",
                  CLIENT_ARGS(session), percent, rest / 10, sm_count);
     return true;
@@ -285,7 +287,7 @@ static bool take_sm_share(struct session *session, unsigned device)
 
 static bool take_sm_shares(struct session *session)
 {
-    session->limits_changed = false;
+    session->limits.changed = false;
     for (unsigned i = 0; i < session->server->devices.count; i++) {
         if (!take_sm_share(session, i))
             return false;
@@ -307,9 +309,10 @@ static void log_devices(const struct devices *devices)
 
 static void log_limits(const struct session *session)
 {
+    const struct server_limits limits = session_limits_get(&session->limits);
     char text[LIMITS_TEXT_MAX];
 
-    limits_describe(&session->who.limits, session->server->devices.count, text);
+    limits_describe(&limits, session->server->devices.count, text);
     log_line("Client " CLIENT_FORMAT " has %s", CLIENT_ARGS(session), text);
 }
 
@@ -334,7 +337,7 @@ bool attach_client(struct session *session)
     log_limits(session);
     channel_server_close_fd(session->channel);
     log_line("Client " CLIENT_FORMAT " connected%s", CLIENT_ARGS(session),
-             session->who.hello.window_base ? ", coming from a server that has ended" : "");
+             session->life->hello.window_base ? ", coming from a server that has ended" : "");
     log_devices(devices);
     log_line("Status of client " CLIENT_FORMAT " is ACTIVE", CLIENT_ARGS(session));
     return true;

@@ -5,6 +5,7 @@
  */
 #include "blob.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "attach.h"
@@ -22,18 +23,31 @@ struct blob {
     int fd;
 };
 
+struct session_blobs {
+    struct list list; /* struct blob: received, and not asked for yet */
+    unsigned count;
+};
+
+int session_blobs_init(struct session *session)
+{
+    session->blobs = calloc(1, sizeof(*session->blobs));
+    if (!session->blobs)
+        return -ENOMEM;
+    list_init(&session->blobs->list);
+    return 0;
+}
+
 static void blob_destroy(struct session *session, struct blob *blob)
 {
     list_remove(&blob->link);
-    session->blob_count--;
+    session->blobs->count--;
     fd_close(&blob->fd);
     free(blob);
 }
 
 static struct blob *blob_find(struct session *session, uint32_t id)
 {
-    list_for_each(struct blob, blob, &session->blobs, link)
-    {
+    list_for_each (struct blob, blob, &session->blobs->list, link) {
         if (blob->id == id)
             return blob;
     }
@@ -43,7 +57,7 @@ static struct blob *blob_find(struct session *session, uint32_t id)
 /* Takes `fd` over. */
 static bool blob_keep(struct session *session, const struct socket_message *message, int fd)
 {
-    struct blob *blob = session->blob_count < BLOBS_MAX ? calloc(1, sizeof(*blob)) : NULL;
+    struct blob *blob = session->blobs->count < BLOBS_MAX ? calloc(1, sizeof(*blob)) : NULL;
 
     if (!blob) {
         fd_close(&fd);
@@ -52,8 +66,8 @@ static bool blob_keep(struct session *session, const struct socket_message *mess
     blob->id = message->id;
     blob->size = message->value;
     blob->fd = fd;
-    list_append(&session->blobs, &blob->link);
-    session->blob_count++;
+    list_append(&session->blobs->list, &blob->link);
+    session->blobs->count++;
     return true;
 }
 
@@ -125,5 +139,13 @@ CUresult blob_take(struct session *session, uint32_t id, uint64_t size, int *ret
 
 void blob_drop_all(struct session *session)
 {
-    list_for_each_safe(struct blob, blob, &session->blobs, link) blob_destroy(session, blob);
+    list_for_each_safe (struct blob, blob, &session->blobs->list, link)
+        blob_destroy(session, blob);
+}
+
+void session_blobs_fini(struct session *session)
+{
+    if (session->blobs)
+        blob_drop_all(session);
+    free(session->blobs);
 }

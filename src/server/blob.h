@@ -16,5 +16,9 @@ CUresult blob_take(struct session *session, uint32_t id, uint64_t size, int *ret
 /* The descriptor of blob `id` itself, for the caller to close. Nothing of it has been checked. */
 CUresult blob_take_fd(struct session *session, uint32_t id, int *ret_fd);
 
-/* Closes those that nobody asked for. */
+/* Closes those that no command has asked for. */
 void blob_drop_all(struct session *session);
+
+/* The blobs of a session. The second closes what is left. */
+int session_blobs_init(struct session *session);
+void session_blobs_fini(struct session *session);

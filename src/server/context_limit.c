@@ -8,12 +8,9 @@
 
 #include "cleanup.h"
 #include "log.h"
-#include "memory.h"
+#include "memory_state.h"
 #include "quiesce.h"
 #include "server_dispatch.h"
-
-/* Held from the look at the clients to the setting of a limit. */
-static pthread_mutex_t restore_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t threads_of(const struct device *device)
 {
@@ -44,10 +41,10 @@ static CUresult raise_limit(struct session *session, const struct device *device
 
     if (!memory_charge(session, index, cost))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = quiesce_begin("cuCtxSetLimit");
+    CUresult result = quiesce_begin(device->quiesce, "cuCtxSetLimit");
     if (result == CUDA_SUCCESS) {
         result = driver.cuCtxSetLimit(limit, value);
-        quiesce_end();
+        quiesce_end(device->quiesce);
     }
     if (result != CUDA_SUCCESS)
         memory_refund(session, index, cost);
@@ -57,7 +54,7 @@ static CUresult raise_limit(struct session *session, const struct device *device
 CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSetLimit *in)
 {
     const struct device *device = session_find_device(session, "cuCtxSetLimit", in->device);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&restore_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->memory->limits_lock);
     size_t now = 0;
 
     if (!device)
@@ -84,12 +81,12 @@ static void restore(const struct device *device, CUlimit limit)
 
 bool context_limits_restore(struct server *server, const struct device *device)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&restore_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->memory->limits_lock);
 
-    if (!server_is_empty(server) || !quiesce_try())
+    if (!server_is_empty(server) || !quiesce_try(device->quiesce))
         return false;
     for (int limit = 0; limit < DEVICE_LIMITS_MAX && limit < CU_LIMIT_MAX; limit++)
         restore(device, (CUlimit)limit);
-    quiesce_end();
+    quiesce_end(device->quiesce);
     return true;
 }

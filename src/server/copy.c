@@ -47,12 +47,6 @@ bool copy_span(uint64_t pitch, uint64_t slice_rows, uint64_t width, uint64_t hei
     return true;
 }
 
-void copy_count(struct session *session, uint64_t bytes)
-{
-    atomic_fetch_add_explicit(&session->copies, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&session->copied_bytes, bytes, memory_order_relaxed);
-}
-
 CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpyAsync *in,
                              struct stream *hStream)
 {

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "server.h"
 #include "session.h"
 
 /* The box as the driver wants it; addresses tell where each side is. */
@@ -17,5 +18,21 @@ bool copy_check_memset(struct session *session, const char *call, const struct w
 bool copy_span(uint64_t pitch, uint64_t slice_rows, uint64_t width, uint64_t height, uint64_t depth,
                uint64_t *ret_span);
 
-/* For the counters. */
+/* Counts a copy of so many bytes. */
 void copy_count(struct session *session, uint64_t bytes);
+
+/* From any thread: how many copies the client has made, and of how many bytes together. */
+void copy_counters(const struct session *session, uint64_t *ret_count, uint64_t *ret_bytes);
+
+/* ---- the parts of devices and of a session: copy_state.c ---- */
+
+struct copy_options {
+    bool no_copy_load;     /* no measure where many clients copy: FUNNEL_NO_COPY_CROWD */
+    bool no_shared_stream; /* FUNNEL_NO_COPY_LANE */
+};
+
+/* The server's devices are there. 0 or -ENOMEM. */
+int server_copies_init(struct server *server, const struct copy_options *options);
+void server_copies_fini(struct server *server);
+int session_copies_init(struct session *session);
+void session_copies_fini(struct session *session);

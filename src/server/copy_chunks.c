@@ -25,7 +25,7 @@ static uint64_t left_at(const struct window *window, uint64_t address)
     if (!window || address < window_part_start(window, part) ||
         address >= window_part_end(window, part))
         return UINT64_MAX;
-    return page_lock_left(address);
+    return page_lock_left(window->page_locker, address);
 }
 
 /* ---- one row ---- */

@@ -8,8 +8,10 @@
 #include <endian.h>
 #include <stdlib.h>
 
+#include "copy_state.h"
 #include "fence.h"
 #include "log.h"
+#include "window.h"
 
 #define NUMBERS 65536u
 
@@ -49,33 +51,24 @@ void copy_fence_prepare(struct device *device)
     CUresult result = numbers ? device_enter(device) : CUDA_ERROR_OUT_OF_MEMORY;
 
     if (result == CUDA_SUCCESS)
-        result = make_table(numbers, device, &device->numbers);
+        result = make_table(numbers, device, &device->copies->numbers);
     if (result != CUDA_SUCCESS)
         log_line("Device %d: fences behind copies are not written by the copy engine: %s",
                  device->ordinal, driver_error_name(result));
     free(numbers);
 }
 
-void copy_fence_discard(struct device *device)
-{
-    if (device->numbers)
-        driver.cuMemFree_v2(device->numbers);
-    device->numbers = 0;
-}
-
 /* Whether all fences of the stream so far left the upper half of its word as `seq` has it. */
 static bool upper_half_stays(const struct stream *stream, uint32_t seq)
 {
-    uint32_t before = stream->session->in_flight[stream->word].promised;
-
-    return before >> 16 == seq >> 16;
+    return fence_expected(stream) >> 16 == seq >> 16;
 }
 
 CUresult copy_fence_write(struct stream *stream, uint32_t seq)
 {
-    CUdeviceptr numbers = stream->device->numbers;
+    CUdeviceptr numbers = stream->device->copies->numbers;
 
-    if (!numbers || !stream->driver || stream->session->printf_output.active ||
+    if (!numbers || !stream->driver || fences_are_deferred(stream->session) ||
         !upper_half_stays(stream, seq))
         return fence_write(stream, seq);
     fence_expect(stream, seq);

@@ -13,7 +13,6 @@
 
 /* Makes the table. A device without it goes on with cuStreamWriteValue32. */
 void copy_fence_prepare(struct device *device);
-void copy_fence_discard(struct device *device);
 
 /* Like fence_write(). */
 CUresult copy_fence_write(struct stream *stream, uint32_t seq);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client that has copied so much since the last check counts as copying much. */
+/* Whoever has done so much since the last look is one of the crowd. */
 #include "copy_load.h"
 
 #include "cleanup.h"
+#include "copy.h"
+#include "launch_record.h"
+#include "server_life.h"
+#include "session_life.h"
 #include "spin.h"
 
 /* In the 20 ms between two looks: a sixtieth of what the way to the GPU can carry. */
@@ -13,43 +17,45 @@
 
 static bool copies_much(struct session *session)
 {
-    uint64_t bytes = session->copied_bytes, before = session->seen.copied_bytes;
+    uint64_t copies, bytes, before = session->life->load.copied_bytes;
 
-    session->seen.copied_bytes = bytes;
+    copy_counters(session, &copies, &bytes);
+    session->life->load.copied_bytes = bytes;
     return bytes - before >= MUCH;
 }
 
-/* Where CPUs are few, a client may have to wait for some looks until it gets one. */
+/* Where CPUs are few, a client may have to wait for some rounds until it gets one. */
 static bool is_busy(struct session *session)
 {
-    uint64_t work = session->launches + session->copies, before = session->seen.work;
+    struct session_load *load = &session->life->load;
+    uint64_t copies, bytes, before = load->work;
 
-    session->seen.work = work;
-    if (work != before)
-        session->seen.busy_samples = BUSY_SAMPLES;
-    else if (session->seen.busy_samples)
-        session->seen.busy_samples--;
-    return session->seen.busy_samples > 0;
+    copy_counters(session, &copies, &bytes);
+    load->work = launch_count(session) + copies;
+    if (load->work != before)
+        load->busy_samples = BUSY_SAMPLES;
+    else if (load->busy_samples)
+        load->busy_samples--;
+    return load->busy_samples > 0;
 }
 
 static struct channel_load measure_locked(struct server *server)
 {
     unsigned copiers = 0, at_work = 0;
 
-    list_for_each(struct session, session, &server->sessions, link)
-    {
+    list_for_each (struct session, session, &server->sessions, link) {
         copiers += copies_much(session);
         at_work += is_busy(session);
     }
     return (struct channel_load){
-        .copiers = server->no_copy_load ? 0 : copiers,
-        .lacks_cpus = !server->no_short_spin && at_work > server->cpus,
+        .copiers = server->life->no_copy_load ? 0 : copiers,
+        .lacks_cpus = !server->life->no_short_spin && at_work > server->life->cpus,
     };
 }
 
 static void tell(struct session *session, struct channel_load load)
 {
-    struct channel_load *told = &session->seen.load;
+    struct channel_load *told = &session->life->load.told;
 
     if (!session->channel || (told->copiers == load.copiers && told->lacks_cpus == load.lacks_cpus))
         return;
@@ -63,5 +69,6 @@ void copy_load_update(struct server *server)
     struct channel_load load = measure_locked(server);
 
     spin_shorten(load.lacks_cpus);
-    list_for_each(struct session, session, &server->sessions, link) tell(session, load);
+    list_for_each (struct session, session, &server->sessions, link)
+        tell(session, load);
 }

@@ -11,9 +11,14 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "copy.h"
 #include "fd.h"
+#include "launch_record.h"
 #include "limits_text.h"
 #include "log.h"
+#include "memory.h"
+#include "session_life.h"
+#include "sm_share.h"
 #include "sock.h"
 #include "text.h"
 
@@ -21,9 +26,9 @@ static void send_message(const struct server *server, const void *message)
 {
     const struct server_header *header = message;
 
-    if (server->control_fd < 0)
+    if (server->life->control_fd < 0)
         return;
-    int error = sock_send(server->control_fd, message, header->size, NULL, 0);
+    int error = sock_send(server->life->control_fd, message, header->size, NULL, 0);
     if (error)
         log_line("A message to the daemon cannot be sent: %s", strerror(-error));
 }
@@ -48,10 +53,11 @@ void daemon_link_ready(struct server *server)
     struct server_ready ready;
 
     server_message_init(&ready, SERVER_READY, 0);
-    ready.driver = server->driver_kind == DRIVER_SOFT ? SERVER_DRIVER_SOFT : SERVER_DRIVER_CUDA;
+    ready.driver =
+        server->life->driver_kind == DRIVER_SOFT ? SERVER_DRIVER_SOFT : SERVER_DRIVER_CUDA;
     ready.driver_version = (uint32_t)server->devices.driver_version;
     ready.device_count = server->devices.count;
-    ready.max_clients = server->clients_max;
+    ready.max_clients = server->life->clients_max;
     for (unsigned i = 0; i < server->devices.count; i++)
         describe_device(&server->devices.device[i], &ready.devices[i]);
     send_message(server, &ready);
@@ -73,7 +79,7 @@ void daemon_link_client_attached(struct server *server, const struct session *se
     struct server_client_attached attached;
 
     server_message_init(&attached, SERVER_CLIENT_ATTACHED, 0);
-    attached.pid = session->who.identity.pid;
+    attached.pid = session->identity.pid;
     attached.id = session->id;
     send_message(server, &attached);
 }
@@ -81,14 +87,15 @@ void daemon_link_client_attached(struct server *server, const struct session *se
 void daemon_link_client_gone(struct server *server, const struct session *session)
 {
     struct server_client_gone gone;
+    uint64_t used;
 
     server_message_init(&gone, SERVER_CLIENT_GONE, 0);
-    gone.pid = session->who.identity.pid;
-    gone.id = session->announced ? session->id : 0;
-    gone.status = session->end_status;
-    gone.memory_refused = session->memory_refused;
+    gone.pid = session->identity.pid;
+    gone.id = session->life->announced ? session->id : 0;
+    gone.status = session->life->end_status;
+    gone.memory_refused = memory_refusals(session);
     for (unsigned i = 0; i < server->devices.count; i++)
-        gone.memory_peak[i] = session->device[i].memory_peak;
+        memory_usage(session, i, &used, &gone.memory_peak[i]);
     send_message(server, &gone);
 }
 
@@ -112,37 +119,24 @@ void daemon_link_abandoned(struct server *server, unsigned clients)
     send_message(server, &abandoned);
 }
 
-static uint32_t sms_granted(struct server *server, const struct session *session, unsigned device)
-{
-    const struct server_limits *limits = &session->who.limits;
-
-    if (limits->fixed_count && limits->fixed_device == device)
-        return limits->fixed_count;
-    return limits->fixed_only
-               ? 0
-               : partitions_grant(&server->partitions[device], limits->sm_centipercent);
-}
-
 static void send_row(struct server *server, const struct session *session, uint32_t request)
 {
     struct server_status_row row;
 
     server_message_init(&row, SERVER_STATUS_ROW, request);
-    row.identity = session->who.identity;
-    row.limits = session->who.limits;
+    row.identity = session->identity;
+    row.limits = session_limits_get(&session->limits);
     row.id = session->id;
     row.state = session->phase == SESSION_SERVING && !session->stop ? SERVER_CLIENT_ACTIVE
                                                                     : SERVER_CLIENT_INACTIVE;
     row.device_mask = session->device_mask;
     for (unsigned i = 0; i < server->devices.count; i++) {
-        row.memory_used[i] = session->device[i].memory_used;
-        row.memory_peak[i] = session->device[i].memory_peak;
-        row.sm_granted[i] = sms_granted(server, session, i);
+        memory_usage(session, i, &row.memory_used[i], &row.memory_peak[i]);
+        row.sm_granted[i] = sm_share_granted(server, &session->limits, i);
     }
-    row.memory_refused = session->memory_refused;
-    row.launches = session->launches;
-    row.copies = session->copies;
-    row.copied_bytes = session->copied_bytes;
+    row.memory_refused = memory_refusals(session);
+    row.launches = launch_count(session);
+    copy_counters(session, &row.copies, &row.copied_bytes);
     send_message(server, &row);
 }
 
@@ -152,8 +146,7 @@ static void answer_status(struct server *server, uint32_t request)
 
     server_message_init(&end, SERVER_STATUS_END, request);
     end.state = server->faulted ? SERVER_FAULTED : SERVER_ACTIVE;
-    list_for_each(struct session, session, &server->sessions, link)
-    {
+    list_for_each (struct session, session, &server->sessions, link) {
         if (session->phase == SESSION_ATTACHING)
             continue;
         send_row(server, session, request);
@@ -175,7 +168,7 @@ static void answer(struct server *server, uint32_t request, CUresult status)
 
 static bool is_addressed(const struct session *session, int32_t pid, uint32_t id)
 {
-    return session->who.identity.pid == pid && (!id || session->id == id);
+    return session->identity.pid == pid && (!id || session->id == id);
 }
 
 /* ---- ending clients ---- */
@@ -205,8 +198,7 @@ static void termination_destroy(struct termination *termination)
 
 static bool are_done(const struct termination *termination)
 {
-    list_for_each(struct session, session, &termination->server->sessions, link)
-    {
+    list_for_each (struct session, session, &termination->server->sessions, link) {
         if (is_addressed(session, termination->pid, termination->id) &&
             session->phase != SESSION_DONE)
             return false;
@@ -249,7 +241,7 @@ static bool answer_when_done(struct server *server, const struct server_terminat
         .deadline = clock_ns() + TERMINATION_TIMEOUT_NS,
     };
     if (termination->timer_fd >= 0 && !timerfd_settime(termination->timer_fd, 0, &polls, NULL))
-        termination->watch = loop_watch_readable(server->loop, termination->timer_fd,
+        termination->watch = loop_watch_readable(server->life->loop, termination->timer_fd,
                                                  on_termination_poll, termination);
     if (termination->watch)
         return true;
@@ -261,8 +253,7 @@ static void terminate_clients(struct server *server, const struct server_termina
 {
     CUresult status = CUDA_ERROR_INVALID_CONTEXT;
 
-    list_for_each(struct session, session, &server->sessions, link)
-    {
+    list_for_each (struct session, session, &server->sessions, link) {
         if (!is_addressed(session, order->pid, order->id))
             continue;
         log_line("Client " CLIENT_FORMAT " is terminated by the daemon", CLIENT_ARGS(session));
@@ -277,19 +268,16 @@ static void terminate_clients(struct server *server, const struct server_termina
 static void set_limits(struct server *server, const struct server_set_limits *order)
 {
     CUresult status = CUDA_ERROR_INVALID_CONTEXT;
+    struct server_limits limits;
     char text[LIMITS_TEXT_MAX];
 
-    list_for_each(struct session, session, &server->sessions, link)
-    {
+    list_for_each (struct session, session, &server->sessions, link) {
         if (!is_addressed(session, order->pid, order->id))
             continue;
-        session->who.limits.sm_centipercent = order->limits.sm_centipercent;
-        session->who.limits.priority = order->limits.priority;
-        memcpy(session->who.limits.memory_limit, order->limits.memory_limit,
-               sizeof(order->limits.memory_limit));
-        session_set_limits(session, &order->limits);
+        session_limits_set(&session->limits, &order->limits);
         session_kick(session);
-        limits_describe(&session->who.limits, server->devices.count, text);
+        limits = session_limits_get(&session->limits);
+        limits_describe(&limits, server->devices.count, text);
         log_line("Client " CLIENT_FORMAT ": limits are now %s", CLIENT_ARGS(session), text);
         status = CUDA_SUCCESS;
     }
@@ -299,7 +287,7 @@ static void set_limits(struct server *server, const struct server_set_limits *or
 /* The descriptor that the log writes to stays the same; what it leads to changes. */
 static void reopen_log(struct server *server, int fd)
 {
-    if (fd >= 0 && dup2(fd, server->log_fd) < 0)
+    if (fd >= 0 && dup2(fd, server->life->log_fd) < 0)
         log_line("The log cannot be reopened: %s", strerror(errno));
 }
 
@@ -342,9 +330,9 @@ static void on_daemon_message(void *context, int control_fd)
         return;
     if (size <= 0) {
         log_line("The daemon has closed its connection");
-        watch_destroy(server->control_watch);
-        server->control_watch = NULL;
-        fd_close(&server->control_fd);
+        watch_destroy(server->life->control_watch);
+        server->life->control_watch = NULL;
+        fd_close(&server->life->control_fd);
         server_leave(server, false);
         return;
     }
@@ -356,7 +344,7 @@ static void on_daemon_message(void *context, int control_fd)
 
 int daemon_link_start(struct server *server)
 {
-    server->control_watch =
-        loop_watch_readable(server->loop, server->control_fd, on_daemon_message, server);
-    return server->control_watch ? 0 : -ENOMEM;
+    server->life->control_watch = loop_watch_readable(server->life->loop, server->life->control_fd,
+                                                      on_daemon_message, server);
+    return server->life->control_watch ? 0 : -ENOMEM;
 }

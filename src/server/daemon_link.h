@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "server.h"
+#include "server_life.h"
 
 /* Watches the daemon's socket: 0 or -errno. */
 int daemon_link_start(struct server *server);

@@ -7,12 +7,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "copy_fence.h"
 #include "fd.h"
-#include "fence_kernel.h"
 #include "log.h"
-#include "shared_copy_stream.h"
+#include "quiesce.h"
 #include "shm.h"
+#include "spare_events.h"
 #include "text.h"
 
 #define GIB (1ull << 30)
@@ -172,18 +171,30 @@ int devices_init(struct devices *devices, char *why, size_t why_size)
     }
 
     int error = make_table(devices);
+    if (!error)
+        error = devices_create_pools(devices);
     if (error)
         text_format(why, why_size, "no memory for the device table: %s", strerror(-error));
     return error;
 }
 
-void devices_fini(struct devices *devices)
+int devices_create_pools(struct devices *devices)
 {
+    devices->quiesce = quiesce_create();
+    if (!devices->quiesce)
+        return -ENOMEM;
     for (unsigned i = 0; i < devices->count; i++) {
-        fence_kernel_unload(&devices->device[i]);
-        copy_fence_discard(&devices->device[i]);
-        shared_copy_stream_close(&devices->device[i]);
-        driver.cuDevicePrimaryCtxRelease_v2(devices->device[i].ordinal);
+        devices->device[i].quiesce = devices->quiesce;
+        devices->device[i].events = spare_events_create();
+        if (!devices->device[i].events)
+            return -ENOMEM;
     }
-    fd_close(&devices->table_fd);
+    return 0;
+}
+
+void devices_destroy_pools(struct devices *devices)
+{
+    for (unsigned i = 0; i < devices->count; i++)
+        spare_events_destroy(devices->device[i].events);
+    quiesce_destroy(devices->quiesce);
 }

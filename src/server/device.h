@@ -12,19 +12,20 @@
 #include "attach.h"
 #include "loader.h"
 
-struct function;
-struct fence_counters;
+struct quiesce;
+struct spare_events;
 
 struct device {
     CUdevice ordinal;
     CUcontext context;
-    CUstream watch; /* always idle: asking it tells whether the context still lives */
-    struct function *fence_kernel;         /* NULL: there is none (fence_kernel.h) */
-    struct fence_counters *fence_counters; /* the fence kernel's; NULL: it does without */
-    CUstream shared_copy_stream;           /* shared_copy_stream.h; NULL: there is none */
-    CUdeviceptr numbers;                   /* copy_fence.h; 0 = there is no table */
-    struct device_record record;           /* what clients learn at attach */
-    atomic_uint_fast64_t memory_free;      /* as of a second ago */
+    CUstream watch;               /* always idle: a query of it tells whether the context lives */
+    struct quiesce *quiesce;      /* that of all devices: quiesce.h */
+    struct spare_events *events;  /* spare_events.h */
+    struct device_launch *launch; /* the parts of subsystems, which alone look behind them */
+    struct device_copies *copies;
+    struct device_arrays *arrays;
+    struct device_record record;      /* what clients learn at attach */
+    atomic_uint_fast64_t memory_free; /* as of a second ago */
 };
 
 struct devices {
@@ -33,12 +34,17 @@ struct devices {
     uint64_t stride; /* addresses that a client gets for each device */
     int driver_version;
     int table_fd; /* struct device_record[count], read-only */
+    struct quiesce *quiesce;
 };
 
-/* Makes a context on every device: 0, or -errno and a sentence in `why`. */
+/* Creates a context on every device, for the life of the process. 0, or -errno and in `why` a
+ * message of what went wrong. */
 int devices_init(struct devices *devices, char *why, size_t why_size);
 
-void devices_fini(struct devices *devices);
+/* Creates the quiesce lock, and for each device its pool of events: 0 or -ENOMEM. devices_init()
+ * calls it; the second undoes it. */
+int devices_create_pools(struct devices *devices);
+void devices_destroy_pools(struct devices *devices);
 
-/* Makes the device's context the calling thread's own. */
+/* Makes the device's context the current one of the calling thread. */
 CUresult device_enter(const struct device *device);

@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who prints, and when the text has arrived.
+ * Which client prints, and when its output has arrived.
  *
  * One client at a time holds the turn: from the launch of a kernel that may print until such
- * kernels are done and the driver has written out their text, which is then that client's. An event
- * behind every such launch, and behind every fence that comes while the turn is held, tells a
- * thread how far the GPU is. The thread writes those fences itself, behind the text. So nobody
- * waits inside the driver for a client, and no worker waits but for the turn.
+ * kernels are done and the driver has written out their output, which is then that client's. An
+ * event behind every such launch, and behind every fence that comes while the turn is held, tells a
+ * thread how far the GPU is. The thread writes those fences itself, behind the output. So no thread
+ * waits inside the driver for a client, and a worker waits only for the turn.
  *
  * A client that keeps the turn for too long (its kernel may wait for something) is not waited for:
- * then it is not known any more whose text it is, and the text goes to the log until all is quiet.
+ * then the owner of the output is not known any more, and the output goes to the log until no
+ * kernel that may print is left.
  */
 #include "device_printf.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "backlog.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "cuda_error.h"
 #include "driver_output.h"
-#include "fault.h"
 #include "fence.h"
 #include "futex.h"
+#include "host_wait.h"
 #include "log.h"
-#include "server.h"
 #include "spare_events.h"
 #include "stream.h"
+#include "window.h"
 
 #define TURN_TIMEOUT_NS (5 * NS_PER_SEC)
 #define TURN_POLL_NS (10 * NS_PER_MS)
@@ -44,43 +47,88 @@ struct mark {
     CUevent event;
     uint32_t word, seq; /* the fence to be written; seq 0 = none, it stands behind launches */
     bool reached;
-    bool holds; /* streams of its session wait for what its client does */
+    bool may_be_blocked; /* streams of its session wait for what its client does */
 };
 
-static struct printer {
+struct server_printf {
+    struct server *server;
     pthread_mutex_t lock;
     pthread_cond_t work;      /* for the thread */
     pthread_cond_t turn_free; /* for workers */
-    struct list marks;        /* in the order of each stream */
+    struct list marks;        /* struct mark: in the order of each stream */
     struct list active;       /* struct session_printf */
     struct session *holder;   /* of the turn */
     struct session *last;     /* who held it before: others go first */
     unsigned waiting;         /* workers that want the turn */
     unsigned launching;       /* between begin and end */
-    bool shared;              /* somebody did not want to wait: text is nobody's */
+    bool shared;              /* a client did not want to wait: the output has no owner */
     bool started;
     CUstream flush[ATTACH_DEVICES_MAX];
-} printer = {
-    .lock = PTHREAD_MUTEX_INITIALIZER,
-    .marks = {&printer.marks, &printer.marks},
-    .active = {&printer.active, &printer.active},
+    struct stream_observer stream_observer;
 };
 
-static void wait_for(pthread_cond_t *condition, uint64_t timeout_ns)
+/* All of it is under the lock. */
+struct session_printf {
+    struct list link; /* in `active`, while the client's fences are deferred */
+    struct session *session;
+    struct backlog backlog;
+};
+
+static void on_stream_closing(struct stream *stream);
+static bool write_deferred_fence(struct stream *stream, uint32_t seq);
+
+int server_printf_init(struct server *server)
+{
+    struct server_printf *printer = calloc(1, sizeof(*printer));
+
+    if (!printer)
+        return -ENOMEM;
+    printer->server = server;
+    pthread_mutex_init(&printer->lock, NULL);
+    list_init(&printer->marks);
+    list_init(&printer->active);
+    printer->stream_observer.closing = on_stream_closing;
+    server_streams_observe(server, &printer->stream_observer);
+    fences_set_deferred_writer(server, write_deferred_fence);
+    server->printf = printer;
+    return 0;
+}
+
+void server_printf_fini(struct server *server)
+{
+    free(server->printf);
+}
+
+int session_printf_init(struct session *session)
+{
+    session->printf = calloc(1, sizeof(*session->printf));
+    if (!session->printf)
+        return -ENOMEM;
+    list_init(&session->printf->link);
+    session->printf->session = session;
+    return 0;
+}
+
+void session_printf_fini(struct session *session)
+{
+    free(session->printf);
+}
+
+static void wait_for(struct server_printf *printer, pthread_cond_t *condition, uint64_t timeout_ns)
 {
     uint64_t until = clock_ns() + timeout_ns;
     struct timespec at = {.tv_sec = (time_t)(until / NS_PER_SEC),
                           .tv_nsec = (long)(until % NS_PER_SEC)};
 
-    pthread_cond_timedwait(condition, &printer.lock, &at);
+    pthread_cond_timedwait(condition, &printer->lock, &at);
 }
 
-static void activate_locked(struct session *session)
+static void activate_locked(struct server_printf *printer, struct session *session)
 {
-    if (session->printf_output.active)
+    if (fences_are_deferred(session))
         return;
-    list_append(&printer.active, &session->printf_output.link);
-    session->printf_output.active = true;
+    list_append(&printer->active, &session->printf->link);
+    fences_defer(session, true);
 }
 
 static void remove_mark_locked(struct mark *mark)
@@ -90,34 +138,33 @@ static void remove_mark_locked(struct mark *mark)
     free(mark);
 }
 
-/* ---- text ---- */
+/* ---- output ---- */
 
-static bool host_waits_exist_locked(void)
+static bool host_waits_exist_locked(struct server_printf *printer)
 {
-    list_for_each(struct mark, mark, &printer.marks, link)
-    {
-        if (mark->holds)
+    list_for_each (struct mark, mark, &printer->marks, link) {
+        if (mark->may_be_blocked)
             return true;
     }
     return false;
 }
 
 /*
- * Every synchronising call makes the driver write out its buffer. None of these waits for anything:
- * the event has happened.
+ * Every synchronizing call makes the driver write out its buffer. None of these waits for anything,
+ * because the event has completed.
  *
- * But what is put into a stream, even a wait for the past, goes through one of the GPU's queues,
- * which are fewer than streams. A held stream in the same queue would stop it, until its client has
- * seen a fence that this thread alone can write. So nothing is put anywhere while a client that
- * prints may hold streams.
+ * But what is put into a stream, even a wait for a completed event, goes through one of the GPU's
+ * queues, which are fewer than streams. A stream in the same queue that waits for its client would
+ * block it, until the client has seen a fence that only this thread can write. So nothing is put
+ * into a stream while streams of a client that prints may wait for it.
  */
-static void flush_behind_locked(const struct mark *mark)
+static void flush_behind_locked(struct server_printf *printer, const struct mark *mark)
 {
-    CUstream *flush = &printer.flush[mark->device->ordinal];
+    CUstream *flush = &printer->flush[mark->device->ordinal];
 
     if (!*flush && driver.cuStreamCreateWithPriority(flush, CU_STREAM_NON_BLOCKING, 0))
         return;
-    if (!host_waits_exist_locked())
+    if (!host_waits_exist_locked(printer))
         driver.cuStreamWaitEvent(*flush, mark->event, 0);
     else
         driver.cuEventSynchronize(mark->event);
@@ -129,99 +176,97 @@ static void log_unowned_output(const char *text, size_t size)
     log_line("Device printf output of an unknown client: %.*s", (int)size, text);
 }
 
-static void collect_locked(void)
+static void collect_locked(struct server_printf *printer)
 {
-    struct session *owner = printer.shared ? NULL : printer.holder;
+    struct session *owner = printer->shared ? NULL : printer->holder;
     char text[16384];
     size_t size;
 
     while ((size = driver_output_read(OUTPUT_STDOUT, text, sizeof(text))) > 0) {
         if (!owner)
             log_unowned_output(text, size < 1024 ? size : 1024);
-        else if (!backlog_add(&owner->printf_output.backlog, text, size))
-            log_line("Client " CLIENT_FORMAT " does not take what its kernels print: %zu bytes "
-                     "are lost",
+        else if (!backlog_add(&owner->printf->backlog, text, size))
+            log_line("Client " CLIENT_FORMAT " does not read its device printf output: %zu "
+                     "bytes are lost",
                      CLIENT_ARGS(owner), size);
     }
 }
 
 /* ---- the turn ---- */
 
-static bool launches_pending_locked(void)
+static bool launches_pending_locked(struct server_printf *printer)
 {
-    if (printer.launching)
+    if (printer->launching)
         return true;
-    list_for_each(struct mark, mark, &printer.marks, link)
-    {
+    list_for_each (struct mark, mark, &printer->marks, link) {
         if (!mark->seq && !mark->reached)
             return true;
     }
     return false;
 }
 
-static void release_turn_locked(void)
+static void release_turn_locked(struct server_printf *printer)
 {
-    if ((!printer.holder && !printer.shared) || launches_pending_locked())
+    if ((!printer->holder && !printer->shared) || launches_pending_locked(printer))
         return;
-    printer.last = printer.holder;
-    printer.holder = NULL;
-    printer.shared = false;
-    pthread_cond_broadcast(&printer.turn_free);
+    printer->last = printer->holder;
+    printer->holder = NULL;
+    printer->shared = false;
+    pthread_cond_broadcast(&printer->turn_free);
 }
 
-/* Whoever had the turn last lets others go first. */
-static bool turn_is_free_locked(const struct session *session)
+/* The client that had the turn last lets others go first. */
+static bool turn_is_free_locked(struct server_printf *printer, const struct session *session)
 {
-    unsigned others = printer.waiting - 1; /* one of them is the asking worker */
+    unsigned others = printer->waiting - 1; /* one of them is the asking worker */
 
-    if (printer.shared)
+    if (printer->shared)
         return true;
-    return !printer.holder && (printer.last != session || !others);
+    return !printer->holder && (printer->last != session || !others);
 }
 
-static void share_turn_locked(const struct session *session)
+static void share_turn_locked(struct server_printf *printer, const struct session *session)
 {
     log_line("Client " CLIENT_FORMAT " prints although the kernels of " CLIENT_FORMAT
-             " that may print are not done: their text comes here until both are",
-             CLIENT_ARGS(session), CLIENT_ARGS(printer.holder));
-    printer.shared = true;
-    pthread_cond_broadcast(&printer.turn_free);
+             " that may print are not done: the output of both goes to this log until they are",
+             CLIENT_ARGS(session), CLIENT_ARGS(printer->holder));
+    printer->shared = true;
+    pthread_cond_broadcast(&printer->turn_free);
 }
 
-static void await_turn_locked(struct session *session)
+static void await_turn_locked(struct server_printf *printer, struct session *session)
 {
     uint64_t deadline = clock_ns() + TURN_TIMEOUT_NS;
 
-    printer.waiting++;
-    pthread_cond_signal(&printer.work);
-    while (!turn_is_free_locked(session) && !session->stop && clock_ns() < deadline)
-        wait_for(&printer.turn_free, TURN_POLL_NS);
-    if (!turn_is_free_locked(session) && !session->stop && printer.holder)
-        share_turn_locked(session);
-    printer.waiting--;
-    pthread_cond_broadcast(&printer.turn_free);
+    printer->waiting++;
+    pthread_cond_signal(&printer->work);
+    while (!turn_is_free_locked(printer, session) && !session->stop && clock_ns() < deadline)
+        wait_for(printer, &printer->turn_free, TURN_POLL_NS);
+    if (!turn_is_free_locked(printer, session) && !session->stop && printer->holder)
+        share_turn_locked(printer, session);
+    printer->waiting--;
+    pthread_cond_broadcast(&printer->turn_free);
 }
 
-static CUresult take_turn_locked(struct session *session)
+static CUresult take_turn_locked(struct server_printf *printer, struct session *session)
 {
-    bool mine = printer.holder == session && !printer.waiting;
+    bool mine = printer->holder == session && !printer->waiting;
 
     if (!mine)
-        await_turn_locked(session);
+        await_turn_locked(printer, session);
     if (session->stop)
         return CUDA_ERROR_MPS_CLIENT_TERMINATED;
-    if (!printer.holder)
-        printer.holder = session;
+    if (!printer->holder)
+        printer->holder = session;
     return CUDA_SUCCESS;
 }
 
 /* ---- the thread ---- */
 
 /* The first fatal answer is the result. */
-static CUresult query_marks_locked(void)
+static CUresult query_marks_locked(struct server_printf *printer)
 {
-    list_for_each(struct mark, mark, &printer.marks, link)
-    {
+    list_for_each (struct mark, mark, &printer->marks, link) {
         if (mark->reached || device_enter(mark->device) != CUDA_SUCCESS)
             continue;
         CUresult result = driver.cuEventQuery(mark->event);
@@ -229,27 +274,29 @@ static CUresult query_marks_locked(void)
             return result;
         mark->reached = result != CUDA_ERROR_NOT_READY;
         if (mark->reached)
-            flush_behind_locked(mark);
+            flush_behind_locked(printer, mark);
     }
     return CUDA_SUCCESS;
 }
 
 static void write_fence(const struct mark *mark)
 {
-    uint32_t *word = window_fence(mark->session->window, mark->word);
+    const struct window *window = mark->session->window;
 
-    if ((int32_t)(fence_value(mark->session->window, mark->word) - mark->seq) < 0)
-        __atomic_store_n(word, mark->seq, __ATOMIC_RELEASE);
-    futex_wake(word, INT_MAX);
+    if ((int32_t)(fence_value(window, mark->word) - mark->seq) < 0)
+        fence_write_now(window, mark->word, mark->seq);
+    else
+        futex_wake(window_fence(window, mark->word), INT_MAX);
 }
 
-/* True when something of the session is still to be waited for. */
-static bool settle_marks_locked(struct session *session, bool delivered)
+/* Writes the fences of a session and ends its marks as far as they are reached: true when some are
+ * left. */
+static bool settle_marks_locked(struct server_printf *printer, struct session *session,
+                                bool delivered)
 {
     bool waits = false;
 
-    list_for_each_safe(struct mark, mark, &printer.marks, link)
-    {
+    list_for_each_safe (struct mark, mark, &printer->marks, link) {
         if (mark->session != session)
             continue;
         if (!mark->reached || (mark->seq && !delivered)) {
@@ -263,70 +310,71 @@ static bool settle_marks_locked(struct session *session, bool delivered)
     return waits;
 }
 
-static void settle_locked(struct session *session)
+static void settle_locked(struct server_printf *printer, struct session *session)
 {
-    struct session_printf *output = &session->printf_output;
+    struct session_printf *output = session->printf;
 
     backlog_deliver(&output->backlog, session->channel, OUTPUT_STDOUT);
     bool delivered = backlog_empty(&output->backlog);
-    if (settle_marks_locked(session, delivered) || !delivered || printer.holder == session)
+    if (settle_marks_locked(printer, session, delivered) || !delivered ||
+        printer->holder == session)
         return;
     list_remove(&output->link);
-    output->active = false;
+    fences_defer(session, false);
 }
 
-static CUresult make_round_locked(void)
+static CUresult make_round_locked(struct server_printf *printer)
 {
-    CUresult result = query_marks_locked();
+    CUresult result = query_marks_locked(printer);
 
-    collect_locked();
-    release_turn_locked();
-    list_for_each_safe(struct session_printf, output, &printer.active, link)
-        settle_locked(container_of(output, struct session, printf_output));
+    collect_locked(printer);
+    release_turn_locked(printer);
+    list_for_each_safe (struct session_printf, output, &printer->active, link)
+        settle_locked(printer, output->session);
     return result;
 }
 
-/* Looks more and more seldom, until there is something new to look for. */
+/* Polls at growing intervals, until there is new work. */
 static void *printf_thread(void *context)
 {
-    struct server *server = context;
+    struct server_printf *printer = context;
     uint64_t pause = PAUSE_NS_MIN;
 
-    pthread_mutex_lock(&printer.lock);
+    pthread_mutex_lock(&printer->lock);
     for (;;) {
-        if (list_empty(&printer.active)) {
-            pthread_cond_wait(&printer.work, &printer.lock);
+        if (list_empty(&printer->active)) {
+            pthread_cond_wait(&printer->work, &printer->lock);
             pause = PAUSE_NS_MIN;
         }
-        CUresult result = make_round_locked();
+        CUresult result = make_round_locked(printer);
         if (result != CUDA_SUCCESS) {
-            pthread_mutex_unlock(&printer.lock);
-            fault_raise(server, NULL, result);
+            pthread_mutex_unlock(&printer->lock);
+            printer->server->on_fatal(printer->server, NULL, result);
             return NULL;
         }
         uint64_t before = clock_ns();
-        wait_for(&printer.work, pause);
+        wait_for(printer, &printer->work, pause);
         bool called = clock_ns() - before < pause;
         pause = called ? PAUSE_NS_MIN : pause < PAUSE_NS_MAX ? pause + pause / 4 : pause;
     }
 }
 
-static bool start_locked(struct server *server)
+static bool start_locked(struct server_printf *printer)
 {
     pthread_condattr_t attributes;
     pthread_t thread;
 
-    if (printer.started)
+    if (printer->started)
         return true;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&printer.work, &attributes);
-    pthread_cond_init(&printer.turn_free, &attributes);
+    pthread_cond_init(&printer->work, &attributes);
+    pthread_cond_init(&printer->turn_free, &attributes);
     pthread_condattr_destroy(&attributes);
-    printer.started = pthread_create(&thread, NULL, printf_thread, server) == 0;
-    if (printer.started)
+    printer->started = pthread_create(&thread, NULL, printf_thread, printer) == 0;
+    if (printer->started)
         pthread_detach(thread);
-    return printer.started;
+    return printer->started;
 }
 
 /* ---- what workers ask for ---- */
@@ -342,7 +390,7 @@ static struct mark *mark_create(struct stream *stream, uint32_t seq)
                           .stream = stream,
                           .word = stream->word,
                           .seq = seq,
-                          .holds = stream->session->has_host_waits};
+                          .may_be_blocked = host_waits_exist(stream->session)};
     if (spare_event_take(mark->device, &mark->event) != CUDA_SUCCESS) {
         free(mark);
         return NULL;
@@ -356,10 +404,9 @@ static struct mark *mark_create(struct stream *stream, uint32_t seq)
 }
 
 /* A mark behind later launches of a stream stands for the earlier ones, too. */
-static void replace_launch_mark_locked(struct mark *later)
+static void replace_launch_mark_locked(struct server_printf *printer, struct mark *later)
 {
-    list_for_each_safe(struct mark, mark, &printer.marks, link)
-    {
+    list_for_each_safe (struct mark, mark, &printer->marks, link) {
         if (mark->stream == later->stream && !mark->seq)
             remove_mark_locked(mark);
     }
@@ -367,100 +414,107 @@ static void replace_launch_mark_locked(struct mark *later)
 
 CUresult device_printf_begin(struct session *session)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+    struct server_printf *printer = session->server->printf;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
 
-    if (!start_locked(session->server))
+    if (!start_locked(printer))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = take_turn_locked(session);
+    CUresult result = take_turn_locked(printer, session);
     if (result != CUDA_SUCCESS)
         return result;
-    activate_locked(session);
-    printer.launching++;
+    activate_locked(printer, session);
+    printer->launching++;
     return CUDA_SUCCESS;
 }
 
 void device_printf_end(struct stream *stream)
 {
+    struct server_printf *printer = stream->session->server->printf;
     struct mark *mark = mark_create(stream, 0);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
 
-    printer.launching--;
+    printer->launching--;
     if (!mark)
         return;
-    activate_locked(stream->session);
-    replace_launch_mark_locked(mark);
-    list_append(&printer.marks, &mark->link);
-    pthread_cond_signal(&printer.work);
+    activate_locked(printer, stream->session);
+    replace_launch_mark_locked(printer, mark);
+    list_append(&printer->marks, &mark->link);
+    pthread_cond_signal(&printer->work);
 }
 
-bool device_printf_fence(struct stream *stream, uint32_t seq)
+/* Has the fence written once the work before it is done and its output handed over. */
+static bool write_deferred_fence(struct stream *stream, uint32_t seq)
 {
+    struct server_printf *printer = stream->session->server->printf;
     struct mark *mark = mark_create(stream, seq);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
 
     if (!mark)
         return false;
-    activate_locked(stream->session);
-    list_append(&printer.marks, &mark->link);
-    pthread_cond_signal(&printer.work);
+    activate_locked(printer, stream->session);
+    list_append(&printer->marks, &mark->link);
+    pthread_cond_signal(&printer->work);
     return true;
 }
 
-void device_printf_forget_stream(struct stream *stream)
+static void on_stream_closing(struct stream *stream)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+    struct server_printf *printer = stream->session->server->printf;
 
-    list_for_each(struct mark, mark, &printer.marks, link)
-    {
+    if (!fences_are_deferred(stream->session))
+        return;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
+
+    list_for_each (struct mark, mark, &printer->marks, link) {
         if (mark->stream == stream)
             mark->stream = NULL;
     }
 }
 
 /* Where the turn is shared it stays so for the others. */
-static void remove_session_locked(const struct session *session)
+static void remove_session_locked(struct server_printf *printer, const struct session *session)
 {
-    list_for_each_safe(struct mark, mark, &printer.marks, link)
-    {
+    list_for_each_safe (struct mark, mark, &printer->marks, link) {
         if (mark->session == session)
             remove_mark_locked(mark);
     }
-    if (printer.holder == session)
-        printer.holder = NULL;
+    if (printer->holder == session)
+        printer->holder = NULL;
 }
 
 /* A last round brings in what its kernels printed, so that it is not taken for another client's. */
 void device_printf_forget(struct session *session)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer.lock);
+    struct server_printf *printer = session->server->printf;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
 
-    if (printer.last == session)
-        printer.last = NULL;
-    if (!session->printf_output.active)
+    if (printer->last == session)
+        printer->last = NULL;
+    if (!fences_are_deferred(session))
         return;
-    make_round_locked();
+    make_round_locked(printer);
     session->current = NULL; /* the round was in contexts of its own choice */
-    remove_session_locked(session);
-    release_turn_locked();
-    if (printer.last == session)
-        printer.last = NULL;
-    if (session->printf_output.active)
-        list_remove(&session->printf_output.link);
-    session->printf_output.active = false;
-    backlog_drop(&session->printf_output.backlog);
+    remove_session_locked(printer, session);
+    release_turn_locked(printer);
+    if (printer->last == session)
+        printer->last = NULL;
+    if (fences_are_deferred(session))
+        list_remove(&session->printf->link);
+    fences_defer(session, false);
+    backlog_drop(&session->printf->backlog);
 }
 
-/* The lock is not given back: nobody shall print any more. */
-void device_printf_fault(void)
+/* The lock is kept, so that no client prints any more. */
+void device_printf_fault(struct server *server)
 {
+    struct server_printf *printer = server->printf;
     struct timespec until;
 
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += FAULT_TIMEOUT_S;
-    if (pthread_mutex_timedlock(&printer.lock, &until))
+    if (pthread_mutex_timedlock(&printer->lock, &until))
         return;
-    collect_locked();
-    if (printer.holder)
-        backlog_deliver(&printer.holder->printf_output.backlog, printer.holder->channel,
-                        OUTPUT_STDOUT);
+    collect_locked(printer);
+    if (printer->holder)
+        backlog_deliver(&printer->holder->printf->backlog, printer->holder->channel, OUTPUT_STDOUT);
 }

@@ -6,38 +6,25 @@
  */
 #pragma once
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "server.h"
+#include "session.h"
 
-#include "backlog.h"
-#include "list.h"
-
-struct session;
 struct stream;
 
-/* The part of a session that device_printf.c looks after, under its own lock. */
-struct session_printf {
-    atomic_bool active; /* its fences have to wait for text */
-    struct list link;   /* while active */
-    struct backlog backlog;
-};
-
-/* Around the launch of a kernel that may print. The first may wait for another client's kernels; an
- * error means that there is to be no launch. */
+/* Around the launch of a kernel that may print. The first may wait for other clients' kernels, for
+ * some seconds at most; an error means that there is to be no launch, and no second call. */
 CUresult device_printf_begin(struct session *session);
 void device_printf_end(struct stream *stream);
 
-/* While prints.active: has the fence written once the work before it is done and its text handed
- * over. False when that can not be. */
-bool device_printf_fence(struct stream *stream, uint32_t seq);
-
-/* A stream is about to be destroyed. */
-void device_printf_forget_stream(struct stream *stream);
-
-/* A session's streams are at rest and it is about to end. */
+/* The session's streams are at rest and it is about to end. */
 void device_printf_forget(struct session *session);
 
-/* The context is lost: what was printed before goes to whoever had the turn. The caller holds the
- * server's lock and is about to end the process. */
-void device_printf_fault(void);
+/* The context is lost: what was printed before goes to the client that had the turn. The caller
+ * holds the server's lock and is about to end the process. */
+void device_printf_fault(struct server *server);
+
+/* The part of the server, whose streams are there, and of a session. 0 or -ENOMEM. */
+int server_printf_init(struct server *server);
+void server_printf_fini(struct server *server);
+int session_printf_init(struct session *session);
+void session_printf_fini(struct session *session);

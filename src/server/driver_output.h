@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a driver library writes to this process's standard output and standard error, instead of
- * going there: text of kernels, which belongs to clients.
+ * Captures what a driver library writes to this process's standard output and standard error:
+ * device printf output and failed assertions, which belong to clients.
  */
 #pragma once
 

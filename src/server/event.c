@@ -3,12 +3,13 @@
  * Events. A client asks its fences whether an event has happened, so what is left for the driver's
  * events is to make streams wait for each other and to measure time.
  */
+#include "event.h"
+
 #include <stdlib.h>
 
 #include "ipc_share.h"
-#include "objects.h"
 #include "server_dispatch.h"
-#include "stream.h"
+#include "stream_state.h"
 
 static CUresult event_check(struct session *session, const struct wire_cuEventCreate *in,
                             const struct device **ret_device)
@@ -17,7 +18,7 @@ static CUresult event_check(struct session *session, const struct wire_cuEventCr
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (session->events >= SESSION_EVENTS_MAX) {
+    if (session->streams->events >= SESSION_EVENTS_MAX) {
         session_log_error(session, "cuEventCreate: more than %u events", SESSION_EVENTS_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -42,7 +43,7 @@ CUresult serve_cuEventCreate(struct session *session, const struct wire_cuEventC
         free(event);
         return result;
     }
-    session->events++;
+    session->streams->events++;
 
     result = session_enter(session, device);
     if (result == CUDA_SUCCESS)
@@ -69,7 +70,7 @@ CUresult serve_cuEventDestroy_v2(struct session *session, const struct wire_cuEv
     CUresult result = session_enter(session, hEvent->device);
 
     session_remove(session, WIRE_EVENT, in->hEvent);
-    session->events--;
+    session->streams->events--;
     event_destroy(session, hEvent);
     return result;
 }

@@ -20,9 +20,11 @@
 #include "device_printf.h"
 #include "driver_output.h"
 #include "fence.h"
+#include "launch_record.h"
 #include "log.h"
-#include "server.h"
+#include "server_life.h"
 #include "server_protocol.h"
+#include "session_life.h"
 #include "sock.h"
 #include "text.h"
 #include "upkeep.h"
@@ -35,7 +37,7 @@
 
 static bool has_work(const struct session *session)
 {
-    return session->phase == SESSION_SERVING && session->launches && fence_any_pending(session);
+    return session->phase == SESSION_SERVING && launch_count(session) && fence_any_pending(session);
 }
 
 struct suspects {
@@ -49,9 +51,8 @@ static struct suspects find_suspects_locked(struct server *server, const char *w
     struct suspects suspects = {0};
     char kernel[128];
 
-    list_for_each(struct session, session, &server->sessions, link)
-    {
-        session_last_kernel(session, kernel, sizeof(kernel));
+    list_for_each (struct session, session, &server->sessions, link) {
+        launch_last_kernel(session, kernel, sizeof(kernel));
         if (!has_work(session) || (words && !assert_message_names(words, kernel)))
             continue;
         if (!suspects.first)
@@ -99,10 +100,9 @@ static struct suspects find_culprit_locked(struct server *server, CUresult resul
 static void fail_clients_locked(struct server *server, CUresult result)
 {
     log_line("The following clients have a sticky error set:");
-    list_for_each(struct session, session, &server->sessions, link)
-    {
+    list_for_each (struct session, session, &server->sessions, link) {
         char kernel[128];
-        session_last_kernel(session, kernel, sizeof(kernel));
+        launch_last_kernel(session, kernel, sizeof(kernel));
         log_line("  " CLIENT_FORMAT " last kernel %s", CLIENT_ARGS(session), kernel);
         session_fail_locked(session, result);
     }
@@ -118,9 +118,9 @@ static void report_to_daemon(struct server *server, CUresult result,
     server_message_init(&fault, SERVER_FAULT, 0);
     fault.status = (int32_t)result;
     if (suspects->count == 1) {
-        fault.pid = first->who.identity.pid;
+        fault.pid = first->identity.pid;
         fault.id = first->id;
-        session_last_kernel(first, kernel, sizeof(kernel));
+        launch_last_kernel(first, kernel, sizeof(kernel));
         text_format(fault.text, sizeof(fault.text), "%s in kernel %s of " CLIENT_FORMAT,
                     driver_error_name(result), kernel, CLIENT_ARGS(first));
     } else {
@@ -129,11 +129,11 @@ static void report_to_daemon(struct server *server, CUresult result,
                     driver_error_name(result), suspects->count);
     }
     log_line("Fatal GPU error: %s", fault.text);
-    if (server->control_fd >= 0)
-        sock_send(server->control_fd, &fault, sizeof(fault), NULL, 0);
+    if (server->life->control_fd >= 0)
+        sock_send(server->life->control_fd, &fault, sizeof(fault), NULL, 0);
 }
 
-void fault_raise(struct server *server, struct session *witness, CUresult result)
+static void fault_raise(struct server *server, struct session *witness, CUresult result)
 {
     if (atomic_exchange(&server->faulted, true))
         return;
@@ -143,11 +143,20 @@ void fault_raise(struct server *server, struct session *witness, CUresult result
                  CLIENT_ARGS(witness));
     pthread_mutex_lock(&server->lock);
     struct suspects suspects = find_culprit_locked(server, result);
-    device_printf_fault();
+    device_printf_fault(server);
     fail_clients_locked(server, result);
     report_to_daemon(server, result, &suspects);
     /* The driver could not even be shut down in order. */
     _exit(FAULT_EXIT_STATUS);
+}
+
+/* Where another thread has raised the fault before, the result is not about this session's call,
+ * and its thread only waits for the end of the process. */
+void fault_on_fatal(struct server *server, struct session *witness, CUresult result)
+{
+    fault_raise(server, witness, result);
+    while (witness)
+        pause();
 }
 
 static void query_device(struct server *server, const struct device *device)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults. A kernel that touches what it must not takes the whole context with it, and a context
- * that is lost can not be had back in the same process. So everybody is told, and this server ends;
- * the daemon starts a fresh one.
+ * Faults. A kernel that accesses memory that it must not takes the whole context with it, and a
+ * lost context cannot be recovered in the same process. So every client is told, and this server
+ * ends; the daemon starts a new one.
  */
 #pragma once
 
 #include "session.h"
 
-/* Tells every client and the daemon, and ends the process. `witness` is the session whose call
- * showed it, perhaps NULL; that is seldom the culprit. */
-void fault_raise(struct server *server, struct session *witness, CUresult result);
+/* The server's handler of fatal results: tells every client and the daemon, and ends the process.
+ * `witness` is the session whose call returned the result, or NULL; it is seldom the culprit. Where
+ * another thread has been here before, this returns without a witness and never with one. */
+void fault_on_fatal(struct server *server, struct session *witness, CUresult result);
 
-/* Starts the thread that looks after contexts while clients only wait. 0 or -errno. */
+/* Starts the thread that queries contexts while clients only wait. 0 or -errno. */
 int fault_watch_start(struct server *server);

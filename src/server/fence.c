@@ -12,36 +12,49 @@
 #include <limits.h>
 
 #include "futex.h"
-#include "launch_batch.h"
-#include "server.h"
 #include "server_dispatch.h"
+#include "stream_state.h"
+#include "window.h"
 
 uint32_t fence_value(const struct window *window, uint32_t word)
 {
     return __atomic_load_n(window_fence(window, word), __ATOMIC_ACQUIRE);
 }
 
+void fence_write_now(const struct window *window, uint32_t word, uint32_t seq)
+{
+    uint32_t *fence = window_fence(window, word);
+
+    __atomic_store_n(fence, seq, __ATOMIC_RELEASE);
+    futex_wake(fence, INT_MAX);
+}
+
 void fence_expect_work(struct stream *stream)
 {
-    struct in_flight *note = &stream->session->in_flight[stream->word];
+    struct in_flight *in_flight = &stream->session->streams->in_flight[stream->word];
 
-    __atomic_store_n(&note->unfenced, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&in_flight->unfenced, 1, __ATOMIC_RELAXED);
 }
 
 void fence_expect(struct stream *stream, uint32_t seq)
 {
-    struct in_flight *note = &stream->session->in_flight[stream->word];
+    struct in_flight *in_flight = &stream->session->streams->in_flight[stream->word];
 
-    __atomic_store_n(&note->promised, seq, __ATOMIC_RELAXED);
-    __atomic_store_n(&note->unfenced, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&in_flight->promised, seq, __ATOMIC_RELAXED);
+    __atomic_store_n(&in_flight->unfenced, 0, __ATOMIC_RELAXED);
+}
+
+uint32_t fence_expected(const struct stream *stream)
+{
+    return stream->session->streams->in_flight[stream->word].promised;
 }
 
 bool fence_pending(const struct session *session, uint32_t word)
 {
-    const struct in_flight *note = &session->in_flight[word];
-    uint32_t promised = __atomic_load_n(&note->promised, __ATOMIC_RELAXED);
+    const struct in_flight *in_flight = &session->streams->in_flight[word];
+    uint32_t promised = __atomic_load_n(&in_flight->promised, __ATOMIC_RELAXED);
 
-    return __atomic_load_n(&note->unfenced, __ATOMIC_RELAXED) ||
+    return __atomic_load_n(&in_flight->unfenced, __ATOMIC_RELAXED) ||
            (promised && (int32_t)(fence_value(session->window, word) - promised) < 0);
 }
 
@@ -54,35 +67,49 @@ bool fence_any_pending(const struct session *session)
     return false;
 }
 
+void fences_set_deferred_writer(struct server *server, deferred_fence_writer *write)
+{
+    server->streams->write_deferred = write;
+}
+
+void fences_defer(struct session *session, bool deferred)
+{
+    session->streams->fences_deferred = deferred;
+}
+
+bool fences_are_deferred(const struct session *session)
+{
+    return session->streams->fences_deferred;
+}
+
+static bool write_deferred(struct stream *stream, uint32_t seq)
+{
+    const struct session *session = stream->session;
+
+    return session->streams->fences_deferred &&
+           session->server->streams->write_deferred(stream, seq);
+}
+
 CUresult fence_write(struct stream *stream, uint32_t seq)
 {
-    uintptr_t word = (uintptr_t)window_fence(stream->session->window, stream->word);
+    const struct window *window = stream->session->window;
 
     fence_expect(stream, seq);
     if (!stream->driver && stream->session->server->faulted)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (!stream->driver) {
-        __atomic_store_n((uint32_t *)word, seq, __ATOMIC_RELEASE);
-        futex_wake((uint32_t *)word, INT_MAX);
+        fence_write_now(window, stream->word, seq);
         return CUDA_SUCCESS;
     }
-    if (stream->session->printf_output.active && device_printf_fence(stream, seq))
+    if (write_deferred(stream, seq))
         return CUDA_SUCCESS;
-    return driver.cuStreamWriteValue32_v2(stream->driver, word, seq, 0);
+    return driver.cuStreamWriteValue32_v2(stream->driver,
+                                          (uintptr_t)window_fence(window, stream->word), seq, 0);
 }
 
 bool fence_reached(const struct stream *stream, uint32_t seq)
 {
     return (int32_t)(fence_value(stream->session->window, stream->word) - seq) >= 0;
-}
-
-CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
-                       struct stream *hStream)
-{
-    if (launch_batch_fence(session, hStream, in->seq))
-        return CUDA_SUCCESS;
-    launch_batch_flush(session);
-    return stream_end(hStream, in->seq, stream_begin(hStream));
 }
 
 /* On a thread of the driver. The word stays mapped as long as the window, which is for ever. */

@@ -1,30 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fences: numbers that the GPU writes into shared memory behind a stream's work. Waiting for them
- * is the client's business and needs no word of the server, unless it wants to sleep.
+ * Fences: numbers that the GPU writes into shared memory behind a stream's work. Waiting for one is
+ * the client's business and needs no call of the server, unless the client's thread wants to sleep.
+ * The number of a fence wraps around, and 0 is never one.
  */
 #pragma once
 
 #include "stream.h"
 
-/* Notes work that has no fence behind it yet. */
+/* Session thread: work is being put into the stream that has no fence behind it yet. */
 void fence_expect_work(struct stream *stream);
 
-/* From any thread: may a stream with this word have work on the GPU that has not come to its end?
- */
-bool fence_pending(const struct session *session, uint32_t word);
-
-/* The same of all its streams: may the client have work on the GPU that has not come to its end? */
-bool fence_any_pending(const struct session *session);
-
-/* What the word holds now. */
-uint32_t fence_value(const struct window *window, uint32_t word);
-
-/* Notes that `seq` is to be written behind all that was put into the stream so far. */
+/* Session thread: `seq` is to be written behind all that was put into the stream so far. Partner of
+ * both on other threads: fence_pending(). */
 void fence_expect(struct stream *stream, uint32_t seq);
 
-/* Lets the GPU write `seq` to the stream's word behind all that was put into the stream. */
+/* Session thread: the number that was last expected in the stream's word. */
+uint32_t fence_expected(const struct stream *stream);
+
+/* Session thread: has the stream's word written with `seq` behind all that was put into the stream,
+ * and expects it. What the driver says; CUDA_ERROR_CONTEXT_IS_DESTROYED for a stream without the
+ * driver's after a fault. */
 CUresult fence_write(struct stream *stream, uint32_t seq);
 
-/* Has the GPU written `seq` or a later number? Numbers wrap around. */
+/* From any thread: what the word holds now. Partner: the GPU's write, or fence_write_now(). */
+uint32_t fence_value(const struct window *window, uint32_t word);
+
+/* From any thread: writes `seq` by the CPU and wakes the threads that sleep on the word. Partner:
+ * the client's loads, and fence_value(). */
+void fence_write_now(const struct window *window, uint32_t word, uint32_t seq);
+
+/* From any thread: whether `seq` or a later number has been written to the stream's word. */
 bool fence_reached(const struct stream *stream, uint32_t seq);
+
+/* From any thread: whether a stream with this word, or any stream of the client, may have work on
+ * the GPU that is not done. */
+bool fence_pending(const struct session *session, uint32_t word);
+bool fence_any_pending(const struct session *session);
+
+/* ---- deferred fences ---- */
+
+/* While a client's fences are deferred, another subsystem has them written in place of the GPU.
+ * False when it cannot, and then the GPU writes the fence after all. */
+typedef bool deferred_fence_writer(struct stream *stream, uint32_t seq);
+
+/* Before there are sessions. */
+void fences_set_deferred_writer(struct server *server, deferred_fence_writer *write);
+
+/* From any thread. */
+void fences_defer(struct session *session, bool deferred);
+bool fences_are_deferred(const struct session *session);

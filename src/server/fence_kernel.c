@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "fence_counter.h"
+#include "function.h"
+#include "launch_state.h"
 #include "log.h"
-#include "objects.h"
 #include "stream.h"
+#include "window.h"
 
 #define NAME "funnel_fence"
 
@@ -79,7 +81,7 @@ void fence_kernel_load(struct device *device)
     if (result == CUDA_SUCCESS)
         result = driver.cuKernelGetFunction(&function, kernel);
     if (result == CUDA_SUCCESS)
-        device->fence_kernel = function_around(function);
+        device->launch->fence_kernel = function_around(function);
     else
         log_line("Device %d: fences are written without a kernel: %s", device->ordinal,
                  driver_error_name(result));
@@ -87,35 +89,35 @@ void fence_kernel_load(struct device *device)
 
 void fence_kernel_unload(struct device *device)
 {
-    fence_counters_destroy(device->fence_counters);
-    device->fence_counters = NULL;
-    free(device->fence_kernel);
-    device->fence_kernel = NULL;
+    fence_counters_destroy(device->launch->fence_counters);
+    device->launch->fence_counters = NULL;
+    free(device->launch->fence_kernel);
+    device->launch->fence_kernel = NULL;
 }
 
 static struct launch launch_with(const struct device *device, const struct params *params)
 {
     return (struct launch){
-        .function = device->fence_kernel,
+        .function = device->launch->fence_kernel,
         .shape = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .params_size = PARAMS_SIZE},
         .params = params,
         .urgent = true,
     };
 }
 
-/* In order of the stream, the fence_counter is stream->fence_counter_value when it comes to this
- * one. */
+/* In order of the stream, the fence_counter is stream->launch->fence_counter_value when it comes to
+ * this one. */
 static struct params next_params(struct stream *stream, uint32_t seq)
 {
-    struct fence_counters *fence_counters = stream->device->fence_counters;
+    struct fence_counters *counters = stream->device->launch->fence_counters;
 
-    if (!stream->fence_counter)
-        stream->fence_counter = fence_counters_take(fence_counters);
-    bool counts = stream->fence_counter && stream->fence_counter_value &&
-                  stream->fence_counter_value + 1 == seq;
+    if (!stream->launch->fence_counter)
+        stream->launch->fence_counter = fence_counters_take(counters);
+    bool counts = stream->launch->fence_counter && stream->launch->fence_counter_value &&
+                  stream->launch->fence_counter_value + 1 == seq;
     return (struct params){
         .word = (uintptr_t)window_fence(stream->session->window, stream->word),
-        .fence_counter = stream->fence_counter,
+        .fence_counter = stream->launch->fence_counter,
         .seq = counts ? 0 : seq,
     };
 }
@@ -125,8 +127,8 @@ bool fence_kernel_behind(struct stream *stream, const struct launch *launch, uin
     const struct params params = next_params(stream, seq);
     const struct launch both[] = {*launch, launch_with(stream->device, &params)};
 
-    if (!graph_batches_launch_fenced(&stream->graph_batches, stream->driver, both))
+    if (!graph_batches_launch_fenced(&stream->launch->graph_batches, stream->driver, both))
         return false;
-    stream->fence_counter_value = seq;
+    stream->launch->fence_counter_value = seq;
     return true;
 }

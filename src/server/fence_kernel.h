@@ -9,6 +9,7 @@
 
 #include "device.h"
 #include "graph_batch.h"
+#include "stream.h"
 
 /* Loads it, before there are clients whom that could stall. A device on which it can not be loaded
  * goes without. */

@@ -2,12 +2,13 @@
 /*
  * Functions: finding a kernel, what the client must know of it, and questions about occupancy.
  */
+#include "function.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "objects.h"
+#include "module_state.h"
 #include "quiesce.h"
-#include "server.h"
 #include "server_dispatch.h"
 
 #define PARAMS_MAX 1000u
@@ -78,12 +79,12 @@ static CUresult learn(const struct module *module, const char *name,
     uint32_t pairs[2 * PARAMS_MAX];
     struct known_kernel kernel = {.facts = {.name = name}};
 
-    CUresult result = quiesce_begin("cuKernelGetFunction");
+    CUresult result = quiesce_begin(module->device->quiesce, "cuKernelGetFunction");
     if (result != CUDA_SUCCESS)
         return result;
     cached_will_be_used(module->cached);
     result = find_function(module, name, &kernel.driver);
-    quiesce_end();
+    quiesce_end(module->device->quiesce);
     if (result == CUDA_SUCCESS)
         result = read_attributes(kernel.driver, kernel.facts.attributes);
     if (result == CUDA_SUCCESS)
@@ -97,7 +98,7 @@ static CUresult learn(const struct module *module, const char *name,
 
 static CUresult check_count(struct session *session, const char *call)
 {
-    if (session->functions < SESSION_FUNCTIONS_MAX)
+    if (session->modules->functions < SESSION_FUNCTIONS_MAX)
         return CUDA_SUCCESS;
     session_log_error(session, "%s: more than %u functions", call, SESSION_FUNCTIONS_MAX);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -125,7 +126,7 @@ static CUresult enter_function(struct session *session, struct module *module, u
         return result;
     }
     list_append(&module->functions, &function->link);
-    session->functions++;
+    session->modules->functions++;
     return CUDA_SUCCESS;
 }
 
@@ -167,8 +168,7 @@ CUresult serve_cuLibraryGetKernel(struct session *session, const struct wire_cuL
 CUresult serve_fnFunctionEnter(struct session *session, const struct wire_fnFunctionEnter *in,
                                struct module *library)
 {
-    struct known_kernel *known =
-        kernel_table_get(cached_kernels(library->cached), in->kernel);
+    struct known_kernel *known = kernel_table_get(cached_kernels(library->cached), in->kernel);
     CUresult result = check_count(session, "fnFunctionEnter");
 
     if (!known) {
@@ -182,7 +182,7 @@ void function_destroy(struct session *session, struct function *function)
 {
     list_remove(&function->link);
     session_remove(session, WIRE_FUNCTION, function->handle);
-    session->functions--;
+    session->modules->functions--;
     free(function);
 }
 

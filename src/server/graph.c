@@ -4,30 +4,32 @@
  */
 #include "graph.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "function.h"
 #include "memory.h"
-#include "objects.h"
 #include "server_dispatch.h"
+#include "window.h"
 
 bool graph_charge(struct graph *graph, uint64_t bytes)
 {
     struct session *session = graph->session;
 
-    if (bytes > SESSION_GRAPH_BYTES_MAX - session->graph_bytes) {
+    if (bytes > SESSION_GRAPH_BYTES_MAX - session->graphs->bytes) {
         session_log_error(session, "cuGraphInstantiate: graphs of more than %llu bytes",
                           SESSION_GRAPH_BYTES_MAX);
         return false;
     }
-    session->graph_bytes += bytes;
+    session->graphs->bytes += bytes;
     graph->bytes += bytes;
     return true;
 }
 
 static void graph_refund(struct graph *graph, uint64_t bytes)
 {
-    graph->session->graph_bytes -= bytes;
+    graph->session->graphs->bytes -= bytes;
     graph->bytes -= bytes;
 }
 
@@ -66,7 +68,7 @@ static struct graph *graph_create(struct session *session, const struct device *
         return NULL;
     graph->session = session;
     graph->device = device;
-    list_append(&session->graphs, &graph->link);
+    list_append(&session->graphs->list, &graph->link);
     return graph;
 }
 
@@ -165,17 +167,61 @@ static void break_graph(struct graph *graph)
     graph_unbuild(graph);
 }
 
-void graph_forget_module(struct session *session, const struct module *module)
+static void forget_module(struct session *session, const struct module *module)
 {
     static const struct graph_node empty = {.kind = GRAPH_NODE_EMPTY};
 
-    list_for_each(struct graph, graph, &session->graphs, link)
-    {
+    list_for_each (struct graph, graph, &session->graphs->list, link) {
         for (uint32_t i = 0; i < graph->node_count; i++) {
             if (node_outlives(session, &graph->nodes[i], module))
                 continue;
             break_graph(graph);
             graph_node_become(graph, &graph->nodes[i], &empty);
         }
+    }
+}
+
+/* ---- the parts of the server and of a session ---- */
+
+struct server_graphs {
+    struct module_observer module_observer;
+};
+
+int server_graphs_init(struct server *server)
+{
+    struct server_graphs *graphs = calloc(1, sizeof(*graphs));
+
+    if (!graphs)
+        return -ENOMEM;
+    graphs->module_observer.forget = forget_module;
+    server_modules_observe(server, &graphs->module_observer);
+    server->graphs = graphs;
+    return 0;
+}
+
+void server_graphs_fini(struct server *server)
+{
+    free(server->graphs);
+}
+
+int session_graphs_init(struct session *session)
+{
+    session->graphs = calloc(1, sizeof(*session->graphs));
+    if (!session->graphs)
+        return -ENOMEM;
+    list_init(&session->graphs->list);
+    return 0;
+}
+
+void session_graphs_fini(struct session *session)
+{
+    free(session->graphs);
+}
+
+void graphs_destroy_all(struct session *session)
+{
+    list_for_each_safe (struct graph, graph, &session->graphs->list, link) {
+        session_enter(session, graph->device);
+        graph_destroy(graph);
     }
 }

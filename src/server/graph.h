@@ -10,6 +10,7 @@
 #pragma once
 
 #include "graph_batch.h"
+#include "server.h"
 #include "session.h"
 
 /* Of one graph; and of all of a client, counted in the memory that their descriptions take. */
@@ -48,8 +49,15 @@ struct graph_node {
     };
 };
 
+struct session_graphs {
+    struct list list; /* struct graph */
+    uint64_t bytes;   /* of their descriptions */
+};
+
+struct stream;
+
 struct graph {
-    struct list link; /* session->graphs */
+    struct list link; /* session->graphs->list */
     struct session *session;
     const struct device *device;
     CUresult refused; /* the first thing that was wrong with the description */
@@ -84,8 +92,15 @@ void graph_node_become(struct graph *graph, struct graph_node *node, const struc
  * allowed. */
 void graph_destroy(struct graph *graph);
 
-/* A module is about to go: no graph must know its kernels or touch its variables any more. */
-void graph_forget_module(struct session *session, const struct module *module);
+/* Ends all graphs of a client, whose work is done. */
+void graphs_destroy_all(struct session *session);
+
+/* The graph subsystem's part of the server, whose modules are there, and of a session. 0 or
+ * -ENOMEM. */
+int server_graphs_init(struct server *server);
+void server_graphs_fini(struct server *server);
+int session_graphs_init(struct session *session);
+void session_graphs_fini(struct session *session);
 
 /* ---- graph_build.c ---- */
 

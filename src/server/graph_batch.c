@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "cuda_error.h"
+#include "function.h"
 #include "kernel_call.h"
 #include "loader.h"
-#include "objects.h"
 
 /* How often a length must be wanted before its chain is made. */
 #define WANTED_OFTEN 3u

@@ -20,7 +20,6 @@
 struct graph_batch;
 struct function;
 struct module;
-struct stream;
 
 /* Copied and compared as a whole. */
 struct launch_shape {
@@ -42,7 +41,7 @@ struct launch {
 struct graph_batches {
     struct graph_batch *chain[GRAPH_BATCH_KINDS];
     unsigned wanted[GRAPH_BATCH_KINDS];
-    /* The stream's, for a node knows nothing of the stream that it is launched into. */
+    /* Of their nodes, for a node knows nothing of the stream that it is launched into. */
     int priority, urgent_priority;
     bool never; /* this stream or driver does not have them */
 };

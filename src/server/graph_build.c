@@ -7,10 +7,11 @@
 #include <stdlib.h>
 
 #include "cuda_graph.h"
+#include "function.h"
 #include "graph.h"
 #include "kernel_call.h"
-#include "objects.h"
 #include "stream.h"
+#include "window.h"
 
 /* ---- nodes as the driver wants them ---- */
 
@@ -163,7 +164,7 @@ static CUresult rebuild(struct graph *graph)
 
     if (!before)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    graph->session_priority = graph->session->priority;
+    graph->session_priority = graph->session->limits.priority;
     CUresult result = build(graph, before);
     free(before);
     if (result != CUDA_SUCCESS)
@@ -173,7 +174,7 @@ static CUresult rebuild(struct graph *graph)
 
 CUresult graph_prepare(struct graph *graph)
 {
-    if (graph->exec && graph->session_priority == graph->session->priority)
+    if (graph->exec && graph->session_priority == graph->session->limits.priority)
         return CUDA_SUCCESS;
     graph_unbuild(graph);
     return driver_has_graphs() ? rebuild(graph) : CUDA_ERROR_NOT_SUPPORTED;

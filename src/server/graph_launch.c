@@ -3,8 +3,10 @@
  * Instantiating graphs and launching them.
  */
 #include "cuda_graph.h"
+#include "device_printf.h"
+#include "function.h"
 #include "graph.h"
-#include "objects.h"
+#include "launch_record.h"
 #include "server_dispatch.h"
 #include "stream.h"
 
@@ -54,7 +56,7 @@ CUresult serve_cuGraphInstantiateWithFlags(struct session *session,
  * what a node cannot do with one call the driver's graph cannot do. */
 static bool goes_node_by_node(const struct graph *graph, const struct stream *stream)
 {
-    return graph->is_split || stream->sm_share->partition != NULL;
+    return graph->is_split || stream_is_confined(stream);
 }
 
 /* Brings the graph up to date, and the stream to where the graph may begin. */
@@ -103,7 +105,7 @@ CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphL
     CUresult result = begin(session, graph, hStream);
 
     if (graph->last)
-        session_launched(session, graph->kernel_count, graph->last->handle, graph->last->name);
+        launch_record(session, graph->kernel_count, graph->last->handle, graph->last->name);
     if (result == CUDA_SUCCESS)
         result = graph->may_print ? launch_announced(graph, hStream) : launch(graph, hStream);
     return stream_end(hStream, in->seq, result);

@@ -8,9 +8,9 @@
 
 #include "copy.h"
 #include "copy_chunks.h"
+#include "function.h"
 #include "graph.h"
 #include "launch.h"
-#include "objects.h"
 
 static CUresult settle(struct graph *graph, CUresult result)
 {

@@ -4,7 +4,6 @@
  */
 #include "host_memory.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +18,7 @@
 #include "server_dispatch.h"
 #include "shm.h"
 #include "sock.h"
+#include "window.h"
 
 #define HOST_GRANULARITY 4096ull
 #define HOST_ALIGNMENT (2ull << 20)
@@ -27,17 +27,15 @@
  */
 #define IDLE_BYTES_MAX (1ull << 30)
 
-/* Page-locked memory is taken from everybody on this machine, so all clients together get no more
- * than three quarters of it. */
-static atomic_uint_fast64_t locked_bytes;
-
-static bool reserve_memory(uint64_t size)
+/* Page-locked memory is taken from every process of this machine, so all clients together get no
+ * more than three quarters of it. */
+static bool reserve_memory(struct page_locker *locker, uint64_t size)
 {
     uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4 * 3;
 
-    if (atomic_fetch_add(&locked_bytes, size) + size <= limit)
+    if (atomic_fetch_add(&locker->host_bytes, size) + size <= limit)
         return true;
-    atomic_fetch_sub(&locked_bytes, size);
+    atomic_fetch_sub(&locker->host_bytes, size);
     return false;
 }
 
@@ -46,8 +44,7 @@ static struct granule *find_idle(struct window *window, uint64_t size)
 {
     struct granule *best = NULL;
 
-    list_for_each(struct granule, granule, &window->idle, link)
-    {
+    list_for_each (struct granule, granule, &window->idle, link) {
         if (granule->size >= size && granule->size <= 2 * size &&
             (!best || granule->size < best->size))
             best = granule;
@@ -76,13 +73,13 @@ static void unmap_at(uint64_t address, uint64_t size)
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-static CUresult map_at(struct granule *granule)
+static CUresult map_at(const struct page_locker *locker, struct granule *granule)
 {
     void *address = (void *)(uintptr_t)granule->address;
 
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     if (!shm_map(granule->fd, granule->size, address, SHM_REPLACE, &address))
-        result = page_lock_chunks(address, granule->size);
+        result = page_lock_chunks(locker, address, granule->size);
     if (result != CUDA_SUCCESS)
         unmap_at(granule->address, granule->size);
     return result;
@@ -104,7 +101,7 @@ static CUresult settle(struct session *session, struct granule *granule)
         result = take_place(session, granule);
     if (result != CUDA_SUCCESS)
         return result;
-    result = map_at(granule);
+    result = map_at(session->window->page_locker, granule);
     if (result != CUDA_SUCCESS)
         window_unplace(session->window, granule->address);
     return result;
@@ -120,14 +117,14 @@ static CUresult make_within_memory(struct session *session, int fd, uint64_t add
                               .size = size,
                               .fd = fd};
 
-    if (!reserve_memory(size)) {
+    if (!reserve_memory(session->window->page_locker, size)) {
         session_log_error(session, "no more memory can be page-locked");
         fd_close(&granule.fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     CUresult result = settle(session, &granule);
     if (result != CUDA_SUCCESS) {
-        atomic_fetch_sub(&locked_bytes, size);
+        atomic_fetch_sub(&session->window->page_locker->host_bytes, size);
         fd_close(&granule.fd);
         return result;
     }
@@ -137,11 +134,11 @@ static CUresult make_within_memory(struct session *session, int fd, uint64_t add
 
 static void unmake(struct window *window, struct granule *granule)
 {
-    page_unlock_chunks((void *)(uintptr_t)granule->address, granule->size);
+    page_unlock_chunks(window->page_locker, (void *)(uintptr_t)granule->address, granule->size);
     unmap_at(granule->address, granule->size);
     fd_close(&granule->fd);
     window_unplace(window, granule->address);
-    atomic_fetch_sub(&locked_bytes, granule->size);
+    atomic_fetch_sub(&window->page_locker->host_bytes, granule->size);
 }
 
 static void unmake_last(struct window *window)
@@ -161,16 +158,15 @@ void host_memory_retire(struct session *session, struct granule *granule)
 
     list_append(&window->idle, &granule->link);
     window->idle_bytes += granule->size;
-    while (window->idle_bytes > IDLE_BYTES_MAX && quiesce_try()) {
+    while (window->idle_bytes > IDLE_BYTES_MAX && quiesce_try(window->devices->quiesce)) {
         unmake_last(window);
-        quiesce_end();
+        quiesce_end(window->devices->quiesce);
     }
 }
 
 void host_memory_drop_idle(struct window *window)
 {
-    list_for_each_safe(struct granule, granule, &window->idle, link)
-    {
+    list_for_each_safe (struct granule, granule, &window->idle, link) {
         list_remove(&granule->link);
         unmake(window, granule);
         free(granule);

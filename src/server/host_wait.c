@@ -9,10 +9,11 @@
 #include <time.h>
 
 #include "clock.h"
-#include "fence.h"
 #include "memory.h"
 #include "quiesce.h"
 #include "server_dispatch.h"
+#include "stream_state.h"
+#include "window.h"
 
 /* Streams that one client may hold with callbacks. Measured: with all queues of a context held
  * (32 are asked for), every other stream stands still. */
@@ -26,7 +27,7 @@
 /* Waits that are remembered; older ones are taken to be over. */
 #define WAITS_MAX 1024u
 
-struct wait {
+struct host_wait {
     struct list link;
     const struct device *device;
     uint64_t address, value;
@@ -39,7 +40,7 @@ static uint32_t load_host_wait_word(const struct session *session, uint32_t word
     return __atomic_load_n(window_host_wait_word(session->window, word), __ATOMIC_ACQUIRE);
 }
 
-/* Does the stream wait for its client to write a host-wait word? */
+/* Does the stream stand before a gate that its client has not opened? */
 static bool is_waiting_for_host(const struct stream *stream)
 {
     const struct session *session = stream->session;
@@ -53,8 +54,7 @@ static unsigned count_waiting(const struct session *session, unsigned device)
 {
     unsigned held = 0;
 
-    list_for_each(struct stream, stream, &session->device[device].streams, link)
-    {
+    list_for_each (struct stream, stream, &session->streams->of_device[device], link) {
         held += is_waiting_for_host(stream);
     }
     return held;
@@ -64,12 +64,12 @@ static bool is_too_far_ahead(const struct stream *stream)
 {
     const struct session *session = stream->session;
 
-    return session->printf_output.active && stream->waits_for_host &&
+    return fences_are_deferred(session) && stream->waits_for_host &&
            stream->host_wait_seq - load_host_wait_word(session, stream->host_wait_word) >
                CALLBACKS_AHEAD_MAX;
 }
 
-/* Holds the session back, and nobody else, until its client has ended some host waits. Not forever:
+/* Holds the session back, and nobody else, until its client has opened some gates. Not for ever:
  * what opens them might be a command that waits behind this one. */
 static void throttle(const struct stream *stream)
 {
@@ -87,21 +87,21 @@ static void throttle(const struct stream *stream)
 static CUresult wait_for_value(const struct stream *stream, uint64_t address, uint32_t value,
                                unsigned flags, bool noted)
 {
-    quiesce_wait_begin();
+    quiesce_wait_begin(stream->device->quiesce);
     CUresult result = driver.cuStreamWaitValue32_v2(stream->driver, address, value, flags);
     if (result == CUDA_SUCCESS && noted)
         quiesce_wait_record(stream->device, stream->driver);
-    quiesce_wait_end();
+    quiesce_wait_end(stream->device->quiesce);
     return result;
 }
 
-/* The client ends the wait when it has seen the fence. Mostly the GPU writes that, but fences of
+/* The client opens the gate when it has seen the fence. Mostly the GPU writes that, but fences of
  * clients that print are written after calls of the driver (device_printf.h). */
 static CUresult wait_for_host(struct stream *stream, const struct wire_cuLaunchHostFunc *in)
 {
     struct session *session = stream->session;
 
-    session->has_host_waits = true;
+    session->streams->has_host_waits = true;
     CUresult result = fence_write(stream, in->seq);
 
     if (result != CUDA_SUCCESS)
@@ -110,10 +110,10 @@ static CUresult wait_for_host(struct stream *stream, const struct wire_cuLaunchH
     stream->host_wait_word = in->host_wait_word;
     stream->host_wait_seq = in->host_wait_seq;
     stream->host_wait_fence = in->seq;
-    session->host_wait_seq[in->host_wait_word] = in->host_wait_seq;
+    session->streams->host_wait_seq[in->host_wait_word] = in->host_wait_seq;
     return wait_for_value(
         stream, (uintptr_t)window_host_wait_word(session->window, in->host_wait_word),
-        in->host_wait_seq, CU_STREAM_WAIT_VALUE_GEQ, session->printf_output.active);
+        in->host_wait_seq, CU_STREAM_WAIT_VALUE_GEQ, fences_are_deferred(session));
 }
 
 CUresult serve_cuLaunchHostFunc(struct session *session, const struct wire_cuLaunchHostFunc *in,
@@ -168,10 +168,10 @@ CUresult serve_cuStreamWriteValue64_v2(struct session *session,
     return stream_end(hStream, in->seq, result);
 }
 
-static void forget(struct session *session, struct wait *wait)
+static void forget(struct session *session, struct host_wait *wait)
 {
     list_remove(&wait->link);
-    session->wait_count--;
+    session->streams->host_wait_count--;
     free(wait);
 }
 
@@ -179,20 +179,20 @@ static CUresult remember(struct stream *stream, uint64_t address, uint64_t value
                          bool wide)
 {
     struct session *session = stream->session;
-    struct wait *wait = calloc(1, sizeof(*wait));
+    struct host_wait *wait = calloc(1, sizeof(*wait));
 
     if (!wait)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (session->wait_count >= WAITS_MAX)
-        forget(session, list_first(&session->waits, struct wait, link));
-    *wait = (struct wait){.device = stream->device,
-                          .address = address,
-                          .value = value,
-                          .flags = flags & ~CU_STREAM_WAIT_VALUE_FLUSH,
-                          .wide = wide};
-    list_append(&session->waits, &wait->link);
-    session->wait_count++;
-    session->has_host_waits = true;
+    if (session->streams->host_wait_count >= WAITS_MAX)
+        forget(session, list_first(&session->streams->host_waits, struct host_wait, link));
+    *wait = (struct host_wait){.device = stream->device,
+                               .address = address,
+                               .value = value,
+                               .flags = flags & ~CU_STREAM_WAIT_VALUE_FLUSH,
+                               .wide = wide};
+    list_append(&session->streams->host_waits, &wait->link);
+    session->streams->host_wait_count++;
+    session->streams->has_host_waits = true;
     return CUDA_SUCCESS;
 }
 
@@ -224,23 +224,23 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
         result = remember(hStream, in->addr, in->value, in->flags, true);
-    quiesce_wait_begin();
+    quiesce_wait_begin(hStream->device->quiesce);
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamWaitValue64_v2(hStream->driver, in->addr, in->value, in->flags);
     if (result == CUDA_SUCCESS)
         quiesce_wait_record(hStream->device, hStream->driver);
-    quiesce_wait_end();
+    quiesce_wait_end(hStream->device->quiesce);
     return stream_end(hStream, in->seq, result);
 }
 
 /* A value that ends the wait, whatever was there: NOR wants a bit that neither side has. */
-static uint64_t satisfying_value(const struct wait *wait)
+static uint64_t satisfying_value(const struct host_wait *wait)
 {
     return wait->flags == CU_STREAM_WAIT_VALUE_NOR ? 0 : wait->value;
 }
 
 /* Written by the GPU, on a stream that never waits, since the word may lie in device memory. */
-static void satisfy(struct session *session, const struct wait *wait)
+static void satisfy(struct session *session, const struct host_wait *wait)
 {
     uint64_t value = satisfying_value(wait);
 
@@ -254,23 +254,30 @@ static void satisfy(struct session *session, const struct wait *wait)
 
 static void release_host_wait_words(struct session *session)
 {
+    const uint32_t *seq = session->streams->host_wait_seq;
+
     for (uint32_t word = 0; word < GPU_REGION_HOST_WAITS; word++) {
-        if ((int32_t)(session->host_wait_seq[word] - load_host_wait_word(session, word)) > 0)
-            __atomic_store_n(window_host_wait_word(session->window, word),
-                             session->host_wait_seq[word], __ATOMIC_RELEASE);
+        if ((int32_t)(seq[word] - load_host_wait_word(session, word)) > 0)
+            __atomic_store_n(window_host_wait_word(session->window, word), seq[word],
+                             __ATOMIC_RELEASE);
     }
+}
+
+bool host_waits_exist(const struct session *session)
+{
+    return session->streams->has_host_waits;
 }
 
 void host_waits_release_all(struct session *session)
 {
     release_host_wait_words(session);
-    list_for_each(struct wait, wait, &session->waits, link)
-    {
+    list_for_each (struct host_wait, wait, &session->streams->host_waits, link) {
         satisfy(session, wait);
     }
 }
 
 void host_waits_forget_all(struct session *session)
 {
-    list_for_each_safe(struct wait, wait, &session->waits, link) forget(session, wait);
+    list_for_each_safe (struct host_wait, wait, &session->streams->host_waits, link)
+        forget(session, wait);
 }

@@ -8,7 +8,10 @@
  */
 #pragma once
 
-#include "stream.h"
+#include "session.h"
+
+/* Whether a stream of the client has ever waited for the client or for a word. */
+bool host_waits_exist(const struct session *session);
 
 /* Writes what every held stream of the session waits for. Called until all of them are idle. */
 void host_waits_release_all(struct session *session);

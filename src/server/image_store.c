@@ -199,8 +199,7 @@ static struct stored_image *find_or_add(struct image_store *store, struct stored
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&store->lock);
 
-    list_for_each(struct stored_image, image, &store->images, link)
-    {
+    list_for_each (struct stored_image, image, &store->images, link) {
         if (image->hash == added->hash && image->size == added->size)
             return use_locked(image);
     }
@@ -234,8 +233,7 @@ struct stored_image *image_store_find(struct image_store *store, uint64_t key, u
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&store->lock);
     struct stored_image *found = NULL;
 
-    list_for_each(struct stored_image, image, &store->images, link)
-    {
+    list_for_each (struct stored_image, image, &store->images, link) {
         if (image->fd >= 0 && image->key == key && image->size == size && image->owner == owner)
             found = image;
     }
@@ -247,8 +245,7 @@ struct stored_image *image_store_find_number(struct image_store *store, uint64_t
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&store->lock);
 
-    list_for_each(struct stored_image, image, &store->images, link)
-    {
+    list_for_each (struct stored_image, image, &store->images, link) {
         if (image->fd >= 0 && image->number == number && image->owner == owner)
             return use_locked(image);
     }

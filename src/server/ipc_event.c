@@ -5,10 +5,10 @@
  */
 #include <stdlib.h>
 
+#include "event.h"
 #include "ipc_share.h"
-#include "objects.h"
-#include "server.h"
 #include "server_dispatch.h"
+#include "stream_state.h"
 
 static CUresult share_event(struct event *event)
 {
@@ -43,7 +43,7 @@ static CUresult enter(struct session *session, uint64_t handle, struct ipc_share
 {
     struct event *event = NULL;
 
-    if (session->events < SESSION_EVENTS_MAX)
+    if (session->streams->events < SESSION_EVENTS_MAX)
         event = calloc(1, sizeof(*event));
     if (!event)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -52,7 +52,7 @@ static CUresult enter(struct session *session, uint64_t handle, struct ipc_share
     if (result != CUDA_SUCCESS)
         free(event);
     else
-        session->events++;
+        session->streams->events++;
     return result;
 }
 

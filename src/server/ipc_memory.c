@@ -4,11 +4,12 @@
  * lies in, once for each client, at a place of its own window. The opener pays for it as for its
  * own memory, lest memory be had without limit from a friend.
  */
+#include "ipc_memory.h"
+
 #include <stdlib.h>
 
 #include "ipc_share.h"
-#include "memory.h"
-#include "server.h"
+#include "memory_state.h"
 #include "server_dispatch.h"
 
 /* A granule of another client in this one's window. */
@@ -23,7 +24,7 @@ struct ipc_import {
 
 static struct granule *find_granule(const struct session *session, uint64_t address, uint64_t size)
 {
-    const struct range *range = ranges_find(&session->extents, address);
+    const struct range *range = ranges_find(&session->memory->extents, address);
     struct granule *granule = range ? range->value : NULL;
 
     if (!granule || granule->kind != GRANULE_DEVICE || !size ||
@@ -90,8 +91,7 @@ CUresult serve_fnIpcWithdraw(struct session *session, const struct wire_fnIpcWit
 
 static struct ipc_import *find_import(const struct session *session, const struct ipc_share *share)
 {
-    list_for_each(struct ipc_import, import, &session->ipc_imports, link)
-    {
+    list_for_each (struct ipc_import, import, &session->memory->imports, link) {
         if (import->share == share)
             return import;
     }
@@ -156,7 +156,7 @@ static CUresult import(struct session *session, struct ipc_share *share,
         return result;
     }
     made->share = share;
-    list_append(&session->ipc_imports, &made->link);
+    list_append(&session->memory->imports, &made->link);
     *ret_import = made;
     return CUDA_SUCCESS;
 }
@@ -203,8 +203,7 @@ CUresult serve_cuIpcOpenMemHandle_v2(struct session *session,
 CUresult serve_cuIpcCloseMemHandle(struct session *session,
                                    const struct wire_cuIpcCloseMemHandle *in)
 {
-    list_for_each(struct ipc_import, import, &session->ipc_imports, link)
-    {
+    list_for_each (struct ipc_import, import, &session->memory->imports, link) {
         if (in->address - import->address >= import->share->size)
             continue;
         if (--import->opens == 0)
@@ -216,8 +215,8 @@ CUresult serve_cuIpcCloseMemHandle(struct session *session,
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-void ipc_close_all(struct session *session)
+void ipc_memory_close_all(struct session *session)
 {
-    list_for_each_safe(struct ipc_import, import, &session->ipc_imports, link)
+    list_for_each_safe (struct ipc_import, import, &session->memory->imports, link)
         unimport(session, import);
 }

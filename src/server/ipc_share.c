@@ -5,10 +5,12 @@
  */
 #include "ipc_share.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "cleanup.h"
+#include "map.h"
 #include "server.h"
 
 struct ipc_entry {
@@ -18,9 +20,48 @@ struct ipc_entry {
     struct ipc_item item;
 };
 
-/* The table by a key's first word, and every reference count. */
+struct server_ipc {
+    pthread_mutex_t lock; /* of the table and of every reference count */
+    struct map names;     /* struct ipc_entry by its key's first word */
+};
+
+struct session_ipc {
+    struct list names; /* struct ipc_entry: those that the session has given out */
+    unsigned count;
+};
+
+int server_ipc_init(struct server *server)
+{
+    server->ipc = calloc(1, sizeof(*server->ipc));
+    if (!server->ipc)
+        return -ENOMEM;
+    pthread_mutex_init(&server->ipc->lock, NULL);
+    map_init(&server->ipc->names);
+    return 0;
+}
+
+void server_ipc_fini(struct server *server)
+{
+    map_fini(&server->ipc->names);
+    free(server->ipc);
+}
+
+int session_ipc_init(struct session *session)
+{
+    session->ipc = calloc(1, sizeof(*session->ipc));
+    if (!session->ipc)
+        return -ENOMEM;
+    list_init(&session->ipc->names);
+    return 0;
+}
+
+void session_ipc_fini(struct session *session)
+{
+    free(session->ipc);
+}
+
 #define IPC_LOCKED(server) \
-    _cleanup_mutex_ pthread_mutex_t *ipc_held = mutex_hold(&(server)->ipc_lock)
+    _cleanup_mutex_ pthread_mutex_t *ipc_held = mutex_hold(&(server)->ipc->lock)
 
 struct ipc_share *ipc_share_create(const struct ipc_share *like)
 {
@@ -53,8 +94,7 @@ void ipc_share_unref(struct server *server, struct ipc_share *share)
 
 static struct ipc_entry *find_own(struct session *session, const struct ipc_item *item)
 {
-    list_for_each(struct ipc_entry, entry, &session->ipc_names, link)
-    {
+    list_for_each (struct ipc_entry, entry, &session->ipc->names, link) {
         if (entry->item.share == item->share && entry->item.offset == item->offset)
             return entry;
     }
@@ -67,7 +107,7 @@ static CUresult enter_locked(struct server *server, struct ipc_entry *entry)
     for (unsigned i = 0; i < 4; i++) {
         if (getrandom(&entry->key, sizeof(entry->key), 0) != sizeof(entry->key))
             return CUDA_ERROR_OPERATING_SYSTEM;
-        if (!map_put(&server->ipc_names, entry->key.words[0], entry))
+        if (!map_put(&server->ipc->names, entry->key.words[0], entry))
             return CUDA_SUCCESS;
     }
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -78,7 +118,7 @@ static CUresult name_anew(struct session *session, const struct ipc_item *item,
 {
     struct ipc_entry *entry = NULL;
 
-    if (session->ipc_name_count < SESSION_IPC_MAX)
+    if (session->ipc->count < SESSION_IPC_MAX)
         entry = calloc(1, sizeof(*entry));
     if (!entry)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -91,8 +131,8 @@ static CUresult name_anew(struct session *session, const struct ipc_item *item,
         return result;
     }
     item->share->references++;
-    list_append(&session->ipc_names, &entry->link);
-    session->ipc_name_count++;
+    list_append(&session->ipc->names, &entry->link);
+    session->ipc->count++;
     *ret_key = entry->key;
     return CUDA_SUCCESS;
 }
@@ -110,14 +150,14 @@ CUresult ipc_name(struct session *session, const struct ipc_item *item, struct i
 /* A stranger learns no more than that there is no such name. */
 static bool may_open(const struct session *session, const struct session *owner)
 {
-    return session->who.identity.uid == owner->who.identity.uid;
+    return session->identity.uid == owner->identity.uid;
 }
 
 CUresult ipc_resolve(struct session *session, enum ipc_kind kind, struct ipc_key key,
                      struct ipc_item *ret_item)
 {
     IPC_LOCKED(session->server);
-    const struct ipc_entry *entry = map_get(&session->server->ipc_names, key.words[0]);
+    const struct ipc_entry *entry = map_get(&session->server->ipc->names, key.words[0]);
 
     if (!entry || entry->key.words[1] != key.words[1] || entry->item.share->kind != kind ||
         !may_open(session, entry->owner))
@@ -133,11 +173,11 @@ static void forget(struct session *session, struct ipc_entry *entry)
 {
     struct server *server = session->server;
 
-    pthread_mutex_lock(&server->ipc_lock);
-    map_remove(&server->ipc_names, entry->key.words[0]);
-    pthread_mutex_unlock(&server->ipc_lock);
+    pthread_mutex_lock(&server->ipc->lock);
+    map_remove(&server->ipc->names, entry->key.words[0]);
+    pthread_mutex_unlock(&server->ipc->lock);
     list_remove(&entry->link);
-    session->ipc_name_count--;
+    session->ipc->count--;
     session_enter(session, entry->item.share->device);
     ipc_share_unref(server, entry->item.share);
     free(entry);
@@ -145,8 +185,7 @@ static void forget(struct session *session, struct ipc_entry *entry)
 
 void ipc_withdraw(struct session *session, const struct ipc_share *share)
 {
-    list_for_each_safe(struct ipc_entry, entry, &session->ipc_names, link)
-    {
+    list_for_each_safe (struct ipc_entry, entry, &session->ipc->names, link) {
         if (entry->item.share == share)
             forget(session, entry);
     }
@@ -163,5 +202,6 @@ void ipc_withdraw_part(struct session *session, const struct ipc_share *share, u
 
 void ipc_withdraw_all(struct session *session)
 {
-    list_for_each_safe(struct ipc_entry, entry, &session->ipc_names, link) forget(session, entry);
+    list_for_each_safe (struct ipc_entry, entry, &session->ipc->names, link)
+        forget(session, entry);
 }

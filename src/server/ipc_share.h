@@ -55,7 +55,8 @@ void ipc_withdraw(struct session *session, const struct ipc_share *share);
 void ipc_withdraw_part(struct session *session, const struct ipc_share *share, uint64_t offset);
 void ipc_withdraw_all(struct session *session);
 
-/* ---- memory that the session has opened: ipc_memory.c ---- */
-
-/* Closes all of it. The client's work is done. */
-void ipc_close_all(struct session *session);
+/* The names of all clients, and those that one session has given out. */
+int server_ipc_init(struct server *server);
+void server_ipc_fini(struct server *server);
+int session_ipc_init(struct session *session);
+void session_ipc_fini(struct session *session);

@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "function.h"
 #include "graph_batch.h"
-#include "objects.h"
 
 /* CUDA_KERNEL_NODE_PARAMS and what it points to: it stays where it is. */
 struct kernel_call {

@@ -91,8 +91,7 @@ static bool grow_locked(struct kernel_table *table)
     return true;
 }
 
-struct known_kernel *kernel_table_add(struct kernel_table *table,
-                                      const struct known_kernel *kernel)
+struct known_kernel *kernel_table_add(struct kernel_table *table, const struct known_kernel *kernel)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table->lock);
     uint64_t key;

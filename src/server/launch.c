@@ -6,12 +6,13 @@
  */
 #include <string.h>
 
+#include "device_printf.h"
+#include "function.h"
 #include "launch.h"
 #include "launch_batch.h"
-#include "objects.h"
-#include "server.h"
+#include "launch_record.h"
+#include "launch_state.h"
 #include "server_dispatch.h"
-#include "stream.h"
 
 /* What may reach the driver; false = refuse, for the program relies on it. */
 static bool attribute_passes(CUlaunchAttributeID id)
@@ -140,7 +141,7 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
         result = launch_filter_attributes(session, "cuLaunchKernel", in->attributes,
                                           in->attributes_size, attributes, &count);
     launch_read(&launch, in, f);
-    session_launched(session, 1, in->f, f->name);
+    launch_record(session, 1, in->f, f->name);
     if (result == CUDA_SUCCESS)
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
@@ -153,8 +154,9 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
 static bool is_plain(const struct session *session, const struct wire_cuLaunchKernelEx *in,
                      const struct function *function)
 {
-    return !session->server->no_batching && !in->attributes_size && !function->module->may_print &&
-           in->params_size >= function->params_size && in->params_size <= LAUNCH_BATCH_PARAMS_MAX;
+    return !session->server->launch->no_batching && !in->attributes_size &&
+           !function->module->may_print && in->params_size >= function->params_size &&
+           in->params_size <= LAUNCH_BATCH_PARAMS_MAX;
 }
 
 CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLaunchKernelEx *in,

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "graph_batch.h"
+#include "server.h"
 #include "server_dispatch.h"
+#include "session.h"
+#include "stream.h"
 
 /* As a command gives it, and the bytes of parameters that come with it. */
 static inline void launch_shape_read(struct launch_shape *shape, const uint32_t words[7],
@@ -26,6 +29,20 @@ static inline void launch_read(struct launch *launch, const struct wire_cuLaunch
     launch->params = in->params;
     launch->urgent = false;
 }
+
+/* How launches are made: what the FUNNEL_NO_* variables switch off. */
+struct launch_options {
+    bool no_batching;      /* FUNNEL_NO_LAUNCH_BATCHING */
+    bool no_fence_kernel;  /* FUNNEL_NO_FENCE_KERNEL */
+    bool no_fence_counter; /* FUNNEL_NO_FENCE_TALLY */
+};
+
+/* The launch subsystem's part of the server, whose devices, streams and modules are there, and of a
+ * session. 0 or -ENOMEM. */
+int server_launch_init(struct server *server, const struct launch_options *options);
+void server_launch_fini(struct server *server);
+int session_launch_init(struct session *session);
+void session_launch_fini(struct session *session);
 
 /* As many bytes of parameters as the function takes? */
 bool launch_check_params(struct session *session, const char *call, uint32_t size,

@@ -10,9 +10,11 @@
 #include "clock.h"
 #include "fence.h"
 #include "fence_kernel.h"
+#include "function.h"
 #include "launch.h"
-#include "objects.h"
-#include "server.h"
+#include "launch_record.h"
+#include "launch_state.h"
+#include "server_dispatch.h"
 #include "stream.h"
 
 /* A client that waits for its launch says so within half of this. */
@@ -36,7 +38,7 @@
 
 static void measure_path(struct stream *stream)
 {
-    struct fence_path_probe *probe = &stream->fence_path_probe;
+    struct fence_path_probe *probe = &stream->launch->fence_path_probe;
 
     if (!probe->since || !fence_reached(stream, probe->seq))
         return;
@@ -47,7 +49,7 @@ static void measure_path(struct stream *stream)
 
 static void choose_path(struct stream *stream)
 {
-    struct fence_path_probe *probe = &stream->fence_path_probe;
+    struct fence_path_probe *probe = &stream->launch->fence_path_probe;
 
     measure_path(stream);
     uint64_t driver_takes = probe->took_ns[FENCE_BY_DRIVER];
@@ -60,7 +62,7 @@ static void choose_path(struct stream *stream)
 void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
                       struct function *function, struct stream *stream)
 {
-    struct launch_batch *batch = &session->launch_batch;
+    struct launch_batch *batch = &session->launch->batch;
 
     if (batch->count == GRAPH_BATCH_MAX || batch->stream != stream)
         launch_batch_flush(session);
@@ -91,13 +93,14 @@ static void launch_all(struct session *session, struct stream *stream,
                        const struct launch *launches, unsigned count)
 {
     /* A node of a graph runs in the context that it was made for, and not where its stream does. */
-    bool confined = stream->sm_share->partition != NULL;
+    bool confined = stream_is_confined(stream);
     unsigned done = 0;
 
     while (done < count) {
-        unsigned batched = confined ? 0
-                                    : graph_batches_launch(&stream->graph_batches, stream->driver,
-                                                           &launches[done], count - done);
+        unsigned batched =
+            confined ? 0
+                     : graph_batches_launch(&stream->launch->graph_batches, stream->driver,
+                                            &launches[done], count - done);
         if (!batched)
             launch_alone(session, stream, &launches[done++]);
         done += batched;
@@ -106,31 +109,31 @@ static void launch_all(struct session *session, struct stream *stream,
 
 bool launch_batch_awaits_fence(struct session *session)
 {
-    struct launch_batch *batch = &session->launch_batch;
+    struct launch_batch *batch = &session->launch->batch;
 
-    if (batch->count != 1 || batch->stream->fence_trust <= 0 ||
-        batch->stream->fence_path_probe.path != FENCE_BY_KERNEL)
+    if (batch->count != 1 || batch->stream->launch->fence_trust <= 0 ||
+        batch->stream->launch->fence_path_probe.path != FENCE_BY_KERNEL)
         return false;
     uint64_t now = clock_ns();
     if (!batch->since)
         batch->since = now;
     if (now - batch->since < FENCE_AWAITED_NS)
         return true;
-    batch->stream->fence_trust -= FENCE_TRUST_LOST;
+    batch->stream->launch->fence_trust -= FENCE_TRUST_LOST;
     return false;
 }
 
 /* Partitions for the reason above; and fences of clients that print are not the GPU's to write. */
 static bool takes_fence_kernel(const struct stream *stream)
 {
-    return stream->device->fence_kernel && !stream->sm_share->partition &&
-           !stream->session->printf_output.active;
+    return stream->device->launch->fence_kernel && !stream_is_confined(stream) &&
+           !fences_are_deferred(stream->session);
 }
 
 static void trust_more(struct stream *stream)
 {
-    if (takes_fence_kernel(stream) && stream->fence_trust < FENCE_TRUST_MAX)
-        stream->fence_trust++;
+    if (takes_fence_kernel(stream) && stream->launch->fence_trust < FENCE_TRUST_MAX)
+        stream->launch->fence_trust++;
 }
 
 /* Where kernels of several clients fill the device, one of ours would have to wait for room. Such
@@ -146,30 +149,31 @@ static bool fills_device(const struct stream *stream, const struct launch *launc
 
 static bool launch_fenced(struct stream *stream, const struct launch *launch, uint32_t seq)
 {
-    if (stream->fence_path_probe.path != FENCE_BY_KERNEL || !takes_fence_kernel(stream) ||
+    if (stream->launch->fence_path_probe.path != FENCE_BY_KERNEL || !takes_fence_kernel(stream) ||
         fills_device(stream, launch))
         return false;
-    session_launched(stream->session, 0, launch->function->handle, launch->function->name);
+    launch_record(stream->session, 0, launch->function->handle, launch->function->name);
     return stream_begin(stream) == CUDA_SUCCESS && fence_kernel_behind(stream, launch, seq);
 }
 
 bool launch_batch_fence(struct session *session, struct stream *stream, uint32_t seq)
 {
-    struct launch_batch *batch = &session->launch_batch;
+    struct launch_batch *batch = &session->launch->batch;
     const struct launch *launch = &batch->launches[0];
 
-    if (stream->lone_work == stream->work)
+    if (stream->launch->lone_work == stream->work)
         trust_more(stream);
     if (batch->count == 1 && batch->stream == stream)
         trust_more(stream);
     const uint64_t now = clock_ns();
-    stream->fence_path_probe.seq = seq;
-    stream->fence_path_probe.since = stream->fence_path_probe.path == FENCE_BY_DRIVER ? now : 0;
+    stream->launch->fence_path_probe.seq = seq;
+    stream->launch->fence_path_probe.since =
+        stream->launch->fence_path_probe.path == FENCE_BY_DRIVER ? now : 0;
     if (batch->count != 1 || batch->stream != stream || !launch_fenced(stream, launch, seq))
         return false;
-    stream->fence_path_probe.since = now;
+    stream->launch->fence_path_probe.since = now;
     batch->count = 0;
-    session_launched(session, 1, launch->function->handle, launch->function->name);
+    launch_record(session, 1, launch->function->handle, launch->function->name);
     stream->work++;
     fence_expect(stream, seq);
     return true;
@@ -177,14 +181,14 @@ bool launch_batch_fence(struct session *session, struct stream *stream, uint32_t
 
 bool launch_batch_flush(struct session *session)
 {
-    struct launch_batch *batch = &session->launch_batch;
+    struct launch_batch *batch = &session->launch->batch;
     unsigned count = batch->count;
 
     if (!count)
         return false;
     batch->count = 0;
     const struct function *last = batch->launches[count - 1].function;
-    session_launched(session, count, last->handle, last->name);
+    launch_record(session, count, last->handle, last->name);
 
     CUresult result = stream_begin(batch->stream);
     if (result == CUDA_SUCCESS)
@@ -193,6 +197,15 @@ bool launch_batch_flush(struct session *session)
         session_async_failed(session, "cuLaunchKernelEx", result);
     stream_end(batch->stream, 0, result);
     if (count == 1)
-        batch->stream->lone_work = batch->stream->work;
+        batch->stream->launch->lone_work = batch->stream->work;
     return true;
+}
+
+CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
+                       struct stream *hStream)
+{
+    if (launch_batch_fence(session, hStream, in->seq))
+        return CUDA_SUCCESS;
+    launch_batch_flush(session);
+    return stream_end(hStream, in->seq, stream_begin(hStream));
 }

@@ -26,6 +26,7 @@ struct session;
 struct stream;
 struct wire_cuLaunchKernelEx;
 
+/* The launches of a session that the driver has not got yet. */
 struct launch_batch {
     struct stream *stream;
     unsigned count;

@@ -78,22 +78,23 @@ bool library_put(struct library *library)
 
 /* The client wants to hear now what is wrong with an image. NVIDIA's driver counts the kernels of
  * PTX text that does not compile, and compiles it when it is asked for the module. */
-static CUresult compile(CUlibrary library, bool is_text)
+static CUresult compile(struct quiesce *quiesce, CUlibrary library, bool is_text)
 {
     unsigned kernels = 0;
     CUmodule module = NULL;
     CUresult result = driver.cuLibraryGetKernelCount(&kernels, library);
 
     if (result == CUDA_SUCCESS && is_text)
-        result = quiesce_begin("cuLibraryGetModule");
+        result = quiesce_begin(quiesce, "cuLibraryGetModule");
     if (result != CUDA_SUCCESS || !is_text)
         return result;
     result = driver.cuLibraryGetModule(&module, library);
-    quiesce_end();
+    quiesce_end(quiesce);
     return result;
 }
 
-CUresult library_load(struct library *library, const void *image, size_t size)
+CUresult library_load(struct library *library, struct quiesce *quiesce, const void *image,
+                      size_t size)
 {
     _cleanup_free_ struct image_wrapper *wrapper = NULL;
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -103,7 +104,8 @@ CUresult library_load(struct library *library, const void *image, size_t size)
             driver.cuLibraryLoadData(&library->driver, wrapper ? wrapper : image, library->options,
                                      library->values, library->option_count, NULL, NULL, 0);
     image_calls(image, size, &library->may_print, &library->may_allocate);
-    return result != CUDA_SUCCESS ? result : compile(library->driver, image_is_text(image, size));
+    return result != CUDA_SUCCESS ? result
+                                  : compile(quiesce, library->driver, image_is_text(image, size));
 }
 
 void library_destroy(struct library *library)

@@ -14,6 +14,8 @@
 #define LIBRARY_LOG_SIZE 4096u
 #define LIBRARY_OPTIONS_MAX 32u
 
+struct quiesce;
+
 struct library {
     CUlibrary driver;
     unsigned users;    /* atomic: one for each device on which a client has it */
@@ -34,7 +36,8 @@ struct library *library_create(const void *options, uint32_t options_size);
 
 /* Loads a sound image, and compiles at once: whoever asks wants to hear now what is wrong with it.
  * The device's context is current. */
-CUresult library_load(struct library *library, const void *image, size_t size);
+CUresult library_load(struct library *library, struct quiesce *quiesce, const void *image,
+                      size_t size);
 
 struct library *library_use(struct library *library);
 

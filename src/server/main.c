@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * funnel-server: the program. Apart from the library, so that tests can link the rest.
- */
-#include "server.h"
+/* The program funnel-server. Its main() is not in the library, so that tests can link the rest. */
+#include "server_main.h"
 
 int main(int argc, char **argv)
 {

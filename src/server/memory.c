@@ -5,7 +5,7 @@
  * A device granule is physical memory mapped at a free place of the client's window, and a file
  * descriptor of it for the client to keep. It is charged against the client's limit.
  */
-#include "memory.h"
+#include "memory_state.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,15 +15,15 @@
 #include "cleanup.h"
 #include "fd.h"
 #include "host_memory.h"
+#include "ipc_memory.h"
 #include "ipc_share.h"
-#include "server.h"
 #include "server_dispatch.h"
 #include "sock.h"
 #include "vmm.h"
 
 CUresult memory_allow(struct session *session, const struct granule *like)
 {
-    if (session->extents.count >= SESSION_GRANULES_MAX) {
+    if (session->memory->extents.count >= SESSION_GRANULES_MAX) {
         session_log_error(session, "more than %u ranges of memory", SESSION_GRANULES_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -32,7 +32,7 @@ CUresult memory_allow(struct session *session, const struct granule *like)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *granule = *like;
     list_init(&granule->link);
-    if (ranges_add(&session->extents, granule->address, granule->size, granule)) {
+    if (ranges_add(&session->memory->extents, granule->address, granule->size, granule)) {
         free(granule);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -43,7 +43,7 @@ void memory_forbid(struct session *session, uint64_t address)
 {
     struct range removed;
 
-    if (!ranges_remove(&session->extents, address, &removed))
+    if (!ranges_remove(&session->memory->extents, address, &removed))
         free(removed.value);
 }
 
@@ -54,7 +54,7 @@ bool memory_covers(const struct session *session, uint64_t address, uint64_t siz
     if (__builtin_add_overflow(address, size, &end))
         return false;
     while (address < end) {
-        const struct range *range = ranges_find(&session->extents, address);
+        const struct range *range = ranges_find(&session->memory->extents, address);
         if (!range)
             return false;
         address = range->start + range->size;
@@ -65,11 +65,11 @@ bool memory_covers(const struct session *session, uint64_t address, uint64_t siz
 /* Within the limit? Then it is charged. Only the session's thread charges. */
 bool memory_charge(struct session *session, unsigned device, uint64_t size)
 {
-    uint64_t limit = session->memory_limit[device];
-    uint64_t used = session->device[device].memory_used;
+    uint64_t limit = session->limits.memory[device];
+    uint64_t used = session->memory->device[device].used;
 
     if (limit && (size > limit || used > limit - size)) {
-        session->memory_refused++;
+        session->memory->refused++;
         session_log_error(session,
                           "out of memory: it has %llu MiB of device %u, wants %llu KiB more, "
                           "and its limit is %llu MiB",
@@ -77,15 +77,15 @@ bool memory_charge(struct session *session, unsigned device, uint64_t size)
                           (unsigned long long)(size >> 10), (unsigned long long)(limit >> 20));
         return false;
     }
-    session->device[device].memory_used = used + size;
-    if (used + size > session->device[device].memory_peak)
-        session->device[device].memory_peak = used + size;
+    session->memory->device[device].used = used + size;
+    if (used + size > session->memory->device[device].peak)
+        session->memory->device[device].peak = used + size;
     return true;
 }
 
 void memory_refund(struct session *session, unsigned device, uint64_t size)
 {
-    session->device[device].memory_used -= size;
+    session->memory->device[device].used -= size;
 }
 
 static CUmemAllocationProp device_memory(const struct device *device)
@@ -100,7 +100,7 @@ static CUmemAllocationProp device_memory(const struct device *device)
 CUresult memory_grant(const struct session *session, unsigned device, uint64_t address,
                       uint64_t size)
 {
-    uint64_t devices = session->device[device].reached_by | 1ull << device;
+    uint64_t devices = session->memory->device[device].reached_by | 1ull << device;
     CUmemAccessDesc access[SERVER_MAX_DEVICES];
     size_t count = 0;
 
@@ -147,12 +147,17 @@ static void unmap_granule(struct session *session, const struct granule *granule
     memory_refund(session, granule->part, granule->size);
 }
 
+static bool reclaim(struct server *server)
+{
+    return server->memory->reclaim && server->memory->reclaim(server);
+}
+
 CUresult memory_create(struct session *session, uint64_t size, const CUmemAllocationProp *prop,
                        CUmemGenericAllocationHandle *ret_handle)
 {
     CUresult result = driver.cuMemCreate(ret_handle, size, prop, 0);
 
-    if (result == CUDA_ERROR_OUT_OF_MEMORY && module_cache_give_way(&session->server->modules))
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && reclaim(session->server))
         result = driver.cuMemCreate(ret_handle, size, prop, 0);
     return result;
 }
@@ -330,7 +335,7 @@ static void release(struct session *session, struct granule *granule)
 
 CUresult serve_fnGranuleRelease(struct session *session, const struct wire_fnGranuleRelease *in)
 {
-    const struct range *range = ranges_find(&session->extents, in->address);
+    const struct range *range = ranges_find(&session->memory->extents, in->address);
     struct granule *granule = range ? range->value : NULL;
 
     if (!granule || granule->address != in->address ||
@@ -339,7 +344,7 @@ CUresult serve_fnGranuleRelease(struct session *session, const struct wire_fnGra
                           (unsigned long long)in->address);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    ranges_remove(&session->extents, in->address, NULL);
+    ranges_remove(&session->memory->extents, in->address, NULL);
     release(session, granule);
     return CUDA_SUCCESS;
 }
@@ -349,26 +354,32 @@ void memory_forget_module(struct session *session, const struct module *module)
     uint64_t address = 0;
     const struct range *range;
 
-    while ((range = ranges_next(&session->extents, address))) {
+    while ((range = ranges_next(&session->memory->extents, address))) {
         struct granule *granule = range->value;
         address = range->start + 1;
         if (granule->module != module)
             continue;
-        ranges_remove(&session->extents, granule->address, NULL);
+        ranges_remove(&session->memory->extents, granule->address, NULL);
         free(granule);
     }
 }
 
-void memory_release_all(struct session *session)
+static void release_granules(struct session *session)
 {
     const struct range *range;
 
-    while ((range = ranges_next(&session->extents, 0))) {
+    while ((range = ranges_next(&session->memory->extents, 0))) {
         struct granule *granule = range->value;
-        ranges_remove(&session->extents, granule->address, NULL);
+        ranges_remove(&session->memory->extents, granule->address, NULL);
         release(session, granule);
     }
-    ranges_fini(&session->extents);
+    ranges_fini(&session->memory->extents);
+}
+
+void memory_release_all(struct session *session)
+{
+    ipc_memory_close_all(session);
+    release_granules(session);
 }
 
 /* The client's share: what its limit leaves it, but not more than there is. */
@@ -386,8 +397,8 @@ CUresult serve_cuMemGetInfo_v2(struct session *session, const struct wire_cuMemG
     if (result != CUDA_SUCCESS)
         return result;
 
-    uint64_t limit = session->memory_limit[in->device];
-    uint64_t used = session->device[in->device].memory_used;
+    uint64_t limit = session->limits.memory[in->device];
+    uint64_t used = session->memory->device[in->device].used;
     uint64_t left = limit > used ? limit - used : 0;
     ret_out->free = limit && left < free_bytes ? left : free_bytes;
     ret_out->total = total;

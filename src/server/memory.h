@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "list.h"
 #include "session.h"
 
 enum granule_kind {
@@ -54,5 +55,31 @@ bool memory_covers(const struct session *session, uint64_t address, uint64_t siz
 /* The variables of a module are gone with it. */
 void memory_forget_module(struct session *session, const struct module *module);
 
-/* Gives every granule back. The client's work is done. */
+/* Gives back every granule, mapping, reservation and import. The client's work is done. */
 void memory_release_all(struct session *session);
+
+/* From any thread: bytes of a device that the client has now, and had at most. */
+void memory_usage(const struct session *session, unsigned device, uint64_t *ret_used,
+                  uint64_t *ret_peak);
+
+/* From any thread: how often the client's memory limit was in the way. */
+uint64_t memory_refusals(const struct session *session);
+
+/* ---- the parts of the server and of a session: memory_state.c ---- */
+
+/* Frees memory of devices that serves no client now: false when there was none. */
+typedef bool memory_reclaimer(struct server *server);
+
+struct page_lock_options;
+
+/* The server's devices are there. 0 or -ENOMEM. */
+int server_memory_init(struct server *server, const struct page_lock_options *options);
+void server_memory_fini(struct server *server);
+
+/* Who is asked when a device has too little memory. Before there are sessions. */
+void memory_set_reclaimer(struct server *server, memory_reclaimer *reclaim);
+
+struct windows *server_windows(struct server *server);
+
+int session_memory_init(struct session *session);
+void session_memory_fini(struct session *session);

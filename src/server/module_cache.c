@@ -58,14 +58,14 @@ bool cached_has_state(const struct cached *cached)
     return cached->has_state || cached->library->may_allocate;
 }
 
-void module_cache_init(struct module_cache *cache, bool enabled)
+void module_cache_init(struct module_cache *cache, struct quiesce *quiesce, bool enabled)
 {
     *cache = (struct module_cache){.enabled = enabled, .idle_bytes_max = MODULE_CACHE_IDLE_BYTES};
     image_store_init(&cache->images);
     pthread_mutex_init(&cache->lock, NULL);
     pthread_cond_init(&cache->loaded, NULL);
     list_init(&cache->entries);
-    retired_init(&cache->retired);
+    retired_init(&cache->retired, quiesce);
 }
 
 static uint64_t kept_bytes(const struct cached *cached)
@@ -96,8 +96,7 @@ bool module_cache_give_way(struct module_cache *cache)
 
 void module_cache_fini(struct module_cache *cache)
 {
-    list_for_each_safe(struct cached, cached, &cache->entries, link)
-    {
+    list_for_each_safe (struct cached, cached, &cache->entries, link) {
         list_remove(&cached->link);
         cached_destroy(cache, cached);
     }
@@ -137,8 +136,7 @@ static bool cached_is(const struct cached *cached, const struct image_request *r
 
 static struct cached *find_locked(struct module_cache *cache, const struct image_request *request)
 {
-    list_for_each(struct cached, cached, &cache->entries, link)
-    {
+    list_for_each (struct cached, cached, &cache->entries, link) {
         if (cached_is(cached, request))
             return cached;
     }
@@ -172,7 +170,8 @@ static struct cached *find(struct module_cache *cache, const struct image_reques
 
 static CUresult load(struct cached *cached, struct image_log *ret_log)
 {
-    CUresult result = library_load(cached->library, cached->image->bytes, cached->image->size);
+    CUresult result = library_load(cached->library, cached->device->quiesce, cached->image->bytes,
+                                   cached->image->size);
     uint32_t size = (uint32_t)strnlen(cached->library->log, LIBRARY_LOG_SIZE);
 
     ret_log->size = size < ret_log->capacity ? size : ret_log->capacity;
@@ -344,8 +343,7 @@ static void take_out_locked(struct module_cache *cache, struct cached *cached,
 /* Takes idle ones out until the others may stay. */
 static void evict_locked(struct module_cache *cache, struct list *ret_evicted)
 {
-    list_for_each_safe(struct cached, cached, &cache->entries, link)
-    {
+    list_for_each_safe (struct cached, cached, &cache->entries, link) {
         if (cache->idle_bytes <= cache->idle_bytes_max)
             return;
         if (!cached->users)
@@ -356,8 +354,7 @@ static void evict_locked(struct module_cache *cache, struct list *ret_evicted)
 /* Without the lock, for this may wait (retired.h). */
 static void destroy_evicted(struct module_cache *cache, struct list *evicted)
 {
-    list_for_each_safe(struct cached, victim, evicted, link)
-    {
+    list_for_each_safe (struct cached, victim, evicted, link) {
         list_remove(&victim->link);
         log_debug("Module of %llu bytes goes", (unsigned long long)victim->size);
         cached_destroy(cache, victim);
@@ -379,8 +376,7 @@ static unsigned count_later_copies_locked(const struct module_cache *cache,
     bool later = false;
     unsigned count = 0;
 
-    list_for_each(struct cached, other, &cache->entries, link)
-    {
+    list_for_each (struct cached, other, &cache->entries, link) {
         count += later && !other->users && is_same_image(other, cached);
         later |= other == cached;
     }
@@ -393,8 +389,7 @@ void module_cache_trim(struct module_cache *cache, const struct device *device)
 
     list_init(&surplus);
     pthread_mutex_lock(&cache->lock);
-    list_for_each_safe(struct cached, cached, &cache->entries, link)
-    {
+    list_for_each_safe (struct cached, cached, &cache->entries, link) {
         if (cached->device == device && cached->sharing == IN_TURN && !cached->users &&
             count_later_copies_locked(cache, cached) >= MODULE_CACHE_COPIES_KEPT)
             take_out_locked(cache, cached, &surplus);
@@ -424,7 +419,8 @@ void module_cache_put(struct module_cache *cache, struct cached *cached)
     if (!cached)
         return;
     if (cached->sharing == FOR_ONE ||
-        (cached->sharing == IN_TURN && variables_restore(&cached->variables) != CUDA_SUCCESS)) {
+        (cached->sharing == IN_TURN &&
+         variables_restore(&cached->variables, cached->device->quiesce) != CUDA_SUCCESS)) {
         cached_destroy(cache, cached);
         return;
     }
@@ -437,7 +433,8 @@ static bool has_room(const struct list *parked)
 {
     unsigned count = 0;
 
-    list_for_each(struct cached, cached, parked, link) count++;
+    list_for_each (struct cached, cached, parked, link)
+        count++;
     return count < MODULE_CACHE_PARKED_MAX;
 }
 
@@ -454,8 +451,7 @@ void module_cache_park(struct module_cache *cache, struct cached *cached, struct
 
 void module_cache_put_parked(struct module_cache *cache, struct list *parked)
 {
-    list_for_each_safe(struct cached, cached, parked, link)
-    {
+    list_for_each_safe (struct cached, cached, parked, link) {
         list_remove(&cached->link);
         module_cache_put(cache, cached);
     }

@@ -50,7 +50,7 @@ struct image_log {
     uint32_t capacity, size;
 };
 
-void module_cache_init(struct module_cache *cache, bool enabled);
+void module_cache_init(struct module_cache *cache, struct quiesce *quiesce, bool enabled);
 
 /* Unloads all libraries. Nobody uses one any more. */
 void module_cache_fini(struct module_cache *cache);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One address everywhere: page-locked memory that the GPU sees elsewhere is of no use here. Pieces
- * end at multiples of their size, so an address alone tells where its piece ends.
+ * end at multiples of their size, so an address alone tells where its chunk ends.
  */
 #include "page_lock.h"
 
@@ -14,30 +14,27 @@
 /* Long enough for a thread that waits for the driver's lock to wake up and take it. */
 #define PAUSE_NS 50000
 
-static uint64_t chunk_size = PAGE_LOCK_CHUNK;
-static bool makes_pages = true;
-
-void page_lock_whole(void)
+void page_locker_init(struct page_locker *locker, struct quiesce *quiesce,
+                      const struct page_lock_options *options)
 {
-    chunk_size = 0;
+    *locker = (struct page_locker){
+        .quiesce = quiesce,
+        .chunk_size = options->whole ? 0 : PAGE_LOCK_CHUNK,
+        .populates = !options->is_soft,
+    };
 }
 
-void page_lock_for_soft(void)
+uint64_t page_lock_left(const struct page_locker *locker, uint64_t address)
 {
-    makes_pages = false;
-}
-
-uint64_t page_lock_left(uint64_t address)
-{
-    return chunk_size ? chunk_size - address % chunk_size : UINT64_MAX;
+    return locker->chunk_size ? locker->chunk_size - address % locker->chunk_size : UINT64_MAX;
 }
 
 /* While the driver locks pages, other threads' launches wait. Pages that are there already are
  * locked in a fifth of the time, so they are made before. Where the kernel does not know how, the
  * driver makes them. The software GPU needs only those that somebody touches. */
-static void populate(void *address, size_t size)
+static void populate(const struct page_locker *locker, void *address, size_t size)
 {
-    if (!makes_pages)
+    if (!locker->populates)
         return;
     madvise(address, size, MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
@@ -63,9 +60,9 @@ static CUresult lock(void *address, size_t size)
     return result;
 }
 
-CUresult page_lock(void *address, size_t size)
+CUresult page_lock(const struct page_locker *locker, void *address, size_t size)
 {
-    populate(address, size);
+    populate(locker, address, size);
     return lock(address, size);
 }
 
@@ -74,9 +71,9 @@ void page_unlock(void *address)
     driver.cuMemHostUnregister(address);
 }
 
-static size_t chunk_at(const char *address, size_t left)
+static size_t chunk_at(const struct page_locker *locker, const char *address, size_t left)
 {
-    uint64_t size = page_lock_left((uintptr_t)address);
+    uint64_t size = page_lock_left(locker, (uintptr_t)address);
 
     return size < left ? (size_t)size : left;
 }
@@ -87,37 +84,37 @@ static void pause_between(void)
 }
 
 /* Where some stream waits for too long the pages stay locked, and their addresses are lost. */
-static void give_up(void *address, size_t size)
+static void give_up(const struct page_locker *locker, void *address, size_t size)
 {
-    if (!size || quiesce_begin("cuMemHostUnregister") != CUDA_SUCCESS)
+    if (!size || quiesce_begin(locker->quiesce, "cuMemHostUnregister") != CUDA_SUCCESS)
         return;
-    page_unlock_chunks(address, size);
-    quiesce_end();
+    page_unlock_chunks(locker, address, size);
+    quiesce_end(locker->quiesce);
 }
 
-CUresult page_lock_chunks(void *address, size_t size)
+CUresult page_lock_chunks(const struct page_locker *locker, void *address, size_t size)
 {
     char *start = address;
-    size_t piece;
+    size_t chunk;
 
-    populate(address, size);
-    for (size_t done = 0; done < size; done += piece) {
-        piece = chunk_at(start + done, size - done);
+    populate(locker, address, size);
+    for (size_t done = 0; done < size; done += chunk) {
+        chunk = chunk_at(locker, start + done, size - done);
         if (done)
             pause_between();
-        CUresult result = lock(start + done, piece);
+        CUresult result = lock(start + done, chunk);
         if (result != CUDA_SUCCESS) {
-            give_up(address, done);
+            give_up(locker, address, done);
             return result;
         }
     }
     return CUDA_SUCCESS;
 }
 
-void page_unlock_chunks(void *address, size_t size)
+void page_unlock_chunks(const struct page_locker *locker, void *address, size_t size)
 {
     char *start = address;
 
-    for (size_t done = 0; done < size; done += chunk_at(start + done, size - done))
+    for (size_t done = 0; done < size; done += chunk_at(locker, start + done, size - done))
         page_unlock(start + done);
 }

@@ -6,28 +6,44 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "loader.h"
 
+struct quiesce;
+
 /* On an H200 a piece of this size holds launches up for about half a millisecond. */
 #define PAGE_LOCK_CHUNK (8ull << 20)
 
-/* Before any other thread starts: there shall be no pieces. */
-void page_lock_whole(void);
+struct page_lock_options {
+    bool whole;   /* lock each range at once: FUNNEL_NO_LOCK_PIECES */
+    bool is_soft; /* the driver is the software GPU, which locks nothing */
+};
 
-/* Before any other thread starts: the driver is the software GPU, which locks nothing. */
-void page_lock_for_soft(void);
+/* How memory is locked here, and how much of it. */
+struct page_locker {
+    struct quiesce *quiesce;
+    uint64_t chunk_size;             /* 0 = there are no chunks */
+    bool populates;                  /* pages are created before they are locked */
+    atomic_uint_fast64_t host_bytes; /* of the host granules of all windows */
+};
 
-/* Locks [address, address + size) and makes the GPU see it at the same address. */
-CUresult page_lock(void *address, size_t size);
-CUresult page_lock_chunks(void *address, size_t size);
+void page_locker_init(struct page_locker *locker, struct quiesce *quiesce,
+                      const struct page_lock_options *options);
+
+/* Locks [address, address + size), at once or in chunks, and makes the GPU see it at the same
+ * address: what the driver says, or CUDA_ERROR_NOT_SUPPORTED where the address would differ. The
+ * calling thread is in a context. */
+CUresult page_lock(const struct page_locker *locker, void *address, size_t size);
+CUresult page_lock_chunks(const struct page_locker *locker, void *address, size_t size);
 
 /* Undoes it. Stalls every client until the GPU is idle: called between quiesce_begin() and
  * quiesce_end(). */
 void page_unlock(void *address);
-void page_unlock_chunks(void *address, size_t size);
+void page_unlock_chunks(const struct page_locker *locker, void *address, size_t size);
 
-/* How many bytes from an address on are in the same piece, if they are locked in pieces at all. */
-uint64_t page_lock_left(uint64_t address);
+/* How many bytes from an address on are in the same chunk; UINT64_MAX without chunks. */
+uint64_t page_lock_left(const struct page_locker *locker, uint64_t address);

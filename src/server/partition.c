@@ -179,8 +179,7 @@ static struct partition *pop_idle_locked(struct partitions *partitions, struct s
     unsigned least = load_of_locked(partitions, place, count) + 1;
     struct partition *best = NULL;
 
-    list_for_each(struct partition, partition, &partitions->idle, link)
-    {
+    list_for_each (struct partition, partition, &partitions->idle, link) {
         unsigned load = load_of_locked(partitions, partition->first_group, count);
         if (partition->sm_count != sm_count || !lies_in(partitions, partition, span) ||
             load >= least)
@@ -271,12 +270,12 @@ static CUresult make_green(const struct partitions *partitions, struct partition
         parts[i] = partitions->groups[(partition->first_group + i) % partitions->group_count];
     CUresult result = driver.cuDevResourceGenerateDesc(&description, parts, partition->group_count);
     if (result == CUDA_SUCCESS)
-        result = quiesce_begin("cuGreenCtxCreate");
+        result = quiesce_begin(partition->device->quiesce, "cuGreenCtxCreate");
     if (result != CUDA_SUCCESS)
         return result;
     result = driver.cuGreenCtxCreate(&partition->green, description, partition->device->ordinal,
                                      CU_GREEN_CTX_DEFAULT_STREAM);
-    quiesce_end();
+    quiesce_end(partition->device->quiesce);
     return result;
 }
 
@@ -330,8 +329,7 @@ void partitions_put_back(struct partitions *partitions, struct partition *partit
 
 static void count_idle_locked(struct partitions *partitions, unsigned sm_count, int change)
 {
-    list_for_each(struct partition, partition, &partitions->idle, link)
-    {
+    list_for_each (struct partition, partition, &partitions->idle, link) {
         if (partition->sm_count == sm_count)
             count_user_locked(partitions, partition, change);
     }

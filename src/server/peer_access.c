@@ -3,8 +3,7 @@
  * A client's devices that reach each other. The driver grants access to memory piece by piece, so a
  * pair is remembered for the granules to come.
  */
-#include "memory.h"
-#include "server.h"
+#include "memory_state.h"
 #include "server_dispatch.h"
 
 static bool is_pair(struct session *session, uint32_t device, uint32_t peer)
@@ -23,11 +22,11 @@ static bool is_memory_of(const struct granule *granule, unsigned device)
 
 static CUresult grant_all(const struct session *session, unsigned part)
 {
-    const struct range *range = ranges_next(&session->extents, 0);
+    const struct range *range = ranges_next(&session->memory->extents, 0);
     CUresult result = CUDA_SUCCESS;
 
     for (; range && result == CUDA_SUCCESS;
-         range = ranges_next(&session->extents, range->start + 1)) {
+         range = ranges_next(&session->memory->extents, range->start + 1)) {
         const struct granule *granule = range->value;
 
         if (is_memory_of(granule, part))
@@ -44,12 +43,12 @@ CUresult serve_cuCtxEnablePeerAccess(struct session *session,
 
     if (!is_pair(session, in->device, in->peer))
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-    before = session->device[in->peer].reached_by;
-    session->device[in->peer].reached_by |= 1ull << in->device;
+    before = session->memory->device[in->peer].reached_by;
+    session->memory->device[in->peer].reached_by |= 1ull << in->device;
     result = session_enter(session, &session->server->devices.device[in->peer]);
     if (result == CUDA_SUCCESS)
         result = grant_all(session, in->peer);
     if (result != CUDA_SUCCESS)
-        session->device[in->peer].reached_by = before;
+        session->memory->device[in->peer].reached_by = before;
     return result;
 }

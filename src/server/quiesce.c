@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Behind each wait stands an event: once that has passed, the wait is over.
+ * An event is recorded behind each wait of a stream: once the event has completed, the wait is
+ * over.
  */
 #include "quiesce.h"
 
@@ -19,35 +20,52 @@
 #define PAUSES_MAX 150000 /* at least half a minute */
 #define TURN_NS (20 * NS_PER_MS)
 
-struct wait {
+/* A stream that waits for a value. */
+struct stream_wait {
     struct list link;
     const struct device *device;
-    CUevent passed;
+    CUevent passed; /* recorded behind it */
 };
 
-/* Waits are begun by many at a time, the calls that wait one after the other. */
-static pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;
-
-/* How many calls look for a moment in which no stream waits. */
-static unsigned seekers; /* atomic */
-
-static struct {
-    pthread_mutex_t lock;
-    struct list going;
-} waits = {
-    PTHREAD_MUTEX_INITIALIZER,
-    {&waits.going, &waits.going},
+struct quiesce {
+    /* Threads that give streams something to wait for are its readers, and a call that waits for
+     * all streams is its writer. */
+    pthread_rwlock_t lock;
+    unsigned seekers; /* atomic: calls that look for a moment in which no stream waits */
+    pthread_mutex_t waits_lock;
+    struct list waits; /* struct stream_wait */
 };
 
-static void wait_destroy(struct wait *wait)
+struct quiesce *quiesce_create(void)
+{
+    struct quiesce *quiesce = calloc(1, sizeof(*quiesce));
+
+    if (!quiesce)
+        return NULL;
+    pthread_rwlock_init(&quiesce->lock, NULL);
+    pthread_mutex_init(&quiesce->waits_lock, NULL);
+    list_init(&quiesce->waits);
+    return quiesce;
+}
+
+static void wait_destroy(struct stream_wait *wait)
 {
     spare_event_keep(wait->device, wait->passed);
     free(wait);
 }
 
-static struct wait *wait_create(const struct device *device, CUstream stream)
+void quiesce_destroy(struct quiesce *quiesce)
 {
-    struct wait *wait = malloc(sizeof(*wait));
+    if (!quiesce)
+        return;
+    list_for_each_safe (struct stream_wait, wait, &quiesce->waits, link)
+        free(wait);
+    free(quiesce);
+}
+
+static struct stream_wait *wait_create(const struct device *device, CUstream stream)
+{
+    struct stream_wait *wait = malloc(sizeof(*wait));
 
     if (!wait || spare_event_take(device, &wait->passed) != CUDA_SUCCESS) {
         free(wait);
@@ -61,14 +79,13 @@ static struct wait *wait_create(const struct device *device, CUstream stream)
     return wait;
 }
 
-/* Without memory for it a wait goes unnoticed. */
 void quiesce_wait_record(const struct device *device, CUstream stream)
 {
-    struct wait *wait = wait_create(device, stream);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&waits.lock);
+    struct stream_wait *wait = wait_create(device, stream);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&device->quiesce->waits_lock);
 
     if (wait)
-        list_append(&waits.going, &wait->link);
+        list_append(&device->quiesce->waits, &wait->link);
 }
 
 static void pause_briefly(void)
@@ -78,32 +95,30 @@ static void pause_briefly(void)
     nanosleep(&pause, NULL);
 }
 
-/* Waits that overlap would keep a call out for ever, so every other turn belongs to those who
- * retry_lock: no wait begins in it. In the turns between begins whatever an earlier wait may need
- * to end. */
-static bool is_seekers_turn(void)
+/* Waits that overlap would keep a call out forever, so every other turn belongs to the seekers: no
+ * wait begins in it. In the turns between, a wait may begin that an earlier wait needs to end. */
+static bool is_seekers_turn(const struct quiesce *quiesce)
 {
-    return __atomic_load_n(&seekers, __ATOMIC_ACQUIRE) && clock_ns() / TURN_NS % 2;
+    return __atomic_load_n(&quiesce->seekers, __ATOMIC_ACQUIRE) && clock_ns() / TURN_NS % 2;
 }
 
-void quiesce_wait_begin(void)
+void quiesce_wait_begin(struct quiesce *quiesce)
 {
-    while (is_seekers_turn())
+    while (is_seekers_turn(quiesce))
         pause_briefly();
-    pthread_rwlock_rdlock(&gate);
+    pthread_rwlock_rdlock(&quiesce->lock);
 }
 
-void quiesce_wait_end(void)
+void quiesce_wait_end(struct quiesce *quiesce)
 {
-    pthread_rwlock_unlock(&gate);
+    pthread_rwlock_unlock(&quiesce->lock);
 }
 
-static bool any_wait_pending(void)
+static bool any_wait_pending(struct quiesce *quiesce)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&waits.lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&quiesce->waits_lock);
 
-    list_for_each_safe(struct wait, wait, &waits.going, link)
-    {
+    list_for_each_safe (struct stream_wait, wait, &quiesce->waits, link) {
         if (driver.cuEventQuery(wait->passed) == CUDA_ERROR_NOT_READY)
             return true;
         list_remove(&wait->link);
@@ -112,43 +127,44 @@ static bool any_wait_pending(void)
     return false;
 }
 
-/* With the gate; gives it back where it is not to be kept. */
-static bool keep_unless_waits(void)
+/* The caller holds the lock. It is released again where a stream waits. */
+static bool keep_unless_waits(struct quiesce *quiesce)
 {
-    if (!any_wait_pending())
+    if (!any_wait_pending(quiesce))
         return true;
-    pthread_rwlock_unlock(&gate);
+    pthread_rwlock_unlock(&quiesce->lock);
     return false;
 }
 
-bool quiesce_try(void)
+bool quiesce_try(struct quiesce *quiesce)
 {
-    return pthread_rwlock_trywrlock(&gate) == 0 && keep_unless_waits();
+    return pthread_rwlock_trywrlock(&quiesce->lock) == 0 && keep_unless_waits(quiesce);
 }
 
-static bool lock_unless_waits(void)
+static bool lock_unless_waits(struct quiesce *quiesce)
 {
-    pthread_rwlock_wrlock(&gate);
-    return keep_unless_waits();
+    pthread_rwlock_wrlock(&quiesce->lock);
+    return keep_unless_waits(quiesce);
 }
 
-/* Another call that waits for all streams may take its time: only pauses count. */
-static bool retry_lock(void)
+/* Another call that waits for all streams may take its time, so only pauses count. Partner of the
+ * counter: is_seekers_turn(). */
+static bool retry_lock(struct quiesce *quiesce)
 {
-    bool found = false;
+    bool locked = false;
 
-    __atomic_add_fetch(&seekers, 1, __ATOMIC_RELEASE);
-    for (unsigned pauses = 0; !found && pauses < PAUSES_MAX; pauses++) {
+    __atomic_add_fetch(&quiesce->seekers, 1, __ATOMIC_RELEASE);
+    for (unsigned pauses = 0; !locked && pauses < PAUSES_MAX; pauses++) {
         pause_briefly();
-        found = lock_unless_waits();
+        locked = lock_unless_waits(quiesce);
     }
-    __atomic_sub_fetch(&seekers, 1, __ATOMIC_RELEASE);
-    return found;
+    __atomic_sub_fetch(&quiesce->seekers, 1, __ATOMIC_RELEASE);
+    return locked;
 }
 
-CUresult quiesce_begin(const char *what)
+CUresult quiesce_begin(struct quiesce *quiesce, const char *what)
 {
-    if (lock_unless_waits() || retry_lock())
+    if (lock_unless_waits(quiesce) || retry_lock(quiesce))
         return CUDA_SUCCESS;
     log_line("%s is refused: it waits for all streams, and one has waited for a value "
              "(cuStreamWaitValue) for too long",
@@ -156,7 +172,7 @@ CUresult quiesce_begin(const char *what)
     return CUDA_ERROR_NOT_READY;
 }
 
-void quiesce_end(void)
+void quiesce_end(struct quiesce *quiesce)
 {
-    pthread_rwlock_unlock(&gate);
+    pthread_rwlock_unlock(&quiesce->lock);
 }

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls of the driver that wait until all streams of a context are idle, and let nobody else call
- * it meanwhile; and streams that wait for a value (cuStreamWaitValue). Where that value is to be
- * written by a later call, the two wait for each other, and with them every client. So such a call
- * is not begun before the streams have got their values, and while it lasts no stream begins to
- * wait.
+ * The quiesce lock keeps apart two kinds of calls that would wait for each other.
+ *
+ * Some calls of NVIDIA's driver wait until all streams of a context are idle, and let no other
+ * thread into the driver meanwhile. A stream may wait for a value (cuStreamWaitValue) that a later
+ * call writes. If such a call began while such a stream waits, the two would wait for each other,
+ * and every client with them. So a call of the first kind takes this lock exclusively, once every
+ * stream has got its value; and while it holds the lock no stream begins to wait.
  *
  * What is covered: every stream that waits for a word of its client's (cuStreamWaitValue), and
- * those that wait for a callback of a client that prints, for its fences are written by our own
- * thread, after calls of the driver. Callbacks of other clients are not: the GPU itself writes the
- * fence before one, and the client ends the host wait behind it without any call, so such a wait
- * ends by itself as a kernel does.
+ * those that wait for a callback of a client that prints, because its fences are written by a
+ * thread of the server, after calls of the driver. Callbacks of other clients are not covered: the
+ * GPU itself writes the fence before one, and the client ends the wait behind it without any call,
+ * so such a wait ends by itself as a kernel does.
  *
- * Copies of memory that is not page-locked count as such calls: the driver holds its lock until
- * they are done, and they may stand in one hardware queue with a stream that waits. A kernel that
- * waits for a later call does the same, but CUDA promises no program that it ends.
+ * Copies of memory that is not page-locked count as calls of the first kind: the driver holds its
+ * lock until they are done, and they may stand in one hardware queue with a stream that waits. A
+ * kernel that waits for a later call does the same, but CUDA promises no program that it ends.
+ *
+ * All functions may be called from any thread.
  */
 #pragma once
 
@@ -23,19 +27,27 @@
 #include "driver_table.h"
 
 struct device;
+struct quiesce;
 
-/* Before and after a call that waits: CUDA_ERROR_NOT_READY, with a sentence in the log, when some
- * stream has waited for its value for too long; then the call is not to be made, and there is no
- * quiesce_end(). `what` is for that sentence. */
-CUresult quiesce_begin(const char *what);
-void quiesce_end(void);
+/* One lock for all contexts of the process. NULL when out of memory. */
+struct quiesce *quiesce_create(void);
 
-/* The same for whoever can do it another time: false when it can not be done at once, and then
- * there is no quiesce_end(). */
-bool quiesce_try(void);
+/* NULL is allowed. */
+void quiesce_destroy(struct quiesce *quiesce);
 
-/* Around what gives a stream something to wait for; in between, once it has it, take note of it.
- * The device's context is current. */
-void quiesce_wait_begin(void);
+/* Before and after a call that waits for all streams; `what` names it in the log. Where a stream
+ * waits for its value for more than half a minute the result is CUDA_ERROR_NOT_READY, and then the
+ * call must not be made and quiesce_end() must not be called. */
+CUresult quiesce_begin(struct quiesce *quiesce, const char *what);
+void quiesce_end(struct quiesce *quiesce);
+
+/* The same for a caller that can try again later: false when the lock cannot be had at once, and
+ * then quiesce_end() must not be called. */
+bool quiesce_try(struct quiesce *quiesce);
+
+/* Around a call that makes a stream wait for a value. Between the two, once the stream has got the
+ * wait, quiesce_wait_record() lets quiesce_begin() know of it; the device's context is current. A
+ * wait that finds no memory is not recorded. */
+void quiesce_wait_begin(struct quiesce *quiesce);
 void quiesce_wait_record(const struct device *device, CUstream stream);
-void quiesce_wait_end(void);
+void quiesce_wait_end(struct quiesce *quiesce);

@@ -8,17 +8,16 @@
 #include "log.h"
 #include "quiesce.h"
 
-void retired_init(struct retired *retired)
+void retired_init(struct retired *retired, struct quiesce *quiesce)
 {
-    *retired = (struct retired){0};
+    *retired = (struct retired){.quiesce = quiesce};
     pthread_mutex_init(&retired->lock, NULL);
     list_init(&retired->libraries);
 }
 
 void retired_fini(struct retired *retired)
 {
-    list_for_each_safe(struct library, library, &retired->libraries, link)
-    {
+    list_for_each_safe (struct library, library, &retired->libraries, link) {
         list_remove(&library->link);
         library_destroy(library);
     }
@@ -67,11 +66,11 @@ static void push_back(struct retired *retired, struct library *library)
 }
 
 /* Ends the stall. */
-static void unload(struct library *library)
+static void unload(struct retired *retired, struct library *library)
 {
     log_debug("Module of %llu bytes is unloaded", (unsigned long long)library->bytes);
     library_destroy(library);
-    quiesce_end();
+    quiesce_end(retired->quiesce);
 }
 
 /* Answers how many. */
@@ -81,11 +80,11 @@ static unsigned unload_now(struct retired *retired, bool only_surplus)
     unsigned count = 0;
 
     for (; (oldest = pop(retired, only_surplus)); count++) {
-        if (quiesce_begin("cuLibraryUnload") != CUDA_SUCCESS) {
+        if (quiesce_begin(retired->quiesce, "cuLibraryUnload") != CUDA_SUCCESS) {
             push_back(retired, oldest);
             break;
         }
-        unload(oldest);
+        unload(retired, oldest);
     }
     return count;
 }
@@ -112,10 +111,10 @@ bool retired_unload(struct retired *retired)
 
     if (!oldest)
         return false;
-    if (!quiesce_try()) {
+    if (!quiesce_try(retired->quiesce)) {
         push_back(retired, oldest);
         return false;
     }
-    unload(oldest);
+    unload(retired, oldest);
     return true;
 }

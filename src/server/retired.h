@@ -16,14 +16,17 @@
 #define RETIRED_MAX 256u
 #define RETIRED_BYTES_MAX (256ull << 20)
 
+struct quiesce;
+
 struct retired {
+    struct quiesce *quiesce;
     pthread_mutex_t lock;
     struct list libraries; /* oldest first */
     unsigned count;
     uint64_t bytes;
 };
 
-void retired_init(struct retired *retired);
+void retired_init(struct retired *retired, struct quiesce *quiesce);
 
 /* Unloads all. There is nobody any more. */
 void retired_fini(struct retired *retired);

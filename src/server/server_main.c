@@ -2,6 +2,8 @@
 /*
  * funnel-server: from its command line to its end.
  */
+#include "server_main.h"
+
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,12 +12,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "daemon_link.h"
 #include "driver_output.h"
 #include "fault.h"
 #include "log.h"
-#include "server.h"
+#include "server_life.h"
+#include "switch.h"
 #include "text.h"
+#include "window.h"
 
 /* More than this many clients are never taken, however many windows there are. */
 #define CLIENTS_MAX 512u
@@ -129,6 +134,14 @@ static unsigned wanted_clients_max(void)
     return CLIENTS_MAX;
 }
 
+static void read_switches(struct server_life *life)
+{
+    life->cpus = cpus_available();
+    life->no_spare_partitions = switch_is_on("FUNNEL_NO_SPARE_SHARES");
+    life->no_short_spin = switch_is_on("FUNNEL_NO_BRIEF_SPIN");
+    life->no_copy_load = switch_is_on("FUNNEL_NO_COPY_CROWD");
+}
+
 static int start_devices(struct server *server, enum driver_kind wanted, char *why, size_t why_size)
 {
     char pipe_directory[] = "/tmp/funnel-server-XXXXXX";
@@ -136,23 +149,19 @@ static int start_devices(struct server *server, enum driver_kind wanted, char *w
     prepare_environment(pipe_directory);
     if (driver_output_capture())
         log_line("Device printf output cannot be separated from the server's own");
-    int error = driver_load(wanted, &server->driver_kind, why, why_size);
+    int error = driver_load(wanted, &server->life->driver_kind, why, why_size);
     if (!error)
         error = devices_init(&server->devices, why, why_size);
     rmdir(pipe_directory);
     if (error)
         return error;
 
-    windows_init(&server->windows, &server->devices);
-    reserve_area_init(&server->reserve_area);
-    for (unsigned i = 0; i < server->devices.count; i++)
-        partitions_init(&server->partitions[i], &server->devices.device[i]);
-    server->clients_max = windows_limit(&server->devices);
-    if (server->clients_max > wanted_clients_max())
-        server->clients_max = wanted_clients_max();
-    log_line("Takes %u clients at a time", server->clients_max);
+    server->life->clients_max = windows_limit(&server->devices);
+    if (server->life->clients_max > wanted_clients_max())
+        server->life->clients_max = wanted_clients_max();
+    log_line("Takes %u clients at a time", server->life->clients_max);
     log_line("Driver library %s, version %d (%s)", driver_path(), server->devices.driver_version,
-             server->driver_kind == DRIVER_SOFT ? "the software GPU" : "NVIDIA's");
+             server->life->driver_kind == DRIVER_SOFT ? "the software GPU" : "NVIDIA's");
     return 0;
 }
 
@@ -165,16 +174,19 @@ static void on_signal(void *context, int signal_number)
 static int start_serving(struct server *server, const struct options *options, char *why,
                          size_t why_size)
 {
-    int error = server_init(server);
+    int error = server_parts_init(server);
+
+    if (!error)
+        error = server_life_start(server);
 
     if (!error)
         error = fault_watch_start(server);
-    if (!error && server->control_fd >= 0)
+    if (!error && server->life->control_fd >= 0)
         error = daemon_link_start(server);
     if (!error && options->listen_path)
         error = server_listen(server, options->listen_path);
-    if (!error && (!loop_watch_signal(server->loop, SIGTERM, on_signal, server) ||
-                   !loop_watch_signal(server->loop, SIGINT, on_signal, server)))
+    if (!error && (!loop_watch_signal(server->life->loop, SIGTERM, on_signal, server) ||
+                   !loop_watch_signal(server->life->loop, SIGINT, on_signal, server)))
         error = -1;
     if (error)
         text_format(why, why_size, "the server cannot start serving: %s", strerror(-error));
@@ -185,6 +197,7 @@ static int start(struct server *server, const struct options *options, char *why
 {
     int error = start_devices(server, options->device, why, why_size);
 
+    read_switches(server->life);
     return error ? error : start_serving(server, options, why, why_size);
 }
 
@@ -205,9 +218,14 @@ int server_main(int argc, char **argv)
     log_open(options.log_fd, "Server");
     log_line("Startup");
     raise_descriptor_limit();
-    server.control_fd = options.control_fd;
-    server.listen_fd = -1;
-    server.log_fd = options.log_fd;
+    server_init(&server);
+    server.on_fatal = fault_on_fatal;
+    if (server_life_init(&server)) {
+        log_line("Server cannot start: it is out of memory");
+        return 1;
+    }
+    server.life->control_fd = options.control_fd;
+    server.life->log_fd = options.log_fd;
 
     if (start(&server, &options, why, sizeof(why))) {
         log_line("Server cannot start: %s", why);
@@ -216,7 +234,7 @@ int server_main(int argc, char **argv)
     }
     daemon_link_ready(&server);
     log_line("Server has started");
-    loop_run(server.loop);
+    loop_run(server.life->loop);
     log_line("Server exits");
     /* Threads of sessions may still be inside the driver, so nothing is torn down under them. */
     _exit(0);

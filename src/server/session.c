@@ -1,166 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions: making them, ending them, and what the parts of a session have in common.
+ * What every subsystem needs of a session: its handles, its device, and a line in the log.
  */
 #include "session.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
 
-#include "attach_client.h"
-#include "cleanup.h"
 #include "clock.h"
+#include "cuda_error.h"
 #include "fd.h"
-#include "futex.h"
 #include "log.h"
 #include "server.h"
 #include "server_dispatch.h"
-#include "session_end.h"
-#include "text.h"
-#include "worker.h"
 
-/* Sentences a client may cause in the log within this time. */
+/* How many errors a client may log within this time. */
 #define LOGGED_ERRORS_MAX 20u
 #define LOGGED_ERRORS_NS (10 * NS_PER_SEC)
 
-static void *session_thread(void *context)
+int session_init(struct session *session, struct server *server,
+                 const struct server_identity *identity, uint32_t id)
 {
-    struct session *session = context;
-
-    if (attach_client(session)) {
-        session->phase = SESSION_SERVING;
-        session->window_taken = true;
-        server_notify(session->server);
-        worker_run(session);
-    }
-    session_clean_up(session);
-    session->phase = SESSION_DONE;
-    server_notify(session->server);
-    return NULL;
-}
-
-static void init_lists(struct session *session)
-{
+    *session = (struct session){.server = server,
+                                .identity = *identity,
+                                .id = id,
+                                .socket = -1,
+                                .phase = SESSION_ATTACHING};
     list_init(&session->link);
-    list_init(&session->blobs);
-    list_init(&session->graphs);
-    list_init(&session->ipc_names);
-    list_init(&session->ipc_imports);
-    list_init(&session->waits);
-    list_init(&session->sm_shares);
-    ranges_init(&session->extents);
-    ranges_init(&session->reservations);
-    ranges_init(&session->mappings);
-    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
-        list_init(&session->device[i].streams);
-        list_init(&session->device[i].parked);
-    }
+    return handles_init(&session->objects, SESSION_HANDLES_MAX) ? -ENOMEM : 0;
 }
 
-struct session *session_create(struct server *server, const struct server_client *who)
+void session_fini(struct session *session)
 {
-    struct session *session = calloc(1, sizeof(*session));
-
-    if (!session || handles_init(&session->objects, SESSION_HANDLES_MAX)) {
-        free(session);
-        return NULL;
-    }
-    session->server = server;
-    session->who = *who;
-    session->id = ++server->next_id;
-    session->socket = -1;
-    session->phase = SESSION_ATTACHING;
-    pthread_mutex_init(&session->kernel_lock, NULL);
-    init_lists(session);
-    session_set_limits(session, &who->limits);
-    return session;
-}
-
-void session_set_limits(struct session *session, const struct server_limits *limits)
-{
-    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
-        session->memory_limit[i] = limits->memory_limit[i];
-    if (session->sm_centipercent == limits->sm_centipercent &&
-        session->priority == limits->priority)
-        return;
-    session->sm_centipercent = limits->sm_centipercent;
-    session->priority = limits->priority;
-    session->limits_changed = true;
-}
-
-int session_start(struct session *session)
-{
-    return -pthread_create(&session->thread, NULL, session_thread, session);
-}
-
-void session_destroy(struct session *session)
-{
-    if (!session)
-        return;
-    watch_destroy(session->hang_up);
-    if (session->distrusted)
-        windows_retire(&session->server->windows, session->window);
-    else
-        windows_put_back(&session->server->windows, session->window);
-    channel_server_destroy(session->channel);
     handles_fini(&session->objects);
     fd_close(&session->socket);
-    free(session);
-}
-
-/* The channel comes into being while others may already want to reach it. */
-static struct channel_server *reach_channel(struct session *session)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
-
-    return session->channel;
-}
-
-void session_kick(struct session *session)
-{
-    struct channel_server *channel = reach_channel(session);
-
-    if (channel)
-        channel_server_kick(channel);
-}
-
-void session_stop(struct session *session, CUresult status)
-{
-    int none = 0;
-
-    atomic_compare_exchange_strong(&session->end_status, &none, (int)status);
-    session->stop = true;
-    session_kick(session);
-    /* A thread that is sending to a client that does not read must come back, too. */
-    if (status == CUDA_SUCCESS)
-        shutdown(session->socket, SHUT_RDWR);
-}
-
-/* Nobody knows on which words the client's threads sleep, so all of them are woken. */
-static void wake_all_fences(const struct window *window)
-{
-    for (uint32_t word = 0; word < GPU_REGION_FENCES; word++)
-        futex_wake(window_fence(window, word), INT_MAX);
-}
-
-void session_fail_locked(struct session *session, CUresult status)
-{
-    if (!session->channel)
-        return;
-    channel_server_fail(session->channel, status);
-    if (session->phase == SESSION_SERVING)
-        wake_all_fences(session->window);
-}
-
-void session_fail(struct session *session, CUresult status)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
-
-    session_fail_locked(session, status);
 }
 
 CUresult session_visit(struct session *session, const struct device *device)
@@ -217,25 +91,10 @@ void session_remove(struct session *session, enum wire_handle kind, uint64_t han
     handles_remove(&session->objects, kind, handle);
 }
 
-void session_launched(struct session *session, unsigned count, uint64_t function,
-                      const char *kernel)
+void session_check(struct session *session, CUresult result)
 {
-    /* Nobody else writes it, so this need not be one step. */
-    uint_fast64_t so_far = atomic_load_explicit(&session->launches, memory_order_relaxed);
-
-    atomic_store_explicit(&session->launches, so_far + count, memory_order_relaxed);
-    if (session->last_function == function)
-        return;
-    session->last_function = function;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->kernel_lock);
-    text_copy(session->last_kernel, sizeof(session->last_kernel), kernel);
-}
-
-void session_last_kernel(struct session *session, char *ret_name, size_t size)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->kernel_lock);
-
-    text_copy(ret_name, size, session->last_kernel[0] ? session->last_kernel : "(none)");
+    if (cuda_error_is_fatal(result))
+        session->server->on_fatal(session->server, session, result);
 }
 
 /* Counts one: false when the client has had its share for now, and `ret_last` on the last one. */
@@ -283,12 +142,12 @@ void session_async_failed(struct session *session, const char *call, CUresult st
     if (!session->error_logged)
         session_log_error(session, "%s failed: %s", call, driver_error_name(status));
     channel_server_defer(session->channel, status);
-    worker_check(session, status);
+    session_check(session, status);
 }
 
 bool session_reply(struct session *session, int slot, CUresult status, const void *data,
                    uint32_t size)
 {
-    worker_check(session, status);
+    session_check(session, status);
     return !channel_server_reply(session->channel, slot, status, data, size);
 }

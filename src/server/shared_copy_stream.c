@@ -3,9 +3,9 @@
 #include "shared_copy_stream.h"
 
 #include "copy_chunks.h"
+#include "copy_state.h"
 #include "fence.h"
 #include "log.h"
-#include "sm_share.h"
 #include "spare_events.h"
 
 void shared_copy_stream_open(struct device *device)
@@ -13,18 +13,11 @@ void shared_copy_stream_open(struct device *device)
     CUresult result = device_enter(device);
 
     if (result == CUDA_SUCCESS)
-        result = driver.cuStreamCreateWithPriority(&device->shared_copy_stream,
+        result = driver.cuStreamCreateWithPriority(&device->copies->shared_stream,
                                                    CU_STREAM_NON_BLOCKING, 0);
     if (result != CUDA_SUCCESS)
         log_line("Device %d: there is no shared copy stream: %s", device->ordinal,
                  driver_error_name(result));
-}
-
-void shared_copy_stream_close(struct device *device)
-{
-    if (device->shared_copy_stream)
-        driver.cuStreamDestroy_v2(device->shared_copy_stream);
-    device->shared_copy_stream = NULL;
 }
 
 /* Nothing was put into it since its last piece went up in the lane. */
@@ -37,10 +30,9 @@ bool shared_copy_stream_usable(const struct stream *stream)
 {
     const struct session *session = stream->session;
 
-    if (!stream->device->shared_copy_stream || !stream->driver || stream->sm_share->partition)
+    if (!stream->device->copies->shared_stream || !stream->driver || stream_is_confined(stream))
         return false;
-    list_for_each(struct stream, other, &session->device[stream->device->ordinal].streams, link)
-    {
+    list_for_each (struct stream, other, session_device_streams(session, stream->device), link) {
         if (fence_pending(session, other->word) && !(other == stream && follows_shared_copy(other)))
             return false;
     }
@@ -55,7 +47,7 @@ static CUresult wait_for_shared_copies(const struct stream *stream)
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = driver.cuEventRecord(event, stream->device->shared_copy_stream);
+    result = driver.cuEventRecord(event, stream->device->copies->shared_stream);
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamWaitEvent(stream->driver, event, 0);
     spare_event_keep(stream->device, event);
@@ -66,7 +58,7 @@ static CUresult wait_for_shared_copies(const struct stream *stream)
 CUresult shared_copy_stream_copy(struct stream *stream, CUdeviceptr dst, CUdeviceptr src,
                                  uint64_t size)
 {
-    CUstream lane = stream->device->shared_copy_stream;
+    CUstream lane = stream->device->copies->shared_stream;
     CUresult result = copy_chunks(stream->session->window, dst, src, size, lane);
     CUresult waited = wait_for_shared_copies(stream);
 

@@ -11,7 +11,6 @@
 
 /* Makes the stream. Without it all go up in streams of their own. */
 void shared_copy_stream_open(struct device *device);
-void shared_copy_stream_close(struct device *device);
 
 /* Whether a copy may go up in the lane as if it were in this stream: it and the client's other
  * streams of the device are at rest, or have only waited for the lane since. To be asked before

@@ -6,13 +6,50 @@
  */
 #include "sm_share.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "cleanup.h"
 #include "log.h"
-#include "server.h"
 #include "server_dispatch.h"
-#include "stream.h"
+
+struct session_sm_shares {
+    struct sm_share own[SERVER_MAX_DEVICES]; /* the client's as a whole, by device */
+    struct list others;                      /* struct sm_share: of contexts */
+    unsigned count;                          /* of these */
+    uint32_t last;                           /* the number that was given last */
+};
+
+int server_partitions_init(struct server *server)
+{
+    const struct devices *devices = &server->devices;
+
+    server->partitions = calloc(devices->count, sizeof(*server->partitions));
+    if (!server->partitions)
+        return -ENOMEM;
+    for (unsigned i = 0; i < devices->count; i++)
+        partitions_init(&server->partitions[i], &devices->device[i]);
+    return 0;
+}
+
+void server_partitions_fini(struct server *server)
+{
+    free(server->partitions);
+}
+
+int session_sm_shares_init(struct session *session)
+{
+    session->sm_shares = calloc(1, sizeof(*session->sm_shares));
+    if (!session->sm_shares)
+        return -ENOMEM;
+    list_init(&session->sm_shares->others);
+    return 0;
+}
+
+void session_sm_shares_fini(struct session *session)
+{
+    free(session->sm_shares);
+}
 
 static struct partitions *partitions_of(struct session *session, const struct device *device)
 {
@@ -26,7 +63,7 @@ static unsigned sms_of_device(const struct device *device)
 
 static unsigned sms_of_client(struct session *session, const struct device *device)
 {
-    const struct partition *partition = session->device[device->ordinal].sm_share.partition;
+    const struct partition *partition = session->sm_shares->own[device->ordinal].partition;
 
     return partition ? partition->sm_count : sms_of_device(device);
 }
@@ -34,14 +71,27 @@ static unsigned sms_of_client(struct session *session, const struct device *devi
 /* In a static partition, which nothing changes. */
 static bool is_fixed(const struct session *session, unsigned device)
 {
-    const struct server_limits *limits = &session->who.limits;
+    return session->limits.fixed_count && session->limits.fixed_device == device;
+}
 
-    return limits->fixed_count && limits->fixed_device == device;
+unsigned sm_share_granted(struct server *server, const struct session_limits *limits,
+                          unsigned device)
+{
+    if (limits->fixed_count && limits->fixed_device == device)
+        return limits->fixed_count;
+    return limits->fixed_only
+               ? 0
+               : partitions_grant(&server->partitions[device], limits->sm_centipercent);
+}
+
+const struct sm_share *sm_share_own(const struct session *session, unsigned device)
+{
+    return &session->sm_shares->own[device];
 }
 
 CUresult sm_share_barred(const struct session *session, unsigned device)
 {
-    return session->who.limits.fixed_only && !is_fixed(session, device)
+    return session->limits.fixed_only && !is_fixed(session, device)
                ? CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION
                : CUDA_SUCCESS;
 }
@@ -52,7 +102,7 @@ static CUresult take(struct session *session, const struct device *device, unsig
                      struct partition **ret_partition)
 {
     struct partitions *partitions = partitions_of(session, device);
-    const struct server_limits *limits = &session->who.limits;
+    const struct session_limits *limits = &session->limits;
 
     if (is_fixed(session, (unsigned)device->ordinal))
         return partitions_take_within(partitions, limits->fixed_first, limits->fixed_count,
@@ -65,15 +115,15 @@ static CUresult take(struct session *session, const struct device *device, unsig
 
 CUresult sm_share_open(struct session *session, unsigned device, unsigned *ret_sm_count)
 {
-    const struct server_limits *limits = &session->who.limits;
-    struct sm_share *share = &session->device[device].sm_share;
+    const struct session_limits *limits = &session->limits;
+    struct sm_share *share = &session->sm_shares->own[device];
 
     share->device = &session->server->devices.device[device];
     if (is_fixed(session, device))
         share->sm_count = limits->fixed_count;
     else
-        share->sm_count =
-            partitions_grant(partitions_of(session, share->device), session->sm_centipercent);
+        share->sm_count = partitions_grant(partitions_of(session, share->device),
+                                           session->limits.sm_centipercent);
     *ret_sm_count = share->sm_count;
     return take(session, share->device, share->sm_count, &share->partition);
 }
@@ -82,9 +132,8 @@ struct sm_share *sm_share_find(struct session *session, const struct device *dev
                                uint32_t number)
 {
     if (number == 0)
-        return &session->device[device->ordinal].sm_share;
-    list_for_each(struct sm_share, share, &session->sm_shares, link)
-    {
+        return &session->sm_shares->own[device->ordinal];
+    list_for_each (struct sm_share, share, &session->sm_shares->others, link) {
         if (share->number == number && share->device == device)
             return share;
     }
@@ -93,25 +142,10 @@ struct sm_share *sm_share_find(struct session *session, const struct device *dev
 
 /* ---- following the limits ---- */
 
-/* The streams go over one by one. One that can not be replaced stays where it is. */
-static void move_streams(struct session *session, const struct sm_share *share)
-{
-    CUresult result = CUDA_SUCCESS;
+typedef void stream_mover(struct session *session, const struct sm_share *share);
 
-    list_for_each(struct stream, stream, &session->device[share->device->ordinal].streams, link)
-    {
-        if (stream->sm_share != share || result != CUDA_SUCCESS)
-            continue;
-        result = session_enter(session, share->device);
-        if (result == CUDA_SUCCESS)
-            result = stream_renew(stream);
-    }
-    if (result != CUDA_SUCCESS)
-        log_line("Client " CLIENT_FORMAT ": streams keep their old limits: %s",
-                 CLIENT_ARGS(session), driver_error_name(result));
-}
-
-static void resize(struct session *session, struct sm_share *share, unsigned sm_count)
+static void resize(struct session *session, struct sm_share *share, unsigned sm_count,
+                   stream_mover *move)
 {
     struct partition *old = share->partition;
     unsigned now = old ? old->sm_count : sms_of_device(share->device);
@@ -126,28 +160,27 @@ static void resize(struct session *session, struct sm_share *share, unsigned sm_
         log_line("Client " CLIENT_FORMAT ": %u SMs of device %d from now on", CLIENT_ARGS(session),
                  sm_count, share->device->ordinal);
     }
-    move_streams(session, share);
+    move(session, share);
     if (now != sm_count)
         partitions_put_back(partitions_of(session, share->device), old);
 }
 
-void sm_shares_follow_limits(struct session *session)
+void sm_shares_follow_limits(struct session *session, stream_mover *move)
 {
-    uint32_t centipercent = session->sm_centipercent;
+    uint32_t centipercent = session->limits.sm_centipercent;
 
     for (unsigned i = 0; i < session->server->devices.count; i++) {
-        struct sm_share *own = &session->device[i].sm_share;
+        struct sm_share *own = &session->sm_shares->own[i];
         if (is_fixed(session, i)) {
-            move_streams(session, own); /* for the priority */
+            move(session, own); /* for the priority */
             continue;
         }
         own->sm_count = partitions_grant(partitions_of(session, own->device), centipercent);
-        resize(session, own, own->sm_count);
+        resize(session, own, own->sm_count, move);
     }
-    list_for_each(struct sm_share, share, &session->sm_shares, link)
-    {
+    list_for_each (struct sm_share, share, &session->sm_shares->others, link) {
         unsigned most = sms_of_client(session, share->device);
-        resize(session, share, share->sm_count < most ? share->sm_count : most);
+        resize(session, share, share->sm_count < most ? share->sm_count : most, move);
     }
 }
 
@@ -184,9 +217,9 @@ static CUresult sm_share_create(struct session *session, const struct device *de
         free(share);
         return result;
     }
-    share->number = ++session->last_sm_share;
-    list_append(&session->sm_shares, &share->link);
-    session->sm_share_count++;
+    share->number = ++session->sm_shares->last;
+    list_append(&session->sm_shares->others, &share->link);
+    session->sm_shares->count++;
     *ret_share = share;
     return CUDA_SUCCESS;
 }
@@ -200,7 +233,7 @@ CUresult serve_fnShareCreate(struct session *session, const struct wire_fnShareC
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (session->sm_share_count >= SM_SHARES_MAX) {
+    if (session->sm_shares->count >= SM_SHARES_MAX) {
         session_log_error(session, "cuCtxCreate: more than %u contexts with an SM share",
                           SM_SHARES_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -222,28 +255,17 @@ CUresult serve_fnShareCreate(struct session *session, const struct wire_fnShareC
 static void sm_share_destroy(struct session *session, struct sm_share *share)
 {
     list_remove(&share->link);
-    session->sm_share_count--;
+    session->sm_shares->count--;
     partitions_put_back(partitions_of(session, share->device), share->partition);
     free(share);
 }
 
-static bool is_used(struct session *session, const struct sm_share *share)
-{
-    list_for_each(struct stream, stream, &session->device[share->device->ordinal].streams, link)
-    {
-        if (stream->sm_share == share)
-            return true;
-    }
-    return false;
-}
-
 CUresult serve_fnShareDestroy(struct session *session, const struct wire_fnShareDestroy *in)
 {
-    list_for_each_safe(struct sm_share, share, &session->sm_shares, link)
-    {
+    list_for_each_safe (struct sm_share, share, &session->sm_shares->others, link) {
         if (share->number != in->share)
             continue;
-        if (is_used(session, share)) {
+        if (share->streams) {
             session_log_error(session, "cuCtxDestroy: SM share %u still has streams", in->share);
             return CUDA_ERROR_INVALID_VALUE;
         }
@@ -256,10 +278,10 @@ CUresult serve_fnShareDestroy(struct session *session, const struct wire_fnShare
 
 void sm_shares_close_all(struct session *session)
 {
-    list_for_each_safe(struct sm_share, share, &session->sm_shares, link)
+    list_for_each_safe (struct sm_share, share, &session->sm_shares->others, link)
         sm_share_destroy(session, share);
     for (unsigned i = 0; i < session->server->devices.count; i++) {
-        struct sm_share *own = &session->device[i].sm_share;
+        struct sm_share *own = &session->sm_shares->own[i];
         partitions_put_back(&session->server->partitions[i], steal_pointer(own->partition));
         own->legacy = NULL;
     }

@@ -1,32 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A share is the part of a device on which some streams of a client run: one that belongs to the
- * client as a whole, and more for contexts that have a part of that. Each has a legacy default
- * stream of its own. A share can change while its streams are at work.
+ * An SM share is the part of a device's multiprocessors on which some streams of a client run: one
+ * that belongs to the client as a whole, and more for contexts that have a part of that. Each has a
+ * legacy default stream of its own. A share can change while its streams are at work.
+ *
+ * All of this is the session's thread's.
  */
 #pragma once
 
 #include "list.h"
 #include "partition.h"
+#include "server.h"
+#include "session.h"
 
-struct session;
 struct stream;
 
 struct sm_share {
-    struct list link;
+    struct list link; /* of those of contexts */
     const struct device *device;
     uint32_t number;             /* what the client calls it; 0 = the client's as a whole */
     struct partition *partition; /* NULL = the whole device */
     unsigned sm_count;           /* as it was asked for; with number 0 as it was granted */
-    struct stream *legacy;       /* NULL until the client makes it */
+    unsigned streams;            /* how many run in it */
+    struct stream *legacy;       /* the stream code's: NULL until the client creates it */
 };
 
-/* What one client may have of them, besides its own. */
+/* How many a client may have besides its own. */
 #define SM_SHARES_MAX 64u
 
-/* Session thread: the client's own share of a device, by its limits. With an error, `ret_sm_count`
- * tells how many multiprocessors it would be. */
+/* Takes the client's own share of a device, by its limits. What the driver says, and with an error
+ * `ret_sm_count` tells how many multiprocessors it would have been. */
 CUresult sm_share_open(struct session *session, unsigned device, unsigned *ret_sm_count);
+
+/* The client's own share of a device. */
+const struct sm_share *sm_share_own(const struct session *session, unsigned device);
 
 /* CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION where devices are divided by static partitions alone
  * and the client is in none of this device. */
@@ -36,8 +43,20 @@ CUresult sm_share_barred(const struct session *session, unsigned device);
 struct sm_share *sm_share_find(struct session *session, const struct device *device,
                                uint32_t number);
 
-/* Session thread: the client's limits have changed, and its streams follow. */
-void sm_shares_follow_limits(struct session *session);
+/* The client's limits have changed: each share gets the partition that it may have now, and then
+ * `move` moves its streams there; the old partition is put back afterwards. */
+void sm_shares_follow_limits(struct session *session,
+                             void (*move)(struct session *session, const struct sm_share *share));
 
-/* Session thread: its streams are gone. */
+/* The client's streams are gone: gives all partitions back. */
 void sm_shares_close_all(struct session *session);
+
+/* How many multiprocessors of a device limits grant. From any thread. */
+unsigned sm_share_granted(struct server *server, const struct session_limits *limits,
+                          unsigned device);
+
+/* The partitions of all devices, and the shares of a session. 0 or -ENOMEM. */
+int server_partitions_init(struct server *server);
+void server_partitions_fini(struct server *server);
+int session_sm_shares_init(struct session *session);
+void session_sm_shares_fini(struct session *session);

@@ -8,18 +8,17 @@
  * the other's work, unless it has waited for that much already. A client with one stream pays
  * nothing.
  */
-#include "stream.h"
+#include "stream_state.h"
 
 #include <stdlib.h>
 
-#include "fence.h"
-#include "fence_counter.h"
-#include "partition.h"
+#include "log.h"
 #include "server_dispatch.h"
+#include "sm_share.h"
 
-static struct session_device *stream_home(const struct stream *stream)
+static struct list *streams_beside(const struct stream *stream)
 {
-    return &stream->session->device[stream->device->ordinal];
+    return session_device_streams(stream->session, stream->device);
 }
 
 /* The event behind everything that `stream` was given. */
@@ -61,8 +60,7 @@ static CUresult legacy_follow_blocking(struct stream *legacy, struct stream *str
 
 static CUresult legacy_follow_all(struct stream *legacy)
 {
-    list_for_each(struct stream, stream, &stream_home(legacy)->streams, link)
-    {
+    list_for_each (struct stream, stream, streams_beside(legacy), link) {
         if (stream->sm_share != legacy->sm_share)
             continue;
         CUresult result = legacy_follow_blocking(legacy, stream);
@@ -119,7 +117,7 @@ CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result)
 int stream_grant_priority(const struct session *session, const struct device *device, int asked)
 {
     int least = device->record.priority_least, greatest = device->record.priority_greatest;
-    int granted = session->priority ? least : asked - 1;
+    int granted = session->limits.priority ? least : asked - 1;
 
     if (granted > least)
         granted = least;
@@ -147,7 +145,7 @@ static CUresult stream_check(struct session *session,
         session_log_error(session, "cuStreamCreate: there is no SM share %u", in->share);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (session->streams >= SESSION_STREAMS_MAX) {
+    if (session->streams->count >= SESSION_STREAMS_MAX) {
         session_log_error(session, "cuStreamCreate: more than %u streams", SESSION_STREAMS_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -175,10 +173,24 @@ static struct stream *stream_create(struct session *session, const struct device
 
 static void stream_enlist(struct stream *stream)
 {
-    list_append(&stream_home(stream)->streams, &stream->link);
+    stream->sm_share->streams++;
+    list_append(streams_beside(stream), &stream->link);
     if (stream->legacy && !stream->sm_share->legacy)
         stream->sm_share->legacy = stream;
-    stream->session->streams++;
+    stream->session->streams->count++;
+}
+
+static struct list *observers_of(const struct stream *stream)
+{
+    return &stream->session->server->streams->observers;
+}
+
+static void announce_ready(struct stream *stream)
+{
+    list_for_each (struct stream_observer, observer, observers_of(stream), link) {
+        if (observer->ready)
+            observer->ready(stream);
+    }
 }
 
 static CUresult make_driver_stream(struct stream *stream, CUstream *ret_stream)
@@ -186,15 +198,16 @@ static CUresult make_driver_stream(struct stream *stream, CUstream *ret_stream)
     const struct partition *partition = stream->sm_share->partition;
     int priority = stream_grant_priority(stream->session, stream->device, stream->priority);
 
-    stream->graph_batches.priority = priority;
-    stream->graph_batches.urgent_priority = stream->device->record.priority_greatest;
+    stream->granted_priority = priority;
     if (partition)
         return driver.cuGreenCtxStreamCreate(ret_stream, partition->green, CU_STREAM_NON_BLOCKING,
                                              priority);
     return driver.cuStreamCreateWithPriority(ret_stream, CU_STREAM_NON_BLOCKING, priority);
 }
 
-CUresult stream_renew(struct stream *stream)
+/* Replaces the driver's stream by one in the partition and with the priority that the client has
+ * now. It begins behind all that the old one was given. */
+static CUresult stream_renew(struct stream *stream)
 {
     CUstream fresh = NULL;
     CUresult result = make_driver_stream(stream, &fresh);
@@ -208,11 +221,52 @@ CUresult stream_renew(struct stream *stream)
             driver.cuStreamDestroy_v2(fresh);
         return result;
     }
-    graph_batches_fini(&stream->graph_batches);
+    announce_ready(stream);
     if (stream->driver)
         driver.cuStreamDestroy_v2(stream->driver);
     stream->driver = fresh;
     return CUDA_SUCCESS;
+}
+
+/* The streams of a share go over one by one. One that cannot be replaced stays where it is. */
+static void move_streams(struct session *session, const struct sm_share *share)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    list_for_each (struct stream, stream, session_device_streams(session, share->device), link) {
+        if (stream->sm_share != share || result != CUDA_SUCCESS)
+            continue;
+        result = session_enter(session, share->device);
+        if (result == CUDA_SUCCESS)
+            result = stream_renew(stream);
+    }
+    if (result != CUDA_SUCCESS)
+        log_line("Client " CLIENT_FORMAT ": streams keep their old limits: %s",
+                 CLIENT_ARGS(session), driver_error_name(result));
+}
+
+void streams_follow_limits(struct session *session)
+{
+    sm_shares_follow_limits(session, move_streams);
+}
+
+static int announce_creation(struct stream *stream)
+{
+    int error = 0;
+
+    list_for_each (struct stream_observer, observer, observers_of(stream), link) {
+        if (observer->created && !error)
+            error = observer->created(stream);
+    }
+    return error;
+}
+
+static void announce_end(struct stream *stream)
+{
+    list_for_each (struct stream_observer, observer, observers_of(stream), link) {
+        if (observer->closing)
+            observer->closing(stream);
+    }
 }
 
 /* The client goes on as if this had worked. So a stream that the driver refuses is kept all the
@@ -228,25 +282,27 @@ CUresult serve_cuStreamCreateWithPriority(struct session *session,
     struct stream *stream = stream_create(session, device, in);
     if (!stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = session_put(session, WIRE_STREAM, in->hStream, stream);
+    result = announce_creation(stream) ? CUDA_ERROR_OUT_OF_MEMORY
+                                       : session_put(session, WIRE_STREAM, in->hStream, stream);
     if (result != CUDA_SUCCESS) {
+        announce_end(stream);
         free(stream);
         return result;
     }
     stream_enlist(stream);
 
     result = session_enter(session, device);
-    return result != CUDA_SUCCESS ? result : make_driver_stream(stream, &stream->driver);
+    if (result == CUDA_SUCCESS)
+        result = make_driver_stream(stream, &stream->driver);
+    announce_ready(stream);
+    return result;
 }
 
 void stream_destroy(struct stream *stream)
 {
     if (!stream)
         return;
-    if (stream->session->printf_output.active)
-        device_printf_forget_stream(stream);
-    graph_batches_fini(&stream->graph_batches);
-    fence_counters_put_back(stream->device->fence_counters, stream->fence_counter);
+    announce_end(stream);
     if (stream->order)
         driver.cuEventDestroy_v2(stream->order);
     if (stream->driver)
@@ -265,9 +321,55 @@ CUresult serve_cuStreamDestroy_v2(struct session *session, const struct wire_cuS
         result = legacy_follow_blocking(legacy, hStream);
     if (legacy == hStream)
         hStream->sm_share->legacy = NULL;
+    hStream->sm_share->streams--;
     list_remove(&hStream->link);
     session_remove(session, WIRE_STREAM, in->hStream);
-    session->streams--;
+    session->streams->count--;
     stream_destroy(hStream);
     return result;
+}
+
+bool stream_is_confined(const struct stream *stream)
+{
+    return stream->sm_share->partition != NULL;
+}
+
+/* ---- the end of a session ---- */
+
+static bool device_is_idle(struct session *session, const struct device *device)
+{
+    list_for_each (struct stream, stream, session_device_streams(session, device), link) {
+        if (!stream->driver || session_enter(session, device) != CUDA_SUCCESS)
+            continue;
+        CUresult result = driver.cuStreamQuery(stream->driver);
+        session_check(session, result);
+        if (result == CUDA_ERROR_NOT_READY)
+            return false;
+    }
+    return true;
+}
+
+bool streams_are_idle(struct session *session)
+{
+    const struct devices *devices = &session->server->devices;
+
+    for (unsigned i = 0; i < devices->count; i++) {
+        if (!device_is_idle(session, &devices->device[i]))
+            return false;
+    }
+    return true;
+}
+
+void streams_destroy_all(struct session *session)
+{
+    const struct devices *devices = &session->server->devices;
+
+    for (unsigned i = 0; i < devices->count; i++) {
+        session_visit(session, &devices->device[i]);
+        list_for_each_safe (struct stream, stream, &session->streams->of_device[i], link) {
+            list_remove(&stream->link);
+            stream_destroy(stream);
+        }
+    }
+    sm_shares_close_all(session);
 }

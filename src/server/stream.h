@@ -1,75 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stream of a client, and the fence behind its work.
+ * A stream of a client.
  *
  * Every stream is a non-blocking stream of the driver, so that no client waits for another. CUDA's
- * rule about the legacy default stream is rebuilt here for each client by itself: see stream.c.
+ * rule about the legacy default stream is kept for each client by itself: see stream.c.
+ *
+ * Functions are the session thread's unless their comment says otherwise.
  */
 #pragma once
 
-#include "graph_batch.h"
+#include "server.h"
 #include "session.h"
 
-/* A launch and its fence can go to the driver in two ways. Which is faster depends on the others:
- * our kernel has to find room on the GPU. So both are timed, from launch to launch of a client that
- * waits in between. */
-enum fence_path { FENCE_BY_KERNEL, FENCE_BY_DRIVER, FENCE_PATHS };
+#define SESSION_STREAMS_MAX 4096u
 
-struct fence_path_probe {
-    uint64_t took_ns[FENCE_PATHS]; /* lately; 0 = not known */
-    enum fence_path path;          /* of the launch that was set aside last */
-    uint64_t since;                /* clock_ns() of its fence; 0 = it had none yet */
-    uint32_t seq;                  /* that fence */
-    unsigned turn;
-};
+struct sm_share;
+struct stream_launch;
 
 struct stream {
-    struct list link;
+    struct list link; /* of its device in the session */
     struct session *session;
     const struct device *device;
     struct sm_share *sm_share; /* where it runs */
     int priority;              /* as the client wants it */
-    CUstream driver;           /* NULL when the driver refused to make it */
+    int granted_priority;      /* as the driver's stream has it */
+    CUstream driver;           /* NULL when the driver refused to create it */
     uint32_t word;             /* index of its fence word */
     bool legacy;               /* the client's legacy default stream */
     bool blocking;             /* keeps order with the legacy stream */
-    bool waits_for_host; /* was given a callback: the last one waits in word `host_wait_word` for
-                            host_wait_seq, */
-    uint32_t host_wait_word, host_wait_seq,
-        host_wait_fence; /* once the stream has got to host_wait_fence */
 
-    struct graph_batches graph_batches; /* for many launches at a time */
-    uint64_t work;                      /* how many pieces of work it was given */
-    uint64_t shared_copy_work;          /* `work` behind the last that went up in the lane:
-                                           shared_copy_stream.h */
-    uint64_t lone_work;                 /* work, when a launch came without others beside it */
-    int fence_trust;                    /* above 0: a fence mostly follows such a launch at once */
-    struct fence_path_probe fence_path_probe; /* of such a launch and its fence */
-    CUdeviceptr fence_counter;                /* fence_counter.h; 0 = none yet */
-    uint32_t fence_counter_value; /* the number that is in it when all launches made are done */
-    uint64_t legacy_seen;         /* blocking: up to here it waits for the legacy stream's work */
-    uint64_t seen_by_legacy;      /* blocking: up to here the legacy stream waits for its work */
-    CUevent order;                /* recorded behind ordered_work; made when first needed */
+    /* The last callback that it was given waits in word host_wait_word for host_wait_seq, once the
+     * stream has reached host_wait_fence. */
+    bool waits_for_host; /* it was given a callback */
+    uint32_t host_wait_word, host_wait_seq, host_wait_fence;
+
+    uint64_t work;           /* how many pieces of work it was given */
+    uint64_t legacy_seen;    /* blocking: up to here it waits for the legacy stream's work */
+    uint64_t seen_by_legacy; /* blocking: up to here the legacy stream waits for its work */
+    CUevent order;           /* recorded behind ordered_work; created when first needed */
     uint64_t ordered_work;
+
+    uint64_t shared_copy_work;    /* the copy code's: shared_copy_stream.h */
+    struct stream_launch *launch; /* the launch code's */
 };
 
-/* Before work is put into a stream: enters its context and orders it against the legacy stream. */
+/* Before work is put into a stream: makes its context current and orders it against the legacy
+ * stream. CUDA_ERROR_INVALID_HANDLE where the driver refused the stream, or what the driver says.
+ */
 CUresult stream_begin(struct stream *stream);
 
-/* After it: writes the fence, also behind work that failed, for somebody may wait for it. Returns
- * `result`, or the fence's own failure. */
+/* After that work: writes the fence `seq`, also behind work that failed, for a thread may wait for
+ * it; 0 = the work has no fence. Returns `result`, or the fence's own failure. */
 CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result);
 
-/* The same with another way to write it: fence_write() or copy_fence_write(). */
+/* The same with another function to write the fence. */
 typedef CUresult fence_writer(struct stream *stream, uint32_t seq);
 CUresult stream_end_by(struct stream *stream, uint32_t seq, CUresult result, fence_writer *write);
 
-/* Makes the driver's stream anew, in the partition and with the priority that the client has now.
- * What was put into the old one comes first. */
-CUresult stream_renew(struct stream *stream);
+/* Whether the stream and its work are confined to a part of the device's multiprocessors. */
+bool stream_is_confined(const struct stream *stream);
 
 /* The priority that a client gets when it asks for this one. */
 int stream_grant_priority(const struct session *session, const struct device *device, int asked);
 
-/* Ends a stream that is not in the handle table any more. */
+/* The client's streams of a device: struct stream. */
+struct list *session_device_streams(const struct session *session, const struct device *device);
+
+/* Takes over limits of the session that have changed: its streams move to the partitions and get
+ * the priority that the client may have now. */
+void streams_follow_limits(struct session *session);
+
+/* Ends a stream that is neither in the handle table nor in a list any more. NULL is allowed. */
 void stream_destroy(struct stream *stream);
+
+/* Whether all of the client's streams are idle. Errors of the driver are looked at. */
+bool streams_are_idle(struct session *session);
+
+/* Ends all streams, which are idle, and gives the client's partitions back. */
+void streams_destroy_all(struct session *session);
+
+/* ---- the parts of the server and of a session: stream_state.c ---- */
+
+/* A subsystem that keeps something for each stream. Any of the functions may be NULL. */
+struct stream_observer {
+    struct list link;
+    int (*created)(struct stream *stream); /* 0 or -ENOMEM: then the stream is not created */
+    void (*ready)(struct stream *stream);  /* it is about to get a stream of the driver, the first
+                                            * or another, with granted_priority */
+    void (*closing)(struct stream *stream);
+};
+
+/* 0 or -ENOMEM. */
+int server_streams_init(struct server *server);
+void server_streams_fini(struct server *server);
+
+/* Before there are sessions. The observer stays the caller's and must outlive the server. */
+void server_streams_observe(struct server *server, struct stream_observer *observer);
+
+int session_streams_init(struct session *session);
+void session_streams_fini(struct session *session);

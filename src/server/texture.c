@@ -3,10 +3,11 @@
  * Texture and surface objects: the driver's, made from descriptions in which nothing is the
  * client's word alone.
  */
+#include "array_state.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
 #include "copy.h"
 #include "cuda_array.h"
 #include "memory.h"
@@ -21,7 +22,7 @@ struct texture {
 
 static CUresult check_room(struct session *session)
 {
-    if (session->textures < SESSION_TEXTURES_MAX)
+    if (session->arrays->textures < SESSION_TEXTURES_MAX)
         return CUDA_SUCCESS;
     session_log_error(session, "more than %u texture and surface objects", SESSION_TEXTURES_MAX);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -66,7 +67,7 @@ static CUresult enter(struct session *session, uint64_t handle, const struct tex
     *texture = *like;
     if (texture->array)
         texture->array->references++;
-    session->textures++;
+    session->arrays->textures++;
     result = session_put(session, WIRE_TEXTURE, handle, texture);
     if (result != CUDA_SUCCESS)
         texture_destroy(session, texture);
@@ -201,7 +202,7 @@ void texture_destroy(struct session *session, struct texture *texture)
         destroy_driver(texture);
     if (texture->array)
         array_unref(session, texture->array);
-    session->textures--;
+    session->arrays->textures--;
     free(texture);
 }
 

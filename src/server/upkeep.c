@@ -10,7 +10,12 @@
 #include "context_limit.h"
 #include "fence.h"
 #include "log.h"
+#include "memory.h"
+#include "partition.h"
 #include "quiesce.h"
+#include "server_life.h"
+#include "server_module.h"
+#include "window.h"
 
 /* Programs that are started one after the other shall find what the last one left. */
 #define EMPTY_NS (3 * NS_PER_SEC)
@@ -29,8 +34,7 @@ static bool any_session_busy(struct server *server)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
-    list_for_each(struct session, session, &server->sessions, link)
-    {
+    list_for_each (struct session, session, &server->sessions, link) {
         if (is_busy(session))
             return true;
     }
@@ -40,7 +44,7 @@ static bool any_session_busy(struct server *server)
 /* Libraries that are done with: about as long for each as a kernel takes. */
 static void unload_libraries(struct server *server)
 {
-    while (!any_session_busy(server) && module_cache_unload(&server->modules))
+    while (!any_session_busy(server) && module_cache_unload(server_module_cache(server)))
         ;
 }
 
@@ -60,7 +64,7 @@ static bool trim_device(struct server *server, unsigned index)
     if (device_enter(&server->devices.device[index]) != CUDA_SUCCESS)
         return false;
     partitions_trim(&server->partitions[index]);
-    module_cache_trim(&server->modules, &server->devices.device[index]);
+    module_cache_trim(server_module_cache(server), &server->devices.device[index]);
     return server_is_empty(server) &&
            context_limits_restore(server, &server->devices.device[index]);
 }
@@ -74,9 +78,9 @@ static bool trim(struct server *server)
     }
     bool more = true;
 
-    while (more && server_is_empty(server) && quiesce_try()) {
-        more = windows_trim(&server->windows);
-        quiesce_end();
+    while (more && server_is_empty(server) && quiesce_try(server->devices.quiesce)) {
+        more = windows_trim(server_windows(server));
+        quiesce_end(server->devices.quiesce);
     }
     return !more;
 }
@@ -105,6 +109,6 @@ void upkeep_run(struct server *server, struct upkeep *upkeep)
     }
     upkeep->empty_at = 0;
     upkeep->trimmed = false;
-    if (look && !server->no_spare_partitions)
+    if (look && !server->life->no_spare_partitions)
         make_spares(server);
 }

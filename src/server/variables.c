@@ -119,14 +119,14 @@ CUresult variables_remember(struct variables *variables, CUlibrary library)
     return result;
 }
 
-CUresult variables_restore(const struct variables *variables)
+CUresult variables_restore(const struct variables *variables, struct quiesce *quiesce)
 {
-    CUresult result = variables->each ? quiesce_begin("Copying variables") : CUDA_SUCCESS;
+    CUresult result = variables->each ? quiesce_begin(quiesce, "Copying variables") : CUDA_SUCCESS;
 
     if (result != CUDA_SUCCESS || !variables->each)
         return result;
     result = with_stream(copy_in, variables);
-    quiesce_end();
+    quiesce_end(quiesce);
     return result;
 }
 

@@ -11,6 +11,8 @@
 /* Bytes of variables of one library; with more, it is not kept. */
 #define VARIABLES_BYTES_MAX (32ull << 20)
 
+struct quiesce;
+
 struct variable {
     CUdeviceptr address;
     size_t size;
@@ -29,6 +31,6 @@ struct variables {
 CUresult variables_remember(struct variables *variables, CUlibrary library);
 
 /* No kernel of the library runs. After a failure they may be anything. */
-CUresult variables_restore(const struct variables *variables);
+CUresult variables_restore(const struct variables *variables, struct quiesce *quiesce);
 
 void variables_fini(struct variables *variables);

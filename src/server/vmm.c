@@ -11,9 +11,7 @@
 #include "attach.h"
 #include "blob.h"
 #include "fd.h"
-#include "memory.h"
-#include "reserve_area.h"
-#include "server.h"
+#include "memory_state.h"
 #include "server_dispatch.h"
 #include "shm.h"
 #include "sock.h"
@@ -42,14 +40,14 @@ static bool within_bounds(const struct session *session, uint64_t size, uint64_t
 
     return size && size % RESERVE_GRANULARITY == 0 && alignment >= RESERVE_GRANULARITY &&
            (alignment & (alignment - 1)) == 0 && size <= share &&
-           session->reserved_bytes <= share - size &&
-           session->reservations.count < SESSION_RESERVATIONS_MAX;
+           session->memory->reserved_bytes <= share - size &&
+           session->memory->reservations.count < SESSION_RESERVATIONS_MAX;
 }
 
 CUresult serve_fnReserve(struct session *session, const struct wire_fnReserve *in,
                          struct wire_fnReserve_reply *ret)
 {
-    struct reserve_area *area = &session->server->reserve_area;
+    struct reserve_area *area = &session->server->memory->reserve_area;
 
     if (!within_bounds(session, in->size, in->alignment)) {
         session_log_error(
@@ -62,31 +60,31 @@ CUresult serve_fnReserve(struct session *session, const struct wire_fnReserve *i
         result = reserve_area_take(area, in->from, in->size, in->alignment, &ret->address);
     if (result != CUDA_SUCCESS)
         return result;
-    if (ranges_add(&session->reservations, ret->address, in->size, session)) {
+    if (ranges_add(&session->memory->reservations, ret->address, in->size, session)) {
         reserve_area_give_back(area, ret->address, in->size);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    session->reserved_bytes += in->size;
+    session->memory->reserved_bytes += in->size;
     return CUDA_SUCCESS;
 }
 
 static void unreserve(struct session *session, struct range range)
 {
-    ranges_remove(&session->reservations, range.start, NULL);
-    session->reserved_bytes -= range.size;
-    reserve_area_give_back(&session->server->reserve_area, range.start, range.size);
+    ranges_remove(&session->memory->reservations, range.start, NULL);
+    session->memory->reserved_bytes -= range.size;
+    reserve_area_give_back(&session->server->memory->reserve_area, range.start, range.size);
 }
 
 static bool has_mapping(const struct session *session, const struct range *range)
 {
-    const struct range *next = ranges_next(&session->mappings, range->start);
+    const struct range *next = ranges_next(&session->memory->mappings, range->start);
 
     return next && next->start - range->start < range->size;
 }
 
 CUresult serve_fnUnreserve(struct session *session, const struct wire_fnUnreserve *in)
 {
-    const struct range *range = ranges_find(&session->reservations, in->address);
+    const struct range *range = ranges_find(&session->memory->reservations, in->address);
 
     if (!range || range->start != in->address || has_mapping(session, range)) {
         session_log_error(session, "fnUnreserve: no empty reservation begins at %#llx",
@@ -104,7 +102,7 @@ static void allocation_end(struct session *session, struct allocation *allocatio
     driver.cuMemRelease(allocation->driver);
     if (allocation->size)
         memory_refund(session, allocation->device, allocation->size);
-    session->allocations--;
+    session->memory->allocations--;
     free(allocation);
 }
 
@@ -114,7 +112,7 @@ static CUresult allocation_enter(struct session *session, uint64_t handle,
     struct allocation *allocation = NULL;
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
-    if (session->allocations < SESSION_ALLOCATIONS_MAX)
+    if (session->memory->allocations < SESSION_ALLOCATIONS_MAX)
         allocation = malloc(sizeof(*allocation));
     if (!allocation)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -124,7 +122,7 @@ static CUresult allocation_enter(struct session *session, uint64_t handle,
         free(allocation);
         return result;
     }
-    session->allocations++;
+    session->memory->allocations++;
     return CUDA_SUCCESS;
 }
 
@@ -252,7 +250,7 @@ CUresult serve_cuMemImportFromShareableHandle(struct session *session,
 
 static bool in_reservation(const struct session *session, uint64_t address, uint64_t size)
 {
-    const struct range *range = ranges_find(&session->reservations, address);
+    const struct range *range = ranges_find(&session->memory->reservations, address);
 
     return size && range && size <= range->size - (address - range->start);
 }
@@ -273,19 +271,19 @@ static CUresult map(struct session *session, const struct mapping *like)
 {
     struct mapping *mapping = NULL;
 
-    if (session->mappings.count < SESSION_GRANULES_MAX)
+    if (session->memory->mappings.count < SESSION_GRANULES_MAX)
         mapping = malloc(sizeof(*mapping));
     if (!mapping)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *mapping = *like;
-    if (ranges_add(&session->mappings, mapping->address, mapping->size, mapping)) {
+    if (ranges_add(&session->memory->mappings, mapping->address, mapping->size, mapping)) {
         free(mapping);
         return CUDA_ERROR_INVALID_VALUE;
     }
     CUresult result =
         driver.cuMemMap(mapping->address, mapping->size, 0, mapping->allocation->driver, 0);
     if (result != CUDA_SUCCESS) {
-        ranges_remove(&session->mappings, mapping->address, NULL);
+        ranges_remove(&session->memory->mappings, mapping->address, NULL);
         free(mapping);
     }
     return result;
@@ -319,7 +317,7 @@ static bool is_whole(const struct session *session, uint64_t address, uint64_t s
     if (!size || __builtin_add_overflow(address, size, &end))
         return false;
     while (address < end) {
-        const struct range *range = ranges_find(&session->mappings, address);
+        const struct range *range = ranges_find(&session->memory->mappings, address);
         if (!range || range->start != address || range->size > end - address)
             return false;
         address += range->size;
@@ -333,7 +331,7 @@ static void unmap(struct session *session, struct mapping *mapping)
 
     if (mapping->readers)
         memory_forbid(session, mapping->address);
-    ranges_remove(&session->mappings, mapping->address, NULL);
+    ranges_remove(&session->memory->mappings, mapping->address, NULL);
     driver.cuMemUnmap(mapping->address, mapping->size);
     refund_mapping(session, mapping);
     free(mapping);
@@ -349,7 +347,7 @@ CUresult serve_cuMemUnmap(struct session *session, const struct wire_cuMemUnmap 
         return CUDA_ERROR_INVALID_VALUE;
     }
     for (uint64_t at = in->ptr; at < in->ptr + in->size;) {
-        struct mapping *mapping = ranges_find(&session->mappings, at)->value;
+        struct mapping *mapping = ranges_find(&session->memory->mappings, at)->value;
         at += mapping->size;
         unmap(session, mapping);
     }
@@ -391,7 +389,7 @@ CUresult serve_cuMemSetAccess(struct session *session, const struct wire_cuMemSe
     access.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal};
     CUresult result = driver.cuMemSetAccess(in->ptr, in->size, &access, 1);
     for (uint64_t at = in->ptr; result == CUDA_SUCCESS && at < in->ptr + in->size;) {
-        struct mapping *mapping = ranges_find(&session->mappings, at)->value;
+        struct mapping *mapping = ranges_find(&session->memory->mappings, at)->value;
         at += mapping->size;
         result =
             set_reader(session, mapping, in->device, in->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
@@ -415,11 +413,11 @@ void vmm_release_all(struct session *session)
 {
     const struct range *range;
 
-    while ((range = ranges_next(&session->mappings, 0)))
+    while ((range = ranges_next(&session->memory->mappings, 0)))
         unmap(session, range->value);
     handles_for_each(&session->objects, release_unmapped, session);
-    while ((range = ranges_next(&session->reservations, 0)))
+    while ((range = ranges_next(&session->memory->reservations, 0)))
         unreserve(session, *range);
-    ranges_fini(&session->mappings);
-    ranges_fini(&session->reservations);
+    ranges_fini(&session->memory->mappings);
+    ranges_fini(&session->memory->reservations);
 }

@@ -51,9 +51,11 @@ static unsigned first_place(const struct devices *devices)
     return (unsigned)getpid() * 2654435761u / 64 % windows_limit(devices);
 }
 
-void windows_init(struct windows *windows, const struct devices *devices)
+void windows_init(struct windows *windows, const struct devices *devices,
+                  struct page_locker *page_locker)
 {
-    *windows = (struct windows){.devices = devices, .next_place = first_place(devices)};
+    *windows = (struct windows){
+        .devices = devices, .page_locker = page_locker, .next_place = first_place(devices)};
     pthread_mutex_init(&windows->lock, NULL);
     list_init(&windows->idle);
     list_init(&windows->retired);
@@ -128,7 +130,7 @@ static CUresult map_gpu_region(struct window *window)
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = CUDA_ERROR_MAP_FAILED;
     if (!shm_map(window->gpu_fd, GPU_REGION_SIZE, address, SHM_REPLACE, &address))
-        result = page_lock(address, GPU_REGION_SIZE);
+        result = page_lock(window->page_locker, address, GPU_REGION_SIZE);
     if (result != CUDA_SUCCESS)
         unmap_gpu_region(window);
     return result;
@@ -141,14 +143,16 @@ static void release_addresses(struct window *window)
     fd_close(&window->gpu_fd);
 }
 
-static CUresult window_create(const struct devices *devices, uint64_t base,
+static CUresult window_create(const struct windows *windows, uint64_t base,
                               struct window **ret_window)
 {
+    const struct devices *devices = windows->devices;
     struct window *window = calloc(1, sizeof(*window));
 
     if (!window)
         return CUDA_ERROR_OUT_OF_MEMORY;
     window->devices = devices;
+    window->page_locker = windows->page_locker;
     window->base = base;
     window->host_base = base + devices->count * devices->stride;
     window->gpu_fd = -1;
@@ -238,7 +242,7 @@ static CUresult take_retired(struct windows *windows, struct window **ret_window
     struct window *window = pop(windows, &windows->retired);
     CUresult result = window ? renew(window) : CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
 
-    quiesce_end();
+    quiesce_end(windows->devices->quiesce);
     if (result == CUDA_SUCCESS)
         *ret_window = window;
     else
@@ -251,7 +255,8 @@ static unsigned count_retired(struct windows *windows)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
     unsigned count = 0;
 
-    list_for_each(struct window, window, &windows->retired, link) count++;
+    list_for_each (struct window, window, &windows->retired, link)
+        count++;
     return count;
 }
 
@@ -259,7 +264,7 @@ static CUresult await_retired(struct windows *windows, struct window **ret_windo
 {
     if (!count_retired(windows))
         return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
-    CUresult result = quiesce_begin("cuMemHostUnregister");
+    CUresult result = quiesce_begin(windows->devices->quiesce, "cuMemHostUnregister");
     return result == CUDA_SUCCESS ? take_retired(windows, ret_window) : result;
 }
 
@@ -292,14 +297,14 @@ CUresult windows_take(struct windows *windows, struct window **ret_window)
 
     if (idle)
         return take_idle(windows, idle, ret_window);
-    if (count_retired(windows) > WINDOWS_RETIRED && quiesce_try() &&
+    if (count_retired(windows) > WINDOWS_RETIRED && quiesce_try(windows->devices->quiesce) &&
         take_retired(windows, ret_window) == CUDA_SUCCESS)
         return CUDA_SUCCESS;
     for (;;) {
         uint64_t base = next_base(windows);
         if (!base)
             return await_retired(windows, ret_window);
-        CUresult result = window_create(windows->devices, base, ret_window);
+        CUresult result = window_create(windows, base, ret_window);
         if (result != CUDA_ERROR_MAP_FAILED)
             return result;
         log_line("Window %#llx is taken in the server, trying the next", (unsigned long long)base);
@@ -310,8 +315,7 @@ static struct window *pop_idle_at(struct windows *windows, uint64_t base)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
 
-    list_for_each(struct window, window, &windows->idle, link)
-    {
+    list_for_each (struct window, window, &windows->idle, link) {
         if (window->base != base)
             continue;
         list_remove(&window->link);
@@ -338,7 +342,7 @@ CUresult windows_take_at(struct windows *windows, uint64_t base, struct window *
         return take_empty(windows, idle, ret_window);
     if (!claim_base(windows, base))
         return CUDA_ERROR_MAP_FAILED;
-    return window_create(windows->devices, base, ret_window);
+    return window_create(windows, base, ret_window);
 }
 
 void windows_put_back(struct windows *windows, struct window *window)
@@ -363,8 +367,7 @@ static struct window *find_surplus_locked(struct windows *windows)
 {
     unsigned warm = 0;
 
-    list_for_each(struct window, window, &windows->idle, link)
-    {
+    list_for_each (struct window, window, &windows->idle, link) {
         if (window->gpu_fd >= 0 && ++warm > WINDOWS_WARM)
             return window;
     }

@@ -21,6 +21,7 @@
 #include "ranges.h"
 
 struct granule;
+struct page_locker;
 
 /* No device is so small that there could be more. */
 #define WINDOWS_MAX 1024u
@@ -28,6 +29,7 @@ struct granule;
 struct window {
     struct list link;
     const struct devices *devices;
+    struct page_locker *page_locker;
     uint64_t base;
     uint64_t host_base; /* where the GPU-visible region is mapped */
     int gpu_fd;         /* memfd of the GPU-visible region; -1 = it has been given back */
@@ -39,6 +41,7 @@ struct window {
 struct windows {
     pthread_mutex_t lock;
     const struct devices *devices;
+    struct page_locker *page_locker;
     struct list idle;
     struct list retired;
     uint64_t
@@ -46,7 +49,8 @@ struct windows {
     unsigned next_place;
 };
 
-void windows_init(struct windows *windows, const struct devices *devices);
+void windows_init(struct windows *windows, const struct devices *devices,
+                  struct page_locker *page_locker);
 
 /* A window for a new client, with its shared words zero. CUDA_ERROR_MPS_MAX_CLIENTS_REACHED when
  * all addresses are given out, else what the driver says. The calling thread is inside a context.

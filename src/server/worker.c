@@ -5,12 +5,11 @@
  */
 #include "worker.h"
 
-#include <unistd.h>
-
-#include "cuda_error.h"
-#include "fault.h"
+#include "launch_batch.h"
 #include "log.h"
 #include "server_dispatch.h"
+#include "session_life.h"
+#include "stream.h"
 
 /* Nobody has to wake a worker for it to notice that it shall stop; this is for lost wakes. */
 #define IDLE_WAIT_NS 500000000ull
@@ -21,7 +20,7 @@ static void end_client(struct session *session, const char *what,
     const char *name = message ? wire_op_name(channel_kind_op(message->kind)) : NULL;
 
     session_log_error(session, "%s (%s), ending this client", what, name ? name : "no command");
-    session->distrusted = true;
+    session->life->distrusted = true;
     session_fail(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
     session_stop(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
 }
@@ -52,11 +51,11 @@ static bool run_one(struct session *session)
 
 static void follow_limits(struct session *session)
 {
-    if (!atomic_load_explicit(&session->limits_changed, memory_order_relaxed) ||
-        !atomic_exchange(&session->limits_changed, false))
+    if (!atomic_load_explicit(&session->limits.changed, memory_order_relaxed) ||
+        !atomic_exchange(&session->limits.changed, false))
         return;
     launch_batch_flush(session);
-    sm_shares_follow_limits(session);
+    streams_follow_limits(session);
 }
 
 void worker_run(struct session *session)
@@ -67,17 +66,6 @@ void worker_run(struct session *session)
             channel_server_wait(session->channel, IDLE_WAIT_NS);
     }
     launch_batch_flush(session);
-}
-
-void worker_check(struct session *session, CUresult result)
-{
-    if (!cuda_error_is_fatal(result))
-        return;
-    fault_raise(session->server, session, result);
-    /* Another thread has raised it before. What the client would hear now is not what it is about.
-     */
-    for (;;)
-        pause();
 }
 
 CUresult serve_fnNote(struct session *session, const struct wire_fnNote *in)

@@ -4,8 +4,20 @@
  */
 #include "fake_driver.h"
 
+#include "array.h"
+#include "copy.h"
 #include "cuda_graph.h"
+#include "device_printf.h"
+#include "graph.h"
+#include "ipc_share.h"
+#include "launch.h"
+#include "memory_state.h"
+#include "page_lock.h"
+#include "server_life.h"
+#include "server_module.h"
+#include "session_life.h"
 #include "shm.h"
+#include "sm_share.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -455,6 +467,20 @@ static void make_device(struct devices *devices)
     devices->device[0].record.priority_greatest = -5;
 }
 
+static int make_parts(struct server *server)
+{
+    const struct page_lock_options locking = {.is_soft = true};
+    const struct copy_options copies = {.no_copy_load = true};
+    const struct launch_options launches = {.no_fence_kernel = true};
+
+    return devices_create_pools(&server->devices) || server_life_init(server) ||
+           server_ipc_init(server) || server_memory_init(server, &locking) ||
+           server_partitions_init(server) || server_modules_init(server, true) ||
+           server_streams_init(server) || server_printf_init(server) ||
+           server_copies_init(server, &copies) || server_arrays_init(server) ||
+           server_launch_init(server, &launches) || server_graphs_init(server);
+}
+
 int fixture_setup(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -463,14 +489,14 @@ int fixture_setup(void **state)
     memset(&fake, 0, sizeof(fake));
     fill_table();
     make_device(&fixture->server.devices);
-    pthread_mutex_init(&fixture->server.lock, NULL);
-    pthread_mutex_init(&fixture->server.ipc_lock, NULL);
-    list_init(&fixture->server.sessions);
-    module_cache_init(&fixture->server.modules, true);
-    fixture->session = session_create(&fixture->server, &who);
+    server_init(&fixture->server);
+    if (make_parts(&fixture->server))
+        return -1;
+    fixture->session = session_create(&fixture->server, &who, 1);
 
     struct window *window = &fixture->window;
     window->devices = &fixture->server.devices;
+    window->page_locker = server_windows(&fixture->server)->page_locker;
     window->base = WINDOW_FIRST;
     window->host_base = (uintptr_t)calloc(1, GPU_REGION_SIZE);
     list_init(&window->idle);
@@ -479,10 +505,12 @@ int fixture_setup(void **state)
     return channel_server_create(&fixture->session->channel);
 }
 
-static void destroy_streams(struct session *session)
+static void destroy_streams(struct fixture *fixture)
 {
-    list_for_each_safe(struct stream, stream, &session->device[0].streams, link)
-    {
+    struct list *streams =
+        session_device_streams(fixture->session, &fixture->server.devices.device[0]);
+
+    list_for_each_safe (struct stream, stream, streams, link) {
         list_remove(&stream->link);
         stream_destroy(stream);
     }
@@ -492,12 +520,14 @@ int fixture_teardown(void **state)
 {
     struct fixture *fixture = *state;
 
-    destroy_streams(fixture->session);
+    destroy_streams(fixture);
     fixture->session->window = NULL;
     session_destroy(fixture->session);
+    server_parts_fini(&fixture->server);
+    server_life_fini(&fixture->server);
+    devices_destroy_pools(&fixture->server.devices);
     free((void *)(uintptr_t)fixture->window.host_base);
     ranges_fini(&fixture->window.used);
-    map_fini(&fixture->server.ipc_names);
     free(fixture);
     return 0;
 }
@@ -513,8 +543,9 @@ struct stored_image *fixture_image(struct fixture *fixture, const char *text)
     int fd = -1;
 
     assert_int_equal(shm_create_read_only("test", text, strlen(text), &fd), 0);
-    assert_int_equal(image_store_add(&fixture->server.modules.images, fd, strlen(text), 1, &code),
-                     CUDA_SUCCESS);
+    assert_int_equal(
+        image_store_add(&server_module_cache(&fixture->server)->images, fd, strlen(text), 1, &code),
+        CUDA_SUCCESS);
     return code;
 }
 

@@ -5,10 +5,12 @@
  */
 #pragma once
 
+#include "function.h"
 #include "server.h"
 #include "server_dispatch.h"
 #include "stream.h"
 #include "unit.h"
+#include "window.h"
 
 struct fake {
     char trace[4096]; /* "record e1 s2; wait s3 e1; " */
@@ -39,7 +41,7 @@ const char *fake_trace(void);
 /* From now on the driver takes attributes of nodes, as a new one does. */
 void fake_gives_nodes_priorities(void);
 
-/* The code of an image of text, as a client would have sent it; for stored_image_unref(). */
+/* An image of text, as a client would have sent it; for stored_image_unref(). */
 struct stored_image *fixture_image(struct fixture *fixture, const char *text);
 
 /* Makes stream number `index` with fence word `index`; it has the handle of that index. */

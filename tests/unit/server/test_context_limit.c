@@ -6,6 +6,7 @@
 #include "context_limit.h"
 
 #include "fake_driver.h"
+#include "memory_state.h"
 
 #define SMS 100
 #define THREADS_PER_SM 2048
@@ -53,7 +54,7 @@ static CUresult ask(struct fixture *fixture, CUlimit limit, uint64_t value)
 
 static uint64_t used(const struct fixture *fixture)
 {
-    return fixture->session->device[0].memory_used;
+    return fixture->session->memory->device[0].used;
 }
 
 static void who_raises_one_pays(void **state)
@@ -71,7 +72,7 @@ static void not_beyond_its_memory(void **state)
 {
     struct fixture *fixture = *state;
 
-    fixture->session->memory_limit[0] = 64 * MIB;
+    fixture->session->limits.memory[0] = 64 * MIB;
     assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, 2048), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, UINT64_MAX), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(limits[CU_LIMIT_STACK_SIZE], 1024);

@@ -19,6 +19,7 @@
 /* Host memory of a window, of which the copies know the addresses, and memory of a device. */
 static char *host, *device, *expected;
 static struct devices devices;
+static struct page_locker locker = {.chunk_size = PAGE_LOCK_CHUNK};
 static struct window window;
 static unsigned calls;
 
@@ -105,7 +106,9 @@ static int setup(void **state)
     host = map();
     device = map();
     expected = map();
-    window = (struct window){.devices = &devices, .host_base = (uintptr_t)host - GPU_REGION_SIZE};
+    window = (struct window){.devices = &devices,
+                             .page_locker = &locker,
+                             .host_base = (uintptr_t)host - GPU_REGION_SIZE};
     driver.cuMemcpyAsync = copy_row;
     driver.cuMemcpyHtoDAsync_v2 = copy_up;
     driver.cuMemcpy3DAsync_v2 = copy_box;

@@ -4,6 +4,7 @@
  */
 #include "copy_fence.h"
 
+#include "copy_state.h"
 #include "fake_driver.h"
 #include "fence.h"
 
@@ -17,7 +18,7 @@ static int setup(void **state)
     struct fixture *fixture = *state;
     for (unsigned i = 0; i < 65536; i++)
         numbers[i] = (uint16_t)i;
-    fixture->server.devices.device[0].numbers = (uintptr_t)numbers;
+    fixture->server.devices.device[0].copies->numbers = (uintptr_t)numbers;
     fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
     fake_trace();
     return 0;
@@ -63,7 +64,7 @@ static void without_the_table_all_are_written_whole(void **state)
 {
     struct fixture *fixture = *state;
 
-    fixture->server.devices.device[0].numbers = 0;
+    fixture->server.devices.device[0].copies->numbers = 0;
     assert_int_equal(write(fixture, 1), 1);
     assert_string_equal(fake_trace(), "write s1 1; ");
 }

@@ -4,13 +4,16 @@
  */
 #include "copy_load.h"
 
+#include "copy.h"
 #include "fake_driver.h"
+#include "launch_record.h"
+#include "server_life.h"
 
 #define MUCH (64ull << 20)
 
 static void copy(struct fixture *fixture, uint64_t bytes)
 {
-    fixture->session->copied_bytes += bytes;
+    copy_count(fixture->session, bytes);
 }
 
 static uint32_t told(const struct fixture *fixture)
@@ -23,7 +26,7 @@ static int setup(void **state)
     if (fixture_setup(state))
         return -1;
     struct fixture *fixture = *state;
-    fixture->server.cpus = 16;
+    fixture->server.life->cpus = 16;
     list_append(&fixture->server.sessions, &fixture->session->link);
     return 0;
 }
@@ -59,7 +62,7 @@ static bool lacks_cpus(const struct fixture *fixture)
 
 static void launch(struct fixture *fixture)
 {
-    fixture->session->launches++;
+    launch_record(fixture->session, 1, 0, "kernel");
     copy_load_update(&fixture->server);
 }
 
@@ -69,7 +72,7 @@ static void more_clients_than_cpus(void **state)
 
     launch(fixture);
     assert_false(lacks_cpus(fixture));
-    fixture->server.cpus = 0;
+    fixture->server.life->cpus = 0;
     launch(fixture);
     assert_true(lacks_cpus(fixture));
     for (int looks = 1; looks < 10; looks++)
@@ -83,8 +86,8 @@ static void switched_off(void **state)
 {
     struct fixture *fixture = *state;
 
-    fixture->server.cpus = 0;
-    fixture->server.no_copy_load = fixture->server.no_short_spin = true;
+    fixture->server.life->cpus = 0;
+    fixture->server.life->no_copy_load = fixture->server.life->no_short_spin = true;
     copy(fixture, MUCH);
     launch(fixture);
     assert_int_equal(told(fixture), 0);

@@ -10,6 +10,7 @@
 
 #include "fake_driver.h"
 #include "fence.h"
+#include "stream_state.h"
 
 static atomic_uint waits, event_waits, stream_waits;
 
@@ -80,12 +81,12 @@ static void print_and_fence(struct fixture *fixture, struct stream *stream)
 {
     assert_int_equal(device_printf_begin(fixture->session), CUDA_SUCCESS);
     device_printf_end(stream);
-    assert_true(device_printf_fence(stream, 5));
+    assert_true(fence_write(stream, 5) == CUDA_SUCCESS);
     for (int i = 0; i < 60000 && !fence_reached(stream, 5); i++)
         usleep(1000);
     assert_true(fence_reached(stream, 5));
     device_printf_forget(fixture->session);
-    assert_false(fixture->session->printf_output.active);
+    assert_false(fences_are_deferred(fixture->session));
 }
 
 static void fences_come_behind_the_text(void **state)
@@ -103,7 +104,7 @@ static void nothing_is_queued_while_streams_are_held(void **state)
     struct fixture *fixture = *state;
     struct stream *stream = prepare(fixture);
 
-    fixture->session->has_host_waits = true;
+    fixture->session->streams->has_host_waits = true;
     print_and_fence(fixture, stream);
     assert_true(stream_waits > 0 && event_waits == stream_waits);
     assert_int_equal(waits, 0);

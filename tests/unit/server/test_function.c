@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "fake_driver.h"
+#include "function.h"
 #include "kernel_record.h"
 #include "module_cache.h"
-#include "objects.h"
+#include "server_module.h"
 
 #define PTX                                           \
     ".version 8.0\n.target sm_90\n.address_size 64\n" \
@@ -24,7 +25,7 @@ static int setup(void **state)
 {
     int error = fixture_setup(state);
     struct fixture *fixture = *state;
-    struct module_cache *cache = &fixture->server.modules;
+    struct module_cache *cache = server_module_cache(&fixture->server);
 
     next_handle = 0;
     for (int i = 0; i < 2; i++) {
@@ -45,11 +46,10 @@ static int teardown(void **state)
     struct fixture *fixture = *state;
 
     for (int i = 0; i < 2; i++) {
-        list_for_each_safe(struct function, function, &modules[i].functions, link)
+        list_for_each_safe (struct function, function, &modules[i].functions, link)
             function_destroy(fixture->session, function);
-        module_cache_put(&fixture->server.modules, modules[i].cached);
+        module_cache_put(server_module_cache(&fixture->server), modules[i].cached);
     }
-    module_cache_fini(&fixture->server.modules);
     return fixture_teardown(state);
 }
 
@@ -95,7 +95,8 @@ static struct function *last_function(int client)
 {
     struct function *last = NULL;
 
-    list_for_each(struct function, function, &modules[client].functions, link) last = function;
+    list_for_each (struct function, function, &modules[client].functions, link)
+        last = function;
     assert_non_null(last);
     return last;
 }

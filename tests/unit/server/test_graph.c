@@ -8,9 +8,13 @@
 
 #include "cuda_graph.h"
 #include "fake_driver.h"
+#include "function.h"
 #include "graph.h"
+#include "launch_record.h"
+#include "launch_state.h"
 #include "memory.h"
-#include "objects.h"
+#include "module_state.h"
+#include "sm_share.h"
 
 /* A graph of three nodes: a kernel, behind it a copy, behind both a memset. */
 struct made {
@@ -111,7 +115,7 @@ static void end(struct fixture *fixture, struct made *made)
     const struct wire_cuGraphExecDestroy in = {.graph = fixture_handle(WIRE_GRAPH, 5)};
 
     serve_cuGraphExecDestroy(fixture->session, &in, made->graph);
-    assert_int_equal(fixture->session->graph_bytes, 0);
+    assert_int_equal(fixture->session->graphs->bytes, 0);
     free(made->function);
     memory_release_all(fixture->session);
     fake_trace();
@@ -128,8 +132,8 @@ static void a_graph_of_the_driver(void **state)
                                       "fill node 9 behind 2; instantiate x1; ");
     launch(fixture, &made);
     assert_string_equal(fake_trace(), "graph s1 x1; ");
-    assert_string_equal(fixture->session->last_kernel, "kernel");
-    assert_int_equal(fixture->session->launches, 1);
+    assert_string_equal(fixture->session->launch->last_kernel, "kernel");
+    assert_int_equal(launch_count(fixture->session), 1);
     end(fixture, &made);
 }
 
@@ -207,13 +211,19 @@ static void priorities_follow_the_client(void **state)
     describe(fixture, &made);
     instantiate(fixture, &made, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
     assert_non_null(strstr(fake_trace(), "attribute 8 -1; "));
-    fixture->session->priority = 1;
+    fixture->session->limits.priority = 1;
     launch(fixture, &made);
     assert_non_null(strstr(fake_trace(), "attribute 8 0; "));
     launch(fixture, &made);
     assert_string_equal(fake_trace(), "graph s1 x2; ");
-    fixture->session->priority = 0;
+    fixture->session->limits.priority = 0;
     end(fixture, &made);
+}
+
+static void forget_module(struct session *session, const struct module *module)
+{
+    list_for_each (struct module_observer, observer, &session->server->modules->observers, link)
+        observer->forget(session, module);
 }
 
 static void modules_that_go(void **state)
@@ -225,7 +235,7 @@ static void modules_that_go(void **state)
     describe(fixture, &made);
     instantiate(fixture, &made, 0);
     fake_trace();
-    graph_forget_module(fixture->session, &made.module);
+    forget_module(fixture->session, &made.module);
     assert_string_equal(fake_trace(), "destroy x1; destroy graph; ");
     assert_int_equal(serve_cuGraphLaunch(fixture->session, &in, made.graph, made.stream),
                      CUDA_ERROR_INVALID_HANDLE);

@@ -5,6 +5,7 @@
 #include "fake_driver.h"
 #include "host_wait.h"
 #include "memory.h"
+#include "stream_state.h"
 
 static CUresult callback(struct fixture *fixture, struct stream *stream, uint32_t seq,
                          uint32_t word, uint32_t host_wait_seq)
@@ -76,7 +77,7 @@ static void waits_are_satisfied(void **state)
     assert_int_not_equal(words[2] & 4, 0);
     assert_int_equal(words[3], 0);
     host_waits_forget_all(fixture->session);
-    assert_int_equal(fixture->session->wait_count, 0);
+    assert_int_equal(fixture->session->streams->host_wait_count, 0);
     memory_release_all(fixture->session);
 }
 

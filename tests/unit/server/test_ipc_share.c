@@ -4,6 +4,7 @@
  */
 #include "fake_driver.h"
 #include "ipc_share.h"
+#include "session_life.h"
 
 struct trio {
     struct ipc_share *share;
@@ -14,7 +15,7 @@ static struct session *another(struct fixture *fixture, uint32_t uid)
 {
     const struct server_client who = {.identity.pid = 4712, .identity.uid = uid};
 
-    return session_create(&fixture->server, &who);
+    return session_create(&fixture->server, &who, 2);
 }
 
 static struct trio meet(struct fixture *fixture)

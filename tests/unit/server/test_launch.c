@@ -7,7 +7,9 @@
 
 #include "cuda_error.h"
 #include "fake_driver.h"
-#include "objects.h"
+#include "function.h"
+#include "launch_record.h"
+#include "launch_state.h"
 
 static CUresult launch(struct fixture *fixture, const CUlaunchAttribute *attributes,
                        uint32_t attributes_size, uint32_t params_size)
@@ -43,8 +45,8 @@ static void parameters_go_through(void **state)
 
     assert_int_equal(launch(fixture, NULL, 0, 16), CUDA_SUCCESS);
     assert_string_equal(fake_trace(), "launch s1 f5 0 16; ");
-    assert_string_equal(fixture->session->last_kernel, "kernel");
-    assert_int_equal(fixture->session->launches, 1);
+    assert_string_equal(fixture->session->launch->last_kernel, "kernel");
+    assert_int_equal(launch_count(fixture->session), 1);
 }
 
 static void short_parameters_are_refused(void **state)

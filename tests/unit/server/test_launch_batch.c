@@ -9,8 +9,12 @@
 #include "fake_driver.h"
 #include "fence_counter.h"
 #include "fence_kernel.h"
+#include "function.h"
 #include "launch_batch.h"
-#include "objects.h"
+#include "launch_record.h"
+#include "launch_state.h"
+#include "sm_share.h"
+#include "stream_state.h"
 
 struct scene {
     struct fixture *fixture;
@@ -97,8 +101,8 @@ static void one_goes_alone(void **state)
     assert_true(launch_batch_flush(scene->fixture->session));
     assert_string_equal(fake_trace(), "launch s1 f1 0 8; ");
     assert_false(launch_batch_flush(scene->fixture->session));
-    assert_int_equal(scene->fixture->session->launches, 1);
-    assert_string_equal(scene->fixture->session->last_kernel, "one");
+    assert_int_equal(launch_count(scene->fixture->session), 1);
+    assert_string_equal(scene->fixture->session->launch->last_kernel, "one");
 }
 
 static void a_graph_is_made_at_the_third_time(void **state)
@@ -137,7 +141,7 @@ static void the_longest_graph_comes_first(void **state)
     run(scene, 8, 0);
     assert_string_equal(run(scene, 13, 0), "graph s1 x2; set x1 f1 8; set x1 f1 9; set x1 f1 10; "
                                            "set x1 f1 11; graph s1 x1; launch s1 f1 0 8; ");
-    assert_int_equal(scene->fixture->session->launches, 12 + 24 + 48 + 16 + 8 + 13);
+    assert_int_equal(launch_count(scene->fixture->session), 12 + 24 + 48 + 16 + 8 + 13);
 }
 
 static void more_than_a_batch_flushes_itself(void **state)
@@ -146,10 +150,10 @@ static void more_than_a_batch_flushes_itself(void **state)
 
     for (unsigned i = 0; i < 17; i++)
         launch(scene, 0, 0, i);
-    assert_int_equal(scene->fixture->session->launches, 16);
-    assert_int_equal(scene->fixture->session->launch_batch.count, 1);
+    assert_int_equal(launch_count(scene->fixture->session), 16);
+    assert_int_equal(scene->fixture->session->launch->batch.count, 1);
     launch_batch_flush(scene->fixture->session);
-    assert_int_equal(scene->fixture->session->launches, 17);
+    assert_int_equal(launch_count(scene->fixture->session), 17);
 }
 
 static void another_stream_comes_after(void **state)
@@ -207,7 +211,7 @@ static void a_driver_that_refuses_graphs_is_not_asked_again(void **state)
     fake.refusal = CUDA_ERROR_NOT_SUPPORTED;
     assert_string_equal(run(scene, 4, 0), "graph; launch s1 f1 0 8; launch s1 f1 0 8; "
                                           "launch s1 f1 0 8; launch s1 f1 0 8; ");
-    assert_true(scene->stream[0]->graph_batches.never);
+    assert_true(scene->stream[0]->launch->graph_batches.never);
 }
 
 static void graphs_go_with_the_module(void **state)
@@ -216,9 +220,9 @@ static void graphs_go_with_the_module(void **state)
 
     want(scene, 4);
     run(scene, 4, 0);
-    graph_batches_forget_module(&scene->stream[0]->graph_batches, NULL);
+    graph_batches_forget_module(&scene->stream[0]->launch->graph_batches, NULL);
     assert_string_equal(fake_trace(), "");
-    graph_batches_forget_module(&scene->stream[0]->graph_batches, &scene->module);
+    graph_batches_forget_module(&scene->stream[0]->launch->graph_batches, &scene->module);
     assert_string_equal(fake_trace(), "destroy x1; destroy graph; ");
     assert_non_null(strstr(run(scene, 4, 0), "instantiate x2; "));
 }
@@ -262,7 +266,7 @@ static void it_can_be_switched_off(void **state)
 {
     struct scene *scene = *state;
 
-    scene->fixture->server.no_batching = true;
+    scene->fixture->server.launch->no_batching = true;
     launch(scene, 0, 0, 1);
     assert_string_equal(fake_trace(), "launch s1 f1 0 8; ");
 }
@@ -275,8 +279,8 @@ static void have_fence_kernel(struct scene *scene)
 {
     struct device *device = &scene->fixture->server.devices.device[0];
 
-    device->fence_kernel = make_function(NULL, FENCE_KERNEL);
-    device->fence_kernel->known = NULL; /* of no client */
+    device->launch->fence_kernel = make_function(NULL, FENCE_KERNEL);
+    device->launch->fence_kernel->known = NULL; /* of no client */
     device->record.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] = 8;
 }
 
@@ -296,8 +300,9 @@ static const char *launch_and_fence(struct scene *scene, uint32_t blocks, uint32
     assert_int_equal(serve_cuLaunchKernelEx(session, &in, scene->function[0], scene->stream[0]),
                      CUDA_SUCCESS);
     assert_int_equal(serve_fnFence(session, &fence, scene->stream[0]), CUDA_SUCCESS);
-    assert_int_equal(session->launch_batch.count, 0);
-    scene->stream[0]->fence_path_probe.since = 0; /* nothing is learnt from how long that took */
+    assert_int_equal(session->launch->batch.count, 0);
+    scene->stream[0]->launch->fence_path_probe.since =
+        0; /* nothing is learnt from how long that took */
     return fake_trace();
 }
 
@@ -317,8 +322,9 @@ static void a_launch_and_its_fence_become_a_graph(void **state)
     together = launch_and_fence(scene, 1, 4);
     assert_null(strstr(together, "set x1 f1"));
     assert_non_null(strstr(together, "set x1 f9 "));
-    assert_int_equal(scene->fixture->session->launches, 4);
-    assert_int_equal(scene->fixture->session->in_flight[scene->stream[0]->word].promised, 4);
+    assert_int_equal(launch_count(scene->fixture->session), 4);
+    assert_int_equal(scene->fixture->session->streams->in_flight[scene->stream[0]->word].promised,
+                     4);
     lose_fence_kernel(scene);
 }
 
@@ -340,7 +346,7 @@ static void fences_that_follow_each_other_are_not_told(void **state)
     have_fence_kernel(scene);
     driver.cuMemAlloc_v2 = give_memory;
     driver.cuMemFree_v2 = take_memory;
-    scene->fixture->server.devices.device[0].fence_counters = fence_counters_create();
+    scene->fixture->server.devices.device[0].launch->fence_counters = fence_counters_create();
     for (uint32_t seq = 1; seq < 5; seq++) /* made at 3; at 4 it is told to count */
         launch_and_fence(scene, 1, seq);
     assert_string_equal(launch_and_fence(scene, 1, 5), "graph s1 x1; ");
@@ -348,9 +354,9 @@ static void fences_that_follow_each_other_are_not_told(void **state)
     assert_non_null(strstr(launch_and_fence(scene, 1, 8), "set x1 f9 "));
     assert_non_null(strstr(launch_and_fence(scene, 1, 9), "set x1 f9 "));
     assert_string_equal(launch_and_fence(scene, 1, 10), "graph s1 x1; ");
-    fence_counters_put_back(scene->fixture->server.devices.device[0].fence_counters,
-                            scene->stream[0]->fence_counter);
-    scene->stream[0]->fence_counter = 0;
+    fence_counters_put_back(scene->fixture->server.devices.device[0].launch->fence_counters,
+                            scene->stream[0]->launch->fence_counter);
+    scene->stream[0]->launch->fence_counter = 0;
     lose_fence_kernel(scene);
 }
 
@@ -400,7 +406,7 @@ static void fence_passed_after(struct scene *scene, uint32_t seq, uint64_t ns)
     struct stream *stream = scene->stream[0];
 
     *window_fence(scene->fixture->session->window, stream->word) = seq;
-    stream->fence_path_probe.since = clock_ns() - ns;
+    stream->launch->fence_path_probe.since = clock_ns() - ns;
 }
 
 static void the_faster_way_is_taken(void **state)
@@ -412,9 +418,10 @@ static void the_faster_way_is_taken(void **state)
     have_fence_kernel(scene);
     for (uint32_t seq = 1; seq <= 128; seq++) {
         launch_and_fence(scene, 1, seq);
-        by_kernel += stream->fence_path_probe.path == FENCE_BY_KERNEL;
+        by_kernel += stream->launch->fence_path_probe.path == FENCE_BY_KERNEL;
         fence_passed_after(scene, seq,
-                           stream->fence_path_probe.path == FENCE_BY_KERNEL ? 8 * HOUR : 4 * HOUR);
+                           stream->launch->fence_path_probe.path == FENCE_BY_KERNEL ? 8 * HOUR
+                                                                                    : 4 * HOUR);
     }
     assert_in_range(by_kernel, 3, 6);
     lose_fence_kernel(scene);

@@ -7,6 +7,8 @@
 
 #include "fake_driver.h"
 #include "memory.h"
+#include "memory_state.h"
+#include "server_life.h"
 
 #define MIB (1ull << 20)
 
@@ -36,7 +38,7 @@ static int setup(void **state)
         return -1;
     struct fixture *fixture = *state;
     fixture->session->socket = pair[0];
-    fixture->server.control_fd = pair[1];
+    fixture->server.life->control_fd = pair[1];
     return 0;
 }
 
@@ -45,7 +47,7 @@ static int teardown(void **state)
     struct fixture *fixture = *state;
 
     memory_release_all(fixture->session);
-    close(fixture->server.control_fd);
+    close(fixture->server.life->control_fd);
     return fixture_teardown(state);
 }
 
@@ -61,7 +63,7 @@ static void granules_lie_side_by_side(void **state)
     assert_int_equal(release(fixture, a), CUDA_SUCCESS);
     assert_int_equal(create(fixture, 2 * MIB, &c), CUDA_SUCCESS);
     assert_int_equal(c, a); /* the first hole that is large enough */
-    assert_int_equal(fixture->session->device[0].memory_used, 4 * MIB);
+    assert_int_equal(fixture->session->memory->device[0].used, 4 * MIB);
 }
 
 static void limit_holds(void **state)
@@ -69,7 +71,7 @@ static void limit_holds(void **state)
     struct fixture *fixture = *state;
     uint64_t a, b;
 
-    fixture->session->memory_limit[0] = 6 * MIB;
+    fixture->session->limits.memory[0] = 6 * MIB;
     assert_int_equal(create(fixture, 4 * MIB, &a), CUDA_SUCCESS);
     assert_int_equal(create(fixture, 4 * MIB, &b), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(create(fixture, 2 * MIB, &b), CUDA_SUCCESS);
@@ -84,9 +86,9 @@ static void refused_memory_is_not_charged(void **state)
 
     fake.refusal = CUDA_ERROR_OUT_OF_MEMORY;
     assert_int_equal(create(fixture, 2 * MIB, &address), CUDA_ERROR_OUT_OF_MEMORY);
-    assert_int_equal(fixture->session->device[0].memory_used, 0);
+    assert_int_equal(fixture->session->memory->device[0].used, 0);
     assert_int_equal(fixture->window.used.count, 0);
-    assert_int_equal(fixture->session->extents.count, 0);
+    assert_int_equal(fixture->session->memory->extents.count, 0);
 }
 
 static void nonsense_is_refused(void **state)
@@ -133,7 +135,7 @@ static void free_memory_is_the_clients_share(void **state)
     fake.free_bytes = 100 * MIB;
     assert_int_equal(serve_cuMemGetInfo_v2(fixture->session, &in, &out), CUDA_SUCCESS);
     assert_int_equal(out.free, 100 * MIB);
-    fixture->session->memory_limit[0] = 10 * MIB;
+    fixture->session->limits.memory[0] = 10 * MIB;
     create(fixture, 2 * MIB, &address);
     assert_int_equal(serve_cuMemGetInfo_v2(fixture->session, &in, &out), CUDA_SUCCESS);
     assert_int_equal(out.free, 8 * MIB);

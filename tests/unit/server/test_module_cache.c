@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 #include "fake_driver.h"
+#include "function.h"
 #include "image_contents.h"
 #include "image_format.h"
 #include "library.h"
 #include "module_cache.h"
-#include "objects.h"
+#include "server_module.h"
 
 #define PTX ".version 8.0\n.target sm_90\n.address_size 64\n"
 #define ENTRY ".visible .entry k(.param .u64 p)\n{\nld.global.u32 %r1, [%rd1];\nret;\n}\n"
@@ -26,7 +27,7 @@ static const char managed[] =
 
 static struct module_cache *cache_of(struct fixture *fixture)
 {
-    return &fixture->server.modules;
+    return server_module_cache(&fixture->server);
 }
 
 static CUresult try_get(struct fixture *fixture, const char *text, uint64_t option,
@@ -63,7 +64,6 @@ static const char *unload(struct module_cache *cache)
 
 static int teardown(void **state)
 {
-    module_cache_fini(cache_of(*state));
     return fixture_teardown(state);
 }
 
@@ -152,10 +152,12 @@ static void the_driver_gets_a_bundle_in_parts(void **state)
 {
     struct library *library = library_create(NULL, 0);
 
-    (void)state;
+    struct fixture *fixture = *state;
+
     quick_load = driver.cuLibraryLoadData;
     driver.cuLibraryLoadData = load_bundle;
-    assert_int_equal(library_load(library, bundle, sizeof(bundle)), CUDA_SUCCESS);
+    assert_int_equal(library_load(library, fixture->server.devices.quiesce, bundle, sizeof(bundle)),
+                     CUDA_SUCCESS);
     assert_string_equal(fake_trace(), "load l1; ");
     library_destroy(library);
 }

@@ -6,6 +6,7 @@
 
 #include "fake_driver.h"
 #include "partition.h"
+#include "sm_share.h"
 
 static unsigned made, gone;
 static CUresult refusal;
@@ -225,13 +226,14 @@ static void refused_partition_counts_for_nothing(void **state)
 static void streams_come_from_the_partition(void **state)
 {
     struct fixture *fixture = *state;
+    const struct device *device = &fixture->server.devices.device[0];
     struct partition *partition;
 
     partitions_take(setup_device(fixture), 12, &partition);
-    fixture->session->device[0].sm_share.partition = partition;
+    sm_share_find(fixture->session, device, 0)->partition = partition;
     struct stream *stream = fixture_stream(fixture, 1, 0);
     assert_int_equal((uintptr_t)stream->driver, 12);
-    fixture->session->device[0].sm_share.partition = NULL;
+    stream->sm_share->partition = NULL;
     free(partition);
 }
 

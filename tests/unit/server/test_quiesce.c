@@ -9,6 +9,7 @@
 
 static bool passed; /* atomic: what every event answers */
 static bool stalled;
+static struct quiesce *quiesce;
 
 static CUresult CUDAAPI query(CUevent event)
 {
@@ -30,6 +31,7 @@ static int setup(void **state)
 {
     int error = fixture_setup(state);
 
+    quiesce = ((struct fixture *)*state)->server.devices.quiesce;
     driver.cuEventQuery = query;
     set(&passed, false);
     set(&stalled, false);
@@ -40,18 +42,18 @@ static void begin_a_wait(void **state)
 {
     struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
 
-    quiesce_wait_begin();
+    quiesce_wait_begin(stream->device->quiesce);
     quiesce_wait_record(stream->device, stream->driver);
-    quiesce_wait_end();
+    quiesce_wait_end(stream->device->quiesce);
 }
 
 static void *stall(void *context)
 {
     (void)context;
-    if (quiesce_begin("a call") != CUDA_SUCCESS)
+    if (quiesce_begin(quiesce, "a call") != CUDA_SUCCESS)
         return NULL;
     set(&stalled, true);
-    quiesce_end();
+    quiesce_end(quiesce);
     return NULL;
 }
 
@@ -78,11 +80,11 @@ static void a_call_waits_for_the_wait(void **state)
 static void a_call_that_has_time_comes_back_another_time(void **state)
 {
     begin_a_wait(state);
-    assert_false(quiesce_try());
+    assert_false(quiesce_try(quiesce));
     set(&passed, true);
-    assert_true(quiesce_try());
-    assert_false(quiesce_try());
-    quiesce_end();
+    assert_true(quiesce_try(quiesce));
+    assert_false(quiesce_try(quiesce));
+    quiesce_end(quiesce);
 }
 
 static void *begin_and_tell(void *state)
@@ -96,11 +98,11 @@ static void a_wait_waits_for_the_call(void **state)
 {
     pthread_t thread;
 
-    assert_int_equal(quiesce_begin("a call"), CUDA_SUCCESS);
+    assert_int_equal(quiesce_begin(quiesce, "a call"), CUDA_SUCCESS);
     assert_int_equal(pthread_create(&thread, NULL, begin_and_tell, state), 0);
     usleep(20000);
     assert_false(get(&stalled));
-    quiesce_end();
+    quiesce_end(quiesce);
     pthread_join(thread, NULL);
     assert_true(get(&stalled));
     set(&passed, true);
@@ -124,10 +126,10 @@ static void *begin_one_after_another(void *argument)
 
     while (!get(&enough)) {
         __atomic_store_n(&held_back_since, clock_ns(), __ATOMIC_RELEASE);
-        quiesce_wait_begin();
+        quiesce_wait_begin(stream->device->quiesce);
         __atomic_store_n(&held_back_since, 0, __ATOMIC_RELEASE);
         quiesce_wait_record(stream->device, stream->driver);
-        quiesce_wait_end();
+        quiesce_wait_end(stream->device->quiesce);
         set(&begun, true);
         usleep(100);
     }

@@ -7,6 +7,8 @@
 #include "fake_driver.h"
 #include "memory.h"
 #include "quiesce.h"
+#include "server_life.h"
+#include "server_module.h"
 #include "upkeep.h"
 
 static bool waiting; /* what every event answers */
@@ -22,7 +24,7 @@ static int setup(void **state)
     int error = fixture_setup(state);
     struct fixture *fixture = *state;
 
-    fixture->server.no_spare_partitions = true;
+    fixture->server.life->no_spare_partitions = true;
     driver.cuEventQuery = query;
     waiting = false;
     return error;
@@ -30,24 +32,22 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    struct fixture *fixture = *state;
-
     waiting = false;
-    module_cache_fini(&fixture->server.modules);
     return fixture_teardown(state);
 }
 
 static struct retired *retired_of(struct fixture *fixture)
 {
-    return &fixture->server.modules.retired;
+    return &server_module_cache(&fixture->server)->retired;
 }
 
-static struct library *load(void)
+static struct library *load(struct fixture *fixture)
 {
     static const char image[] = ".version 7.0\n.target sm_70\n.address_size 64\n";
     struct library *library = library_create(NULL, 0);
 
-    assert_int_equal(library_load(library, image, sizeof(image)), CUDA_SUCCESS);
+    assert_int_equal(library_load(library, fixture->server.devices.quiesce, image, sizeof(image)),
+                     CUDA_SUCCESS);
     return library;
 }
 
@@ -55,9 +55,9 @@ static void begin_a_wait(struct fixture *fixture)
 {
     struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
 
-    quiesce_wait_begin();
+    quiesce_wait_begin(stream->device->quiesce);
     quiesce_wait_record(stream->device, stream->driver);
-    quiesce_wait_end();
+    quiesce_wait_end(stream->device->quiesce);
     waiting = true;
 }
 
@@ -72,8 +72,8 @@ static void nothing_is_unloaded_at_once(void **state)
 {
     struct retired *retired = retired_of(*state);
 
-    retired_add(retired, load(), 100);
-    retired_add(retired, load(), 10);
+    retired_add(retired, load(*state), 100);
+    retired_add(retired, load(*state), 10);
     assert_string_equal(fake_trace(), "load l1; load l2; ");
     assert_true(retired_unload(retired));
     assert_int_equal(retired->bytes, 10);
@@ -93,7 +93,7 @@ static void what_was_never_loaded_is_gone(void **state)
 
 static void not_while_a_stream_waits(void **state)
 {
-    retired_add(retired_of(*state), load(), 100);
+    retired_add(retired_of(*state), load(*state), 100);
     begin_a_wait(*state);
     fake_trace();
     assert_false(retired_unload(retired_of(*state)));
@@ -106,8 +106,8 @@ static void not_while_a_stream_waits(void **state)
 static void too_many_are_too_many(void **state)
 {
     for (unsigned i = 0; i < RETIRED_MAX; i++)
-        retired_add(retired_of(*state), load(), 1);
-    struct library *last = load();
+        retired_add(retired_of(*state), load(*state), 1);
+    struct library *last = load(*state);
     fake_trace();
     retired_add(retired_of(*state), last, 1);
     assert_string_equal(fake_trace(), "unload l1; ");
@@ -116,12 +116,12 @@ static void too_many_are_too_many(void **state)
 
 static void too_large_is_too_large(void **state)
 {
-    retired_add(retired_of(*state), load(), RETIRED_BYTES_MAX / 2);
-    retired_add(retired_of(*state), load(), RETIRED_BYTES_MAX / 2);
+    retired_add(retired_of(*state), load(*state), RETIRED_BYTES_MAX / 2);
+    retired_add(retired_of(*state), load(*state), RETIRED_BYTES_MAX / 2);
     fake_trace();
-    retired_add(retired_of(*state), load(), 1);
+    retired_add(retired_of(*state), load(*state), 1);
     assert_string_equal(fake_trace(), "load l3; unload l1; ");
-    retired_add(retired_of(*state), load(), RETIRED_BYTES_MAX + 1);
+    retired_add(retired_of(*state), load(*state), RETIRED_BYTES_MAX + 1);
     assert_string_equal(fake_trace(), "load l4; unload l2; unload l3; unload l4; ");
     assert_int_equal(retired_of(*state)->bytes, 0);
 }
@@ -140,8 +140,8 @@ static void they_give_way_to_memory(void **state)
 {
     assert_int_equal(create(*state), CUDA_ERROR_OUT_OF_MEMORY);
     assert_string_equal(fake_trace(), "create 7; ");
-    retired_add(retired_of(*state), load(), 1);
-    retired_add(retired_of(*state), load(), 1);
+    retired_add(retired_of(*state), load(*state), 1);
+    retired_add(retired_of(*state), load(*state), 1);
     assert_int_equal(create(*state), CUDA_SUCCESS);
     assert_string_equal(fake_trace(), "create 7; unload l1; unload l2; create 7; ");
 }
@@ -158,8 +158,8 @@ static void upkeep_unloads_when_nobody_is_at_work(void **state)
     struct upkeep upkeep = {0};
 
     set_phase(*state, SESSION_ATTACHING);
-    retired_add(retired_of(*state), load(), 100);
-    retired_add(retired_of(*state), load(), 100);
+    retired_add(retired_of(*state), load(*state), 100);
+    retired_add(retired_of(*state), load(*state), 100);
     fake_trace();
     look(*state, &upkeep);
     assert_string_equal(fake_trace(), "");

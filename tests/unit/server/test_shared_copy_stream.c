@@ -4,9 +4,11 @@
  */
 #include "shared_copy_stream.h"
 
+#include "copy_state.h"
 #include "fake_driver.h"
 #include "fence.h"
 #include "memory.h"
+#include "sm_share.h"
 #include "spare_events.h"
 
 #define OWN 0x200000000000ull
@@ -20,7 +22,7 @@ static int setup(void **state)
     if (fixture_setup(state))
         return -1;
     struct fixture *fixture = *state;
-    fixture->server.devices.device[0].shared_copy_stream = LANE;
+    fixture->server.devices.device[0].copies->shared_stream = LANE;
     fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
     fixture_stream(fixture, 2, CU_STREAM_NON_BLOCKING);
     spare_event_keep(&fixture->server.devices.device[0], (CUevent)7);

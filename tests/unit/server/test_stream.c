@@ -4,6 +4,7 @@
  * the driver is asked for.
  */
 #include "fake_driver.h"
+#include "stream_state.h"
 
 static void work(struct stream *stream)
 {
@@ -94,7 +95,7 @@ static void destroyed_stream_is_still_waited_for(void **state)
     assert_string_equal(fake_trace(),
                         "event e1; record e1 s2; wait s1 e1; destroy e1; destroy s2; ");
     assert_null(session_lookup(fixture->session, WIRE_STREAM, in.hStream));
-    assert_int_equal(fixture->session->streams, 1);
+    assert_int_equal(fixture->session->streams->count, 1);
 }
 
 /* The client already waits for the fence, so it must come. */
@@ -142,7 +143,7 @@ static void nonsense_is_refused(void **state)
     assert_int_equal(create(fixture, fixture_handle(WIRE_STREAM, SESSION_HANDLES_MAX), 0, 0, 0),
                      CUDA_ERROR_INVALID_HANDLE);
     assert_string_equal(fake_trace(), "");
-    assert_int_equal(fixture->session->streams, 0);
+    assert_int_equal(fixture->session->streams->count, 0);
     assert_int_equal(create(fixture, handle, 0, 0, 0), CUDA_SUCCESS);
     assert_int_equal(create(fixture, handle, 0, 0, 0), CUDA_ERROR_INVALID_HANDLE);
 }
@@ -153,7 +154,7 @@ static void priority_is_granted_within_the_range(void **state)
 
     fixture_stream(fixture, 1, 0);
     assert_string_equal(fake_trace(), "stream s1 -1; ");
-    fixture->session->priority = 1;
+    fixture->session->limits.priority = 1;
     fixture_stream(fixture, 2, 0);
     assert_string_equal(fake_trace(), "stream s2 0; ");
 }
@@ -166,7 +167,7 @@ static void no_stream_without_a_static_partition(void **state)
     const struct wire_fnShareCreate share = {.sm_count = 2};
     struct wire_fnShareCreate_reply reply;
 
-    fixture->session->who.limits.fixed_only = 1;
+    fixture->session->limits.fixed_only = 1;
     assert_int_equal(serve_cuStreamCreateWithPriority(fixture->session, &in),
                      CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     assert_int_equal(serve_fnShareCreate(fixture->session, &share, &reply),

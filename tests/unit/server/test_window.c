@@ -54,17 +54,20 @@ static CUresult find(CUdeviceptr *ret_address, void *address, unsigned flags)
 /* One who comes back again and again gets new memory each time, but leaves little behind. */
 static void those_not_to_be_trusted_hold_little(void **state)
 {
-    const struct devices devices = {.count = 1, .stride = GIB};
+    const struct fixture *fixture = *state;
+    const struct page_lock_options options = {.is_soft = true};
+    const struct devices devices = {
+        .count = 1, .stride = GIB, .quiesce = fixture->server.devices.quiesce};
     static struct windows windows; /* a server's windows live as long as it does */
+    static struct page_locker locker;
     struct window *window;
 
-    (void)state;
     driver.cuMemAddressReserve = reserve;
     driver.cuMemHostRegister_v2 = lock;
     driver.cuMemHostUnregister = unlock;
     driver.cuMemHostGetDevicePointer_v2 = find;
-    page_lock_for_soft();
-    windows_init(&windows, &devices);
+    page_locker_init(&locker, devices.quiesce, &options);
+    windows_init(&windows, &devices, &locker);
     for (unsigned i = 0; i < 300; i++) {
         assert_int_equal(windows_take(&windows, &window), CUDA_SUCCESS);
         assert_int_equal(*window_fence(window, 0), 0);
@@ -78,7 +81,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hundreds_of_clients_on_large_devices),
-        cmocka_unit_test(those_not_to_be_trusted_hold_little),
+        cmocka_unit_test_setup_teardown(those_not_to_be_trusted_hold_little, fixture_setup,
+                                        fixture_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,22 +2,20 @@
 /*
  * Modules: what a client has of a library. The library itself may be shared: see module_cache.c.
  */
+#include "module_state.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "attach.h"
 #include "blob.h"
 #include "cleanup.h"
-#include "graph.h"
+#include "function.h"
 #include "image_check.h"
-#include "image_store.h"
 #include "memory.h"
-#include "objects.h"
 #include "quiesce.h"
-#include "server.h"
 #include "server_dispatch.h"
 #include "sock.h"
-#include "stream.h"
 
 static CUresult take_new(struct session *session, const struct wire_cuLibraryLoadData *in,
                          struct stored_image **ret_image)
@@ -26,8 +24,8 @@ static CUresult take_new(struct session *session, const struct wire_cuLibraryLoa
     CUresult result = blob_take(session, in->blob, in->image_size, &fd);
 
     if (result == CUDA_SUCCESS)
-        result = image_store_add(&session->server->modules.images, fd, in->image_size,
-                                 session->who.identity.uid, ret_image);
+        result = image_store_add(&server_module_cache(session->server)->images, fd, in->image_size,
+                                 session->identity.uid, ret_image);
     if (result != CUDA_SUCCESS || image_is_sound((*ret_image)->bytes, in->image_size))
         return result;
     session_log_error(session, "cuLibraryLoadData: the image is invalid or truncated");
@@ -38,16 +36,16 @@ static CUresult take_new(struct session *session, const struct wire_cuLibraryLoa
 static CUresult take_known(struct session *session, const struct wire_cuLibraryLoadData *in,
                            struct stored_image **ret_image)
 {
-    *ret_image = image_store_find_number(&session->server->modules.images, in->image,
-                                         session->who.identity.uid);
+    *ret_image = image_store_find_number(&server_module_cache(session->server)->images, in->image,
+                                         session->identity.uid);
     return *ret_image ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult serve_fnImageFind(struct session *session, const struct wire_fnImageFind *in,
                            struct wire_fnImageFind_reply *ret_out)
 {
-    struct stored_image *image = image_store_find(&session->server->modules.images, in->key,
-                                                  in->size, session->who.identity.uid);
+    struct stored_image *image = image_store_find(&server_module_cache(session->server)->images,
+                                                  in->key, in->size, session->identity.uid);
     CUresult result = CUDA_SUCCESS;
 
     if (!image)
@@ -80,7 +78,8 @@ static CUresult open_library(struct session *session, const struct wire_cuLibrar
                                     .options = in->options,
                                     .options_size = in->options_size};
     struct image_log log = {.text = ret_out->error_log, .capacity = ret_out->error_log_capacity};
-    CUresult result = module_cache_get(&session->server->modules, &request, &module->cached, &log);
+    CUresult result =
+        module_cache_get(server_module_cache(session->server), &request, &module->cached, &log);
 
     ret_out->error_log_size = log.size;
     if (result != CUDA_SUCCESS)
@@ -95,7 +94,7 @@ static CUresult enter_module(struct session *session, uint64_t handle, struct mo
     CUresult result = session_put(session, WIRE_MODULE, handle, module);
 
     if (result == CUDA_SUCCESS)
-        session->modules++;
+        session->modules->count++;
     return result;
 }
 
@@ -106,7 +105,7 @@ static CUresult check_load(struct session *session, const char *call, uint32_t i
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (session->modules >= SESSION_MODULES_MAX) {
+    if (session->modules->count >= SESSION_MODULES_MAX) {
         session_log_error(session, "%s: more than %u modules", call, SESSION_MODULES_MAX);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -178,27 +177,29 @@ CUresult serve_fnLibraryJoin(struct session *session, const struct wire_fnLibrar
     return join(session, in->library, twin, device);
 }
 
-/* Graphs keep the driver's functions. */
-static void forget_graph_batches(struct session *session, const struct module *module)
-{
-    struct session_device *home = &session->device[module->device->ordinal];
-
-    list_for_each(struct stream, stream, &home->streams, link)
-        graph_batches_forget_module(&stream->graph_batches, module);
-}
-
+/* Memory comes first: what keeps addresses of variables asks which memory is left. */
 void module_destroy(struct session *session, struct module *module)
 {
     if (!module)
         return;
-    forget_graph_batches(session, module);
     memory_forget_module(session, module);
-    graph_forget_module(session, module); /* it knows functions, and asks what memory is left */
-    list_for_each_safe(struct function, function, &module->functions, link)
+    list_for_each (struct module_observer, observer, &session->server->modules->observers, link)
+        observer->forget(session, module);
+    list_for_each_safe (struct function, function, &module->functions, link)
         function_destroy(session, function);
-    module_cache_park(&session->server->modules, module->cached,
-                      &session->device[module->device->ordinal].parked);
+    module_cache_park(server_module_cache(session->server), module->cached,
+                      &session->modules->parked[module->device->ordinal]);
     free(module);
+}
+
+void module_put_parked(struct session *session)
+{
+    for (unsigned i = 0; i < session->server->devices.count; i++) {
+        if (list_empty(&session->modules->parked[i]))
+            continue;
+        session_enter(session, &session->server->devices.device[i]);
+        module_cache_put_parked(server_module_cache(session->server), &session->modules->parked[i]);
+    }
 }
 
 CUresult serve_cuLibraryUnload(struct session *session, const struct wire_cuLibraryUnload *in,
@@ -207,7 +208,7 @@ CUresult serve_cuLibraryUnload(struct session *session, const struct wire_cuLibr
     CUresult result = session_enter(session, library->device);
 
     session_remove(session, WIRE_MODULE, in->library);
-    session->modules--;
+    session->modules->count--;
     module_destroy(session, library);
     return result;
 }
@@ -280,13 +281,13 @@ CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuL
     CUresult result = session_enter(session, library->device);
 
     if (result == CUDA_SUCCESS)
-        result = quiesce_begin("cuLibraryGetGlobal");
+        result = quiesce_begin(library->device->quiesce, "cuLibraryGetGlobal");
     if (result != CUDA_SUCCESS)
         return result;
     cached_will_be_used(library->cached);
     result = in->managed ? find_managed(library, in->name, &global)
                          : find_global(library, in->name, &global);
-    quiesce_end();
+    quiesce_end(library->device->quiesce);
     if (result == CUDA_SUCCESS)
         result = allow_global(session, library, &global);
     if (result != CUDA_SUCCESS)

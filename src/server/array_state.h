@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the array subsystem keeps for a session and for a device. Only its own files include this.
+ */
+#pragma once
+
+#include "array.h"
+
+#define SESSION_ARRAYS_MAX (1u << 16)
+#define SESSION_TEXTURES_MAX (1u << 16)
+
+struct session_arrays {
+    unsigned count, textures;
+};
+
+struct device_arrays {
+    pthread_mutex_t clear_lock; /* of the creation of the next two: array_clear.c */
+    CUdeviceptr zeroes;
+    CUstream clear_stream;
+
+    pthread_mutex_t spare_lock; /* of the next two: array_spare.c */
+    struct list spares;         /* struct spare; oldest first */
+    uint64_t spare_bytes;
+};

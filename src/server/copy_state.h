@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the copy subsystem keeps for a session and for a device. Only its own files include this.
+ */
+#pragma once
+
+#include "device.h"
+#include "session.h"
+
+struct session_copies {
+    atomic_uint_fast64_t count, bytes;
+};
+
+struct device_copies {
+    CUstream shared_stream; /* shared_copy_stream.h; NULL: there is none */
+    CUdeviceptr numbers;    /* copy_fence.h; 0 = there is no table */
+};

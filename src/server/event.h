@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An event of a client. */
+#pragma once
+
+#include "device.h"
+#include "session.h"
+
+#define SESSION_EVENTS_MAX (1u << 17)
+
+struct ipc_share;
+
+struct event {
+    CUevent driver;          /* NULL when the driver refused to create it */
+    struct ipc_share *share; /* what `driver` belongs to, once other clients may have it */
+    const struct device *device;
+};
+
+/* Gives back what the driver holds for it. No work that uses it may still be running, and it is not
+ * in the handle table any more. NULL is allowed. */
+void event_destroy(struct session *session, struct event *event);

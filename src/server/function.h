@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A function of a client: a kernel, and what is known of it. */
+#pragma once
+
+#include "server_module.h"
+
+/* CU_FUNC_ATTRIBUTE_*: the documented ones, 0..15. */
+#define FUNCTION_ATTRIBUTES 16
+
+struct function {
+    struct list link; /* in its module */
+    struct module *module;
+    struct known_kernel *known; /* the library's: every client's; NULL for a function of ours */
+    CUfunction driver;
+    uint64_t handle;
+    uint32_t params_size;                    /* bytes of the packed parameter buffer */
+    bool not_batchable;                      /* the driver does not take it into a graph */
+    int32_t attributes[FUNCTION_ATTRIBUTES]; /* as this client has set them */
+    char name[];
+};
+
+/* Gives the driver's function this client's carveout. */
+void function_set_carveout(const struct function *function);
+
+/* Before a launch, because another client may have set its own carveout. For most programs this is
+ * a comparison. Partner of the load: function_set_carveout() of another client. */
+static inline void function_prefer(const struct function *function)
+{
+    if (!function->known)
+        return;
+    int32_t set = __atomic_load_n(&function->known->carveout, __ATOMIC_RELAXED);
+
+    if (set != function->attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT])
+        function_set_carveout(function);
+}
+
+/* Takes it out of its module and out of the handle table, and frees it. */
+void function_destroy(struct session *session, struct function *function);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory subsystem's part of the server and of a session. */
+#include "memory_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int server_memory_init(struct server *server, const struct page_lock_options *options)
+{
+    struct server_memory *memory = calloc(1, sizeof(*memory));
+
+    if (!memory)
+        return -ENOMEM;
+    server->memory = memory;
+    page_locker_init(&memory->page_locker, server->devices.quiesce, options);
+    windows_init(&memory->windows, &server->devices, &memory->page_locker);
+    reserve_area_init(&memory->reserve_area);
+    pthread_mutex_init(&memory->limits_lock, NULL);
+    return 0;
+}
+
+void server_memory_fini(struct server *server)
+{
+    free(server->memory);
+}
+
+struct windows *server_windows(struct server *server)
+{
+    return &server->memory->windows;
+}
+
+void memory_set_reclaimer(struct server *server, memory_reclaimer *reclaim)
+{
+    server->memory->reclaim = reclaim;
+}
+
+int session_memory_init(struct session *session)
+{
+    struct session_memory *memory = calloc(1, sizeof(*memory));
+
+    if (!memory)
+        return -ENOMEM;
+    ranges_init(&memory->extents);
+    ranges_init(&memory->reservations);
+    ranges_init(&memory->mappings);
+    list_init(&memory->imports);
+    session->memory = memory;
+    return 0;
+}
+
+void session_memory_fini(struct session *session)
+{
+    free(session->memory);
+}
+
+void memory_usage(const struct session *session, unsigned device, uint64_t *ret_used,
+                  uint64_t *ret_peak)
+{
+    *ret_used = session->memory->device[device].used;
+    *ret_peak = session->memory->device[device].peak;
+}
+
+uint64_t memory_refusals(const struct session *session)
+{
+    return session->memory->refused;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the memory subsystem keeps for the server and for a session. Only its own files include
+ * this.
+ */
+#pragma once
+
+#include "memory.h"
+#include "page_lock.h"
+#include "reserve_area.h"
+#include "server.h"
+#include "session.h"
+#include "window.h"
+
+#define SESSION_GRANULES_MAX (1u << 16)
+#define SESSION_ALLOCATIONS_MAX (1u << 16)
+#define SESSION_RESERVATIONS_MAX 4096u
+
+struct server_memory {
+    struct windows windows;
+    struct reserve_area reserve_area;
+    struct page_locker page_locker;
+    memory_reclaimer *reclaim;
+    pthread_mutex_t limits_lock; /* context_limit.c: from the check for clients to the setting */
+};
+
+/* What a client has on one device. Status rows read the first two. */
+struct device_usage {
+    atomic_uint_fast64_t used, peak; /* bytes */
+    uint64_t reached_by;             /* bit d: device d may touch the client's memory of this one */
+};
+
+struct session_memory {
+    struct device_usage device[SERVER_MAX_DEVICES];
+    atomic_uint_fast64_t refused; /* how often the client's limit was in the way */
+    struct ranges extents;        /* struct granule: all that the client may copy to or from */
+    struct ranges reservations;   /* addresses that the client has reserved */
+    uint64_t reserved_bytes;
+    struct ranges mappings; /* struct mapping, in reservations: vmm.c */
+    unsigned allocations;
+    struct list imports; /* struct ipc_import: granules of other clients */
+};

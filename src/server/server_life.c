@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients that come and go. All of it happens on the main thread, which never waits for a client or
+ * for the driver.
+ */
+#include "server_life.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "attach_client.h"
+#include "cleanup.h"
+#include "copy.h"
+#include "daemon_link.h"
+#include "device_printf.h"
+#include "fd.h"
+#include "graph.h"
+#include "ipc_share.h"
+#include "launch.h"
+#include "limits_text.h"
+#include "log.h"
+#include "memory.h"
+#include "page_lock.h"
+#include "server_module.h"
+#include "session_life.h"
+#include "sm_share.h"
+#include "sock.h"
+#include "stream.h"
+#include "switch.h"
+#include "text.h"
+
+static void add_session(struct server *server, struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_append(&server->sessions, &session->link);
+    server->life->session_count++;
+}
+
+static void remove_session(struct server *server, struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_remove(&session->link);
+    server->life->session_count--;
+}
+
+/* A terminated client keeps its place, without a thread, until its process lets go of the socket.
+ */
+static bool is_over(const struct session *session)
+{
+    return session->phase == SESSION_DONE &&
+           (!session->window || session->life->distrusted || sock_hung_up(session->socket) ||
+            session->life->end_status == CUDA_SUCCESS);
+}
+
+static void reap(struct server *server, struct session *session)
+{
+    log_debug("Session %u is over", session->id);
+    pthread_join(session->life->thread, NULL);
+    remove_session(server, session);
+    daemon_link_client_gone(server, session);
+    session_destroy(session);
+}
+
+static void update_session(struct server *server, struct session *session)
+{
+    if (!session->life->announced && session->life->attached) {
+        session->life->announced = true;
+        daemon_link_client_attached(server, session);
+    }
+    if (is_over(session))
+        reap(server, session);
+}
+
+/* Clients that have ended, if a kernel of one goes on. Those that can go now count no longer. */
+static unsigned count_abandoned(const struct server *server)
+{
+    unsigned ended = 0;
+    bool goes_on = false;
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        ended += session->life->abandoned || (session->phase == SESSION_DONE && !is_over(session));
+        goes_on |= session->life->abandoned;
+    }
+    return goes_on ? ended : 0;
+}
+
+/* The daemon puts a new server in the place of one that nobody else uses. */
+static void report_abandoned(struct server *server)
+{
+    unsigned abandoned = count_abandoned(server);
+
+    if (abandoned != server->life->abandoned)
+        daemon_link_abandoned(server, abandoned);
+    server->life->abandoned = abandoned;
+}
+
+static void update_all_sessions(struct server *server)
+{
+    report_abandoned(server);
+    list_for_each_safe (struct session, session, &server->sessions, link)
+        update_session(server, session);
+    if (server->life->leaving && list_empty(&server->sessions))
+        loop_stop(server->life->loop);
+}
+
+static void on_notify(void *context, int fd)
+{
+    uint64_t count;
+
+    if (read(fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
+        update_all_sessions(context);
+}
+
+void server_notify(struct server *server)
+{
+    uint64_t one = 1;
+
+    if (write(server->life->notify_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
+        log_line("The main thread cannot be woken: %s", strerror(errno));
+}
+
+/* Also called for every message that the session's thread is going to read. */
+static void on_hang_up(void *context, int fd)
+{
+    struct session *session = context;
+
+    if (!sock_hung_up(fd))
+        return;
+    /* The client sends nothing more. What the server itself does to the socket would be an event,
+     * again and again, until the session has ended. */
+    watch_destroy(steal_pointer(session->life->hang_up));
+    if (session->phase == SESSION_DONE)
+        server_notify(session->server);
+    else
+        session_stop(session, CUDA_SUCCESS);
+}
+
+/* Why this client can not be taken, or NULL. */
+static const char *refusal_reason(const struct server *server, CUresult *ret_status)
+{
+    *ret_status = CUDA_ERROR_MPS_SERVER_NOT_READY;
+    if (server->life->leaving)
+        return "the server is shutting down";
+    if (server->faulted)
+        return "the server is recovering from a fatal error";
+    *ret_status = CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
+    return server->life->session_count >= server->life->clients_max
+               ? "the server has reached its limit of clients"
+               : NULL;
+}
+
+static void refuse(struct server *server, const struct server_client *who, int socket,
+                   CUresult status, const char *why)
+{
+    log_line("Client {PID: %d} is refused with status %d: %s (%u clients of at most %u)",
+             who->identity.pid, status, why, server->life->session_count,
+             server->life->clients_max);
+    attach_refuse(socket, status, "%s", why);
+    daemon_link_client_refused(server, who->identity.pid, status, why);
+    fd_close(&socket);
+}
+
+static void log_identity(const struct session *session)
+{
+    char text[IDENTITY_TEXT_MAX];
+
+    identity_describe(&session->identity, text);
+    log_line("Client " CLIENT_FORMAT " is of %s", CLIENT_ARGS(session), text);
+}
+
+void server_take_client(struct server *server, const struct server_client *who, int socket)
+{
+    CUresult status;
+    const char *why = refusal_reason(server, &status);
+
+    if (why) {
+        refuse(server, who, socket, status, why);
+        return;
+    }
+    struct session *session = session_create(server, who, ++server->life->last_id);
+    if (!session) {
+        refuse(server, who, socket, CUDA_ERROR_OUT_OF_MEMORY, "the server is out of memory");
+        return;
+    }
+    session->socket = socket;
+    add_session(server, session);
+    log_line("Received new client request for " CLIENT_FORMAT, CLIENT_ARGS(session));
+    log_identity(session);
+    log_line("Creating worker thread for client " CLIENT_FORMAT, CLIENT_ARGS(session));
+    session->life->hang_up = loop_watch_changes(server->life->loop, socket, on_hang_up, session);
+    if (!session->life->hang_up || session_start(session)) {
+        remove_session(server, session);
+        refuse(server, who, fd_steal(&session->socket), CUDA_ERROR_OUT_OF_MEMORY,
+               "the server is out of threads");
+        session_destroy(session);
+    }
+}
+
+static void end_all_sessions(struct server *server)
+{
+    list_for_each (struct session, session, &server->sessions, link) {
+        session_fail(session, CUDA_ERROR_MPS_RPC_FAILURE);
+        session_stop(session, CUDA_SUCCESS);
+    }
+}
+
+void server_leave(struct server *server, bool force)
+{
+    if (!server->life->leaving)
+        log_line(force ? "Server is shutting down" : "Server exits after its last client");
+    server->life->leaving = true;
+    if (force)
+        end_all_sessions(server);
+    if (force || list_empty(&server->sessions))
+        loop_stop(server->life->loop);
+}
+
+static void on_connection(void *context, int listen_fd)
+{
+    struct server *server = context;
+    struct server_client who = {.identity.since = time(NULL)};
+    pid_t pid;
+    uid_t uid;
+    gid_t gid;
+    int socket = -1;
+
+    if (sock_accept(listen_fd, &socket) || sock_peer(socket, &pid, &uid, &gid)) {
+        fd_close(&socket);
+        return;
+    }
+    who.identity.pid = pid;
+    who.identity.uid = uid;
+    who.identity.gid = gid;
+    server_take_client(server, &who, socket);
+}
+
+int server_listen(struct server *server, const char *path)
+{
+    int error = sock_listen(path, 0600, &server->life->listen_fd);
+
+    if (error)
+        return error;
+    return loop_watch_readable(server->life->loop, server->life->listen_fd, on_connection, server)
+               ? 0
+               : -ENOMEM;
+}
+
+/* ---- the parts of the server ---- */
+
+int server_life_init(struct server *server)
+{
+    server->life = calloc(1, sizeof(*server->life));
+    if (!server->life)
+        return -ENOMEM;
+    server->life->control_fd = -1;
+    server->life->listen_fd = -1;
+    return 0;
+}
+
+void server_life_fini(struct server *server)
+{
+    free(server->life);
+}
+
+static int init_memory(struct server *server)
+{
+    const struct page_lock_options options = {
+        .whole = switch_is_on("FUNNEL_NO_LOCK_PIECES"),
+        .is_soft = server->life->driver_kind == DRIVER_SOFT,
+    };
+
+    return server_memory_init(server, &options);
+}
+
+static int init_modules(struct server *server)
+{
+    return server_modules_init(server, !switch_is_on("FUNNEL_NO_MODULE_CACHE"));
+}
+
+static int init_copies(struct server *server)
+{
+    const struct copy_options options = {
+        .no_copy_load = server->life->no_copy_load,
+        .no_shared_stream = switch_is_on("FUNNEL_NO_COPY_LANE"),
+    };
+
+    return server_copies_init(server, &options);
+}
+
+static int init_launch(struct server *server)
+{
+    const struct launch_options options = {
+        .no_batching = switch_is_on("FUNNEL_NO_LAUNCH_BATCHING"),
+        .no_fence_kernel = switch_is_on("FUNNEL_NO_FENCE_KERNEL"),
+        .no_fence_counter = switch_is_on("FUNNEL_NO_FENCE_TALLY"),
+    };
+
+    return server_launch_init(server, &options);
+}
+
+/* In the order of the layers. */
+static const struct {
+    int (*init)(struct server *server);
+    void (*fini)(struct server *server);
+} parts[] = {
+    {server_ipc_init, server_ipc_fini},
+    {init_memory, server_memory_fini},
+    {server_partitions_init, server_partitions_fini},
+    {init_modules, server_modules_fini},
+    {server_streams_init, server_streams_fini},
+    {server_printf_init, server_printf_fini},
+    {init_copies, server_copies_fini},
+    {server_arrays_init, server_arrays_fini},
+    {init_launch, server_launch_fini},
+    {server_graphs_init, server_graphs_fini},
+};
+
+#define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
+
+int server_parts_init(struct server *server)
+{
+    int error = 0;
+
+    for (unsigned i = 0; i < PART_COUNT && !error; i++)
+        error = parts[i].init(server);
+    return error;
+}
+
+void server_parts_fini(struct server *server)
+{
+    for (unsigned i = PART_COUNT; i-- > 0;)
+        parts[i].fini(server);
+}
+
+int server_life_start(struct server *server)
+{
+    struct server_life *life = server->life;
+
+    life->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (life->notify_fd < 0)
+        return -errno;
+    life->loop = loop_create();
+    if (!life->loop)
+        return -ENOMEM;
+    return loop_watch_readable(life->loop, life->notify_fd, on_notify, server) ? 0 : -ENOMEM;
+}

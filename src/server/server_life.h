@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a server: clients that come and go, and its own end. The main thread's, except where
+ * a comment says otherwise.
+ */
+#pragma once
+
+#include "loader.h"
+#include "loop.h"
+#include "server.h"
+#include "server_protocol.h"
+
+struct server_life {
+    enum driver_kind driver_kind;
+    unsigned clients_max;
+    unsigned cpus;
+    bool no_short_spin;       /* waiting threads spin as long as ever: FUNNEL_NO_BRIEF_SPIN */
+    bool no_copy_load;        /* clients hear nothing of others' copies: FUNNEL_NO_COPY_CROWD */
+    bool no_spare_partitions; /* none are created in advance: FUNNEL_NO_SPARE_SHARES */
+
+    struct loop *loop;
+    struct watch *control_watch;
+    int control_fd; /* the daemon, or -1 */
+    int listen_fd;  /* with --listen, or -1 */
+    int log_fd;
+    int notify_fd; /* eventfd: a session has attached, or its thread has ended */
+    bool leaving;  /* no client is taken any more, and the server exits after the last one */
+    uint32_t last_id;
+    unsigned session_count;
+    unsigned abandoned; /* as the daemon was told last */
+};
+
+/* Creates the server's life without loop and descriptors: 0 or -ENOMEM. */
+int server_life_init(struct server *server);
+void server_life_fini(struct server *server);
+
+/* Creates every subsystem's part, for devices that are there, as the FUNNEL_NO_* variables say: 0
+ * or -ENOMEM. Part by part the second undoes it; tests use it. */
+int server_parts_init(struct server *server);
+void server_parts_fini(struct server *server);
+
+/* Starts the event loop: 0 or -errno. */
+int server_life_start(struct server *server);
+
+/* Starts a session for a client, or refuses it. Takes `socket` over. */
+void server_take_client(struct server *server, const struct server_client *who, int socket);
+
+/* Stops the loop once no client is left, or at once when `force` is set. */
+void server_leave(struct server *server, bool force);
+
+/* From any thread: something about a session has changed that the main thread has to see. */
+void server_notify(struct server *server);
+
+/* Clients connect to a socket at `path` by themselves, without a daemon: for tests. 0 or -errno. */
+int server_listen(struct server *server, const char *path);

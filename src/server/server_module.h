@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Modules: what a client has of a library, which it may share with other clients.
+ */
+#pragma once
+
+#include "module_cache.h"
+#include "server.h"
+#include "session.h"
+
+struct module {
+    struct cached *cached; /* the library: see module_cache.h */
+    const struct device *device;
+    bool may_print;        /* its kernels may print, so each of their launches is announced */
+    struct list functions; /* struct function */
+};
+
+static inline const struct library *module_library(const struct module *module)
+{
+    return cached_library(module->cached);
+}
+
+/* Ends a module that is not in the handle table any more, with its functions, whose kernels do not
+ * run any more. NULL is allowed. */
+void module_destroy(struct session *session, struct module *module);
+
+/* The client's work is done: gives back the libraries that it has unloaded while it worked. */
+void module_put_parked(struct session *session);
+
+/* ---- the parts of the server and of a session ---- */
+
+/* A subsystem that keeps functions of modules, or addresses of their variables, and has to forget
+ * those of a module that is about to end. */
+struct module_observer {
+    struct list link;
+    void (*forget)(struct session *session, const struct module *module);
+};
+
+/* The memory subsystem's part is there. `keeps_libraries` is false where each client loads its
+ * libraries itself: FUNNEL_NO_MODULE_CACHE. 0 or -ENOMEM. */
+int server_modules_init(struct server *server, bool keeps_libraries);
+void server_modules_fini(struct server *server);
+
+/* Before there are sessions. The observer stays the caller's and must outlive the server. */
+void server_modules_observe(struct server *server, struct module_observer *observer);
+
+struct module_cache *server_module_cache(struct server *server);
+
+int session_modules_init(struct session *session);
+void session_modules_fini(struct session *session);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a session: its thread, why it ends, and its destruction.
+ */
+#pragma once
+
+#include "channel.h"
+#include "session.h"
+
+struct watch;
+
+/* What the watching thread knows of a client from its last round: copy_load.h. */
+struct session_load {
+    uint64_t copied_bytes, work;
+    unsigned busy_samples;    /* rounds in which the client still counts as busy */
+    struct channel_load told; /* what the client was told last */
+};
+
+struct session_life {
+    struct hello hello; /* the session's thread's */
+
+    /* The main thread's. */
+    struct watch *hang_up;
+    pthread_t thread;
+    bool announced; /* the daemon was told that it has attached */
+
+    /* Of any thread. */
+    atomic_bool attached;
+    atomic_bool abandoned;  /* it should have ended a while ago, but a kernel of it still runs */
+    atomic_int end_status;  /* why the server ended the client: a CUresult, 0 = it left by itself */
+    atomic_bool distrusted; /* it broke the protocol: no memory it can write to is used again */
+
+    struct session_load load; /* the watching thread's, under the server's lock */
+};
+
+/* A session without thread and socket; NULL when out of memory. */
+struct session *session_create(struct server *server, const struct server_client *who, uint32_t id);
+
+/* Starts its thread: 0 or -errno. */
+int session_start(struct session *session);
+
+/* Its thread is done and joined, or was never started. NULL is allowed. */
+void session_destroy(struct session *session);
+
+/* From any thread: asks the session's thread to end, and never waits. `status` is the reason that
+ * the daemon is told, CUDA_SUCCESS when the client has hung up. */
+void session_stop(struct session *session, CUresult status);
+
+/* From any thread: wakes the session's thread if it sleeps on the ring. */
+void session_kick(struct session *session);
+
+/* From any thread: every later call of the client reports `status`, and its threads that sleep in
+ * a call wake. The second is for callers that hold the server's lock. */
+void session_fail(struct session *session, CUresult status);
+void session_fail_locked(struct session *session, CUresult status);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limits of a client, each in one place. */
+#include "session_limits.h"
+
+void session_limits_init(struct session_limits *limits, const struct server_limits *from)
+{
+    limits->fixed_device = from->fixed_device;
+    limits->fixed_first = from->fixed_first;
+    limits->fixed_count = from->fixed_count;
+    limits->fixed_only = from->fixed_only;
+    session_limits_set(limits, from);
+}
+
+void session_limits_set(struct session_limits *limits, const struct server_limits *from)
+{
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        limits->memory[i] = from->memory_limit[i];
+    if (limits->sm_centipercent == from->sm_centipercent && limits->priority == from->priority)
+        return;
+    limits->sm_centipercent = from->sm_centipercent;
+    limits->priority = from->priority;
+    limits->changed = true;
+}
+
+struct server_limits session_limits_get(const struct session_limits *limits)
+{
+    struct server_limits result = {
+        .sm_centipercent = limits->sm_centipercent,
+        .priority = limits->priority,
+        .fixed_device = limits->fixed_device,
+        .fixed_first = limits->fixed_first,
+        .fixed_count = limits->fixed_count,
+        .fixed_only = limits->fixed_only,
+    };
+
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        result.memory_limit[i] = limits->memory[i];
+    return result;
+}

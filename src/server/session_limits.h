@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a client may use, in force now. The daemon may change the memory limits, the share of the
+ * multiprocessors and the priority while the client works; its static partition never changes.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server_protocol.h"
+
+struct session_limits {
+    atomic_uint_fast64_t memory[SERVER_MAX_DEVICES]; /* bytes by device; 0 = no limit */
+    atomic_uint sm_centipercent;                     /* 1..10000; 10000 = no limit */
+    atomic_uint priority;                            /* 0 normal, 1 below normal */
+    atomic_bool changed; /* the session's thread has to take over the last two */
+    /* Written before the session's thread starts. */
+    uint32_t fixed_device, fixed_first, fixed_count, fixed_only; /* as in struct server_limits */
+};
+
+/* Before the session's thread starts: takes over all of them. */
+void session_limits_init(struct session_limits *limits, const struct server_limits *from);
+
+/* From any thread: takes over what may change. The session's thread follows when it sees
+ * `changed`. */
+void session_limits_set(struct session_limits *limits, const struct server_limits *from);
+
+/* From any thread: what is in force. */
+struct server_limits session_limits_get(const struct session_limits *limits);

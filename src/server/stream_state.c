@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stream subsystem's part of the server and of a session. */
+#include "stream_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int server_streams_init(struct server *server)
+{
+    server->streams = calloc(1, sizeof(*server->streams));
+    if (!server->streams)
+        return -ENOMEM;
+    list_init(&server->streams->observers);
+    return 0;
+}
+
+void server_streams_fini(struct server *server)
+{
+    free(server->streams);
+}
+
+void server_streams_observe(struct server *server, struct stream_observer *observer)
+{
+    list_append(&server->streams->observers, &observer->link);
+}
+
+int session_streams_init(struct session *session)
+{
+    struct session_streams *streams = calloc(1, sizeof(*streams));
+
+    if (!streams)
+        return -ENOMEM;
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        list_init(&streams->of_device[i]);
+    list_init(&streams->host_waits);
+    session->streams = streams;
+    return 0;
+}
+
+void session_streams_fini(struct session *session)
+{
+    free(session->streams);
+}
+
+struct list *session_device_streams(const struct session *session, const struct device *device)
+{
+    return &session->streams->of_device[device->ordinal];
+}

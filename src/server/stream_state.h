@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the stream subsystem keeps for the server and for a session. Only its own files include
+ * this.
+ */
+#pragma once
+
+#include "fence.h"
+#include "stream.h"
+
+struct server_streams {
+    struct list observers; /* struct stream_observer */
+    deferred_fence_writer *write_deferred;
+};
+
+/* What other threads may know about the stream of a fence word. */
+struct in_flight {
+    uint32_t promised; /* atomic: the number that was last asked to be written */
+    uint32_t unfenced; /* atomic: 1 = there is work behind it */
+};
+
+struct session_streams {
+    struct list of_device[SERVER_MAX_DEVICES]; /* struct stream */
+    unsigned count, events;
+    struct in_flight in_flight[GPU_REGION_FENCES]; /* by fence word: fence.c */
+    atomic_bool fences_deferred;                   /* fence.h */
+
+    uint32_t
+        host_wait_seq[GPU_REGION_HOST_WAITS]; /* what streams wait for in each host-wait word */
+    struct list host_waits;                   /* struct host_wait: what they wait for elsewhere */
+    unsigned host_wait_count;
+    bool has_host_waits; /* a stream has waited for the client, or for a word */
+};
