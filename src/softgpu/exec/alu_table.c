@@ -10,6 +10,7 @@
 #include "exec_control.h"
 #include "exec_memory.h"
 #include "opcodes.h"
+#include "tex_lanes.h"
 #include "tile.h"
 
 #define T_u8 PTX_U8
@@ -194,5 +195,16 @@ const struct tile_handlers *tile_handlers(void)
     return tables[best_generation()];
 #else
     return &tile_handlers_base;
+#endif
+}
+
+tex_sample_lanes_fn tex_sample_lanes(void)
+{
+#ifdef LANE_MANY
+    static const tex_sample_lanes_fn functions[] = {tex_sample_lanes_base, tex_sample_lanes_v3,
+                                                    tex_sample_lanes_v4};
+    return functions[best_generation()];
+#else
+    return tex_sample_lanes_base;
 #endif
 }

@@ -6,9 +6,6 @@
 
 #include "tex.h"
 
-/* Beyond any texture, and still an int32_t. */
-#define FAR 1e9f
-
 int32_t tex_wrap(int64_t index, uint32_t size, enum sg_address_mode mode)
 {
     int64_t count = size;
@@ -42,7 +39,7 @@ static float in_elements(float at, uint32_t size, bool normalized, enum sg_addre
             at -= 2 * floorf(at / 2);
         at *= (float)size;
     }
-    return at < -FAR ? -FAR : at > FAR ? FAR : at;
+    return at < -TEX_FAR ? -TEX_FAR : at > TEX_FAR ? TEX_FAR : at;
 }
 
 /* The hardware repeats only what is normalized. */

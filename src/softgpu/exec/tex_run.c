@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tex.h"
+#include "tex_lanes.h"
 
 static uint32_t lane_bits(struct warp *warp, uint32_t offset, unsigned lane)
 {
@@ -101,7 +102,60 @@ bool tex_object(struct warp *warp, const struct insn *insn, unsigned lane, bool 
     return false;
 }
 
-void run_tex(struct warp *warp, const struct insn *insn)
+static void write_lanes(struct warp *warp, const struct insn *insn, uint32_t bits[4][LANES])
+{
+    const uint32_t to[4] = {insn->d, insn->b, insn->c, insn->p};
+
+    for (unsigned i = 0; i < 4; i++) {
+        uint32_t *lanes = to[i] == NO_OPERAND ? NULL : reg(warp, to[i]);
+        if (lanes && warp->full) {
+            memcpy(lanes, bits[i], sizeof(bits[i]));
+            continue;
+        }
+        for (uint32_t rest = lanes ? warp->active : 0; rest; rest &= rest - 1) {
+            unsigned lane = (unsigned)__builtin_ctz(rest);
+            lanes[lane] = bits[i][lane];
+        }
+    }
+}
+
+/* All lanes together; false where that cannot be. */
+static bool sample_lanes(struct warp *warp, const struct insn *insn,
+                         const struct sg_texture *texture)
+{
+    static const float zeros[LANES];
+    const struct insn *from = &insn[1];
+    const uint32_t offsets[4] = {from->d, from->b, from->c, from->p};
+    bool layered = is_layered(insn->space);
+    uint32_t bits[4][LANES] __attribute__((aligned(64)));
+    const float *at[3];
+
+    if (insn->mode == TEX_GATHER || (insn->flags & TEX_COUNTS_ELEMENTS))
+        return false;
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t offset = offsets[i + (layered ? 1 : 0)];
+        at[i] = offset == NO_OPERAND ? zeros : reg(warp, offset);
+    }
+    if (layered && offsets[0] == NO_OPERAND)
+        return false;
+    const uint32_t *layer = layered ? reg(warp, offsets[0]) : NULL;
+    if (!tex_sample_lanes()(texture, insn->space, layer, at, bits))
+        return false;
+    write_lanes(warp, insn, bits);
+    return true;
+}
+
+static bool is_one_object(struct warp *warp, const struct insn *insn)
+{
+    const uint64_t *number = reg(warp, insn->a);
+    uint64_t some = number[__builtin_ctz(warp->active)], apart = 0;
+
+    for (unsigned lane = 0; lane < LANES; lane++)
+        apart |= warp->active >> lane & 1 ? number[lane] ^ some : 0;
+    return apart == 0;
+}
+
+static void run_tex_by_lanes(struct warp *warp, const struct insn *insn)
 {
     struct sg_texture texture;
     uint64_t known = 0;
@@ -118,6 +172,18 @@ void run_tex(struct warp *warp, const struct insn *insn)
         sample_lane(warp, insn, &texture, lane, bits);
         write_lane(warp, insn, lane, bits);
     }
+}
+
+void run_tex(struct warp *warp, const struct insn *insn)
+{
+    struct sg_texture texture;
+    unsigned some = (unsigned)__builtin_ctz(warp->active);
+
+    if (is_one_object(warp, insn)) {
+        if (!tex_object(warp, insn, some, false, &texture) || sample_lanes(warp, insn, &texture))
+            return;
+    }
+    run_tex_by_lanes(warp, insn);
 }
 
 void run_tex_resident(struct warp *warp, const struct insn *insn)
