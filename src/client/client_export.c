@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libraries ask of a driver beyond the public API: src/cudart answers, with these. */
+/* What libraries ask of a driver beyond the public API. src/cudart answers them, through these
+ * functions. */
 #include <string.h>
 
 #include "client_call.h"
@@ -123,7 +124,7 @@ void export_init(void)
     cudart_init(&ops);
 }
 
-/* libcudart asks for a table before anything else: this is where the mode may be decided. */
+/* libcudart asks for a table first, so the mode may be decided here. */
 CUresult client_cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
     CUresult result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of src/cudart, told about this driver. */
+/* Connects the export tables of src/cudart to this driver. */
 #pragma once
 
 /* Called once while attaching. */

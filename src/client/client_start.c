@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which kind of driver are we in this process? Nothing is decided, opened or allocated before a
- * program makes its first call; a child of fork has to make one of its own.
+ * Which kind of driver is this library in this process? Nothing is decided, opened or allocated
+ * before a program makes its first call; a child of fork decides anew.
  */
 #include "client_start.h"
 
@@ -40,7 +40,7 @@ static bool fork_watched;
 
 /* ---- fork ---- */
 
-/* Whole tables of memory are needed on the other side: their locks are held through the fork. */
+/* Parent and child need the tables of memory whole, so their locks are held during the fork. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&decide_lock);
@@ -100,7 +100,7 @@ static CUresult init_subsystems(void)
     return CUDA_SUCCESS;
 }
 
-/* A program may ask many times; the reason is worth one line as long as it stays the same. */
+/* A program may try many times; the same reason is logged once. */
 static void log_once(const char *why)
 {
     static char last[600];
@@ -188,8 +188,8 @@ CUresult client_cuInit(unsigned Flags)
     return client->device_count > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
-/* Never fails for want of a server: libcudart would take that for a driver that is too old, where
- * cuInit is going to say what is wrong. */
+/* Never fails when there is no server: libcudart would take that for a driver that is too old,
+ * while cuInit reports the real reason. */
 CUresult client_cuDriverGetVersion(int *driverVersion)
 {
     if (!driverVersion)

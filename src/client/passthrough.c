@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding NVIDIA's library. We have its name, so asking the linker for that would give ourselves
- * back: it is looked for by absolute path, and what turns out to be our own file is skipped.
+ * Finding NVIDIA's library. This library has the same name, so the linker would return this one:
+ * the driver is searched by absolute path, and this library's own file is skipped.
  */
 #include "passthrough.h"
 
@@ -50,8 +50,8 @@ static bool is_ourselves(const char *path)
 
 const CUuuid passthrough_signature = {"\xf0\x0e\x1a funnel here"};
 
-/* A second copy of this library elsewhere would pass calls on to a third, and so on: each knows
- * the signature, which no driver has a table for. */
+/* A second copy of this library would pass calls on to a third, and so on. Each knows the
+ * signature, for which no driver has a table. */
 static bool is_funnel(void *library)
 {
     CUresult (*get_table)(const void **, const CUuuid *) = dlsym(library, "cuGetExportTable");

@@ -4,7 +4,7 @@
 
 #include "cuda_abi.h"
 
-/* The name of a table that only this library has. */
+/* The id of an export table that only this library has. */
 extern const CUuuid passthrough_signature;
 
 /* Finds and loads it, and fills the table of its entry points: 0, or -ENOENT when there is none. */

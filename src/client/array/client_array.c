@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays: minted and described here, made by the server. Nobody but the GPU knows how one lies in
- * memory, so it has no address here.
+ * Arrays: minted and described here, made by the server. Only the GPU knows how one lies in memory,
+ * so it has no address here.
  */
 #include "client_array.h"
 
@@ -150,7 +150,8 @@ CUresult client_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor,
     return CUDA_SUCCESS;
 }
 
-/* Planar and sparse arrays, and such with deferred mapping, are not carried: this is none. */
+/* Planar and sparse arrays, and arrays with deferred mapping, are not supported: this is an
+ * ordinary one. */
 static CUresult refuse(const struct array *array)
 {
     return array ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;

@@ -10,7 +10,7 @@ struct array {
     uint64_t handle;
     struct context *context;
     CUDA_ARRAY3D_DESCRIPTOR descriptor;
-    unsigned levels; /* 0 but for an array with mipmaps */
+    unsigned levels; /* 0 unless it is an array with mipmaps */
     uint64_t whole;  /* of a level: the array that it is one of, or 0 */
     unsigned number; /* and which */
     uint64_t level_handles[CUDA_ARRAY_LEVELS_MAX]; /* 0 until asked for; under client->lock */
@@ -28,7 +28,7 @@ CUresult array_check(const CUDA_ARRAY3D_DESCRIPTOR *descriptor);
 CUresult array_create(const struct array *like, CUresult (*send)(const struct array *array),
                       uint64_t *ret_handle);
 
-/* The work of its device is done. False when somebody else has destroyed it. */
+/* The work of its device is done. False when another thread has destroyed it. */
 bool array_destroy(uint64_t handle);
 
 /* Destroys those of a context. Its work is done. */

@@ -30,7 +30,8 @@ static void destroy_share(uint32_t share)
     channel_unlock(&client->channel);
 }
 
-/* A context on a part of the device; without one that can be had, the server says why not. */
+/* A context on a part of the device. When the server has no such part left, its error is the
+ * call's. */
 static CUresult open_with_share(CUcontext *pctx, unsigned flags, CUdevice dev,
                                 const struct wire_fnShareCreate *wish)
 {

@@ -44,7 +44,7 @@ CUresult client_cuCtxGetCurrent(CUcontext *pctx)
     return CUDA_SUCCESS;
 }
 
-/* A primary context that nobody retains has a device all the same. */
+/* A primary context has a device even while the program does not retain it. */
 CUresult client_cuCtxGetDevice(CUdevice *device)
 {
     struct context *context = context_lookup(context_stack_top(&thread_self()->stack));

@@ -5,7 +5,7 @@
 #include "client_prototypes.h"
 #include "wire_calls.h"
 
-/* cuBLAS asks for these two and takes anything but an answer for a broken device. */
+/* cuBLAS asks for these, and takes an error for a broken device. */
 static bool answered_with_zero(CUlimit limit)
 {
     return limit == CU_LIMIT_SHMEM_SIZE || limit == CU_LIMIT_CIG_ENABLED ||

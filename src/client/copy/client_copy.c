@@ -173,7 +173,7 @@ static CUresult copy_between(const struct box *box, enum place dst, enum place s
     return copy_in_window(box, dst, src, stream, sync);
 }
 
-/* The program could look at what is in a managed variable now. */
+/* After a synchronous copy the program may read the managed variable. */
 static CUresult finish_managed(CUresult result, struct stream *stream, bool sync)
 {
     managed_work();

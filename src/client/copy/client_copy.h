@@ -7,7 +7,7 @@
 #include "copy_plan.h"
 #include "cuda_box.h"
 
-/* Where the program says that a side is; unified = the address tells. */
+/* Where the program says that a side is. SIDE_ANY: the address decides. */
 enum side {
     SIDE_ANY,
     SIDE_HOST,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies from and to memory that the GPU does not reach. A few bytes ride in the command itself.
+ * Copies from and to memory that the GPU does not reach. A few bytes travel in the command itself.
  * More goes through the staging slots in chunks: while the GPU moves one chunk, the thread copies
- * the next. Of a large copy several threads take chunks, whoever is free takes the next.
+ * the next. Several threads share a large copy; each takes the next chunk when it is done with one.
  */
 #include <pthread.h>
 
@@ -234,8 +234,8 @@ static void unpack(const struct chunk *chunk, uint64_t slot)
                        (const void *)(uintptr_t)(slot + row * chunk->width), chunk->width);
 }
 
-/* Whoever holds a slot already must not wait for another: two such threads could wait for each
- * other. It finishes one of its own instead. */
+/* A thread that holds a slot must not wait for another: two such threads could wait for each other.
+ * It finishes one of its own instead. */
 static bool take_slot(struct downloads *downloads, unsigned *ret_slot)
 {
     CUresult result;

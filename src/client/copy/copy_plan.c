@@ -29,7 +29,8 @@ struct box box_flatten(const struct box *box)
     return flat;
 }
 
-/* The chunks come out equal, lest a last one of a few bytes costs as much as the others. */
+/* All chunks have the same size, because a last one of a few bytes would cost as much as the
+ * others. */
 uint64_t copy_chunk_size(uint64_t total, uint64_t slot_size, bool contended)
 {
     uint64_t size = total / CHUNKS_WANTED, chunks;

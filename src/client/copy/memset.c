@@ -55,7 +55,7 @@ CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS *fill, enum place *ret_place
     return CUDA_SUCCESS;
 }
 
-/* The synchronous calls wait only where the program could look at the memory itself. */
+/* The synchronous calls wait only where the program can read the memory itself. */
 static CUresult set(const CUDA_MEMSET_NODE_PARAMS *fill, CUstream handle, bool sync)
 {
     struct stream *stream;

@@ -10,7 +10,7 @@
 
 struct staging_ring {
     unsigned count;
-    unsigned next; /* the one that was given back longest ago, or near it */
+    unsigned next; /* roughly the one that was given back longest ago */
     bool taken[STAGING_SLOTS_MAX];
     bool fenced[STAGING_SLOTS_MAX]; /* `fence` says when it may be overwritten */
     struct fence fence[STAGING_SLOTS_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a socket to a struct client: hello and welcome, the window, the shared memory. What the
- * server says is checked as far as a wrong number could hurt this process.
+ * server sends is checked as far as a wrong number could harm this process.
  */
 #include "client_attach.h"
 
@@ -23,10 +23,11 @@
 #include "text.h"
 #include "wire_calls.h"
 
-/* A daemon that starts a server for us may have to wait for the driver. */
+/* A daemon that starts a server first waits for the driver. */
 #define WELCOME_TIMEOUT_MS 120000
 
-/* A server may end between the daemon's word to it and its own to us: pauses before new tries. */
+/* A server may end after the daemon has passed the socket on and before it answers: pauses before
+ * new tries. */
 static const unsigned pauses_ms[] = {10, 40, 160, 640};
 
 #ifndef FUNNEL_RELEASE
@@ -83,7 +84,7 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
     if (r == 0)
         return ATTACHED;
     text_format(attempt->why, attempt->why_size,
-                "nobody serves %s (%s); start one with: funnel start", path, strerror(-r));
+                "no daemon serves %s (%s); start one with: funnel start", path, strerror(-r));
     attempt->status = CUDA_ERROR_MPS_CONNECTION_FAILED;
     return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR ? ATTACH_NOBODY : ATTACH_REFUSED;
 }
@@ -108,7 +109,7 @@ static enum attach_outcome send_hello(struct attempt *attempt)
 
     if (sock_send(attempt->socket, hello, sizeof(*hello), NULL, 0) < 0)
         return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                      "the daemon closed the connection before a word was said");
+                      "the daemon closed the connection at once");
     return ATTACHED;
 }
 
@@ -144,14 +145,14 @@ static enum attach_outcome receive_offer(struct attempt *attempt)
     attempt->lost = bytes == 0 || bytes == -ECONNRESET;
     if (bytes < (ssize_t)sizeof(*welcome) || welcome->magic != WELCOME_MAGIC)
         return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                      "the daemon or its server went away without an answer");
+                      "the daemon or its server ended without an answer");
     welcome->text[sizeof(welcome->text) - 1] = '\0';
     if (welcome->status != 0)
         return refuse(attempt, (CUresult)welcome->status, welcome->text);
     if (bytes != sizeof(attempt->offer) || fd_count != ATTACH_FDS ||
         !offer_is_valid(&attempt->offer))
         return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                      "the server's offer makes no sense; is it of another release?");
+                      "the server's offer is not valid; is the server of another release?");
     return ATTACHED;
 }
 
@@ -291,7 +292,7 @@ static enum attach_outcome finish(struct client *made, struct attempt *attempt)
     }
     if (!answer(attempt, ATTACH_OK))
         return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                      "the server went away during the attach");
+                      "the server ended during the attach");
     return ATTACHED;
 }
 
@@ -376,7 +377,8 @@ static bool are_same_devices(const struct attempt *attempt)
     return same;
 }
 
-/* Fences that have been reached stay reached, and gates stay open. */
+/* The new region gets the contents of the old one: fences that have been reached stay reached, and
+ * host waits that have ended stay ended. */
 static int move_gpu_region(struct attempt *attempt)
 {
     const struct attach_offer *offer = &attempt->offer;

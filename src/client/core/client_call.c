@@ -11,7 +11,7 @@
 #include "clock.h"
 #include "recovery_hook.h"
 
-/* Calls that wait for nothing are over long before. */
+/* Calls that do not wait are over long before. */
 #define CLOSE_TIMEOUT_NS (2 * NS_PER_SEC)
 #define POLL_NS 200000
 
@@ -21,7 +21,7 @@ uint32_t call_closed;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct call_place *places;
 
-/* For threads that find no memory. They count as one that never leaves. */
+/* For threads for which there is no memory. They count as one thread that never leaves. */
 static struct call_place shared_place = {.depth = 1};
 
 static struct call_place *find_free_locked(void)
@@ -90,12 +90,14 @@ static bool is_closed(void)
     return __atomic_load_n(&call_closed, __ATOMIC_SEQ_CST);
 }
 
-/* During a move there may seem to be nothing wrong any more: it is not enough to ask for errors. */
+/* While the client is being moved the error may be gone already, so the error alone does not say
+ * whether a thread may enter. */
 void call_enter_slowly(void)
 {
     if (!call_is_outermost())
         return;
-    /* What kernels had said before their fault comes out with the first call that hears of it. */
+    /* What kernels printed before their fault is written by the first call that reports the fault.
+     */
     if (recovery_error_slowly() != CUDA_SUCCESS)
         printf_output_write();
     while (is_closed()) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contexts: a primary one for each device, and those that programs create. They live in the client
- * alone: the server has one real context on each GPU for everybody. Here a context is the owner of
- * streams, events, modules, arrays and memory; src/client/context ends them with it.
+ * alone: the server has one real context on each GPU for all clients. Here a context is the owner
+ * of streams, events, modules, arrays and memory; src/client/context ends them with it.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the library says something: never on the program's own terminal. */
+/* Messages and traces go to the server and to files, never to the program's own terminal. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -102,7 +102,7 @@ static void keep_locked(enum region_output kind)
         if (kept->size == KEPT_MAX)
             write_lines_locked(kind);
         size = channel_take_output(&client->channel, kind, kept->bytes + kept->size,
-                                 KEPT_MAX - kept->size);
+                                   KEPT_MAX - kept->size);
         kept->size += size;
     } while (size > 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What CUDA keeps for each thread. */
+/* The state that CUDA keeps for each thread. */
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the environment asks of the client library. */
+/* The environment variables that the client library reads. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,8 +13,8 @@
  */
 bool environment_socket_path(char *path, size_t capacity);
 
-/* Where root's daemon listens, which serves everybody: the second choice of a process that was told
- * no directory. False when there is no second choice. */
+/* Where root's daemon listens, which serves all users: the second choice of a process without
+ * CUDA_MPS_PIPE_DIRECTORY. False when there is no second choice. */
 bool environment_system_socket_path(char *path, size_t capacity);
 
 /* The limits that the process asks for itself (CUDA_MPS_...). */

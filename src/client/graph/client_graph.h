@@ -32,7 +32,7 @@ struct exec_plan {
     uint64_t *segments; /* of each phase: its handle, or 0 when nothing is there to be done */
     uint32_t *steps;    /* nodes in the order of their steps */
     uint32_t step_count;
-    CUevent behind; /* recorded behind the last launch, where somebody may have to wait for it */
+    CUevent behind; /* recorded behind the last launch, where something may have to wait for that */
 };
 
 /* ---- graph_backend.c ---- */
@@ -68,10 +68,10 @@ void graph_memory_launched(const struct graph_exec *exec);
 
 /* ---- graph_describe.c: for nodes that act ---- */
 
-/* Says to the server what node `index` is. */
+/* Describes node `index` to the server. */
 CUresult exec_describe_node(const struct graph_exec *exec, uint32_t index);
 
-/* ... and whether it takes part. */
+/* Tells the server whether node `index` takes part. */
 CUresult exec_describe_enabled(const struct graph_exec *exec, uint32_t index);
 
 /* Has one segment made, under its handle if it has one already. */

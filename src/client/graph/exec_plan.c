@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launchable graphs: which nodes go where, and what has to be there for them. A change that leaves
- * a node where it is goes to the server as it is; any other has the whole graph planned anew.
+ * Launchable graphs: in which segment each node goes, and what a node needs to be launched. A
+ * change that leaves a node in its segment is sent to the server as it is; after any other the
+ * whole graph is planned anew.
  */
 #include <stdlib.h>
 
@@ -100,16 +101,15 @@ static CUresult add_edge(struct edges *edges, const struct graph_node *from, uin
     return CUDA_SUCCESS;
 }
 
-/* A child graph is done when all are that nothing in it waits for. Its own node stands for its
- * beginning. */
+/* A child graph is done when all of its nodes are that no other node of it depends on. The child
+ * graph's own node represents its beginning. */
 static CUresult add_edges_from(struct edges *edges, const struct graph_node *from, uint32_t to)
 {
     CUresult result = CUDA_SUCCESS;
 
     if (from->work.type != CU_GRAPH_NODE_TYPE_GRAPH || from->work.child->count == 0)
         return add_edge(edges, from, to);
-    list_for_each(struct graph_node, node, &from->work.child->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &from->work.child->nodes, in_graph) {
         if (node->dependents.count == 0 && result == CUDA_SUCCESS)
             result = add_edges_from(edges, node, to);
     }

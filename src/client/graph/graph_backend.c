@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the model of graphs asks its owner: contexts, kernels, and whether work could be done. The
- * same checks as for calls on streams, so that what a graph takes, its launch takes as well.
+ * What the graph library (src/graph) asks of the client: contexts, kernels, and whether work could
+ * be done. The checks are those of the calls on streams, so what a graph accepts, its launch
+ * accepts as well.
  */
 #include "client_capture.h"
 #include "client_event.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of graphs in the client: blocks of the device's heap, as those of pools. The server never
- * hears of allocations and frees in graphs; they are nodes that do nothing.
+ * Memory of graphs in the client: blocks of the device's heap, as those of pools. Allocations and
+ * frees in graphs are nodes that do nothing, and are not sent to the server.
  */
 #include "cleanup.h"
 #include "client_capture.h"

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What there is to do for a node. */
+/* What is to be done for a node. */
 enum plan_kind {
     PLAN_DEVICE, /* something, or nothing, in a segment */
     PLAN_STEP,   /* a step */
@@ -45,5 +45,5 @@ static inline bool plan_has_step(const struct plan_node *node)
 uint32_t plan_make(struct plan_node *nodes, uint32_t count, const struct plan_edge *edges,
                    uint32_t edge_count);
 
-/* Whether an edge has to be told to the server; another one is kept by the order of the phases. */
+/* Whether an edge has to be sent to the server; the order of the phases ensures the others. */
 bool plan_edge_in_segment(const struct plan_node *nodes, const struct plan_edge *edge);

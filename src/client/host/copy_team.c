@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One job at a time. It is open while its owner works on it: a helper that wakes up in time joins,
- * one that comes late finds the job closed and goes back to sleep. So nobody waits for a helper
- * that has not begun.
+ * one that comes late finds the job closed and goes back to sleep. So the owner does not wait for a
+ * helper that has not begun.
  */
 #include "copy_team.h"
 
@@ -91,7 +91,7 @@ static void *help(void *unused)
     return NULL;
 }
 
-/* Signals are the program's, and so none comes to our threads. */
+/* Signals are for the program's threads, so ours block all of them. */
 static bool start_helper(void)
 {
     sigset_t all, before;
@@ -122,7 +122,7 @@ static void open_job(unsigned helpers, void (*work)(void *), void *context)
     pthread_mutex_unlock(&team.lock);
 }
 
-/* A helper is on its last chunk at most, which is over sooner than a sleeper wakes up. */
+/* A helper is at most on its last chunk, which is done sooner than a sleeping thread wakes up. */
 static void close_job(void)
 {
     struct spin spin = spin_begin();

@@ -8,7 +8,7 @@
 /* Called once while attaching: forgets whatever the parent of a fork had. */
 void copy_team_init(void);
 
-/* How many helpers this process may have: none where CPUs are few or FUNNEL_NO_COPY_THREADS=1. */
+/* How many helpers this process may have: 0 with at most two CPUs or FUNNEL_NO_COPY_THREADS=1. */
 unsigned copy_team_size(void);
 
 /* How many there are by now. */

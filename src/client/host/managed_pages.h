@@ -9,7 +9,7 @@
 
 #include "ranges.h"
 
-/* All-zero: there are none. */
+/* All zero: no pages are taken. */
 struct managed_pages {
     struct ranges areas; /* mapped together; the value counts the users */
 };

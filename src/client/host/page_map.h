@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel says of this process's memory (/proc/self/maps). Nothing is allocated, so a child
- * of fork may ask, too.
+ * The memory map of this process (/proc/self/maps). Nothing is allocated, so a child of fork may
+ * read it, too.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct page_area {
     int protection;                 /* PROT_... */
     bool shared;                    /* other processes may see what is written */
     bool special;                   /* a stack, or something of the kernel's own */
-    uint64_t device, inode, offset; /* of the file; inode 0: there is none */
+    uint64_t device, inode, offset; /* of the file; inode 0: no file */
 };
 
 /* The areas in [start, end), cut to it and in order: 0; -E2BIG when there are more than `capacity`;
@@ -22,11 +22,11 @@ struct page_area {
 int page_map_read(uint64_t start, uint64_t end, struct page_area *areas, unsigned capacity,
                   unsigned *ret_count);
 
-/* One line of that file: false when it is none. ret_area is not cut to anything. */
+/* Parses one line of that file: false when it is not such a line. ret_area is the whole area. */
 bool page_map_parse(const char *line, struct page_area *ret_area);
 
 /* Whether the areas leave no hole in [start, end). */
 bool page_map_fills(const struct page_area *areas, unsigned count, uint64_t start, uint64_t end);
 
-/* How many threads this process has: 0 when that can not be found out. */
+/* How many threads this process has: 0 when that cannot be found out. */
 unsigned page_map_threads(void);

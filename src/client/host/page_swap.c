@@ -35,7 +35,7 @@
 
 struct guard {
     sigset_t signals;
-    int userfault; /* -1: nobody else can write */
+    int userfault; /* -1: no other thread can write */
 };
 
 static bool is_writable(const struct page_area *area)
@@ -217,9 +217,9 @@ static void touch(volatile char *byte)
     __atomic_compare_exchange_n(byte, &value, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* Needs nobody held back: the same pages, of which every write makes a private copy, and then a
- * write to each. Only who gives pages back to the kernel (MADV_DONTNEED) can tell the difference:
- * he finds the file's contents there, not zeros. */
+/* Works without holding writers back: the same pages are mapped so that every write makes a private
+ * copy, and then each is written to. The one difference shows after MADV_DONTNEED: the pages then
+ * hold the file's contents, not zeros. */
 static int make_private(const struct page_area *area, int fd, uint64_t offset)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Puts other pages under a range of the program's addresses, with the same contents. No write of
- * another thread is lost meanwhile: either there is no other thread, or nobody may write there, or
- * the kernel holds the writers back (userfaultfd).
+ * another thread is lost meanwhile: there is no other thread, or the range is read-only, or the
+ * kernel holds the writers back (userfaultfd).
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both sides are mostly files that this process has not touched yet: pages are found here, too. */
+/* Both sides are mostly files that this process has not touched yet, so most of the time goes into
+ * page faults, which several threads share as well. */
 #include "same_bytes.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@
 struct comparison {
     const char *a, *b;
     size_t size;
-    size_t next; /* the first byte that nobody has taken; atomic */
+    size_t next; /* the first byte that no thread has taken; atomic */
     bool differ; /* atomic */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mostly little differs, so what is the same is passed over in blocks. */
+/* Usually little differs, so equal bytes are skipped in blocks. */
 #include "three_way.h"
 
 #include <string.h>

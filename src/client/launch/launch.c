@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches. What CUDA would refuse at once is refused here, from the cached attributes; the rest
- * goes into the ring, and the call is over.
+ * Launches. What CUDA refuses at once is refused here, from the cached attributes. The rest goes
+ * into the ring, and the call returns.
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@ struct params {
     const void *packed;
 };
 
-/* Mostly one word, which is copied sooner than memcpy() is called. */
+/* Usually one word, which is copied in less time than a call of memcpy() takes. */
 static void copy_value(unsigned char *into, const void *value, uint32_t size)
 {
     if (size == 8)

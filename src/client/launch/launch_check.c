@@ -37,7 +37,7 @@ bool launch_check_shared(uint64_t dynamic, const int32_t *function, const int32_
            (most == 0 || total <= most);
 }
 
-/* What the launch asks for, or else the kernel; a width of 0: neither does. */
+/* The cluster that the launch asks for, or else the kernel's; a width of 0: neither has one. */
 static void find_cluster(const CUlaunchConfig *config, const int32_t *function,
                          uint32_t ret_cluster[3])
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Managed memory: pinned pages that the program is told to be managed. Both sides reach it at any
- * time and at one address, and it never moves, so what programs say about where it should be is
- * only remembered.
+ * Managed memory: pinned pages. Both sides reach it at any time and at one address, and it never
+ * moves, so advice and prefetches are only remembered.
  */
 #include <stdlib.h>
 

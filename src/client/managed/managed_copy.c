@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What brings the program's managed variables and those on the device together. All copies go
- * through one stream that waits for nobody's work; work that comes behind a copy up waits for it by
- * an event. What each side has changed is found by comparing, so one that changes some bytes loses
- * nothing when the other changes others.
+ * Copies managed variables between the program and the device. All copies go through one stream
+ * that waits for no other work; work that comes behind a copy up waits for it by an event. Changes
+ * are found by comparing, so a side that changes some bytes loses nothing when the other side
+ * changes others.
  */
 #include "managed_copy.h"
 

@@ -160,7 +160,7 @@ static CUresult take_pages(uint64_t address, uint64_t size)
     if (error != -EEXIST)
         return error ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
     client_log("a __managed__ variable cannot be reached: in this program something else is at "
-               "%#llx; another start may have more luck",
+               "%#llx; restart the program to get other addresses",
                (unsigned long long)address);
     return CUDA_ERROR_MAP_FAILED;
 }
@@ -229,8 +229,7 @@ void managed_leave(struct list *variables)
 {
     CHANGES_LOCKED;
 
-    list_for_each_safe(struct managed_variable, variable, variables, link)
-    {
+    list_for_each_safe (struct managed_variable, variable, variables, link) {
         end_use(variable);
         give_pages(variable);
         variable_free(variable);
@@ -241,15 +240,15 @@ void managed_rest(struct list *variables)
 {
     CHANGES_LOCKED;
 
-    list_for_each(struct managed_variable, variable, variables, link) end_use(variable);
+    list_for_each (struct managed_variable, variable, variables, link)
+        end_use(variable);
 }
 
 static void hand_over(struct list *variables, struct list *other)
 {
     CHANGES_LOCKED;
 
-    list_for_each_safe(struct managed_variable, variable, variables, link)
-    {
+    list_for_each_safe (struct managed_variable, variable, variables, link) {
         list_remove(&variable->link);
         list_append(other, &variable->link);
     }
@@ -266,8 +265,7 @@ CUresult managed_wake(struct list *variables, struct context *context)
     CUresult result = CUDA_SUCCESS;
     CHANGES_LOCKED;
 
-    list_for_each(struct managed_variable, variable, variables, link)
-    {
+    list_for_each (struct managed_variable, variable, variables, link) {
         if (result == CUDA_SUCCESS && !variable->known)
             result = begin_use(variable, context, false);
     }

@@ -40,7 +40,7 @@ struct opened {
 
 static struct ipc {
     pthread_mutex_t lock;
-    struct ranges named;  /* allocations of ours that have a handle; no values */
+    struct ranges named;  /* this client's allocations that have a handle; no values */
     struct ranges opened; /* struct opened */
 } ipc;
 
@@ -144,7 +144,7 @@ static void send_close(uint64_t address)
     channel_unlock(&client->channel);
 }
 
-/* A device that the program may not see is none of its business. */
+/* Memory of a device that the program does not see cannot be opened. */
 static CUresult enter_opened_locked(struct opened *opened, struct context *context,
                                     const struct wire_cuIpcOpenMemHandle_v2_reply *out)
 {

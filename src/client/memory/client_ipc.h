@@ -10,10 +10,11 @@
 /* Called once while attaching. */
 void ipc_init(void);
 
-/* What of another process is open at an address, told as an allocation. */
+/* The memory of another process that is open at an address, as an allocation: false when there is
+ * none. */
 bool ipc_find(uint64_t address, struct allocation *ret_allocation);
 
-/* The allocation that begins here is about to be freed: nobody may open it any more. */
+/* The allocation that begins here is about to be freed: other processes cannot open it any more. */
 void ipc_withdraw(uint64_t address);
 
 /* Closes what a context has opened. Its work is done. */

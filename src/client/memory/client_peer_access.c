@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Peers: devices that reach each other's memory. A program enables that for a pair of contexts; the
- * server is told once for a pair of devices, also when a copy goes from one to the other, and from
- * then on the client's memory of the one is mapped for the other as well.
+ * Peers: devices that reach each other's memory. A program enables that for a pair of contexts. The
+ * server is told once for a pair of devices, also before a copy from one to the other; from then on
+ * the client's memory of the one is mapped for the other as well.
  */
 #include "client_peer_access.h"
 
@@ -70,7 +70,7 @@ static CUresult peer_reach(struct device *from, const struct device *to)
     return result;
 }
 
-/* Where the devices do not reach each other, the driver finds another way. */
+/* Where the devices do not reach each other, the driver copies through host memory. */
 void peer_prepare_copy(struct device *device, uint64_t address)
 {
     const struct device *home = memory_device_of(address);

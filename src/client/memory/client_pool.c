@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stream-ordered allocation. Memory is taken at once; a free only notes the fence behind which the
- * block may be used again. The same stream may have it earlier: its work is in order anyway. The
- * pools of a device share its heap; a pool is a count of what is its own, and settings.
+ * Stream-ordered allocation. Memory is taken at once; a free only records the fence behind which
+ * the block may be used again. The same stream may have it earlier: its work is in order anyway.
+ * The pools of a device share its heap; a pool is a count of what was allocated from it, and
+ * settings.
  */
 #include "client_pool.h"
 
@@ -17,7 +18,7 @@
 #include "client_vmm.h"
 #include "graph_memory_free.h"
 
-/* A block that was freed on a stream and is still somebody's until the fence has passed. */
+/* A block that was freed on a stream, and that earlier work may use until the fence has passed. */
 struct pending {
     struct device *device;
     uint64_t address, size;
@@ -118,8 +119,7 @@ static struct pending *pop_ready(struct device *device)
 {
     POOLS_LOCKED;
 
-    list_for_each(struct pending, pending, &pools.pending, link)
-    {
+    list_for_each (struct pending, pending, &pools.pending, link) {
         if (pending->device == device && fence_passed(pending->fence)) {
             list_remove(&pending->link);
             return pending;
@@ -132,8 +132,7 @@ static bool oldest_fence(struct device *device, struct fence *ret_fence, uint64_
 {
     POOLS_LOCKED;
 
-    list_for_each(struct pending, pending, &pools.pending, link)
-    {
+    list_for_each (struct pending, pending, &pools.pending, link) {
         if (pending->device == device) {
             *ret_fence = pending->fence;
             *ret_stream = pending->stream;
@@ -164,8 +163,7 @@ static bool take_from_stream(uint64_t pool, uint64_t stream, uint64_t size, uint
 {
     POOLS_LOCKED;
 
-    list_for_each(struct pending, pending, &pools.pending, link)
-    {
+    list_for_each (struct pending, pending, &pools.pending, link) {
         if (pending->pool == pool && pending->stream == stream && pending->size == size) {
             *ret_address = pending->address;
             list_remove(&pending->link);
@@ -258,8 +256,7 @@ CUresult client_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUme
 
 static bool already_pending_locked(uint64_t address)
 {
-    list_for_each(struct pending, pending, &pools.pending, link)
-    {
+    list_for_each (struct pending, pending, &pools.pending, link) {
         if (pending->address == address)
             return true;
     }
@@ -433,7 +430,8 @@ CUresult client_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute a
     }
 }
 
-/* How blocks are reused is ours to decide; settings are remembered, since they are read back. */
+/* How blocks are reused does not depend on the settings; they are stored because programs read them
+ * back. */
 CUresult client_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr, void *value)
 {
     struct device *device = pool_device(handle);

@@ -17,7 +17,7 @@ static inline bool vmm_is_reserved(uint64_t address)
     return address >= RESERVE_FIRST && address < RESERVE_END && vmm_is_reserved_there(address);
 }
 
-/* The mapping that contains an address, told as an allocation. */
+/* The mapping that contains an address, as an allocation: false when none does. */
 bool vmm_find(uint64_t address, struct allocation *ret_allocation);
 
 /* What may be exported of the mapping that contains an address, and how kernels may use it. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Granules: ranges of device or pinned host memory that the server makes at an address of the
- * client's window. The descriptor comes over the socket, and who holds it holds the memory.
+ * client's window. The descriptor comes over the socket, and keeps the memory alive while it is
+ * open.
  */
 #include "granule.h"
 

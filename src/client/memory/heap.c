@@ -87,7 +87,7 @@ static CUresult grow(struct heap *heap, uint64_t size, struct allocation *alloca
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A program with little memory holds little; one with much asks the server seldom. */
+/* A program that uses little memory holds little; one that uses much asks the server seldom. */
 static uint64_t shared_size(struct heap *heap, uint64_t needed)
 {
     _cleanup_lock_ struct lock *lock = lock_hold(&heap->lock);

@@ -60,13 +60,14 @@ bool heap_find(struct heap *heap, uint64_t address, struct allocation *ret_alloc
 bool heap_next(struct heap *heap, const struct context *context, uint64_t address,
                struct allocation *ret_allocation);
 
-/* Bytes that the server counts as ours and nobody uses. */
+/* Bytes that the server counts for this client and that no allocation uses. */
 uint64_t heap_unused(struct heap *heap);
 
 /* Gives back granules that are wholly free until at most `keep` bytes of them are left. */
 void heap_trim(struct heap *heap, uint64_t keep);
 
-/* Calls `visit` for each granule until it fails. Nobody else is inside. */
+/* Calls `visit` for each granule until it fails, and returns its result. No other thread is
+ * inside. */
 CUresult heap_for_each_granule(struct heap *heap,
                                CUresult (*visit)(const struct heap *heap, uint64_t address,
                                                  uint64_t size, int fd));

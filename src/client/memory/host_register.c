@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuMemHostRegister. The pages around what the program names become those of a host granule: the
- * same addresses and contents for the program, and memory that the server has page-locked for the
- * device. What other processes share can not be replaced so, and stacks are not, because a child of
- * fork must not run on pages of its parent.
+ * cuMemHostRegister. The pages around the program's range become those of a host granule: the same
+ * addresses and contents for the program, and memory that the server has page-locked for the
+ * device. Pages that other processes share cannot be replaced so. Stacks are not, because a child
+ * of fork must not run on pages of its parent.
  */
 #include "host_register.h"
 
@@ -140,7 +140,7 @@ static void retire_locked(struct registration *registration)
     ranges_remove(&table.by_window, registration->window, NULL);
 }
 
-/* Nobody finds it any more, but its pages are not free for another yet. */
+/* It is not found any more, but its pages are not free for another registration yet. */
 static struct registration *retire(uint64_t host)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table.lock);
@@ -192,11 +192,11 @@ static CUresult check_area(const struct registration *registration, const struct
     const bool writable = area->protection & PROT_WRITE;
 
     if (area->special)
-        return refuse(registration, "stacks can not be registered");
+        return refuse(registration, "stacks cannot be registered");
     if (!(area->protection & PROT_READ) || (!writable && !read_only))
         return CUDA_ERROR_INVALID_VALUE;
     if (area->shared && writable)
-        return refuse(registration, "memory that other processes share can not be registered");
+        return refuse(registration, "memory that other processes share cannot be registered");
     return CUDA_SUCCESS;
 }
 
@@ -208,7 +208,7 @@ static CUresult look_at_pages(const struct registration *registration, struct pa
     int r = page_map_read(registration->start, end, areas, AREAS_MAX, ret_count);
 
     if (r < 0)
-        return refuse(registration, "it consists of too many parts");
+        return refuse(registration, "the range consists of too many mappings");
     if (!page_map_fills(areas, *ret_count, registration->start, end))
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < *ret_count && result == CUDA_SUCCESS; i++)
@@ -234,7 +234,7 @@ static CUresult replace_pages(struct registration *registration, const struct pa
         return CUDA_SUCCESS;
     if (r == -EOPNOTSUPP)
         return refuse(registration, "other threads could write there, and userfaultfd, which would "
-                                    "hold them back, is not to be had");
+                                    "hold them back, is not available");
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -268,7 +268,7 @@ static bool give_pages_back(const struct registration *registration)
            pages_unshare(areas, count, registration->start, registration->fd) == 0;
 }
 
-/* Where that fails the memory stays as it is, and the granule with it. */
+/* If that fails, the memory stays as it is, and the granule with it. */
 static void end(struct registration *registration)
 {
     if (give_pages_back(registration))

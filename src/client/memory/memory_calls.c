@@ -69,7 +69,7 @@ static struct heap *heap_of_device_pointer(uint64_t address)
     return memory_device_heap(memory_device_of(address));
 }
 
-/* Waits for this client's work alone, and only where there is any. */
+/* Waits only for this client's work, and only if there is any. */
 CUresult client_cuMemFree_v2(CUdeviceptr dptr)
 {
     struct context *context;

@@ -94,7 +94,7 @@ CUresult client_cuPointerGetAttributes(unsigned numAttributes, CUpointer_attribu
     return cuda_pointer_get_all(&pointer, numAttributes, attributes, data);
 }
 
-/* Copies of ours that touch the memory behind the flag are as synchronous as CUDA's. */
+/* Copies of this library that touch such memory are as synchronous as CUDA's. */
 CUresult client_cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
                                       CUdeviceptr ptr)
 {

@@ -2,7 +2,7 @@
 /*
  * Every byte of every granule belongs to exactly one block, free or taken. All blocks are in one
  * tree ordered by address (a treap), the free ones also in bins by size. A block given back joins
- * its free neighbours of the same granule, so two free blocks never touch inside one.
+ * its free neighbors of the same granule, so two free blocks are never adjacent in one.
  */
 #include "suballoc.h"
 
@@ -16,7 +16,7 @@ struct suballoc_block {
     uint64_t asked;
     void *user;
     struct suballoc_block *left, *right;        /* the tree */
-    struct suballoc_block *below, *above;       /* neighbours in the same granule */
+    struct suballoc_block *below, *above;       /* neighbors in the same granule */
     struct suballoc_block *bin_prev, *bin_next; /* only while free */
     uint32_t weight;
     bool taken;
@@ -214,7 +214,7 @@ static void mark_taken(struct suballoc_block *block, uint64_t asked, void *user)
     block->user = user;
 }
 
-/* `block` takes the place of its upper neighbour too. Neither is in a bin. */
+/* `block` takes the place of its upper neighbor too. Neither is in a bin. */
 static void swallow_above(struct suballoc *a, struct suballoc_block *block)
 {
     struct suballoc_block *gone = block->above;

@@ -15,7 +15,7 @@
 struct physical {
     uint64_t handle;
     struct device *device;
-    uint64_t size; /* 0 = imported, nobody says */
+    uint64_t size; /* 0 = imported, not known */
     unsigned references, mappings;
     CUmemAllocationProp prop;
 };

@@ -54,8 +54,8 @@ static bool wants_to_borrow(size_t size)
     return size >= IMAGE_KEY_MIN && !switch_is_on_once(&known, "FUNNEL_NO_IMAGE_LOANS");
 }
 
-/* Borrows the server's file where it holds the same bytes: comparing is cheaper than copying, and
- * nobody but we can say what we are about to run. */
+/* Borrows the server's file when it holds the same bytes. Comparing is cheaper than copying, and
+ * the client has to see for itself what it is about to run. */
 static bool borrow(struct image *image, const void *bytes, size_t size)
 {
     _cleanup_fd_ int fd = -1;

@@ -60,7 +60,7 @@ static struct library *library_create(const void *code, const struct jit_options
     return NULL;
 }
 
-/* cudart says so of all that programs were linked with. */
+/* cudart sets this option for all code that programs were linked with. */
 static bool code_stays(const CUlibraryOption *options, void *const *values, unsigned count)
 {
     for (unsigned i = 0; values && i < count; i++) {
@@ -122,8 +122,7 @@ static struct module *find_module(struct library *library, struct context *conte
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
-    list_for_each(struct module, module, &context->modules, link)
-    {
+    list_for_each (struct module, module, &context->modules, link) {
         if (module->library == library)
             return module;
     }
@@ -134,10 +133,8 @@ struct module *library_active_module(struct library *library)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
-    list_for_each(struct context, context, &client->contexts, link)
-    {
-        list_for_each(struct module, module, &context->modules, link)
-        {
+    list_for_each (struct context, context, &client->contexts, link) {
+        list_for_each (struct module, module, &context->modules, link) {
             if (module->library == library)
                 return module;
         }
@@ -157,8 +154,7 @@ static struct module *find_resting(struct library *library, const struct device 
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
-    list_for_each(struct module, module, &library->resting, link)
-    {
+    list_for_each (struct module, module, &library->resting, link) {
         if (module->context->device == device)
             return module;
     }
@@ -184,10 +180,8 @@ static bool is_only_module(const struct library *library, const struct module *m
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
-    list_for_each(struct context, context, &client->contexts, link)
-    {
-        list_for_each(struct module, other, &context->modules, link)
-        {
+    list_for_each (struct context, context, &client->contexts, link) {
+        list_for_each (struct module, other, &context->modules, link) {
             if (other->library == library && other != module)
                 return false;
         }
@@ -233,8 +227,7 @@ CUresult client_cuLibraryUnload(CUlibrary handle)
         return CUDA_ERROR_INVALID_HANDLE;
     while ((module = any_module(library)) != NULL)
         module_unload(module);
-    list_for_each_safe(struct kernel, kernel, &library->kernels, link)
-    {
+    list_for_each_safe (struct kernel, kernel, &library->kernels, link) {
         handles_remove(&client->handles, CLIENT_KERNEL, kernel->handle);
         free(kernel->name);
         free(kernel);
@@ -251,8 +244,7 @@ static struct kernel *find_kernel(struct library *library, const char *name)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
     uint64_t hash = kernel_name_hash(name);
 
-    list_for_each(struct kernel, kernel, &library->kernels, link)
-    {
+    list_for_each (struct kernel, kernel, &library->kernels, link) {
         if (kernel->name_hash == hash && strcmp(kernel->name, name) == 0)
             return kernel;
     }

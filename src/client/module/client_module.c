@@ -30,7 +30,7 @@ struct module *module_lookup(CUmodule handle)
 
 /* ---- loading ---- */
 
-/* By the server's number for it, or else as it is. */
+/* Names the image by the server's number for it, or else sends it. */
 static CUresult ask_for(const struct image *image, struct wire_cuLibraryLoadData *in,
                         struct wire_cuLibraryLoadData_reply *ret_out)
 {
@@ -105,7 +105,7 @@ static struct module *module_create(struct context *context, struct library *lib
     return NULL;
 }
 
-/* The server knows it now; or else, there is none. */
+/* Enters the module when the server has loaded it, and frees it otherwise. */
 static CUresult settle(struct module *module, CUresult result, struct module **ret_module)
 {
     if (result != CUDA_SUCCESS) {
@@ -143,7 +143,8 @@ CUresult module_join(struct context *context, const struct module *twin, struct 
     struct module *module;
 
     if (twin->context->device == context->device) {
-        client_log("a library with __managed__ variables is not for two contexts of one device");
+        client_log(
+            "a library with __managed__ variables cannot be loaded in two contexts of one device");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     module = module_create(context, twin->library);
@@ -163,8 +164,7 @@ CUresult module_replay(struct module *module)
 
 static void forget_functions(struct module *module)
 {
-    list_for_each_safe(struct function, function, &module->functions, link)
-    {
+    list_for_each_safe (struct function, function, &module->functions, link) {
         list_remove(&function->link);
         function_destroy(function);
     }
@@ -175,8 +175,7 @@ static void forget_contents(struct module *module)
 {
     forget_functions(module);
     managed_leave(&module->managed);
-    list_for_each_safe(struct global, global, &module->globals, link)
-    {
+    list_for_each_safe (struct global, global, &module->globals, link) {
         memory_remove_global(global->variable.address);
         free(global);
     }

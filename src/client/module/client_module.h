@@ -15,14 +15,14 @@ struct module {
     bool has_state;          /* which is lost with the server */
     struct list functions;   /* under client->lock, as the rest */
     struct list offered;  /* functions that the program has not asked for: see module_function.c */
-    uint32_t next_kernel; /* which the server is to tell of next */
+    uint32_t next_kernel; /* of the kernels, the first that the server has not described yet */
     struct list globals;
     struct list managed; /* of managed variables */
     struct list link;    /* context->modules, or library->resting */
 };
 
-/* Loads an image, of the library if there is one, on the context's device. `options` may be NULL:
- * nobody wants the log. */
+/* Loads an image, of the library if there is one, on the context's device. `options` may be NULL
+ * when the log is not wanted. */
 CUresult module_load(struct context *context, const struct image *image,
                      const struct jit_options *options, struct library *library,
                      struct module **ret_module);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of functions and kernels, mostly without asking: it came with the function. */
+/* Calls on functions and kernels. Most are answered from what came with the function. */
 #include <string.h>
 
 #include "client_library.h"
@@ -171,7 +171,7 @@ CUresult client_cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
     return result;
 }
 
-/* The text lives as long as the function. */
+/* The string lives as long as the function. */
 CUresult client_cuFuncGetName(const char **name, CUfunction hfunc)
 {
     struct function *function;

@@ -14,8 +14,8 @@ static void add_pair(struct jit_options *options, uint64_t name, uint64_t value)
     options->size += sizeof(pair);
 }
 
-/* Options whose value is an address make no sense elsewhere; those about buffers are served here,
- * and what is left are hints that change no result. */
+/* Options whose value is an address mean nothing to the server. Those about buffers are handled
+ * here; the others that are not sent are hints that change no result. */
 static void read_option(struct jit_options *options, CUjit_option name, void **value)
 {
     switch (name) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of modules. Who asks the server for one is told of others on the way, which earlier
- * programs have used. They are kept as offers, and whoever wants one of them waits for nothing.
+ * Functions of modules. The answer to a request for one also describes others that earlier programs
+ * have used. They are kept as offers, and a call that wants one of them does not wait.
  */
 #include "module_function.h"
 
@@ -27,7 +27,7 @@ void function_destroy(struct function *function)
     free(function);
 }
 
-/* The server says where each parameter lies; what it says is bounded by what a launch can carry. */
+/* The server sends where each parameter lies; that is bounded by what a launch can carry. */
 static bool layout_is_sound(const struct kernel_facts *facts)
 {
     if (facts->params_size > PARAMS_MAX)
@@ -101,8 +101,7 @@ static struct function *find_locked(struct list *functions, const char *name)
 {
     uint64_t hash = kernel_name_hash(name);
 
-    list_for_each(struct function, function, functions, link)
-    {
+    list_for_each (struct function, function, functions, link) {
         if (function->name_hash == hash && strcmp(function->name, name) == 0)
             return function;
     }
@@ -116,7 +115,8 @@ static void enter(struct function *function)
     list_append(&function->module->functions, &function->link);
 }
 
-/* One that was asked for before, or one that was offered, which is then the caller's alone. */
+/* A function that was asked for before, or one that was offered, which from then on belongs to the
+ * caller alone. */
 static struct function *find(struct module *module, const char *name, bool *ret_offered)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
@@ -146,7 +146,7 @@ static uint32_t first_wanted(struct module *module)
     return wants_offers() ? __atomic_load_n(&module->next_kernel, __ATOMIC_RELAXED) : UINT32_MAX;
 }
 
-/* Another thread may have been told of the same: the one that is found first is used. */
+/* Another thread may have received the same offer: the one that is found first is used. */
 static void keep_offer(struct module *module, const struct kernel_facts *facts)
 {
     struct function *function = function_create(module, facts->name);
@@ -225,8 +225,7 @@ static CUresult obtain(struct function *function, bool offered)
 
 void module_forget_offers(struct module *module)
 {
-    list_for_each_safe(struct function, function, &module->offered, link)
-    {
+    list_for_each_safe (struct function, function, &module->offered, link) {
         list_remove(&function->link);
         function_destroy(function);
     }
@@ -269,7 +268,7 @@ CUresult function_replay(const struct function *function)
     CUresult result;
 
     if (!function->layout)
-        return CUDA_SUCCESS; /* somebody is asking for it, and that is sent again */
+        return CUDA_SUCCESS; /* another thread is asking for it, and its request is sent again */
     result = wire_cuLibraryGetKernel(&client->channel, &in, &out);
     if (result == CUDA_SUCCESS && !is_same(function, &out))
         result = CUDA_ERROR_INVALID_IMAGE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Moving to another server; see client_recovery.h. One thread does it while all others are outside
- * of the library, or wait where they may. It takes no lock but its own: whoever holds another is
- * not moved aside, and then the client stays with its error.
+ * the library, or are parked. It takes no lock but its own: a thread that holds another one is not
+ * parked, and then the client keeps its error.
  */
 #include "client_recovery.h"
 
@@ -32,7 +32,7 @@
 #include "switch.h"
 #include "wire_calls.h"
 
-/* A server that has said what went wrong ends at once; its driver may take a while over that. */
+/* A server that has reported what went wrong ends at once, but its driver may take a while. */
 #define END_TIMEOUT_NS (10 * NS_PER_SEC)
 #define END_POLL_NS (2 * NS_PER_MS)
 
@@ -44,7 +44,7 @@ static struct recovery {
     bool hopeless;
 } recovery = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* What the last server has left behind. */
+/* The state in which the last server has left this client. */
 struct recovery_snapshot {
     uint64_t read; /* channel.sent up to which it may have read */
     unsigned char *messages;
@@ -96,7 +96,7 @@ static void check_work(void *context, uint64_t handle, void *object)
         check_object(context, handle, object);
 }
 
-/* A server that goes on for a while can only read more. */
+/* A server that runs on for a while can only read more. */
 static bool is_lost_already(struct recovery_snapshot *snapshot)
 {
     const unsigned char *unread;
@@ -106,7 +106,7 @@ static bool is_lost_already(struct recovery_snapshot *snapshot)
     return snapshot->obstacle != NULL;
 }
 
-/* Every slot in use is one for whose answer somebody still has to wait. */
+/* Every slot in use belongs to a thread that still waits for its answer. */
 static bool answers_are_due(uint32_t slots)
 {
     return __atomic_load_n(&client->channel.busy_slots, __ATOMIC_ACQUIRE) == slots;
@@ -239,21 +239,21 @@ static CUresult move(struct recovery_snapshot *snapshot)
     CUresult result;
 
     if (!attach_again(why, sizeof(why))) {
-        client_log_to_file("another server was not to be had: %s", why);
+        client_log_to_file("the client could not attach to another server: %s", why);
         return snapshot->error;
     }
     result = replay_and_resend(snapshot);
     if (result == CUDA_SUCCESS)
-        client_log("goes on after the end of its last server, with all that it had there");
+        client_log("continues after the end of its last server, with all that it had there");
     else
-        client_log_to_file("not everything could be made again with another server: error %d",
+        client_log_to_file("not everything could be made again with the new server: error %d",
                            result);
     return result == CUDA_SUCCESS ? CUDA_SUCCESS : snapshot->error;
 }
 
 static CUresult stay(const struct recovery_snapshot *snapshot)
 {
-    client_log_to_file("the server has ended, and this client can not be moved to another: %s",
+    client_log_to_file("the server has ended, and this client cannot be moved to another: %s",
                        snapshot->obstacle);
     return snapshot->error;
 }
@@ -290,7 +290,7 @@ static CUresult try_to_move(CUresult error)
     return error;
 }
 
-/* The thread that makes the move waits for answers, too, and must not wait for itself. */
+/* The thread that moves the client waits for answers, too, and must not wait for itself. */
 static bool is_mover(void)
 {
     return __atomic_load_n(&recovery.moving, __ATOMIC_ACQUIRE) &&

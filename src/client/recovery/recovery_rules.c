@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See recovery_rules.h. The compiler insists that every command is named; what is none of ours
- * binds. */
+/* See recovery_rules.h. The compiler insists that every command is named; an unknown number binds.
+ */
 #include "recovery_rules.h"
 
 #include <string.h>
@@ -118,7 +118,7 @@ bool recovery_allows(const uint64_t used[2])
     return true;
 }
 
-/* Work on something that the program has ended since then can not be done again. */
+/* Work on an object that the program has ended since then cannot be done again. */
 static bool fit_together(unsigned work, unsigned ends)
 {
     return !work || !ends;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command means to a client whose server is gone. Pure. */
+/* What a command means to a client whose server is gone. Nothing here has state or takes locks. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 #include "cuda_result.h"
 
 enum recovery_rule {
-    RECOVERY_BINDS,    /* leaves something with the server that nobody can make again */
-    RECOVERY_STAYS,    /* leaves an object, which is seen by its handle; can not be sent again */
+    RECOVERY_BINDS,    /* leaves something with the server that cannot be made again */
+    RECOVERY_STAYS,    /* leaves an object, which is found by its handle; cannot be sent again */
     RECOVERY_WORK,     /* if it was not read, it is sent again */
     RECOVERY_NEEDLESS, /* makes what is made again anyway, or gives back what is not taken again */
     RECOVERY_ENDS,     /* ends something that is not made again, and that work may have used */
@@ -24,7 +24,7 @@ bool recovery_is_possible(CUresult error);
 /* Whether a client that has sent these calls so far can be moved at all. */
 bool recovery_allows(const uint64_t used[2]);
 
-/* Goes through what was not read; moves what is to be sent again to the front and returns its size.
- * False when there is something that can not be left out or sent again. `ret_slots` is the set of
- * slots in which answers are expected. */
+/* Goes through the messages that were not read; moves those to be sent again to the front and
+ * returns their size in bytes. False when one can be neither left out nor sent again. `ret_slots`
+ * is the set of slots in which answers are expected. */
 bool recovery_sift(unsigned char *messages, uint32_t size, uint32_t *ret_size, uint32_t *ret_slots);

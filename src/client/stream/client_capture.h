@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every call on a stream asks first: is this to be done, or to be captured into a graph? A
- * program that never captures pays a look at two words.
+ * What every call on a stream asks first: whether it is to be done, or captured into a graph. A
+ * program that never captures pays two loads.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "cuda_graph.h"
 #include "graph_model.h"
 
-/* Of all graphs and captures. Taken before any other lock. */
+/* Protects all graphs and captures. Taken before any other lock. */
 extern pthread_mutex_t client_graph_lock;
 
 /* Some stream has captured since the process attached. */
@@ -34,7 +34,7 @@ static inline bool stream_is_plain(const struct stream *stream)
 bool capture_takes_kernel(struct stream *stream, const CUlaunchConfig *config, CUfunction f,
                           void **values, void **extra, CUresult *ret_result);
 
-/* The same for other work. These see for themselves that a stream is plain. */
+/* The same for other work. These check themselves whether a stream is plain. */
 bool capture_takes_fill(struct stream *stream, const CUDA_MEMSET_NODE_PARAMS *fill, bool sync,
                         CUresult *ret_result);
 bool capture_takes_host(struct stream *stream, CUhostFn function, void *user, CUresult *ret_result);
@@ -46,14 +46,14 @@ bool capture_takes_free(struct stream *stream, CUdeviceptr address, CUresult *re
 bool capture_takes_exec_locked(struct stream *stream, const struct graph_exec *exec,
                                CUresult *ret_result);
 
-/* These two also look whether the event was captured. */
+/* These two also check whether the event was captured. */
 bool capture_takes_record(struct stream *stream, struct capture_event *event, CUevent handle,
                           unsigned flags, CUresult *ret_result);
 bool capture_takes_wait(struct stream *stream, struct capture_event *event, CUevent handle,
                         unsigned flags, bool is_recorded, CUresult *ret_result);
 
-/* Before what cannot be captured: an error when the stream captures, or would wait for one that
- * does. */
+/* Before a call that cannot be captured: an error when the stream captures, or would wait for one
+ * that does. */
 CUresult capture_check_stream_slowly(struct stream *stream);
 
 static inline CUresult capture_check_stream(struct stream *stream)
@@ -74,6 +74,6 @@ CUresult context_enter_unsafe(struct context **ret_context);
  * if it is a legacy stream that other captures forbid to be used. */
 bool stream_captures_locked(struct stream *stream, CUresult *ret_result);
 
-/* They are about to be destroyed. */
+/* The stream or event is about to be destroyed. */
 void capture_forget_stream(struct stream *stream);
 void capture_forget_event(struct capture_event *event);

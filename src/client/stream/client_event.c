@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An event is the fence of its last record. The server keeps a real event beside it, for streams
- * that wait for it on the device and for the time between two of them. Of an event that other
- * processes may record as well, the server's is the only one that counts.
+ * that wait for it on the device and for the time between two events. Of an event that other
+ * processes may record as well, only the server's counts.
  */
 #include "client_event.h"
 
@@ -306,7 +306,7 @@ struct last_record {
     unsigned context_flags;
 };
 
-/* The last record, as it is now; a later one does not matter to those who wait already. */
+/* The last record, as it is now. A later record does not matter to threads that wait already. */
 static CUresult find_record(CUevent handle, struct last_record *ret_record)
 {
     struct event *event = event_lookup(handle);
@@ -361,7 +361,7 @@ CUresult client_cuEventQuery(CUevent hEvent)
     return client_asked_error();
 }
 
-/* The stream may be gone by now; then nobody can wake us and we poll. */
+/* The stream may be gone by now; then the server cannot wake this thread, which polls. */
 CUresult client_cuEventSynchronize(CUevent hEvent)
 {
     struct last_record record;

@@ -16,12 +16,12 @@ struct fence event_fence(CUevent handle);
 /* Whether other processes may have it: made with CU_EVENT_INTERPROCESS, or opened. */
 bool event_is_shared(CUevent handle);
 
-/* The handle of one of our own, which no context ends; 0 = no memory. */
+/* An event for the library itself, which no context ends: its handle, or 0 without memory. */
 uint64_t event_create_own(struct context *context);
 
 /* A new handle for another process's event, by the name that it has with the server. */
 CUresult event_open(struct context *context, uint64_t key0, uint64_t key1, CUevent *ret_event);
 
-/* The calls of these names, for work that no longer has to ask whether it is captured. */
+/* cuEventRecord and cuStreamWaitEvent for work that is known not to be captured. */
 CUresult event_record_on(CUevent handle, struct stream *stream);
 CUresult event_wait_on(CUevent handle, struct stream *stream);

@@ -16,13 +16,14 @@
 #include "timed_poll.h"
 #include "wire_calls.h"
 
-/* The GPU wakes nobody and the server's wake may come late: look again at least this often. */
+/* The GPU wakes no thread, and the server's wake may come late: the word is read again at least
+ * this often. */
 #define RECHECK_NS (4 * UINT64_C(1000000))
 #define POLL_NS 50000
 #define ALIVE_EVERY_NS (64 * UINT64_C(1000000))
 
-/* Being woken by a GPU costs half a millisecond, so waiting goes on for as long as that is more
- * than a hundredth. CUDA's own waiting never sleeps unless it is asked to. */
+/* Being woken by a GPU costs half a millisecond, so a thread spins for a hundred times that. CUDA's
+ * own waiting never sleeps unless it is asked to. */
 #define SPIN_NS (100 * UINT64_C(1000000))
 
 struct fence_word {
@@ -63,7 +64,7 @@ bool fence_word_idle(uint32_t word)
     return fence_reached(read_word(word), fence_issued(word));
 }
 
-/* Only the oldest is looked at: it is the one most likely to be quiet. */
+/* Only the oldest is checked: it is the one most likely to be idle. */
 static uint32_t reuse_word_locked(void)
 {
     uint32_t word;
@@ -182,7 +183,7 @@ static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_
     return sleep_until(fence, stream);
 }
 
-/* The text before a fence, or before an error, is there when the fence has passed. */
+/* What was printed before a fence, or before an error, is there when the fence has passed. */
 CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
 {
     CUresult result = wait_until(fence, stream, mode);

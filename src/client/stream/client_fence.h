@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fence words: the GPU writes a stream's sequence number to its word behind the work, and whoever
- * waits looks at the word. Numbers only grow; they are compared by signed difference, so they may
- * wrap. A word that changes streams goes on from its value.
+ * Fence words: the GPU writes a stream's sequence number to its word behind the work, and a thread
+ * that waits polls the word. Numbers only grow; they are compared by signed difference, so they may
+ * wrap. A word that passes to another stream continues from its value.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct fence {
     uint32_t seq;
 };
 
-/* Has always passed. */
+/* A fence that has passed. */
 #define FENCE_OF_NOTHING ((struct fence){.word = FENCE_NONE})
 
 /* Pure: whether a word that reads `value` has reached `seq`. */
@@ -59,7 +59,7 @@ static inline struct fence fence_unpack(uint64_t packed)
 }
 
 enum fence_wait_mode {
-    FENCE_SPIN,  /* look for a while before sleeping */
+    FENCE_SPIN,  /* spin for a while before sleeping */
     FENCE_SLEEP, /* sleep at once (CU_CTX_SCHED_BLOCKING_SYNC) */
 };
 

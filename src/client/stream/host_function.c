@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host functions. The stream writes a fence and then waits for its host-wait word; a thread of ours
- * sees the fence, runs the function, and ends the wait. The thread is made by the first use. It
- * runs one function at a time, in whatever order the fences of different streams pass.
+ * Host functions. The stream writes a fence and then waits for its host-wait word; a thread of the
+ * library sees the fence, runs the function, and ends the wait. The thread is made by the first
+ * use. It runs one function at a time, in the order in which the fences of different streams pass.
  */
 #include "host_function.h"
 
@@ -22,7 +22,7 @@
 #include "spin.h"
 #include "wire_calls.h"
 
-/* Somebody who waits until a job is done. */
+/* A thread waits until a job is done. */
 struct completion {
     bool done;
 };
@@ -55,16 +55,15 @@ void host_function_init(void)
     list_init(&runner.jobs);
 }
 
-/* Once the context is lost nothing passes any more: callbacks hear the error, functions are
- * skipped, as CUDA does it. */
+/* Once the context is lost no fence passes any more: callbacks get the error, functions are
+ * skipped, as in CUDA. */
 static struct job *next_job(CUresult error)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&runner.lock);
 
     while (list_empty(&runner.jobs))
         pthread_cond_wait(&runner.wake, &runner.lock);
-    list_for_each(struct job, job, &runner.jobs, link)
-    {
+    list_for_each (struct job, job, &runner.jobs, link) {
         if (fence_passed(job->fence) || error != CUDA_SUCCESS) {
             list_remove(&job->link);
             return job;
@@ -107,7 +106,7 @@ static void run(struct job *job, CUresult error)
     free(job);
 }
 
-/* One that a move to another server has not done away with. */
+/* The error that remains when the client could not be moved to another server. */
 static CUresult lasting_error(void)
 {
     CUresult error;
@@ -118,8 +117,8 @@ static CUresult lasting_error(void)
     return error;
 }
 
-/* The program may be waiting for a callback, and for nothing else: then this thread alone can take
- * the text that holds back the fence before it. */
+/* The program may be waiting for a callback alone: then only this thread can take the printf output
+ * that holds back the fence before it. */
 static void *run_jobs(void *unused)
 {
     struct timespec pause = {0, 20000};
@@ -142,7 +141,7 @@ static void *run_jobs(void *unused)
     return NULL;
 }
 
-/* Signals are the program's, and so none comes to our thread. */
+/* Signals are for the program's threads, so ours blocks all of them. */
 static bool start_thread_locked(void)
 {
     sigset_t all, before;
@@ -206,9 +205,9 @@ static void await_completion(const struct completion *completion)
         pthread_cond_wait(&runner.ended, &runner.lock);
 }
 
-/* A function may touch managed variables, and nobody but the caller can bring them up to date: a
- * stream that waits for the host must need no call to go on (the server's quiesce.h says why). So
- * the caller waits for the stream, and for the function. */
+/* A function may touch managed variables, and only the caller can bring them up to date: a stream
+ * that waits for the host must need no call to go on (the server's quiesce.h says why). So the
+ * caller waits for the stream, and for the function. */
 static CUresult run_at_once(struct stream *stream, struct job what)
 {
     struct completion completion = {.done = false};
@@ -268,7 +267,7 @@ CUresult client_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
     return host_function_queue(stream, fn, userData);
 }
 
-/* It hears of errors, which a node of a graph does not: so it is not captured. */
+/* A callback gets errors, which a node of a graph does not, so it is not captured. */
 CUresult client_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
                                     unsigned flags)
 {

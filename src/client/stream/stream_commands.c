@@ -50,8 +50,7 @@ static bool context_is_idle(const struct context *context)
 {
     const struct stream *legacy = stream_group_of(context->device)->legacy;
 
-    list_for_each(const struct stream, stream, &context->streams, link)
-    {
+    list_for_each (const struct stream, stream, &context->streams, link) {
         if (!is_done(stream))
             return false;
     }
@@ -60,8 +59,7 @@ static bool context_is_idle(const struct context *context)
 
 bool stream_all_idle_locked(void)
 {
-    list_for_each(const struct context, context, &client->contexts, link)
-    {
+    list_for_each (const struct context, context, &client->contexts, link) {
         if (!context_is_idle(context))
             return false;
     }
@@ -100,7 +98,7 @@ static bool needs_fence(const struct stream *stream)
            (stream->kind == STREAM_LEGACY && stream->work_covered != stream->group->blocking_work);
 }
 
-/* Not a stream command in the sense of count_work(): a fence is no work to be waited for. */
+/* A fence is not a command in the sense of count_work(): no stream has to wait for it. */
 CUresult stream_send_fence_locked(struct stream *stream)
 {
     struct wire_fnFence in = {.hStream = stream->handle};

@@ -36,8 +36,7 @@ static CUresult fence_context_locked(struct context *context)
     CUresult result = CUDA_SUCCESS;
     struct fence fence;
 
-    list_for_each(struct stream, stream, &context->streams, link)
-    {
+    list_for_each (struct stream, stream, &context->streams, link) {
         if (result == CUDA_SUCCESS)
             result = stream_fence(stream, &fence);
     }
@@ -58,8 +57,7 @@ static CUresult fence_device(struct device *device)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
     CUresult result = CUDA_SUCCESS;
 
-    list_for_each(struct context, context, &client->contexts, link)
-    {
+    list_for_each (struct context, context, &client->contexts, link) {
         if (context->device == device && result == CUDA_SUCCESS)
             result = fence_context_locked(context);
     }
@@ -79,8 +77,7 @@ static uint64_t next_busy_stream(struct context *context, struct fence *ret_fenc
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
     struct stream *legacy = stream_group_of(context->device)->legacy;
 
-    list_for_each(struct stream, stream, &context->streams, link)
-    {
+    list_for_each (struct stream, stream, &context->streams, link) {
         if (is_busy(stream, ret_fence))
             return stream->handle;
     }
