@@ -2,16 +2,16 @@
 /* The counts of a pool; see cuda_pool.h. */
 #include "cuda_pool.h"
 
-void cuda_pool_init(struct cuda_pool *pool, uint64_t most)
-{
-    *pool = (struct cuda_pool){.most = most, .reuse = {1, 1, 1}};
-}
-
 static uint64_t whole_chunks(uint64_t size)
 {
     if (size > UINT64_MAX - (CUDA_POOL_CHUNK - 1))
         return UINT64_MAX;
     return (size + CUDA_POOL_CHUNK - 1) / CUDA_POOL_CHUNK * CUDA_POOL_CHUNK;
+}
+
+void cuda_pool_init(struct cuda_pool *pool, uint64_t most)
+{
+    *pool = (struct cuda_pool){.most = whole_chunks(most), .reuse = {1, 1, 1}};
 }
 
 static uint64_t greater(uint64_t one, uint64_t other)

@@ -18,16 +18,11 @@ struct cuda_pool {
     uint64_t used, used_high;
     uint64_t reserved, reserved_high; /* in whole chunks */
     uint64_t threshold;               /* of reserved bytes that stay over a synchronization */
-    uint64_t most;                    /* that may be in use; 0: as much as there is */
+    uint64_t most;
     int reuse[3];
 };
 
-/* What an allocation counts for. */
-static inline uint64_t cuda_pool_bytes(uint64_t size)
-{
-    return (size + 511) & ~511ull;
-}
-
+/* `most` bytes, rounded up to whole chunks, may be in use; 0: as many as there are. */
 void cuda_pool_init(struct cuda_pool *pool, uint64_t most);
 
 bool cuda_pool_has_room(const struct cuda_pool *pool, uint64_t size);

@@ -24,14 +24,13 @@ static bool valid_block(const CUlaunchConfig *config, const int32_t *device)
            within(config->blockDimZ, device[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z]);
 }
 
-/* Dynamic shared memory beyond the usual limit has to be asked for by an attribute first. */
-bool launch_check_shared(uint64_t dynamic, const int32_t *function, const int32_t *device)
+/* The function's bound has to be raised by an attribute first, and may have been lowered. */
+static bool valid_shared(uint64_t dynamic, const int32_t *function, const int32_t *device)
 {
     uint64_t total = dynamic + (uint32_t)function[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES];
-    uint64_t usual = (uint32_t)device[CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK];
     uint64_t most = (uint32_t)device[CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN];
 
-    if (dynamic == 0 || (dynamic <= usual && total <= usual))
+    if (dynamic == 0)
         return true;
     return dynamic <= (uint32_t)function[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] &&
            (most == 0 || total <= most);
@@ -98,7 +97,7 @@ CUresult launch_check(const CUlaunchConfig *config, const int32_t *function, con
         return CUDA_ERROR_INVALID_VALUE;
     if (threads > (uint32_t)function[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])
         return CUDA_ERROR_INVALID_VALUE;
-    if (!launch_check_shared(config->sharedMemBytes, function, device))
+    if (!valid_shared(config->sharedMemBytes, function, device))
         return CUDA_ERROR_INVALID_VALUE;
     if (!valid_cluster(config, function))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;

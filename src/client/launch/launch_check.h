@@ -2,14 +2,9 @@
 /* Whether CUDA would accept a launch, decided from attributes alone. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "cuda_abi.h"
 
 /* Both arrays are indexed by their enumerations. CUDA's own answer, CUDA_SUCCESS included. */
 CUresult launch_check(const CUlaunchConfig *config, const int32_t *function, const int32_t *device);
-
-/* Whether a block may have so much dynamic shared memory, in bytes, after what the program has
- * asked for. */
-bool launch_check_shared(uint64_t dynamic, const int32_t *function, const int32_t *device);

@@ -2,8 +2,21 @@
 /* Occupancy: the driver computes, the searches for the best block run here. */
 #include "client_library.h"
 #include "client_prototypes.h"
-#include "launch_check.h"
 #include "wire_calls.h"
+
+/* What the program has asked for. The server only knows the most that any client has. A bound that
+ * has been lowered does not matter here. */
+static bool may_have_shared(const struct function *function, size_t dynamic)
+{
+    const struct device *device = function->module->context->device;
+    size_t usual =
+        (size_t)device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    size_t fixed = (size_t)function->attributes[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES];
+
+    return dynamic <=
+               (size_t)function->attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] ||
+           (dynamic <= usual && dynamic + fixed <= usual);
+}
 
 static CUresult blocks_per_sm(const struct function *function, int block_size, size_t shared,
                               unsigned flags, int *ret_blocks)
@@ -15,11 +28,9 @@ static CUresult blocks_per_sm(const struct function *function, int block_size, s
         .flags = flags,
     };
     struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_reply out;
-    const struct device *device = function->module->context->device;
     CUresult result;
 
-    /* The server knows of the most that any client has asked for. */
-    if (!launch_check_shared(shared, function->attributes, device->record->attributes)) {
+    if (!may_have_shared(function, shared)) {
         *ret_blocks = 0;
         return CUDA_SUCCESS;
     }
@@ -60,6 +71,7 @@ CUresult client_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize,
     struct wire_cuOccupancyAvailableDynamicSMemPerBlock_reply out;
     struct function *function;
     CUresult result;
+    size_t most;
 
     if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
         return CUDA_ERROR_INVALID_VALUE;
@@ -68,9 +80,11 @@ CUresult client_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize,
         return result;
     in.f = function->handle;
     result = wire_cuOccupancyAvailableDynamicSMemPerBlock(&client->channel, &in, &out);
-    if (result == CUDA_SUCCESS)
-        *dynamicSmemSize = out.dynamicSmemSize;
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    most = (size_t)function->attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES];
+    *dynamicSmemSize = out.dynamicSmemSize < most ? out.dynamicSmemSize : most;
+    return CUDA_SUCCESS;
 }
 
 /* The largest block wins among those that keep as many threads of a multiprocessor busy. */

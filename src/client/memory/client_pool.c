@@ -16,6 +16,7 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "client_vmm.h"
+#include "cuda_pool.h"
 #include "graph_memory_free.h"
 
 /* A block that was freed on a stream, and that earlier work may use until the fence has passed. */
@@ -23,15 +24,15 @@ struct pending {
     struct device *device;
     uint64_t address, size;
     uint64_t pool, stream;
+    uint64_t waits; /* stream_waits() when it was freed */
     struct fence fence;
     struct list link;
 };
 
 struct pool {
     struct device *device;
-    uint64_t used, high, most; /* most: 0 = no bound of its own */
-    cuuint64_t threshold;
-    int reuse[3];
+    struct cuda_pool count;
+    uint64_t waits; /* stream_waits() when it released last what was beyond its threshold */
 };
 
 static struct pools {
@@ -50,7 +51,8 @@ static uint64_t pool_create(struct device *device, uint64_t most)
 
     if (!pool)
         return 0;
-    *pool = (struct pool){.device = device, .most = most, .reuse = {1, 1, 1}};
+    *pool = (struct pool){.device = device};
+    cuda_pool_init(&pool->count, most);
     handle = handles_add(&client->handles, CLIENT_POOL, pool);
     if (!handle)
         free(pool);
@@ -76,6 +78,17 @@ static struct pool *pool_lookup_locked(uint64_t handle)
 
 /* ---- what is a pool's own ---- */
 
+/* Synchronizing only counts. A pool that is looked at next releases then what it should have
+ * released there, if the program has waited since `waits`. */
+static void settle_locked(struct pool *pool, uint64_t waits)
+{
+    uint64_t now = stream_waits();
+
+    if (waits != now && pool->count.reserved > pool->count.threshold)
+        cuda_pool_release(&pool->count, pool->count.threshold);
+    pool->waits = now;
+}
+
 /* Counts it first, so that two threads cannot pass the bound together. */
 static CUresult charge(uint64_t handle, uint64_t size, struct device **ret_device)
 {
@@ -84,33 +97,39 @@ static CUresult charge(uint64_t handle, uint64_t size, struct device **ret_devic
 
     if (!pool)
         return CUDA_ERROR_INVALID_VALUE;
-    if (size > pool->device->record->total_memory ||
-        (pool->most && (size > pool->most || pool->used > pool->most - size)))
+    if (size > pool->device->record->total_memory || !cuda_pool_has_room(&pool->count, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    pool->used += size;
-    if (pool->used > pool->high)
-        pool->high = pool->used;
+    settle_locked(pool, pool->waits);
+    cuda_pool_take(&pool->count, size);
     *ret_device = pool->device;
     return CUDA_SUCCESS;
 }
 
-/* Pools may be gone before what is from them. */
-static void refund(uint64_t handle, uint64_t size)
+/* Pools may be gone before what is from them. `waits`: as they were when it was freed. */
+static void refund(uint64_t handle, uint64_t size, uint64_t waits)
 {
     POOLS_LOCKED;
     struct pool *pool = pool_lookup_locked(handle);
 
-    if (pool)
-        pool->used -= size;
+    if (!pool)
+        return;
+    settle_locked(pool, pool->waits);
+    cuda_pool_give(&pool->count, size);
+    settle_locked(pool, waits);
+}
+
+static void end(struct allocation *allocation, uint64_t waits)
+{
+    if (allocation && allocation->pool)
+        refund(allocation->pool, allocation->size, waits);
+    if (allocation)
+        free(allocation->advice);
+    free(allocation);
 }
 
 void pool_end(struct allocation *allocation)
 {
-    if (allocation && allocation->pool)
-        refund(allocation->pool, allocation->size);
-    if (allocation)
-        free(allocation->advice);
-    free(allocation);
+    end(allocation, stream_waits());
 }
 
 /* ---- blocks that wait for their fence ---- */
@@ -151,7 +170,7 @@ void memory_reclaim(struct device *device, bool wait)
     do {
         while ((pending = pop_ready(device)) != NULL) {
             ipc_withdraw(pending->address);
-            pool_end(heap_give(memory_device_heap(device), pending->address));
+            end(heap_give(memory_device_heap(device), pending->address), pending->waits);
             free(pending);
         }
     } while (wait && oldest_fence(device, &fence, &stream) &&
@@ -237,7 +256,7 @@ static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t pool, CUst
         return result;
     result = take(pool, device, context, bytesize, &address);
     if (result != CUDA_SUCCESS)
-        refund(pool, bytesize);
+        refund(pool, bytesize, stream_waits());
     else
         *dptr = address;
     return result;
@@ -274,6 +293,7 @@ static CUresult put_off(struct pending what)
     if (!pending)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *pending = what;
+    pending->waits = stream_waits();
     list_append(&pools.pending, &pending->link);
     return CUDA_SUCCESS;
 }
@@ -391,85 +411,59 @@ CUresult client_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
     return CUDA_SUCCESS;
 }
 
-static bool is_reuse(CUmemPool_attribute attr)
-{
-    return attr >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES &&
-           attr <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
-}
-
-CUresult client_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attr, void *value)
-{
-    struct device *device = pool_device(handle);
-    const struct pool *pool;
-
-    if (!device || !value)
-        return CUDA_ERROR_INVALID_VALUE;
-    memory_reclaim(device, false);
-    POOLS_LOCKED;
-    pool = pool_lookup_locked((uint64_t)handle);
-    if (!pool)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (is_reuse(attr)) {
-        *(int *)value = pool->reuse[attr - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
-        return CUDA_SUCCESS;
-    }
-    switch (attr) {
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        *(cuuint64_t *)value = pool->threshold;
-        return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-        *(cuuint64_t *)value = pool->used;
-        return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        *(cuuint64_t *)value = pool->high;
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-}
-
-/* How blocks are reused does not depend on the settings; they are stored because programs read them
- * back. */
-CUresult client_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr, void *value)
+/* The pool, with what is ready to go back to it; the lock is held on success. */
+static struct pool *pool_look_at(CUmemoryPool handle)
 {
     struct device *device = pool_device(handle);
     struct pool *pool;
 
-    if (!device || !value)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!device)
+        return NULL;
     memory_reclaim(device, false);
-    POOLS_LOCKED;
+    pthread_mutex_lock(&pools.lock);
     pool = pool_lookup_locked((uint64_t)handle);
-    if (!pool)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (is_reuse(attr)) {
-        pool->reuse[attr - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] = *(int *)value != 0;
-        return CUDA_SUCCESS;
-    }
-    switch (attr) {
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        pool->threshold = *(cuuint64_t *)value;
-        return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        if (*(cuuint64_t *)value != 0)
-            return CUDA_ERROR_INVALID_VALUE;
-        pool->high = pool->used;
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    if (pool)
+        settle_locked(pool, pool->waits);
+    else
+        pthread_mutex_unlock(&pools.lock);
+    return pool;
 }
 
-CUresult client_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
+CUresult client_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attr, void *value)
 {
-    struct device *device = pool_device(pool);
+    struct pool *pool = value ? pool_look_at(handle) : NULL;
+    CUresult result;
 
-    if (!device)
+    if (!pool)
         return CUDA_ERROR_INVALID_VALUE;
-    memory_reclaim(device, false);
+    result = cuda_pool_get(&pool->count, attr, value);
+    pthread_mutex_unlock(&pools.lock);
+    return result;
+}
+
+/* How blocks are reused is ours to decide; those settings are only read back. */
+CUresult client_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr, void *value)
+{
+    struct pool *pool = value ? pool_look_at(handle) : NULL;
+    CUresult result;
+
+    if (!pool)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = cuda_pool_set(&pool->count, attr, value);
+    pthread_mutex_unlock(&pools.lock);
+    return result;
+}
+
+CUresult client_cuMemPoolTrimTo(CUmemoryPool handle, size_t minBytesToKeep)
+{
+    struct pool *pool = pool_look_at(handle);
+    struct device *device;
+
+    if (!pool)
+        return CUDA_ERROR_INVALID_VALUE;
+    cuda_pool_release(&pool->count, minBytesToKeep);
+    device = pool->device;
+    pthread_mutex_unlock(&pools.lock);
     heap_trim(memory_device_heap(device), minBytesToKeep);
     return CUDA_SUCCESS;
 }

@@ -382,6 +382,7 @@ CUresult client_cuEventSynchronize(CUevent hEvent)
         result =
             fence_wait(record.fence, alive ? record.stream : 0, sleep ? FENCE_SLEEP : FENCE_SPIN);
     }
+    stream_count_wait();
     return result != CUDA_SUCCESS ? result : client_sync_error();
 }
 

@@ -57,7 +57,10 @@ CUresult client_cuStreamSynchronize(CUstream hStream)
     struct stream *stream;
     CUresult result = stream_enter_uncaptured(hStream, &stream);
 
-    return result != CUDA_SUCCESS ? result : stream_synchronize(stream);
+    if (result == CUDA_SUCCESS)
+        result = stream_synchronize(stream);
+    stream_count_wait();
+    return result;
 }
 
 CUresult client_cuStreamQuery(CUstream hStream)
@@ -77,12 +80,20 @@ CUresult client_cuStreamQuery(CUstream hStream)
     return client_asked_error();
 }
 
+static CUresult wait_for_context(struct context *context)
+{
+    CUresult result = stream_synchronize_context(context);
+
+    stream_count_wait();
+    return result;
+}
+
 CUresult client_cuCtxSynchronize(void)
 {
     struct context *context;
     CUresult result = context_enter_unsafe(&context);
 
-    return result != CUDA_SUCCESS ? result : stream_synchronize_context(context);
+    return result != CUDA_SUCCESS ? result : wait_for_context(context);
 }
 
 CUresult client_cuCtxSynchronize_v2(CUcontext ctx)
@@ -94,5 +105,5 @@ CUresult client_cuCtxSynchronize_v2(CUcontext ctx)
         result = context_resolve(ctx, &context);
     if (result == CUDA_SUCCESS)
         result = capture_check_unsafe();
-    return result != CUDA_SUCCESS ? result : stream_synchronize_context(context);
+    return result != CUDA_SUCCESS ? result : wait_for_context(context);
 }

@@ -19,6 +19,21 @@ static CUresult end_waiting(CUresult result)
     return result != CUDA_SUCCESS ? result : client_asked_error();
 }
 
+static uint64_t waits;
+
+/* Called by threads of the program whenever they have waited; read by stream_waits(). Two threads
+ * that store the same number have waited at the same time. */
+void stream_count_wait(void)
+{
+    __atomic_store_n(&waits, __atomic_load_n(&waits, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
+
+/* The partner of stream_count_wait(). */
+uint64_t stream_waits(void)
+{
+    return __atomic_load_n(&waits, __ATOMIC_RELAXED);
+}
+
 CUresult stream_synchronize(struct stream *stream)
 {
     struct fence fence;

@@ -114,12 +114,13 @@ CUresult context_create_locked(struct device *device, unsigned flags, struct con
 static void empty_locked(struct context *context)
 {
     modules_drop_context_locked(context);
-    list_for_each_safe(struct event, event, &context->events, in_context)
+    list_for_each_safe (struct event, event, &context->events, in_context)
         event_destroy_locked(event);
     textures_drop_context_locked(context);
     arrays_drop_context_locked(context);
     memory_drop_context_locked(context);
-    list_for_each_safe(struct stream, stream, &context->streams, in_context)
+    pools_release_locked(context->device);
+    list_for_each_safe (struct stream, stream, &context->streams, in_context)
         stream_destroy_locked(stream);
     context->legacy = NULL;
     sg_space_destroy(context->space);
@@ -129,7 +130,7 @@ static void empty_locked(struct context *context)
 /* Those who could touch its memory, which is gone. */
 static void part_from_peers_locked(struct context *context)
 {
-    list_for_each(struct context, other, &contexts, in_all)
+    list_for_each (struct context, other, &contexts, in_all)
         context_forget_peer_locked(other, context);
     memset(context->peers, 0, sizeof(context->peers));
 }
@@ -198,14 +199,14 @@ static CUresult join_locked(struct context *context, unsigned flags_left_out)
 
     if (!join)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    list_for_each(struct stream, stream, &context->streams, in_context)
-    {
+    list_for_each (struct stream, stream, &context->streams, in_context) {
         if (!(stream->flags & flags_left_out))
             operation_depend_locked(join, stream->last);
     }
     schedule_begin_locked(context, join);
     operation_wait_finished_locked(join);
     operation_unref_locked(join);
+    pools_synchronized_locked(context->device);
     print_flush_locked();
     return context->error;
 }
@@ -228,8 +229,7 @@ static bool sees(struct context *context, const struct context *owner)
 void contexts_publish_locked(struct context *owner, uint64_t address, uint64_t size,
                              unsigned access)
 {
-    list_for_each(struct context, context, &contexts, in_all)
-    {
+    list_for_each (struct context, context, &contexts, in_all) {
         if (sees(context, owner))
             sg_space_add(context->space, address, size, access);
     }
@@ -237,8 +237,7 @@ void contexts_publish_locked(struct context *owner, uint64_t address, uint64_t s
 
 void contexts_retract_locked(struct context *owner, uint64_t address)
 {
-    list_for_each(struct context, context, &contexts, in_all)
-    {
+    list_for_each (struct context, context, &contexts, in_all) {
         if (sees(context, owner))
             sg_space_remove(context->space, address);
     }

@@ -13,6 +13,7 @@
 
 #include "soft.h"
 #include "soft_context.h"
+#include "soft_memory.h"
 
 #define DEFAULT_SMS 8
 #define DEFAULT_MEMORY (2ull << 30)
@@ -207,6 +208,8 @@ struct sg_engine *device_engine_locked(struct device *device)
 
 bool device_charge_locked(struct device *device, uint64_t size)
 {
+    if (size > device->memory_size - device->memory_used)
+        pools_release_locked(device);
     if (size > device->memory_size - device->memory_used)
         return false;
     device->memory_used += size;

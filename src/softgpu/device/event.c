@@ -8,6 +8,7 @@
 #include "soft_context.h"
 #include "soft_graph.h"
 #include "soft_ipc.h"
+#include "soft_memory.h"
 #include "soft_print.h"
 #include "soft_stream.h"
 
@@ -188,6 +189,7 @@ CUresult soft_cuEventSynchronize(CUevent hEvent)
         shared_event_wait_locked(event->shared);
     else if (event->record)
         operation_wait_finished_locked(event->record);
+    pools_synchronized_locked(context->device);
     print_flush_locked();
     return context->error;
 }

@@ -130,7 +130,7 @@ static CUresult check_shape(const struct launch_request *request, const struct k
         return CUDA_ERROR_INVALID_VALUE;
     if (threads > info->max_threads_per_block)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!kernel_may_have_shared(kernel, request->shared))
+    if (request->shared > (unsigned)kernel->max_dynamic_shared)
         return CUDA_ERROR_INVALID_VALUE;
     return check_cluster(request, kernel);
 }

@@ -191,10 +191,10 @@ void memory_free_locked(struct memory *memory)
     ipc_forget_memory_locked(memory);
     ranges_remove(&all_memory, memory->address, NULL);
     list_remove(&memory->in_context);
-    if (memory->pool)
-        pool_refund_locked(memory);
     if (memory->charged)
         device_refund_locked(memory->device, memory->charged);
+    if (memory->pool)
+        pool_refund_locked(memory->pool, memory->size, memory->charged);
     if (owns_pages(memory))
         unmap_pages_locked((void *)memory->address, memory_mapped_size(memory->size),
                            memory->arena_offset);
@@ -253,8 +253,7 @@ void memory_show_shared_locked(struct context *context)
 
 void memory_show_peer_locked(struct context *owner, struct context *context)
 {
-    list_for_each(struct memory, memory, &owner->memory, in_context)
-    {
+    list_for_each (struct memory, memory, &owner->memory, in_context) {
         if (!is_shared(memory) && memory->access)
             sg_space_add(context->space, memory->address, reach(memory), memory->access);
     }
@@ -262,8 +261,7 @@ void memory_show_peer_locked(struct context *owner, struct context *context)
 
 void memory_hide_peer_locked(struct context *owner, struct context *context)
 {
-    list_for_each(struct memory, memory, &owner->memory, in_context)
-    {
+    list_for_each (struct memory, memory, &owner->memory, in_context) {
         if (!is_shared(memory))
             sg_space_remove(context->space, memory->address);
     }
@@ -271,6 +269,6 @@ void memory_hide_peer_locked(struct context *owner, struct context *context)
 
 void memory_drop_context_locked(struct context *context)
 {
-    list_for_each_safe(struct memory, memory, &context->memory, in_context)
+    list_for_each_safe (struct memory, memory, &context->memory, in_context)
         memory_free_locked(memory);
 }

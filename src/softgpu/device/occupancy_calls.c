@@ -12,11 +12,17 @@ static CUresult find(const void *handle, struct context **ret_context, struct ke
     return result ? result : kernel_find_locked(handle, ret_kernel);
 }
 
-/* None where a launch of that shape would be refused. */
+/* None with more shared memory than a kernel may have, or has asked for. As NVIDIA's driver, this
+ * takes no account of launch bounds. */
 static unsigned blocks_that_fit(const struct context *context, const struct kernel *kernel,
                                 unsigned threads, size_t shared)
 {
-    if (threads > kernel->info->max_threads_per_block || !kernel_may_have_shared(kernel, shared))
+    const size_t usual = SOFT_SHARED_PER_BLOCK;
+
+    if (threads > SOFT_THREADS_PER_BLOCK)
+        return 0;
+    if (shared > (size_t)kernel->max_dynamic_shared &&
+        (shared > usual || shared + kernel->info->static_shared > usual))
         return 0;
     return sg_occupancy(context->device->engine, kernel->info, threads, shared);
 }
@@ -78,10 +84,8 @@ soft_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize,
             best_block = block;
         }
     }
-    if (!best)
-        return CUDA_ERROR_INVALID_VALUE;
     *blockSize = best_block;
-    *minGridSize = best / best_block * context->device->sm_count;
+    *minGridSize = best ? best / best_block * context->device->sm_count : 0;
     return CUDA_SUCCESS;
 }
 
@@ -99,7 +103,7 @@ CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, C
 {
     struct context *context;
     struct kernel *kernel;
-    size_t share, fixed;
+    size_t share, fixed, most;
 
     if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
         return CUDA_ERROR_INVALID_VALUE;
@@ -110,7 +114,8 @@ CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, C
         return result;
     share = SOFT_SHARED_PER_SM / numBlocks;
     fixed = SOFT_SHARED_RESERVED + kernel->info->static_shared;
-    *dynamicSmemSize = share > fixed ? share - fixed : 0;
+    most = (size_t)kernel->max_dynamic_shared;
+    *dynamicSmemSize = share <= fixed ? 0 : share - fixed < most ? share - fixed : most;
     return CUDA_SUCCESS;
 }
 

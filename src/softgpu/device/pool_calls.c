@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stream-ordered memory. A pool counts and keeps nothing: memory is new when it is allocated
- * and gone when the stream has come to its free.
+ * Stream-ordered memory. Memory is new when it is allocated and gone when the stream has come to
+ * its free, but what the pool keeps reserved stays charged to the device.
  */
 #include <stdlib.h>
 
+#include "cuda_pool.h"
 #include "soft_context.h"
 #include "soft_graph_launch.h"
 #include "soft_memory.h"
@@ -13,9 +14,9 @@
 struct pool {
     uint64_t handle;
     struct device *device;
-    uint64_t release_threshold;
-    int reuse[3];
-    uint64_t used, used_high, most; /* most: 0 = no bound of its own */
+    struct cuda_pool count;
+    uint64_t kept; /* bytes that are charged to the device and not in use */
+    struct list link;
 };
 
 struct pool_free {
@@ -23,13 +24,17 @@ struct pool_free {
     uint64_t address;
 };
 
+static struct list all_pools = {&all_pools, &all_pools};
 static struct pool defaults[SOFT_MAX_DEVICES];
 static uint64_t current[SOFT_MAX_DEVICES]; /* 0 = the default one */
 
-static void pool_open(struct pool *pool, struct device *device)
+static void pool_open_locked(struct pool *pool, struct device *device, uint64_t most)
 {
-    *pool = (struct pool){.device = device, .reuse = {1, 1, 1}};
+    *pool = (struct pool){.device = device};
+    cuda_pool_init(&pool->count, most);
     pool->handle = soft_add(SOFT_POOL, pool);
+    if (pool->handle)
+        list_append(&all_pools, &pool->link);
 }
 
 static struct pool *pool_of_locked(struct device *device)
@@ -37,7 +42,7 @@ static struct pool *pool_of_locked(struct device *device)
     struct pool *pool = &defaults[device->ordinal];
 
     if (!pool->handle)
-        pool_open(pool, device);
+        pool_open_locked(pool, device, 0);
     return pool;
 }
 
@@ -48,44 +53,84 @@ static struct pool *current_pool_locked(struct device *device)
     return pool ? pool : pool_of_locked(device);
 }
 
+/* ---- what a pool keeps ---- */
+
+static void unkeep_locked(struct pool *pool, uint64_t size)
+{
+    if (size > pool->kept)
+        size = pool->kept;
+    pool->kept -= size;
+    device_refund_locked(pool->device, size);
+}
+
+static void release_locked(struct pool *pool, uint64_t keep)
+{
+    uint64_t spare;
+
+    cuda_pool_release(&pool->count, keep);
+    spare = pool->count.reserved - pool->count.used;
+    if (pool->kept > spare)
+        unkeep_locked(pool, pool->kept - spare);
+}
+
+void pools_synchronized_locked(const struct device *device)
+{
+    list_for_each (struct pool, pool, &all_pools, link) {
+        if (pool->device == device && pool->count.reserved > pool->count.threshold)
+            release_locked(pool, pool->count.threshold);
+    }
+}
+
+void pools_release_locked(const struct device *device)
+{
+    list_for_each (struct pool, pool, &all_pools, link) {
+        if (pool->device == device)
+            release_locked(pool, 0);
+    }
+}
+
 /* The pool may be gone already. */
-void pool_refund_locked(const struct memory *memory)
+void pool_refund_locked(uint64_t handle, uint64_t size, uint64_t charged)
 {
-    struct pool *pool = soft_get(SOFT_POOL, (void *)memory->pool);
+    struct pool *pool = soft_get(SOFT_POOL, (void *)handle);
 
-    if (pool)
-        pool->used -= memory->charged;
+    if (!pool)
+        return;
+    cuda_pool_give(&pool->count, size);
+    if (device_charge_locked(pool->device, charged))
+        pool->kept += charged;
 }
 
-static void count_use(struct pool *pool, uint64_t size)
+static CUresult take_locked(struct pool *pool, struct context *context, size_t size,
+                            struct memory **ret_memory)
 {
-    pool->used += size;
-    if (pool->used > pool->used_high)
-        pool->used_high = pool->used;
+    CUresult result;
+
+    if (!cuda_pool_has_room(&pool->count, size))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    unkeep_locked(pool, size);
+    result = memory_allocate_locked(context, MEMORY_DEVICE, size, ret_memory);
+    if (result)
+        return result;
+    (*ret_memory)->pool = pool->handle;
+    cuda_pool_take(&pool->count, size);
+    return CUDA_SUCCESS;
 }
 
-static bool has_room(const struct pool *pool, uint64_t size)
-{
-    return !pool->most || (size <= pool->most && pool->used <= pool->most - size);
-}
-
-static CUresult allocate_locked(struct pool *pool, struct stream *stream, size_t bytesize,
+/* Frees that are still queued may make room. The pool may go meanwhile. */
+static CUresult allocate_locked(CUmemoryPool handle, struct context *context, size_t bytesize,
                                 struct memory **ret_memory)
 {
-    struct context *context = stream->context;
-    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    struct pool *pool = soft_get(SOFT_POOL, handle);
+    CUresult result = take_locked(pool, context, bytesize, ret_memory);
 
-    if (has_room(pool, bytesize))
-        result = memory_allocate_locked(context, MEMORY_DEVICE, bytesize, ret_memory);
     if (result != CUDA_ERROR_OUT_OF_MEMORY)
         return result;
-    /* Frees that are still queued may make room. */
     result = context_synchronise_locked(context);
     if (result)
         return result;
-    if (!has_room(pool, bytesize))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    return memory_allocate_locked(context, MEMORY_DEVICE, bytesize, ret_memory);
+    pool = soft_get(SOFT_POOL, handle);
+    return pool ? take_locked(pool, context, bytesize, ret_memory) : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult capture_locked(struct stream *stream, size_t bytesize, CUdeviceptr *ret_address)
@@ -121,13 +166,10 @@ CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemo
         return CUDA_ERROR_NOT_SUPPORTED;
     if (capture_is_on(&stream->capture))
         return capture_locked(stream, bytesize, dptr);
-    result = allocate_locked(found, stream, bytesize, &memory);
-    if (result)
-        return result;
-    memory->pool = found->handle;
-    count_use(found, memory->charged);
-    *dptr = memory->address;
-    return CUDA_SUCCESS;
+    result = allocate_locked(pool, stream->context, bytesize, &memory);
+    if (!result)
+        *dptr = memory->address;
+    return result;
 }
 
 static CUresult pool_of_stream(CUstream hStream, CUmemoryPool *ret_pool)
@@ -228,12 +270,11 @@ CUresult soft_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
     if (!made)
         return CUDA_ERROR_OUT_OF_MEMORY;
     SOFT_LOCKED;
-    pool_open(made, device);
+    pool_open_locked(made, device, poolProps->maxSize);
     if (!made->handle) {
         free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    made->most = poolProps->maxSize;
     *pool = (CUmemoryPool)made->handle;
     return CUDA_SUCCESS;
 }
@@ -248,6 +289,8 @@ CUresult soft_cuMemPoolDestroy(CUmemoryPool pool)
     if (!found || found == &defaults[found->device->ordinal])
         return CUDA_ERROR_INVALID_VALUE;
     handles_remove(&soft_handles, SOFT_POOL, found->handle);
+    unkeep_locked(found, found->kept);
+    list_remove(&found->link);
     free(found);
     return CUDA_SUCCESS;
 }
@@ -269,69 +312,30 @@ CUresult soft_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 
 CUresult soft_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
-    struct pool *found;
-
-    if (!value)
-        return CUDA_ERROR_INVALID_VALUE;
+    const struct pool *found;
     SOFT_LOCKED;
+
     found = soft_get(SOFT_POOL, pool);
-    if (!found)
-        return CUDA_ERROR_INVALID_VALUE;
-    switch (attr) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-        *(int *)value = found->reuse[attr - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
-        return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        *(cuuint64_t *)value = found->release_threshold;
-        return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-        *(cuuint64_t *)value = found->used;
-        return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        *(cuuint64_t *)value = found->used_high;
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    return found && value ? cuda_pool_get(&found->count, attr, value) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult soft_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
     struct pool *found;
-
-    if (!value)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
+
     found = soft_get(SOFT_POOL, pool);
-    if (!found)
-        return CUDA_ERROR_INVALID_VALUE;
-    switch (attr) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-        found->reuse[attr - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] = *(int *)value != 0;
-        return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        found->release_threshold = *(cuuint64_t *)value;
-        return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        if (*(cuuint64_t *)value != 0)
-            return CUDA_ERROR_INVALID_VALUE;
-        found->used_high = found->used;
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    return found && value ? cuda_pool_set(&found->count, attr, value) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult soft_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
+    struct pool *found;
     SOFT_LOCKED;
 
-    return soft_get(SOFT_POOL, pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    found = soft_get(SOFT_POOL, pool);
+    if (!found)
+        return CUDA_ERROR_INVALID_VALUE;
+    release_locked(found, minBytesToKeep);
+    return CUDA_SUCCESS;
 }

@@ -51,8 +51,14 @@ CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uin
                              uint64_t size, unsigned access, struct memory **ret_memory);
 /* Ends it at once: nothing that runs may still need it. */
 void memory_free_locked(struct memory *memory);
-/* The pool that it is from has it back. */
-void pool_refund_locked(const struct memory *memory);
+/* ---- pool_calls.c ---- */
+
+/* A pool has `size` bytes back, for which `charged` have been refunded to the device. */
+void pool_refund_locked(uint64_t handle, uint64_t size, uint64_t charged);
+/* The program has waited for work: pools release what is beyond their thresholds. */
+void pools_synchronized_locked(const struct device *device);
+/* Releases all that pools of the device keep. */
+void pools_release_locked(const struct device *device);
 
 /* What contains the address, or NULL. */
 struct memory *memory_find_locked(uint64_t address);

@@ -9,7 +9,6 @@
 
 #include "exec.h"
 #include "soft.h"
-#include "soft_device.h"
 
 struct context;
 struct library;
@@ -24,15 +23,6 @@ struct kernel {
     int carveout;
     int non_portable_cluster;
 };
-
-/* What no launch has to ask for, or what has been asked for. */
-static inline bool kernel_may_have_shared(const struct kernel *kernel, size_t dynamic)
-{
-    if (dynamic <= (size_t)kernel->max_dynamic_shared)
-        return true;
-    return dynamic <= SOFT_SHARED_PER_BLOCK &&
-           dynamic + kernel->info->static_shared <= SOFT_SHARED_PER_BLOCK;
-}
 
 struct library {
     uint64_t handle; /* 0: the private one of a module */

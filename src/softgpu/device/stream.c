@@ -8,6 +8,7 @@
 
 #include "soft_context.h"
 #include "soft_entry.h"
+#include "soft_memory.h"
 #include "soft_print.h"
 
 /* A thread's own default streams, one for each context that it has used one in. */
@@ -163,6 +164,7 @@ CUresult stream_synchronise_locked(struct stream *stream)
         return context_synchronise_legacy_locked(context);
     if (stream->last)
         operation_wait_finished_locked(stream->last);
+    pools_synchronized_locked(context->device);
     print_flush_locked();
     return context->error;
 }

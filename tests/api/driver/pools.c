@@ -54,6 +54,45 @@ static void counts_are_apart(void)
     MUST(cuMemPoolDestroy(other));
 }
 
+/* What is reserved stays over a synchronization as far as the threshold says. */
+static void thresholds(void)
+{
+    const size_t large = (size_t)96 << 20;
+    CUmemoryPool pool = make_pool();
+    cuuint64_t all = UINT64_MAX, none = 0;
+    CUdeviceptr memory;
+
+    IS_TRUE(count(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 0);
+    MUST(cuMemAllocFromPoolAsync(&memory, large, pool, stream));
+    IS_TRUE(count(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= large);
+    MUST(cuMemFreeAsync(memory, stream));
+    MUST(cuStreamSynchronize(stream));
+    IS_TRUE(count(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 0);
+    IS_TRUE(count(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) >= large);
+    MUST(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &none));
+    IS_TRUE(count(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) == 0);
+    MUST(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+    MUST(cuMemAllocFromPoolAsync(&memory, large, pool, stream));
+    MUST(cuMemFreeAsync(memory, stream));
+    MUST(cuCtxSynchronize());
+    IS_TRUE(count(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 0);
+    IS_TRUE(count(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= large);
+    MUST(cuMemAllocFromPoolAsync(&memory, SIZE, pool, stream));
+    MUST(cuStreamSynchronize(stream));
+    IS_TRUE(count(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == SIZE);
+    IS_TRUE(count(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= large);
+    MUST(cuMemFreeAsync(memory, stream));
+    MUST(cuStreamSynchronize(stream));
+    EXPECT(CUDA_SUCCESS, cuMemPoolTrimTo(pool, 0));
+    IS_TRUE(count(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 0);
+    IS_TRUE(count(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) >= large);
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &all));
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &none));
+    MUST(cuMemPoolDestroy(pool));
+}
+
 static void settings(void)
 {
     CUmemoryPool pool = make_pool();
@@ -114,6 +153,7 @@ int main(void)
     device = check_open();
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     RUN(counts_are_apart);
+    RUN(thresholds);
     RUN(settings);
     RUN(the_current_pool);
     RUN(destroyed_before_its_memory);

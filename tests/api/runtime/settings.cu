@@ -34,6 +34,16 @@ static int blocks_with(size_t shared)
     return blocks;
 }
 
+// Of a block that has a multiprocessor for itself.
+static size_t available()
+{
+    size_t available = 0;
+
+    EXPECT(cudaSuccess,
+           cudaOccupancyAvailableDynamicSMemPerBlock(&available, with_shared, 1, 128));
+    return available;
+}
+
 static cudaError_t launch_with(size_t shared)
 {
     with_shared<<<1, 128, shared>>>(nullptr);
@@ -49,6 +59,10 @@ static void before_anything_is_set()
     IS_TRUE(blocks_with(USUAL) > 0);
     IS_TRUE(blocks_with(USUAL + 1) == 0);
     IS_TRUE(blocks_with(90000) == 0);
+    IS_TRUE(available() == USUAL);
+    int grid = -1, block = -1;
+    EXPECT(cudaSuccess, cudaOccupancyMaxPotentialBlockSize(&grid, &block, with_shared, USUAL + 1));
+    IS_TRUE(grid == 0 && block == 0);
 }
 
 static void set(int bound, int carveout)
@@ -68,6 +82,7 @@ static void look(int bound, int carveout)
     EXPECT(cudaErrorInvalidValue, launch_with(bound + 1));
     IS_TRUE(blocks_with(bound) > 0);
     IS_TRUE(blocks_with(bound + 1) == 0);
+    IS_TRUE(available() == (size_t)bound);
 }
 
 // Values that copies started one after the other do not share.
