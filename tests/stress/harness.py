@@ -30,7 +30,7 @@ PROGRAMS = {
 
 # A window of addresses outlives its client and serves the next, with the pages that it has pinned.
 WINDOW_FILES = ("/memfd:funnel-gpu", "/memfd:funnel-host")
-# As many are kept when no client is left: WINDOWS_WARM in src/server/window.c.
+# As many are kept when no client is left: WINDOWS_WARM in src/server/memory/window.c.
 WINDOWS_WARM = 4
 # Bytes of device memory: variables of libraries that are kept for the next client.
 LIBRARIES_KEPT = 4 << 20
