@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is inside the library, and that it can be closed. */
+/* Which threads are inside the library, and that it can be closed. */
 #include "client_call.h"
 
 #include <pthread.h>
@@ -72,7 +72,7 @@ static void end(pthread_t thread)
     pthread_join(thread, NULL);
 }
 
-/* Closes as whoever moves the client does: from inside. */
+/* Closes from inside, as the thread does that moves the client. */
 static bool close_from_inside(void)
 {
     bool closed;
@@ -90,7 +90,7 @@ static void leave(void)
     call_end();
 }
 
-static void test_nobody_else_is_there(void **state)
+static void test_closes_when_no_other_thread_is_inside(void **state)
 {
     assert_true(close_from_inside());
     leave();
@@ -98,7 +98,7 @@ static void test_nobody_else_is_there(void **state)
     leave();
 }
 
-static void test_one_who_is_parked_is_not_in_the_way(void **state)
+static void test_parked_thread_does_not_prevent_closing(void **state)
 {
     pthread_t thread = start(stay_inside, &stage);
 
@@ -108,7 +108,7 @@ static void test_one_who_is_parked_is_not_in_the_way(void **state)
     end(thread);
 }
 
-static void test_one_who_stays_is_in_the_way(void **state)
+static void test_thread_inside_prevents_closing(void **state)
 {
     pthread_t thread = start(stay_inside, NULL);
 
@@ -143,8 +143,8 @@ static void test_calls_inside_calls(void **state)
     call_end();
 }
 
-/* They are done before the library is closed, or come in when it is open again. */
-static void test_nobody_comes_in_while_it_is_closed(void **state)
+/* Threads leave before the library is closed, or come in when it is open again. */
+static void test_no_thread_comes_in_while_it_is_closed(void **state)
 {
     pthread_t threads[3];
 
@@ -171,11 +171,11 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(test_nobody_else_is_there),
-        CASE(test_one_who_is_parked_is_not_in_the_way),
-        CASE(test_one_who_stays_is_in_the_way),
+        CASE(test_closes_when_no_other_thread_is_inside),
+        CASE(test_parked_thread_does_not_prevent_closing),
+        CASE(test_thread_inside_prevents_closing),
         CASE(test_calls_inside_calls),
-        CASE(test_nobody_comes_in_while_it_is_closed),
+        CASE(test_no_thread_comes_in_while_it_is_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

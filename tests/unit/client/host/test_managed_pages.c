@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables that lie side by side share pages, and what is somebody else's stays that. */
+/* Variables that lie side by side share pages, and foreign memory is left alone. */
 #include "managed_pages.h"
 
 #include <errno.h>

@@ -144,7 +144,7 @@ static void *write_on(void *argument)
     return NULL;
 }
 
-/* With pages that nobody has written to before, too: not all of them are there at first. */
+/* Also with pages that were never written to: not all of them are present at first. */
 static void no_write_is_lost(void **state)
 {
     struct range_under_test range = make();
@@ -171,7 +171,7 @@ static void no_write_is_lost(void **state)
             assert_int_equal(writers[i].words[page * (PAGE / 4)], writers[i].rounds);
     }
     if (shared == 0)
-        print_message("userfaultfd is not to be had here\n");
+        print_message("userfaultfd is not available here\n");
     end(&range);
 }
 

@@ -64,7 +64,7 @@ static void test_work_is_sent_again(void **state)
     assert_int_equal(unread.bytes[96 + 16 + 31], WIRE_fnFence);
 }
 
-/* What has been ended is not made again, so work on it can not be done. */
+/* What has been ended is not made again, so work on it cannot be done. */
 static void test_ends(void **state)
 {
     struct unread unread = {0};

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client that is attached to a server which only the test plays: one device, a real channel, and
+ * fence words that the test writes as the GPU does.
+ */
+#pragma once
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "client_capture.h"
+#include "client_context.h"
+#include "client_entry.h"
+#include "client_fence.h"
+#include "client_printf.h"
+#include "client_stream.h"
+#include "client_thread.h"
+#include "graph_model.h"
+#include "host_function.h"
+#include "sock.h"
+#include "unit.h"
+#include "wire_calls.h"
+
+#define FIXTURE_WORDS 16u
+
+/* Where the client's graphs are linked, theirs is used. */
+__attribute__((weak)) const struct graph_backend graph_backend = {.lock = &client_graph_lock};
+
+static struct client_fixture {
+    struct channel_server *server;
+    int ends[2]; /* 0 = client, 1 = server */
+    uint32_t fences[FIXTURE_WORDS], host_wait_words[FIXTURE_WORDS];
+    struct device_record record;
+    struct context *context; /* the primary one, active and current */
+} fixture;
+
+static inline void fixture_open_channel(void)
+{
+    assert_int_equal(sock_pair(fixture.ends), 0);
+    assert_int_equal(channel_server_create(&fixture.server), 0);
+    assert_int_equal(channel_open(&client->channel, channel_server_fd(fixture.server), REGION_SIZE,
+                                  REGION_RING_BYTES, fixture.ends[0]),
+                     0);
+    channel_server_close_fd(fixture.server);
+}
+
+static inline void fixture_make_client(void)
+{
+    static uint32_t generation;
+
+    client = calloc(1, sizeof(*client));
+    fixture_open_channel();
+    client->generation = ++generation;
+    client->socket = fixture.ends[0];
+    client->fences = fixture.fences;
+    client->host_wait_words = fixture.host_wait_words;
+    client->fence_count = client->host_wait_count = FIXTURE_WORDS;
+    client->records = &fixture.record;
+    client->device_count = 1;
+    client->devices[0].record = &fixture.record;
+    pthread_mutex_init(&client->socket_lock, NULL);
+    pthread_mutex_init(&client->lock, NULL);
+    list_init(&client->contexts);
+    assert_int_equal(handles_init(&client->handles, 1000), 0);
+    client_mode_word = CLIENT_FUNNEL;
+}
+
+static inline int fixture_setup(void **state)
+{
+    memset(&fixture, 0, sizeof(fixture));
+    fixture.record.priority_greatest = -5;
+    fixture_make_client();
+    printf_output_init();
+    assert_int_equal(fence_init(), 0);
+    stream_init();
+    capture_init();
+    host_function_init();
+    assert_int_equal(context_init_primaries(), 0);
+    fixture.context = client->devices[0].primary;
+    fixture.context->active = true;
+    thread_keep();
+    assert_int_equal(context_stack_push(&thread_self()->stack, fixture.context->handle), 0);
+    *state = &fixture;
+    return 0;
+}
+
+/* The client itself stays, as in a program: threads of the library may be inside. */
+static inline int fixture_teardown(void **state)
+{
+    close(fixture.ends[1]);
+    return 0;
+}
+
+/* The next command that the client has sent; 0 = none. */
+static inline uint32_t fixture_next(const struct ring_message **ret_message)
+{
+    return channel_server_next(fixture.server, ret_message) > 0
+               ? channel_kind_op((*ret_message)->kind)
+               : 0;
+}
+
+/* The next command, which has to be this one, decoded. */
+#define fixture_expect(name, ret_in)                                  \
+    do {                                                              \
+        const struct ring_message *message_;                          \
+        assert_int_equal(fixture_next(&message_), WIRE_##name);       \
+        assert_true(decode_##name(message_, message_->size, ret_in)); \
+    } while (0)
+
+static inline void fixture_expect_nothing(void)
+{
+    const struct ring_message *message;
+
+    assert_int_equal(fixture_next(&message), 0);
+}
+
+/* Does what the GPU does behind all that was put on a stream so far. */
+static inline void fixture_finish(const struct stream *stream)
+{
+    __atomic_store_n(&fixture.fences[stream->word], fence_issued(stream->word), __ATOMIC_RELEASE);
+}
+
+/* A stream whose creation the server has read. */
+static inline struct stream *fixture_stream(unsigned flags)
+{
+    struct wire_cuStreamCreateWithPriority in;
+    struct stream *stream;
+    CUstream handle;
+
+    extern CUresult client_cuStreamCreate(CUstream * phStream, unsigned Flags);
+    assert_int_equal(client_cuStreamCreate(&handle, flags), CUDA_SUCCESS);
+    fixture_expect(cuStreamCreateWithPriority, &in);
+    assert_int_equal(in.hStream, (uint64_t)handle);
+    assert_int_equal(stream_resolve(fixture.context, handle, &stream), CUDA_SUCCESS);
+    return stream;
+}
+
+#define FIXTURE_CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)

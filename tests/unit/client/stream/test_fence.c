@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fence words: who has one, when it is idle, and how a wait ends. */
+#include "client_fence.h"
+
+#include <pthread.h>
+
+#include "client_fixture.h"
+
+static void test_numbers_may_wrap(void **state)
+{
+    assert_true(fence_reached(5, 5));
+    assert_true(fence_reached(6, 5));
+    assert_false(fence_reached(4, 5));
+    assert_true(fence_reached(2, UINT32_MAX));
+    assert_false(fence_reached(UINT32_MAX, 2));
+}
+
+static void test_zero_is_never_issued(void **state)
+{
+    uint32_t word = fence_word_take(0);
+
+    for (uint32_t expected = 1; expected < 4; expected++)
+        assert_int_equal(fence_issue(word), expected);
+    assert_int_equal(fence_issued(word), 3);
+}
+
+static void test_packing_keeps_both_halves(void **state)
+{
+    const struct fence fence = {.word = 0x12345678, .seq = 0x9abcdef0};
+    const struct fence again = fence_unpack(fence_pack(fence));
+
+    assert_int_equal(again.word, fence.word);
+    assert_int_equal(again.seq, fence.seq);
+    assert_true(fence_passed(fence_unpack(fence_pack(FENCE_OF_NOTHING))));
+}
+
+static void test_word_is_reused_when_its_last_number_has_arrived(void **state)
+{
+    uint32_t words[FIXTURE_WORDS];
+
+    for (unsigned i = 0; i < FIXTURE_WORDS; i++)
+        words[i] = fence_word_take(0);
+    assert_int_equal(fence_word_take(0), FENCE_NONE);
+    fence_issue(words[2]);
+    fence_word_give(words[2]);
+    assert_false(fence_orphans_passed());
+    assert_int_equal(fence_word_take(0), FENCE_NONE);
+    fixture.fences[words[2]] = 1;
+    assert_true(fence_orphans_passed());
+    assert_int_equal(fence_word_take(0), words[2]);
+}
+
+static void test_device_is_idle_when_all_its_words_are(void **state)
+{
+    uint32_t here = fence_word_take(0), there = fence_word_take(1);
+
+    fence_issue(there);
+    assert_true(fence_device_idle(0));
+    assert_false(fence_device_idle(1));
+    fence_issue(here);
+    assert_false(fence_word_idle(here));
+    fixture.fences[here] = 1;
+    assert_true(fence_word_idle(here));
+    assert_int_equal(fence_wait_device(0), CUDA_SUCCESS);
+}
+
+static void *arrive(void *word)
+{
+    usleep(20000);
+    __atomic_store_n(&fixture.fences[*(uint32_t *)word], 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void check_wait(enum fence_wait_mode mode, uint64_t stream)
+{
+    uint32_t word = fence_word_take(0);
+    const struct fence fence = {word, fence_issue(word)};
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, arrive, &word), 0);
+    assert_int_equal(fence_wait(fence, stream, mode), CUDA_SUCCESS);
+    assert_true(fence_passed(fence));
+    pthread_join(thread, NULL);
+}
+
+static void test_wait_ends_when_the_number_arrives(void **state)
+{
+    struct wire_fnWake in;
+
+    check_wait(FENCE_SPIN, 0);
+    check_wait(FENCE_SLEEP, 0);
+    fixture_expect_nothing();
+    check_wait(FENCE_SLEEP, 77);
+    fixture_expect(fnWake, &in);
+    assert_int_equal(in.hStream, 77);
+}
+
+static void test_wait_ends_with_the_servers_error(void **state)
+{
+    uint32_t word = fence_word_take(0);
+    const struct fence fence = {word, fence_issue(word)};
+
+    channel_server_fail(fixture.server, CUDA_ERROR_ECC_UNCORRECTABLE);
+    assert_int_equal(fence_wait(fence, 0, FENCE_SPIN), CUDA_ERROR_ECC_UNCORRECTABLE);
+    assert_int_equal(fence_wait(fence, 0, FENCE_SLEEP), CUDA_ERROR_ECC_UNCORRECTABLE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FIXTURE_CASE(test_numbers_may_wrap),
+        FIXTURE_CASE(test_zero_is_never_issued),
+        FIXTURE_CASE(test_packing_keeps_both_halves),
+        FIXTURE_CASE(test_word_is_reused_when_its_last_number_has_arrived),
+        FIXTURE_CASE(test_device_is_idle_when_all_its_words_are),
+        FIXTURE_CASE(test_wait_ends_when_the_number_arrives),
+        FIXTURE_CASE(test_wait_ends_with_the_servers_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
