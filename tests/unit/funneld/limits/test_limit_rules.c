@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules of users and groups replace the limits of the server, the group's last. */
+#include "limit_rules.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "unit.h"
+
+#define GIB (1ull << 30)
+
+static struct limit_rules rules;
+static struct server_ready ready;
+
+static int setup(void **state)
+{
+    memset(&rules, 0, sizeof(rules));
+    memset(&ready, 0, sizeof(ready));
+    ready.device_count = 2;
+    ready.devices[0].sm_count = ready.devices[1].sm_count = 132;
+    memset(ready.devices[1].uuid, 0xcd, 16);
+    return 0;
+}
+
+static struct server_limits limits_of(uid_t uid, const char *group)
+{
+    struct server_identity identity = {.uid = uid};
+    struct server_limits limits = {.sm_centipercent = 10000, .memory_limit = {8 * GIB, 8 * GIB}};
+
+    strcpy(identity.group, group);
+    limit_rules_apply(&rules, &identity, &ready, &limits);
+    return limits;
+}
+
+static void test_a_user(void **state)
+{
+    struct limit_change change = {.sm_centipercent = 2500};
+
+    assert_int_equal(limit_rules_set(&rules, "", 7, &change), 0);
+    assert_int_equal(limits_of(7, "").sm_centipercent, 2500);
+    assert_int_equal(limits_of(8, "").sm_centipercent, 10000);
+    assert_int_equal(limits_of(8, "batch").sm_centipercent, 10000);
+}
+
+static void test_the_group_comes_last(void **state)
+{
+    struct limit_change user = {.sm_centipercent = 2500, .sets_priority = true, .priority = 1};
+    struct limit_change group = {.sms = 66};
+    struct server_limits limits;
+
+    limit_rules_set(&rules, "", 7, &user);
+    limit_rules_set(&rules, "batch", 0, &group);
+    limits = limits_of(7, "batch");
+    assert_int_equal(limits.sm_centipercent, 5000);
+    assert_int_equal(limits.priority, 1);
+    assert_int_equal(limits_of(8, "batch").sm_centipercent, 5000);
+    assert_int_equal(limits_of(8, "batch").priority, 0);
+    /* A group's rule does not bind the user whose id it was given with. */
+    assert_int_equal(limits_of(0, "").sm_centipercent, 10000);
+}
+
+static void test_changes_add_up(void **state)
+{
+    struct limit_change share = {.sm_centipercent = 2500};
+    struct limit_change memory = {.sets_memory = true, .memory = GIB, .device = "1"};
+    struct server_limits limits;
+
+    limit_rules_set(&rules, "", 7, &share);
+    limit_rules_set(&rules, "", 7, &memory);
+    assert_int_equal(rules.count, 1);
+    limits = limits_of(7, "");
+    assert_int_equal(limits.sm_centipercent, 2500);
+    assert_true(limits.memory_limit[0] == 8 * GIB);
+    assert_true(limits.memory_limit[1] == GIB);
+}
+
+static void test_a_static_partition_keeps_its_multiprocessors(void **state)
+{
+    struct limit_change change = {.sms = 8};
+    struct server_limits limits = {.sm_centipercent = 10000, .fixed_only = 1};
+
+    limit_change_apply(&change, &ready, &limits);
+    assert_int_equal(limits.sm_centipercent, 10000);
+}
+
+static void test_capacity(void **state)
+{
+    struct limit_change change = {.sm_centipercent = 100};
+
+    for (uid_t uid = 0; uid < LIMIT_RULES_MAX; uid++)
+        assert_int_equal(limit_rules_set(&rules, "", uid, &change), 0);
+    assert_int_equal(limit_rules_set(&rules, "", LIMIT_RULES_MAX, &change), -ENOSPC);
+    assert_int_equal(limit_rules_set(&rules, "", 5, &change), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_a_user, setup),
+        cmocka_unit_test_setup(test_the_group_comes_last, setup),
+        cmocka_unit_test_setup(test_changes_add_up, setup),
+        cmocka_unit_test_setup(test_a_static_partition_keeps_its_multiprocessors, setup),
+        cmocka_unit_test_setup(test_capacity, setup),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
