@@ -30,8 +30,8 @@ COMMAND(lspart, ANY_USER, "", "devices and their partitions")
 
 /* Funnel's own: limits of clients that run, and of all that come from a user or a group. */
 COMMAND(limit, OPERATORS,
-        "[-client CLIENT] [-user UID] [-group GROUP] [-sm PERCENT] [-sms SMS] [-memory CEILING] "
-        "[-device DEVICE] [-priority PRIORITY]",
+        "[--client CLIENT] [--user UID] [--group GROUP] [--sm QUOTA] [--sms SMS] "
+        "[--memory CEILING] [--device DEVICE] [--priority PRIORITY]",
         "change limits of running clients; of a user or a group also those of later ones")
 
 /* Limits. */
@@ -40,9 +40,10 @@ COMMAND(set_default_active_thread_percentage, OPERATORS, "PERCENT", "set it")
 COMMAND(get_active_thread_percentage, ANY_USER, "SERVER", "share for a server's later clients")
 COMMAND(set_active_thread_percentage, OPERATORS, "SERVER PERCENT", "set it")
 COMMAND(get_default_device_pinned_mem_limit, ANY_USER, "DEVICE", "memory limit for later servers")
-COMMAND(set_default_device_pinned_mem_limit, OPERATORS, "DEVICE MEMORY", "set it, to 2G or 512M")
+COMMAND(set_default_device_pinned_mem_limit, OPERATORS, "DEVICE CEILING",
+        "set it, to 2G or 512M; none lifts it")
 COMMAND(get_device_pinned_mem_limit, ANY_USER, "SERVER DEVICE",
         "limit for a server's later clients")
-COMMAND(set_device_pinned_mem_limit, OPERATORS, "SERVER DEVICE MEMORY", "set it")
+COMMAND(set_device_pinned_mem_limit, OPERATORS, "SERVER DEVICE CEILING", "set it")
 COMMAND(get_default_client_priority, ANY_USER, "", "priority of later clients")
 COMMAND(set_default_client_priority, OPERATORS, "[PRIORITY]", "set it: 0 normal, 1 below normal")

@@ -11,7 +11,7 @@ COMMAND_V3(server_create, "server create", OPERATORS,
            "[NAME] [--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN]",
            "define a server of its own socket; it starts for its first client")
 COMMAND_V3(server_set, "server set", OPERATORS,
-           "NAME [--uid=UID] [--pinned-memory-limit=SIZE] [--active-thread-percentage=PERCENT] "
+           "NAME [--uid=UID] [--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] "
            "[--locality-domains=BOOLEAN] [--client-priority=PRIORITY]",
            "limits of its later clients; another user, while it does not run")
 COMMAND_V3(server_delete, "server delete", OPERATORS, "NAME [--force]",
@@ -21,7 +21,7 @@ COMMAND_V3(namespace_create, "namespace create", OPERATORS, "NAMESPACE --server=
            "a group of the server's clients, with a socket and limits of its own")
 COMMAND_V3(
     namespace_set, "namespace set", OPERATORS,
-    "NAMESPACE --server=NAME [--pinned-memory-limit=SIZE] [--active-thread-percentage=PERCENT] "
+    "NAMESPACE --server=NAME [--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] "
     "[--client-priority=PRIORITY]",
     "limits of its later clients")
 COMMAND_V3(namespace_delete, "namespace delete", OPERATORS, "NAMESPACE --server=NAME [--force]",

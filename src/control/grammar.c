@@ -55,7 +55,9 @@ int grammar_percent(const char *text, uint32_t *ret_centipercent)
     char *end;
     double percent = strtod(text, &end);
 
-    if (end == text || *end || !isfinite(percent) || percent <= 0)
+    /* strtod() takes more than decimal numbers: 0x20, inf, nan. */
+    if (end == text || *end || strspn(text, "+.0123456789eE-") != strlen(text) ||
+        !isfinite(percent) || percent <= 0)
         return -EINVAL;
     /* NVIDIA's daemon answers 100.0 to more than 100; scripts may rely on it. */
     percent = percent > 100 ? 100 : percent;
@@ -194,6 +196,16 @@ static int take_percent(const struct kind *kind, const char *word, struct gramma
     return grammar_percent(word, &values->centipercent);
 }
 
+static int take_share(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return grammar_percent(word, &values->centipercent) || strtod(word, NULL) > 100 ? -EINVAL : 0;
+}
+
+static int take_quota(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return strcmp(word, "none") ? take_share(kind, word, values) : 0;
+}
+
 static int take_memory(const struct kind *kind, const char *word, struct grammar_values *values)
 {
     return parse_memory(word, values);
@@ -263,6 +275,9 @@ static const struct kind kinds[] = {
     [GRAMMAR_PARTITION] = {"PARTITION", A_NAME, TEXT(take_name, partition)},
     [GRAMMAR_CHUNKS] = {"CHUNKS", "a number of chunks, 8 multiprocessors each (4 before Hopper)",
                         NUMBER(chunks, 1, 4096)},
+    [GRAMMAR_SHARE] = {"SHARE", "a percentage above 0 and at most 100", take_share, 0, 0, 0},
+    [GRAMMAR_QUOTA] = {"QUOTA", "a percentage above 0 and at most 100, or none", take_quota, 0, 0,
+                       0},
     [GRAMMAR_FEATURE] = {"FEATURE", "memacct or context-share", TEXT(take_feature, feature)},
 };
 
@@ -350,13 +365,20 @@ static const char *keyed_value(const struct slot *slot, const char *word)
     return !strncmp(word, key, length) && word[length] == '=' ? word + length + 1 : NULL;
 }
 
+/* "-client" means "--client". */
+static bool is_option(const struct slot *slot, const char *word)
+{
+    return !strcmp(slot->option, word) ||
+           (text_starts_with(slot->option, "--") && slot->kind != GRAMMAR_NOTHING &&
+            !strcmp(slot->option + 1, word));
+}
+
 /* A word fills the option of that name, else the next positional slot that is free. */
 static struct slot *slot_for(struct slot slots[], int count, const char *word)
 {
     for (int i = 0; i < count; i++)
         if (!slots[i].filled && *slots[i].option &&
-            (slots[i].keyed ? keyed_value(&slots[i], word) != NULL
-                            : !strcmp(slots[i].option, word)))
+            (slots[i].keyed ? keyed_value(&slots[i], word) != NULL : is_option(&slots[i], word)))
             return &slots[i];
     for (int i = 0; i < count && !looks_like_option(word); i++)
         if (!slots[i].filled && !*slots[i].option)

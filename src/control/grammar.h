@@ -5,6 +5,7 @@
  * disagree. Nothing here knows what a command does.
  *
  *     SERVER CLIENT  process ids            PERCENT   0 < p, more than 100 counts as 100
+ *     SHARE          0 < p <= 100           QUOTA     SHARE or none
  *     UID            user id                PRIORITY  0 or 1
  *     DEVICE         ordinal or UUID        SECONDS   0 .. a year
  *     MEMORY         integer with M or G    [ ]       optional; a word with - is an option
@@ -16,6 +17,7 @@
  *     PARTITION      of a server            CHUNKS    1 .. 4096
  *     FEATURE        memacct, context-share
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
+ *     --key KIND     an option of Funnel: --key value, or -key value
  */
 #pragma once
 
@@ -85,6 +87,8 @@ enum grammar_kind {
     GRAMMAR_PARTITION,
     GRAMMAR_CHUNKS,
     GRAMMAR_FEATURE,
+    GRAMMAR_SHARE,
+    GRAMMAR_QUOTA,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

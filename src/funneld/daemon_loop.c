@@ -14,11 +14,13 @@
 #include "daemon_quit.h"
 #include "default_limits.h"
 #include "fault_drain.h"
+#include "fd.h"
 #include "journal.h"
 #include "notify.h"
 #include "pending_client.h"
 #include "server_process.h"
 #include "service.h"
+#include "text.h"
 
 /* ---- signals ---- */
 
@@ -125,16 +127,33 @@ static void announce(struct daemon *daemon, int ready_fd)
         journal("The process that started the daemon is gone");
 }
 
+/* The log may be on the disk that is full, so the process that starts the daemon is told, too. */
+static int fail(struct daemon *daemon, int ready_fd, const char *what, int error)
+{
+    char reason[INSTANCE_REASON_MAX];
+
+    text_format(reason, sizeof(reason), "%s (%s): %s", what, daemon->paths.pipe, strerror(-error));
+    journal("%s", reason);
+    if (ready_fd >= 0 && write_all(ready_fd, reason, strlen(reason)))
+        journal("The process that started the daemon is gone");
+    services_close(daemon);
+    instance_close(&daemon->instance);
+    return 1;
+}
+
 int daemon_run(struct daemon *daemon, int ready_fd)
 {
+    int error;
+
     daemon->since = time(NULL);
     limits_init_from_environment(&daemon->defaults);
-    if (prepare_loop(daemon) || instance_write_pid(&daemon->instance)) {
-        journal("Cannot set up the daemon: %s", strerror(errno));
-        services_close(daemon);
-        instance_close(&daemon->instance);
-        return 1;
-    }
+    error = prepare_loop(daemon);
+    if (error)
+        return fail(daemon, ready_fd, "The event loop cannot be set up", error);
+    error = instance_write_pid(&daemon->instance);
+    if (error)
+        return fail(daemon, ready_fd, "Cannot write " INSTANCE_PID_NAME " in the pipe directory",
+                    error);
     announce(daemon, ready_fd);
     event_base_dispatch(daemon->base);
     pending_client_close_all(daemon);

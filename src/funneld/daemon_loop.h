@@ -4,6 +4,7 @@
 
 #include "daemon.h"
 
-/* Runs until the daemon has quit, with an open instance and journal. Returns the exit status. One
- * byte is written to `ready_fd` when programs can connect (-1 = no process waits for it). */
+/* Runs until the daemon has quit, with an open instance and journal. Returns the exit status. When
+ * programs can connect, one NUL is written to `ready_fd`, and when the daemon cannot start, its
+ * reason (-1 = no process waits for it). */
 int daemon_run(struct daemon *daemon, int ready_fd);

@@ -31,6 +31,7 @@ static const char help[] =
     "      --multiuser-server  one server for all users, under root\n"
     "  -S, --static-partitioning  clients run in partitions that sm_partition creates\n"
     "  -a, --apply FILE        create the servers that this configuration file of MPS 3 names\n"
+    "      --print-directory   with -d, print how programs connect\n"
     "  -v, --version           print the release\n"
     "  -h, --help              print this\n"
     "\n"
@@ -46,6 +47,7 @@ struct options {
     bool foreground;
     bool multiuser;
     bool static_partitioning;
+    bool prints_directory;
     const char *device;
     const char *config;
 };
@@ -70,6 +72,7 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"multiuser-server", no_argument, NULL, 'M'},
                                           {"static-partitioning", no_argument, NULL, 'S'},
                                           {"apply", required_argument, NULL, 'a'},
+                                          {"print-directory", no_argument, NULL, 'P'},
                                           {"version", no_argument, NULL, 'v'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
@@ -94,6 +97,9 @@ static int parse_options(int argc, char **argv, struct options *options)
             break;
         case 'a':
             options->config = optarg;
+            break;
+        case 'P':
+            options->prints_directory = true;
             break;
         case 'v':
             puts(FUNNEL_VERSION);
@@ -149,12 +155,16 @@ static void leave_terminal(void)
  * can run programs at once. */
 static int wait_for_child(int ready_fd)
 {
-    char byte;
+    char reason[INSTANCE_REASON_MAX] = "";
+    ssize_t size = read(ready_fd, reason, sizeof(reason) - 1);
 
-    return read(ready_fd, &byte, 1) == 1 ? 0 : print_error("could not start; see control.log", "");
+    if (size > 0 && !*reason)
+        return 0;
+    return size > 0 ? print_error(reason, "")
+                    : print_error("could not start; see control.log in the log directory", "");
 }
 
-static int run_in_background(struct daemon *daemon)
+static int run_in_background(struct daemon *daemon, bool prints_directory)
 {
     int ends[2];
     pid_t pid;
@@ -165,8 +175,15 @@ static int run_in_background(struct daemon *daemon)
     if (pid < 0)
         return print_error("cannot fork: ", strerror(errno));
     if (pid > 0) {
+        int status;
+
         fd_close(&ends[1]);
-        return wait_for_child(ends[0]);
+        status = wait_for_child(ends[0]);
+        if (status == 0 && prints_directory)
+            printf("To connect CUDA applications to this daemon, set env "
+                   "CUDA_MPS_PIPE_DIRECTORY=%s\n",
+                   daemon->paths.pipe);
+        return status;
     }
     fd_close(&ends[0]);
     leave_terminal();
@@ -211,5 +228,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", reason);
         return 1;
     }
-    return options.foreground ? daemon_run(&daemon, -1) : run_in_background(&daemon);
+    return options.foreground ? daemon_run(&daemon, -1)
+                              : run_in_background(&daemon, options.prints_directory);
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for funnel-server that has no GPU: it welcomes clients, tells what it was told, and
+"""A stand-in for funnel-server that has no GPU: it welcomes clients, logs what it was told, and
 can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
-silent). It writes one JSON line to its log for each message."""
+silent), or to report clients of another PID namespace, which have no process id (foreign). It
+writes one JSON line to its log for each message."""
 import array
 import json
 import os
@@ -62,6 +63,9 @@ def on_client(data, descriptor):
     share, priority, *memory = wire.LIMITS.unpack(limits)
     connection = socket.socket(fileno=descriptor)
     last_id += 1
+    if how == "foreign":
+        pid = 0
+        identity = struct.pack("<i", 0) + identity[4:]
     clients[connection] = (pid, last_id, identity, limits)
     log(event="client", pid=pid, uid=uid, share=share, priority=priority, memory=memory[:2],
         command=wire.IDENTITY.unpack(identity)[6].split(b"\0")[0].decode())
@@ -94,8 +98,9 @@ def drop(connection, status=0):
 
 
 def on_terminate(body, request):
-    wanted = struct.unpack_from("<i", body)[0]
-    found = [c for c, (pid, *_) in clients.items() if pid == wanted]
+    wanted = struct.unpack_from("<iI", body)
+    found = [c for c, (pid, number, *_) in clients.items()
+             if pid == wanted[0] and wanted[1] in (0, number)]
     for connection in found:
         drop(connection, 810)
     send(wire.RESULT, struct.pack("<iI", 0 if found else 201, 0), request)

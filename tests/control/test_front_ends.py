@@ -39,8 +39,11 @@ class Commands(harness.TestCase):
                          ["1"])
 
     def test_unknown(self):
-        for word in ("lspart", "sm_partition", "nonsense"):
-            self.assertEqual(self.mps(word + "\n"), [f'Unknown command "{word}"'])
+        self.assertEqual(self.mps("nonsense\n"), ['Unknown command "nonsense"'])
+        for word in ("lspart", "sm_partition"):
+            self.assertEqual(self.mps(word + "\n"), [f'Unknown command "{word}"',
+                                                     "It needs a daemon that was started with -S, "
+                                                     "for static partitioning"])
         self.assertEqual(self.mps("\n  \nget_server_list"), [])
         self.assertEqual(self.mps("get_server_status 1\n"), ["Server 1 not found"])
 
@@ -122,6 +125,16 @@ class Commands(harness.TestCase):
         self.assertEqual(os.waitpid(pid, 0)[1], 0)
         self.assertIn(b"100.0", output)
         self.assertIsNone(self.daemon_pid())
+
+    def test_exit_leaves_the_prompt_and_not_the_daemon(self):
+        program = os.path.join(self.root, "bin/nvidia-cuda-mps-control")
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(program, [program], self.environment)
+        os.write(terminal, b"exit\n")
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        os.close(terminal)
+        self.assertEqual(self.mps("get_default_active_thread_percentage\n"), ["100.0"])
 
     def test_completion(self):
         """Two words of a command of version 3 and an option of it, each by its beginning."""

@@ -71,6 +71,9 @@ static void run_words(struct console *console, char *words[], int count)
     count -= v3 != NULL;
     if (!command) {
         console_print(console, "Unknown command \"%.200s\"", words[0]);
+        if (needs_static_partitioning(words[0]))
+            console_print(console, "It needs a daemon that was started with -S, for static "
+                                   "partitioning");
         console_done(console, COMMAND_REJECTED);
     } else if (grammar_parse(command->name, command->grammar, words + 1, count - 1, &values,
                              reason)) {

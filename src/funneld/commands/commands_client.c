@@ -26,7 +26,7 @@ static bool is_listed(const struct server_process *server, const void *context)
 {
     const struct client_list *list = context;
 
-    return console_may_manage(list->console, server) &&
+    return console_may_see(list->console, server) &&
            (list->server == 0 || list->server == server->pid);
 }
 
@@ -73,7 +73,8 @@ static void print_device_pids(const struct client_list *list, const struct statu
         bool named = false;
 
         for (unsigned i = 0; i < report->client_count; i++) {
-            if (!(report->clients[i].device_mask & (1ull << device)))
+            if (!(report->clients[i].device_mask & (1ull << device)) ||
+                !console_may_see_client(list->console, report->clients[i].identity.uid))
                 continue;
             if (!named)
                 console_print(list->console, "Device %u", device);
@@ -120,11 +121,19 @@ static void print_ps_client(const struct client_list *list, const struct status_
     }
 }
 
+/* `only` is a process id or the ID of a client, or the process id of a server. */
+static bool is_wanted(const struct client_list *list, const struct status_report *report,
+                      const struct server_status_row *row)
+{
+    return console_may_see_client(list->console, row->identity.uid) &&
+           (list->only == 0 || list->only == report->server.pid ||
+            status_row_is_client(row, list->only));
+}
+
 static void print_ps(const struct client_list *list, const struct status_report *report)
 {
     for (unsigned i = 0; i < report->client_count; i++)
-        if (list->only == 0 || list->only == report->clients[i].identity.pid ||
-            list->only == report->server.pid)
+        if (is_wanted(list, report, &report->clients[i]))
             print_ps_client(list, report, &report->clients[i]);
 }
 
@@ -151,13 +160,101 @@ static void on_terminated(void *context, int status, const struct server_status_
     console_done(console, status != 0);
 }
 
+struct termination {
+    struct console *console;
+    pid_t server; /* 0 = the one that has the client */
+    pid_t client;
+};
+
+/* The client that is meant, with its server: false unless it is exactly one. A process may have
+ * several connections, which count as one. */
+static bool find_client(const struct status_query *query, pid_t wanted,
+                        const struct status_report **ret_report,
+                        const struct server_status_row **ret_row)
+{
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < query->report_count; i++)
+        for (unsigned j = 0; j < query->reports[i].client_count; j++) {
+            const struct server_status_row *row = &query->reports[i].clients[j];
+
+            if (!status_row_is_client(row, wanted) ||
+                (found && row->identity.pid && row->identity.pid == (*ret_row)->identity.pid))
+                continue;
+            *ret_report = &query->reports[i];
+            *ret_row = row;
+            found++;
+        }
+    return found == 1;
+}
+
+static void on_client_status(struct status_query *query, void *context)
+{
+    struct termination termination = *(struct termination *)context;
+    struct server_terminate_client message = {.pid = termination.client};
+    struct response_handler handler = {NULL, on_terminated, termination.console};
+    const struct server_status_row *row = NULL;
+    const struct status_report *report = NULL;
+    pid_t pid = termination.server;
+    struct server_process *server;
+
+    free(context);
+    if (find_client(query, termination.client, &report, &row)) {
+        pid = report->server.pid;
+        message.pid = row->identity.pid;
+        message.id = row->identity.pid == termination.client ? 0 : row->id;
+    }
+    server = server_process_by_pid(termination.console->daemon, pid);
+    if (server) {
+        pending_request_send(server, &message, SERVER_TERMINATE_CLIENT, TERMINATE_TIMEOUT_S,
+                             &handler);
+    } else if (row) {
+        console_print(termination.console,
+                      "Several clients have the ID %d; terminate_client SERVER CLIENT names the "
+                      "server, too",
+                      (int)termination.client);
+        console_done(termination.console, COMMAND_FAILED);
+    } else {
+        console_print(termination.console, "Client %d not found", (int)termination.client);
+        console_done(termination.console, COMMAND_FAILED);
+    }
+}
+
+static bool is_queried(const struct server_process *server, const void *context)
+{
+    const struct client_list *list = context;
+
+    return console_may_manage(list->console, server) &&
+           (list->server == 0 || list->server == server->pid);
+}
+
+static void terminate(struct console *console, pid_t server, pid_t client)
+{
+    const struct client_list servers = {.console = console, .server = server};
+    struct termination *termination = malloc(sizeof(*termination));
+
+    if (termination) {
+        *termination = (struct termination){console, server, client};
+        if (!status_query_start(console->daemon, is_queried, &servers, on_client_status,
+                                termination))
+            return;
+        free(termination);
+    }
+    console_print(console, "Out of memory");
+    console_done(console, COMMAND_FAILED);
+}
+
+/* A named server that does not report the client is asked for it as well, and answers that there is
+ * none. */
 void run_terminate_client(struct console *console, const struct grammar_values *values)
 {
     struct server_process *server = command_server(console, values);
-    struct server_terminate_client message = {.pid = values->client};
-    struct response_handler handler = {NULL, on_terminated, console};
 
     if (server)
-        pending_request_send(server, &message, SERVER_TERMINATE_CLIENT, TERMINATE_TIMEOUT_S,
-                             &handler);
+        terminate(console, server->pid, values->client);
+}
+
+void run_client_terminate(struct console *console, const struct grammar_values *values)
+{
+    terminate(console, 0, values->client);
 }

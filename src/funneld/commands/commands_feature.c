@@ -115,7 +115,8 @@ static void fill_memory(struct list_view *view, const struct status_report *repo
 {
     for (unsigned device = 0; device < report->server.device_count; device++) {
         for (unsigned i = 0; i < report->client_count; i++)
-            if (report->clients[i].device_mask & (1ull << device))
+            if (report->clients[i].device_mask & (1ull << device) &&
+                console_may_see_client(view->console, report->clients[i].identity.uid))
                 add_memory(view, report, device, &report->clients[i]);
         if (report->server.responding)
             add_device(view, report, device);

@@ -7,10 +7,15 @@
 #include "console.h"
 #include "server_process.h"
 
+/* With one decimal as NVIDIA's, and a second one only where it is not 0. */
 static void print_percentage(struct console *console, const struct limits *limits)
 {
-    console_print(console, "%u.%u", limits->sm_centipercent / 100,
-                  limits->sm_centipercent % 100 / 10);
+    unsigned whole = limits->sm_centipercent / 100, hundredths = limits->sm_centipercent % 100;
+
+    if (hundredths % 10)
+        console_print(console, "%u.%02u", whole, hundredths);
+    else
+        console_print(console, "%u.%u", whole, hundredths / 10);
     console_done(console, COMMAND_OK);
 }
 

@@ -129,8 +129,9 @@ static void fill_clients(struct list_view *view, const struct status_report *rep
     for (unsigned i = 0; i < report->client_count; i++) {
         const struct server_status_row *row = &report->clients[i];
 
-        if (grammar_given(&view->values, GRAMMAR_CLIENT) &&
-            row->identity.pid != view->values.client)
+        if (!console_may_see_client(view->console, row->identity.uid) ||
+            (grammar_given(&view->values, GRAMMAR_CLIENT) &&
+             !status_row_is_client(row, view->values.client)))
             continue;
         if (row->device_mask == 0)
             add_client(view, report, row, -1);
@@ -201,45 +202,4 @@ void run_client_get(struct console *console, const struct grammar_values *values
 void run_device_list(struct console *console, const struct grammar_values *values)
 {
     list_view_show(console, values, &devices);
-}
-
-/* ---- client terminate ---- */
-
-struct termination {
-    struct console *console;
-    struct grammar_values values;
-};
-
-static void on_status(struct status_query *query, void *context)
-{
-    struct termination *termination = context;
-    struct console *console = termination->console;
-    struct grammar_values values = termination->values;
-
-    free(termination);
-    for (unsigned i = 0; i < query->report_count; i++)
-        for (unsigned j = 0; j < query->reports[i].client_count; j++)
-            if (query->reports[i].clients[j].identity.pid == values.client)
-                values.server = query->reports[i].server.pid;
-    if (values.server) {
-        run_terminate_client(console, &values);
-        return;
-    }
-    console_print(console, "Client %d not found", (int)values.client);
-    console_done(console, COMMAND_FAILED);
-}
-
-void run_client_terminate(struct console *console, const struct grammar_values *values)
-{
-    struct termination *termination = calloc(1, sizeof(*termination));
-
-    if (termination) {
-        *termination = (struct termination){console, *values};
-        if (!status_query_start(console->daemon, list_view_may_query, console, on_status,
-                                termination))
-            return;
-        free(termination);
-    }
-    console_print(console, "Out of memory");
-    console_done(console, COMMAND_FAILED);
 }

@@ -274,6 +274,21 @@ static void add_service(struct list_view *view, const struct service *service)
             add_rest(view, service, &partitions->devices.devices[i]);
 }
 
+/* The server of a user needs no service, and has no partitions then. */
+static void fill_partitions(struct list_view *view, const struct status_report *report)
+{
+    const char *device = view->values.device;
+    struct service user = {.daemon = view->console->daemon};
+
+    if (service_find(view->console->daemon, report->server.name) ||
+        !(view->values.all || *view->values.name))
+        return;
+    text_copy(user.name, sizeof(user.name), report->server.name);
+    for (unsigned i = 0; i < report->server.device_count; i++)
+        if (!*device || device_is_named(device, &report->server.devices[i], i))
+            add_rest(view, &user, &report->server.devices[i]);
+}
+
 /* Servers without partitions are shown when they are asked for. */
 static void add_partitions(struct list_view *view)
 {
@@ -287,7 +302,7 @@ static void add_partitions(struct list_view *view)
 
 void run_sm_partition_list(struct console *console, const struct grammar_values *values)
 {
-    static const struct list_view_type type = {titles, 8, NULL, add_partitions};
+    static const struct list_view_type type = {titles, 8, fill_partitions, add_partitions};
 
     list_view_show(console, values, &type);
 }

@@ -73,11 +73,12 @@ static void on_limited(void *context, int status, const struct server_status_end
     finish_one(command);
 }
 
-static bool is_selected(const struct limit_command *command, const struct server_identity *identity)
+static bool is_selected(const struct limit_command *command, const struct server_status_row *row)
 {
+    const struct server_identity *identity = &row->identity;
     const struct grammar_values *values = &command->values;
 
-    if (grammar_given(values, GRAMMAR_CLIENT) && identity->pid != values->client)
+    if (grammar_given(values, GRAMMAR_CLIENT) && !status_row_is_client(row, values->client))
         return false;
     if (grammar_given(values, GRAMMAR_UID) && identity->uid != values->uid)
         return false;
@@ -102,19 +103,82 @@ static void limit_one(struct limit_command *command, struct server_process *serv
     pending_request_send(server, &message, SERVER_SET_LIMITS, LIMIT_TIMEOUT_S, &handler);
 }
 
-static void on_status(struct status_query *query, void *context)
-{
-    struct limit_command *command = context;
+/* ---- values that only the devices can tell to be wrong ---- */
 
+static bool has_device(const struct status_query *query, const char *name)
+{
+    for (unsigned i = 0; i < query->report_count; i++)
+        for (unsigned d = 0; d < query->reports[i].server.device_count; d++)
+            if (device_is_named(name, &query->reports[i].server.devices[d], d))
+                return true;
+    return false;
+}
+
+static unsigned most_multiprocessors(const struct status_query *query)
+{
+    unsigned most = 0;
+
+    for (unsigned i = 0; i < query->report_count; i++)
+        for (unsigned d = 0; d < query->reports[i].server.device_count; d++)
+            if (query->reports[i].server.devices[d].sm_count > most)
+                most = query->reports[i].server.devices[d].sm_count;
+    return most;
+}
+
+/* While no server runs the devices are unknown, and any value may turn out to be right. */
+static bool check_devices(const struct limit_command *command, const struct status_query *query)
+{
+    const struct limit_change *change = &command->change;
+    unsigned most = most_multiprocessors(query);
+
+    if (most && change->sms > most)
+        console_print(command->console, "No device has %u SMs: the largest has %u", change->sms,
+                      most);
+    else if (most && *change->device && !has_device(query, change->device))
+        console_print(command->console, "No server has a device %s; funnel devices lists them",
+                      change->device);
+    else
+        return true;
+    return false;
+}
+
+/* ---- the command ---- */
+
+/* Clients of the user or group that come later are bound, too. */
+static bool set_rule(struct limit_command *command)
+{
+    const struct grammar_values *values = &command->values;
+
+    if (grammar_given(values, GRAMMAR_CLIENT) ||
+        !limit_rules_set(&command->console->daemon->rules, values->group, values->uid,
+                         &command->change))
+        return true;
+    console_print(command->console, "No more than %d users and groups can have limits",
+                  LIMIT_RULES_MAX);
+    return false;
+}
+
+static void limit_clients(struct limit_command *command, const struct status_query *query)
+{
     for (unsigned i = 0; i < query->report_count; i++) {
         const struct status_report *report = &query->reports[i];
         struct server_process *server =
             server_process_by_pid(command->console->daemon, report->server.pid);
 
         for (unsigned j = 0; server && j < report->client_count; j++)
-            if (is_selected(command, &report->clients[j].identity))
+            if (is_selected(command, &report->clients[j]))
                 limit_one(command, server, &report->clients[j]);
     }
+}
+
+static void on_status(struct status_query *query, void *context)
+{
+    struct limit_command *command = context;
+
+    if (check_devices(command, query) && set_rule(command))
+        limit_clients(command, query);
+    else
+        command->status = COMMAND_REJECTED;
     finish_one(command);
 }
 
@@ -123,6 +187,7 @@ static void on_status(struct status_query *query, void *context)
 static struct limit_change change_of(const struct grammar_values *values)
 {
     struct limit_change change = {
+        .lifts_share = grammar_given(values, GRAMMAR_QUOTA) && !values->centipercent,
         .sm_centipercent = values->centipercent,
         .sms = values->sms,
         .sets_priority = grammar_given(values, GRAMMAR_PRIORITY),
@@ -140,32 +205,19 @@ static const char *check(const struct grammar_values *values)
 {
     unsigned targets = grammar_given(values, GRAMMAR_CLIENT) + grammar_given(values, GRAMMAR_UID) +
                        grammar_given(values, GRAMMAR_GROUP);
-    bool changes = grammar_given(values, GRAMMAR_PERCENT) || grammar_given(values, GRAMMAR_SMS) ||
+    bool changes = grammar_given(values, GRAMMAR_QUOTA) || grammar_given(values, GRAMMAR_SMS) ||
                    grammar_given(values, GRAMMAR_CEILING) ||
                    grammar_given(values, GRAMMAR_PRIORITY);
 
     if (targets != 1)
-        return "Say whose limits: one of -client, -user and -group";
+        return "Say whose limits: one of --client, --user and --group";
     if (!changes)
-        return "Say what to change: -sm, -sms, -memory or -priority";
-    if (grammar_given(values, GRAMMAR_PERCENT) && grammar_given(values, GRAMMAR_SMS))
-        return "-sm and -sms say the same in two ways: use one of them";
+        return "Say what to change: --sm, --sms, --memory or --priority";
+    if (grammar_given(values, GRAMMAR_QUOTA) && grammar_given(values, GRAMMAR_SMS))
+        return "--sm and --sms set the same share: use one of them";
     if (grammar_given(values, GRAMMAR_DEVICE) && !grammar_given(values, GRAMMAR_CEILING))
-        return "-device goes with -memory";
+        return "--device needs --memory";
     return NULL;
-}
-
-/* Clients of the user or group that come later are bound, too. NULL, or what is wrong. */
-static const char *set_rule(struct limit_command *command)
-{
-    const struct grammar_values *values = &command->values;
-
-    if (grammar_given(values, GRAMMAR_CLIENT))
-        return NULL;
-    return limit_rules_set(&command->console->daemon->rules, values->group, values->uid,
-                           &command->change)
-               ? "No more users and groups can have limits"
-               : NULL;
 }
 
 void run_limit(struct console *console, const struct grammar_values *values)
@@ -173,10 +225,8 @@ void run_limit(struct console *console, const struct grammar_values *values)
     struct limit_command *command = calloc(1, sizeof(*command));
     const char *wrong = command ? check(values) : "Out of memory";
 
-    if (!wrong) {
+    if (!wrong)
         *command = (struct limit_command){console, *values, change_of(values), 1, 0, COMMAND_OK};
-        wrong = set_rule(command);
-    }
     if (!wrong && status_query_start(console->daemon, NULL, NULL, on_status, command))
         wrong = "Out of memory";
     if (!wrong)

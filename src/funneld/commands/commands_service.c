@@ -24,17 +24,34 @@ static bool wants_locality(const struct grammar_values *values)
     return grammar_given(values, GRAMMAR_BOOLEAN) && values->yes;
 }
 
+/* The server of a user exists without being created: its service is made when a command needs it.
+ */
+static struct service *create_for_user(struct daemon *daemon, const char *name,
+                                       char reason[GRAMMAR_REASON_MAX])
+{
+    const struct server_process *server = server_process_find(daemon, name);
+    struct service *service = NULL;
+    uint64_t uid;
+
+    if (text_to_u64(name + strlen("uid_"), &uid) || uid >= UINT32_MAX || daemon->quitting ||
+        service_create(daemon, name, (uid_t)uid, "", &service, reason))
+        return NULL;
+    if (server && server->state == SERVER_ACTIVE)
+        service_server_ready(server);
+    return service;
+}
+
 struct service *command_service(struct console *console, const char *name)
 {
     struct service *service = service_find(console->daemon, name);
+    char reason[GRAMMAR_REASON_MAX] = "";
 
+    if (!service && text_starts_with(name, "uid_"))
+        service = create_for_user(console->daemon, name, reason);
     if (service)
         return service;
-    if (server_process_find(console->daemon, name))
-        console_print(console,
-                      "Server '%s' serves a user's programs without being created; run: server "
-                      "create --uid=%s",
-                      name, name + strcspn(name, "0123456789"));
+    if (*reason)
+        console_print(console, "%s", reason);
     else
         console_print(console, "Server '%s' not found", name);
     console_done(console, COMMAND_FAILED);
@@ -162,8 +179,11 @@ void run_server_delete(struct console *console, const struct grammar_values *val
 {
     struct deleting *deleting;
 
-    if (!command_service(console, values->name))
+    if (!service_find(console->daemon, values->name)) {
+        console_print(console, "Server '%s' not found", values->name);
+        console_done(console, COMMAND_FAILED);
         return;
+    }
     deleting = calloc(1, sizeof(*deleting));
     if (deleting) {
         deleting->console = console;

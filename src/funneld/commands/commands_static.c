@@ -24,10 +24,22 @@ static unsigned chunks_of(const struct grammar_values *values)
     return text_to_u64(values->object, &chunks) || chunks > 4096 ? 0 : (unsigned)chunks;
 }
 
-static void refuse_add(struct console *console)
+static void refuse_device(struct console *console, const char *device)
 {
-    console_print(console, "Usage: sm_partition add DEVICE CHUNKS, and DEVICE has to name one "
-                           "device; see device_query");
+    console_print(console,
+                  "Usage: sm_partition add DEVICE CHUNKS, and DEVICE has to name one device, which "
+                  "%s does not; see device_query",
+                  device);
+    finish(console, COMMAND_REJECTED);
+}
+
+static void refuse_chunks(struct console *console, const char *chunks)
+{
+    console_print(
+        console,
+        "Usage: sm_partition add DEVICE CHUNKS, and CHUNKS is a number from 1 to 4096, not "
+        "%s",
+        chunks);
     finish(console, COMMAND_REJECTED);
 }
 
@@ -39,7 +51,7 @@ static void add_partition(struct console *console, const struct grammar_values *
     unsigned chunks = chunks_of(values);
 
     if (!device) {
-        refuse_add(console);
+        refuse_device(console, values->device);
         return;
     }
     partition = static_partitions_add(partitions, device, chunks);
@@ -219,7 +231,7 @@ void run_sm_partition(struct console *console, const struct grammar_values *valu
     if (!strcmp(values->verb, "add")) {
         /* A wrong command is refused before a server is started to query the devices. */
         if (!chunks_of(values))
-            refuse_add(console);
+            refuse_chunks(console, values->object);
         else if (devices_are_known(console, line))
             add_partition(console, values);
     } else if (!strcmp(values->verb, "rm")) {

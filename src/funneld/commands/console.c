@@ -76,6 +76,16 @@ bool console_may_manage(const struct console *console, const struct server_proce
            (!console->daemon->multiuser && console->uid == server->uid);
 }
 
+bool console_may_see(const struct console *console, const struct server_process *server)
+{
+    return console->daemon->multiuser || console_may_manage(console, server);
+}
+
+bool console_may_see_client(const struct console *console, uid_t uid)
+{
+    return console_is_operator(console) || console->uid == uid;
+}
+
 bool console_may_manage_service(const struct console *console, const struct service *service)
 {
     return console_is_operator(console) ||

@@ -44,6 +44,11 @@ void console_send(struct console *console, const void *message, size_t size);
 /* Ends the answer; frees the console if its front end has died meanwhile. */
 void console_done(struct console *console, int status);
 
+/* Whether it may see this server: with one server for all users every user may, but of its clients
+ * only those of that user. */
+bool console_may_see(const struct console *console, const struct server_process *server);
+bool console_may_see_client(const struct console *console, uid_t uid);
+
 /* Whether it may give commands that concern the daemon; this server; this service. */
 bool console_is_operator(const struct console *console);
 bool console_may_manage(const struct console *console, const struct server_process *server);

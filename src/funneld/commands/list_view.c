@@ -91,7 +91,7 @@ static void on_status(struct status_query *query, void *context)
 
 bool list_view_may_query(const struct server_process *server, const void *console)
 {
-    return console_may_manage(console, server);
+    return console_may_see(console, server);
 }
 
 void list_view_show(struct console *console, const struct grammar_values *values,

@@ -39,7 +39,8 @@ static void send_report(struct console *console, const struct status_report *rep
     console_send(console, &report->server, sizeof(report->server));
     for (unsigned i = 0; i < report->client_count; i++) {
         message.row = report->clients[i];
-        console_send(console, &message, sizeof(message));
+        if (console_may_see_client(console, message.row.identity.uid))
+            console_send(console, &message, sizeof(message));
     }
 }
 
@@ -159,7 +160,7 @@ static void on_status(struct status_query *query, void *context)
 
 static bool may_see(const struct server_process *server, const void *console)
 {
-    return console_may_manage(console, server);
+    return console_may_see(console, server);
 }
 
 void state_query_answer(struct console *console)

@@ -16,8 +16,8 @@
 
 #define FILE_MAX (1u << 20)
 
-#define LIMITS                                                           \
-    "[--pinned-memory-limit=SIZE] [--active-thread-percentage=PERCENT] " \
+#define LIMITS                                                         \
+    "[--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] " \
     "[--client-priority=PRIORITY]"
 #define SERVER "[--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN] " LIMITS
 

@@ -33,6 +33,8 @@ int limits_set_memory(struct limits *limits, const char *device, uint64_t bytes,
 
     if (old)
         forget_limit(limits, old);
+    if (bytes == 0)
+        return 0;
     if (limits->device_count == DEVICE_LIMITS_MAX)
         return -ENOSPC;
     limit = &limits->devices[limits->device_count++];
@@ -138,6 +140,8 @@ uint32_t centipercent_of_sms(unsigned sms, unsigned total)
 void limit_change_apply(const struct limit_change *change, const struct server_ready *ready,
                         struct server_limits *limits)
 {
+    if (change->lifts_share)
+        limits->sm_centipercent = 10000;
     if (change->sm_centipercent && !limits->fixed_only)
         limits->sm_centipercent = change->sm_centipercent;
     if (change->sms && ready->device_count && !limits->fixed_only)

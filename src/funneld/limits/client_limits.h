@@ -28,7 +28,7 @@ struct limits {
     struct device_limit devices[DEVICE_LIMITS_MAX]; /* in the order they were set: the last wins */
 };
 
-/* 0, or -ENOSPC: too many names of devices. */
+/* Sets the limit of a device; 0 bytes remove it. 0, or -ENOSPC: too many names of devices. */
 int limits_set_memory(struct limits *limits, const char *device, uint64_t bytes, const char *text);
 
 /* The text it was set with, or NULL. */
@@ -42,6 +42,7 @@ bool device_is_named(const char *name, const struct server_device *device, unsig
 
 /* A change of limits by an operator: only what is given changes. */
 struct limit_change {
+    bool lifts_share;         /* the share becomes the whole device */
     uint32_t sm_centipercent; /* 0 = stays */
     uint32_t sms;             /* the share as a number of multiprocessors; 0 = stays */
     bool sets_priority, sets_memory;

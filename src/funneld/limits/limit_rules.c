@@ -32,7 +32,8 @@ static struct limit_rule *add(struct limit_rules *rules, const char *group, uid_
 
 static void merge(struct limit_change *known, const struct limit_change *change)
 {
-    if (change->sm_centipercent || change->sms) {
+    if (change->sm_centipercent || change->sms || change->lifts_share) {
+        known->lifts_share = change->lifts_share;
         known->sm_centipercent = change->sm_centipercent;
         known->sms = change->sms;
     }

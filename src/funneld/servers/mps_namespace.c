@@ -208,7 +208,7 @@ void namespace_set(struct mps_namespace *space, const struct grammar_values *val
 {
     struct limit_change *change = &space->change;
 
-    if (grammar_given(values, GRAMMAR_PERCENT))
+    if (grammar_given(values, GRAMMAR_SHARE))
         change->sm_centipercent = values->centipercent;
     if (grammar_given(values, GRAMMAR_PRIORITY)) {
         change->sets_priority = true;

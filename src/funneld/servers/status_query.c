@@ -140,3 +140,8 @@ int status_query_start(struct daemon *daemon,
     finish_one(query);
     return 0;
 }
+
+bool status_row_is_client(const struct server_status_row *row, pid_t number)
+{
+    return row->identity.pid ? row->identity.pid == number : row->id == (uint32_t)number;
+}

@@ -27,6 +27,10 @@ struct status_query {
     void *context;
 };
 
+/* Whether `number` is the process id of the client or, in another PID namespace, where process ids
+ * are not known, its ID. */
+bool status_row_is_client(const struct server_status_row *row, pid_t number);
+
 /* Queries the servers for which `wanted` (NULL = all) is true: 0, or -ENOMEM, and `done` is not
  * called then. `done` may be called before this returns. */
 int status_query_start(struct daemon *daemon,
