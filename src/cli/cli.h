@@ -36,6 +36,16 @@ int cli_paths(struct paths *ret_paths);
 /* Those of the daemon that this user's programs reach: the user's own, or root's. */
 int cli_find_daemon(struct paths *ret_paths);
 
+/* The daemon's log directory, which only the daemon itself knows in the directory of a named
+ * server.
+ */
+void cli_find_logs(struct paths *paths);
+
+/* The file that errors of this user's programs are logged to: client.log in the daemon's log
+ * directory where the user may write to it, else in a directory of the user's own. With `create`
+ * that directory is made. 0, or 1 after an error message. */
+int cli_client_log(const struct paths *paths, bool create, char *ret_path, size_t capacity);
+
 /* What a daemon is started with. */
 struct daemon_options {
     const char *device;       /* auto, cuda, soft */

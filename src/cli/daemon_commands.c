@@ -10,6 +10,7 @@
 
 #include "cli.h"
 #include "command_client.h"
+#include "device_probe.h"
 #include "fd.h"
 #include "grammar.h"
 #include "snapshot.h"
@@ -26,6 +27,7 @@ static int run_start(int argc, char **argv)
     struct daemon_options options = {.device = "auto"};
     struct paths paths;
     int option, status;
+    bool works;
 
     while ((option = getopt_long(argc, argv, "Sm", known, NULL)) != -1) {
         if (option == 'D')
@@ -45,10 +47,19 @@ static int run_start(int argc, char **argv)
         return cli_fail("--multiuser needs root");
     if (cli_paths(&paths))
         return 1;
+    works = strcmp(options.device, "soft") && device_probe_cuda();
+    if (!strcmp(options.device, "cuda") && !works)
+        return cli_fail(
+            "NVIDIA's driver does not work here, so --device cuda cannot; check it with "
+            "nvidia-smi, or use --device soft");
     status = cli_start_daemon(&options, false);
     if (status == 0)
-        printf("The daemon listens in %s (device: %s). Run programs with: funnel run -- PROGRAM\n",
-               paths.pipe, options.device);
+        printf(
+            "The daemon listens in %s (device: %s%s). Run programs with: funnel run -- PROGRAM\n",
+            paths.pipe, options.device,
+            strcmp(options.device, "auto") ? ""
+            : works                        ? ", which is NVIDIA's driver here"
+                                           : ", which is the software GPU here");
     return status;
 }
 
@@ -106,20 +117,22 @@ static int check_no_programs(int fd)
         count, count == 1 ? "" : "s", count == 1 ? "s" : "");
 }
 
-/* Prints what the daemon answers until it has ended. */
+/* Waits until the daemon has ended, which closes the connection. 0, or 1 when it refuses to end,
+ * with its reason printed. */
 static int await_end(int fd)
 {
     static union command_any message;
+    char reason[COMMAND_TEXT_MAX] = "";
     size_t length;
-    int kind, status = 1;
+    int kind;
 
     while ((kind = command_receive(fd, &message, &length)) >= 0) {
         if (kind == COMMAND_OUTPUT)
-            puts(message.text.text);
-        else if (kind == COMMAND_DONE)
-            status = message.done.status;
+            text_copy(reason, sizeof(reason), message.text.text);
+        else if (kind == COMMAND_DONE && message.done.status == COMMAND_REJECTED)
+            return cli_fail("%s", reason);
     }
-    return status;
+    return 0;
 }
 
 static int run_stop(int argc, char **argv)
@@ -146,7 +159,8 @@ static int run_stop(int argc, char **argv)
     error = command_send_line(fd, line);
     if (error)
         return cli_fail("the daemon is gone: %s", strerror(-error));
-    await_end(fd);
+    if (await_end(fd))
+        return 1;
     puts("The daemon has ended.");
     return 0;
 }
@@ -166,19 +180,6 @@ static bool name_server_log(const struct paths *paths, const char *server, char 
     return grammar_is_name(server) && text_format(name, size, "%s/server.log", server);
 }
 
-/* The directory of a named server holds no logs: the daemon tells where they are. */
-static void find_logs(struct paths *paths)
-{
-    char reason[COMMAND_REASON_MAX];
-    struct snapshot snapshot;
-
-    if (!access(paths->log, F_OK) || snapshot_take(paths, &snapshot, reason))
-        return;
-    text_format(paths->log, sizeof(paths->log), "%.*s", (int)sizeof(snapshot.daemon.log_directory),
-                snapshot.daemon.log_directory);
-    snapshot_fini(&snapshot);
-}
-
 static int run_log(int argc, char **argv)
 {
     static const struct option known[] = {{"follow", no_argument, NULL, 'f'},
@@ -189,7 +190,7 @@ static int run_log(int argc, char **argv)
     char name[NAME_MAX] = "control.log";
     char path[PATH_MAX];
     struct paths paths;
-    bool follow = false;
+    bool follow = false, client = false;
     uint64_t number;
     int option;
 
@@ -199,7 +200,7 @@ static int run_log(int argc, char **argv)
         else if (option == 's')
             server = optarg ? optarg : "";
         else if (option == 'c')
-            text_copy(name, sizeof(name), "client.log");
+            client = true;
         else if (option == 'n')
             lines = optarg;
         else
@@ -211,10 +212,11 @@ static int run_log(int argc, char **argv)
         return cli_usage("unexpected argument: %s", argv[optind]);
     if (cli_find_daemon(&paths))
         return 1;
-    find_logs(&paths);
+    cli_find_logs(&paths);
     if (server && !name_server_log(&paths, server, name, sizeof(name)))
         return cli_usage("%s is not the name of a server; funnel servers lists them", server);
-    if (path_join(paths.log, name, path, sizeof(path)))
+    if (client ? cli_client_log(&paths, false, path, sizeof(path))
+               : path_join(paths.log, name, path, sizeof(path)))
         return 1;
     if (access(path, R_OK))
         return cli_fail("cannot read %s: %s", path, strerror(errno));
@@ -252,7 +254,7 @@ const struct subcommand daemon_subcommands[] = {
      "  -n LINES       how many lines to show first (40)\n"
      "      --server   the log of the server of the daemon's own user, instead of the daemon's\n"
      "      --server=NAME  the log of another server, by its name in funnel servers\n"
-     "      --client   errors of programs that run under `funnel run`\n\n"
+     "      --client   errors of your programs that run under `funnel run`\n\n"
      "Examples:\n"
      "  funnel log\n"
      "  funnel log -f --server\n"

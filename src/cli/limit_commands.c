@@ -53,26 +53,31 @@ static int connect_daemon(int *ret_fd)
 
 /* ---- limit ---- */
 
-/* "alice" or "1001". */
+/* "alice" or "1001": false when there is no such user. */
 static bool user_id(const char *text, char *ret_uid, size_t capacity)
 {
     const struct passwd *entry = getpwnam(text);
+    uint64_t uid;
 
-    return entry ? text_format(ret_uid, capacity, "%u", (unsigned)entry->pw_uid)
-                 : text_copy(ret_uid, capacity, text);
+    if (entry)
+        return text_format(ret_uid, capacity, "%u", (unsigned)entry->pw_uid);
+    return !text_to_u64(text, &uid) && text_copy(ret_uid, capacity, text);
 }
 
-/* Appends " -name value"; a value is one word. */
+/* Appends " --name value"; a value is one word. */
 static int append(char *line, const char *name, const char *value)
 {
     size_t used = strlen(line);
     char uid[64];
 
-    if (!strcmp(name, "user") && user_id(value, uid, sizeof(uid)))
+    if (!strcmp(name, "user")) {
+        if (!user_id(value, uid, sizeof(uid)))
+            return cli_usage("there is no user %s", value);
         value = uid;
+    }
     if (!*value || strpbrk(value, " \t\r\n"))
         return cli_usage("--%s takes one word, not \"%s\"", name, value);
-    return text_format(line + used, LINE_MAX_BYTES - used, " -%s %s", name, value)
+    return text_format(line + used, LINE_MAX_BYTES - used, " --%s %s", name, value)
                ? 0
                : cli_usage("the value of --%s is too long", name);
 }
@@ -151,7 +156,7 @@ static double sum_of_weights(struct plan *plan, const struct snapshot *snapshot)
     return sum;
 }
 
-/* " -sm 12.5" for one client; nothing when the plan says nothing about it. */
+/* " --sm 12.5" for one client; nothing when the plan says nothing about it. */
 static void share_words(struct plan *plan, const struct snapshot *snapshot,
                         const struct command_client *client, char words[64])
 {
@@ -162,7 +167,7 @@ static void share_words(struct plan *plan, const struct snapshot *snapshot,
     *words = '\0';
     if (!strcmp(plan->how, "sms")) {
         if (portion)
-            text_format(words, 64, " -sms %.0f", portion->value);
+            text_format(words, 64, " --sms %.0f", portion->value);
         return;
     }
     if (!strcmp(plan->how, "weight"))
@@ -170,7 +175,7 @@ static void share_words(struct plan *plan, const struct snapshot *snapshot,
     else
         percent = (!strcmp(plan->how, "equal") ? 100.0 : 200.0) / clients;
     /* Shares are rounded down to multiprocessors, so the percentage is rounded up. */
-    text_format(words, 64, " -sm %.2f", percent > 100 ? 100 : percent + 0.005);
+    text_format(words, 64, " --sm %.2f", percent > 100 ? 100 : percent + 0.005);
 }
 
 static int provision_running(int fd, struct plan *plan, const struct snapshot *snapshot)
@@ -179,8 +184,8 @@ static int provision_running(int fd, struct plan *plan, const struct snapshot *s
         char line[LINE_MAX_BYTES], words[64];
 
         share_words(plan, snapshot, &snapshot->clients[i], words);
-        text_format(line, sizeof(line), "limit -client %d%s", snapshot->clients[i].row.identity.pid,
-                    words);
+        text_format(line, sizeof(line), "limit --client %d%s",
+                    snapshot->clients[i].row.identity.pid, words);
         if (*words && run_line(fd, line, false))
             return 1;
     }
@@ -300,12 +305,14 @@ static int run_provision(int argc, char **argv)
 
 const struct subcommand limit_subcommands[] = {
     {"limit", "change limits of programs that run",
-     "Usage: funnel limit --client PID | --user USER | --group NAME\n"
+     "Usage: funnel limit --client PID|ID | --user USER | --group NAME\n"
      "                    [--sm PERCENT | --sms NUMBER] [--memory SIZE|none [--device DEVICE]]\n"
      "                    [--priority 0|1]\n\n"
      "Changes limits of programs that run, from their next command on. For a user or a group it\n"
      "binds later programs, too. A program is in the group that FUNNEL_GROUP names.\n\n"
-     "      --sm PERCENT     share of the SMs, rounded down to what the device can be cut into\n"
+     "      --sm PERCENT     share of the SMs, at most 100, rounded down to what the device can "
+     "be\n"
+     "                       divided into; none lifts the limit\n"
      "      --sms NUMBER     the same as a number of SMs\n"
      "      --memory SIZE    device memory it may have, such as 512M or 2G; none lifts the limit\n"
      "      --device DEVICE  for this device only, by ordinal or UUID\n"

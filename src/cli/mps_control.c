@@ -11,6 +11,7 @@
 
 #include "command_client.h"
 #include "command_help.h"
+#include "device_probe.h"
 #include "fd.h"
 #include "grammar.h"
 #include "paths.h"
@@ -72,10 +73,28 @@ struct options {
     bool quit;
 };
 
+/* The environment overrides the option. */
+static const char *asked_protocol(const char *option)
+{
+    const char *variable = getenv("CUDA_MPS_PROTOCOL_VERSION");
+
+    return variable && *variable ? variable : option;
+}
+
+/* NVIDIA's daemon has no other device than NVIDIA's, so the fallback must not stay unnoticed. */
+static void note_software_gpu(void)
+{
+    const char *device = getenv("FUNNEL_DEVICE");
+
+    if ((!device || !*device || !strcmp(device, "auto")) && !device_probe_cuda())
+        fprintf(stderr, "NVIDIA's driver does not work here: programs will run on the software GPU "
+                        "(FUNNEL_DEVICE=soft chooses it, FUNNEL_DEVICE=cuda forbids it)\n");
+}
+
 /* Tools look for this program's name and for the pipe directory in the daemon's /proc entry. */
 static int become_daemon(const struct paths *paths, const struct options *options)
 {
-    const char *words[8] = {"nvidia-cuda-mps-control", options->daemon};
+    const char *words[10] = {"nvidia-cuda-mps-control", options->daemon};
     unsigned count = 2;
     char program[PATH_MAX];
     int error = path_of_sibling("bin/funneld", program, sizeof(program));
@@ -89,10 +108,13 @@ static int become_daemon(const struct paths *paths, const struct options *option
         words[count++] = "-M";
     if (options->static_partitioning)
         words[count++] = "-S";
+    if (asked_protocol(options->protocol)[0] == '3')
+        words[count++] = "--print-directory";
     if (options->config) {
         words[count++] = "--apply";
         words[count++] = options->config;
     }
+    note_software_gpu();
     execv(program, (char **)words);
     fprintf(stderr, "Cannot run %s: %s\n", program, strerror(errno));
     return 1;
@@ -116,10 +138,10 @@ static int print_answer(int fd)
     return kind;
 }
 
-static bool is_quit(const char *line)
+static bool is_command(const char *line, const char *name)
 {
     line += strspn(line, " \t");
-    return strcspn(line, " \t\r\n") == strlen("quit") && text_starts_with(line, "quit");
+    return strcspn(line, " \t\r\n") == strlen(name) && text_starts_with(line, name);
 }
 
 /* Help needs no daemon: whether the line asks for it, with the status that it leaves. */
@@ -156,7 +178,7 @@ static int run_line(int fd, const char *line)
         puts("The connection to the MPS control daemon was lost");
         return 1;
     }
-    return is_quit(line) && status != COMMAND_REJECTED ? status : -1;
+    return is_command(line, "quit") && status != COMMAND_REJECTED ? status : -1;
 }
 
 static int read_commands(int fd)
@@ -202,11 +224,12 @@ static int run_prompt(int fd)
     char *line;
     int status = -1;
 
+    puts("exit leaves this prompt; quit ends the daemon; help lists the commands");
     rl_completion_entry_function = complete;
     while (status < 0 && (line = readline("mps> "))) {
         if (*line)
             add_history(line);
-        status = run_line(fd, line);
+        status = is_command(line, "exit") ? 0 : run_line(fd, line);
         free(line);
     }
     return status < 0 ? 0 : status;
@@ -283,8 +306,7 @@ static int parse_option(const char *option, const char *value, struct options *o
  * of both versions, so nothing else depends on it. */
 static int check_protocol(const char *option)
 {
-    const char *variable = getenv("CUDA_MPS_PROTOCOL_VERSION");
-    const char *protocol = variable && *variable ? variable : option;
+    const char *protocol = asked_protocol(option);
 
     if (!strcmp(protocol, "2") || !strcmp(protocol, "3"))
         return 0;

@@ -3,19 +3,18 @@
  * funnel run: sets the environment that brings a CUDA program to Funnel, or with --direct keeps it
  * away from it, and becomes that program, so its exit status and signals are its own.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "command_client.h"
+#include "device_probe.h"
 #include "fd.h"
 #include "grammar.h"
 #include "hello.h"
@@ -116,30 +115,6 @@ static int put_first(const char *library)
 
 /* ---- without Funnel ---- */
 
-/* In a process of its own: a driver, once loaded, stays. */
-static _Noreturn void probe_driver(void)
-{
-    const char *name = getenv("FUNNEL_DRIVER");
-    void *library = dlopen(name && *name ? name : "libcuda.so.1", RTLD_NOW);
-    int (*init)(unsigned) = library ? (int (*)(unsigned))dlsym(library, "cuInit") : NULL;
-
-    _exit(init && init(0) == 0 ? 0 : 1);
-}
-
-static bool driver_works(void)
-{
-    int status = 1;
-    pid_t pid;
-
-    if (access("/dev/nvidiactl", F_OK) && !getenv("FUNNEL_DRIVER"))
-        return false;
-    pid = fork();
-    if (pid == 0)
-        probe_driver();
-    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
-           WEXITSTATUS(status) == 0;
-}
-
 static int prepare_direct(const struct run_options *options)
 {
     const char *device = options->device ? options->device : "auto";
@@ -148,7 +123,7 @@ static int prepare_direct(const struct run_options *options)
     if (put_first(NULL))
         return 1;
     if (!strcmp(device, "auto")) {
-        device = driver_works() ? "cuda" : "soft";
+        device = device_probe_cuda() ? "cuda" : "soft";
         print_note("running directly on %s", !strcmp(device, "cuda")
                                                  ? "NVIDIA's driver"
                                                  : "the software GPU (no NVIDIA driver works)");
@@ -239,6 +214,25 @@ static int connect_with_retries(const struct paths *paths, bool lost_race, int *
     return error;
 }
 
+/* A mistyped name of a server must not start a daemon without that server's limits: true, after an
+ * error message, when the directory above belongs to a daemon that runs. */
+static bool names_unknown_server(const struct paths *paths)
+{
+    char reason[COMMAND_REASON_MAX];
+    _cleanup_fd_ int fd = -1;
+    struct paths above = *paths;
+
+    *strrchr(above.pipe, '/') = '\0';
+    if (path_join(above.pipe, HELLO_SOCKET_NAME, above.socket, sizeof(above.socket)) ||
+        command_connect(&above, &fd, reason))
+        return false;
+    cli_fail(
+        "the daemon in %s has no server of the name %s (funnel servers lists them); a daemon of "
+        "its own can be started there with: funnel start",
+        above.pipe, paths->pipe + strlen(above.pipe) + 1);
+    return true;
+}
+
 static int start_daemon(const struct paths *paths, const struct run_options *options, int *ret_fd,
                         char *reason)
 {
@@ -247,6 +241,8 @@ static int start_daemon(const struct paths *paths, const struct run_options *opt
 
     if (options->no_start)
         return cli_fail("%s, and --no-start is given", reason);
+    if (names_unknown_server(paths))
+        return 1;
     started = cli_start_daemon(&daemon, true) == 0;
     if (connect_with_retries(paths, !started, ret_fd, reason)) {
         cli_start_daemon(&daemon, false);
@@ -283,12 +279,11 @@ static int prepare_funnel(const struct run_options *options)
 
     if (cli_find_daemon(&paths) || reach_daemon(&paths, options) || put_first(CLIENT_LIBRARY))
         return 1;
-    if (path_join(paths.log, "client.log", log, sizeof(log)))
-        return cli_fail("the path of the log directory is too long");
-    /* Users cannot write to the log directory of root's daemon. */
+    if (cli_client_log(&paths, true, log, sizeof(log)))
+        return 1;
     if (setenv("CUDA_MPS_PIPE_DIRECTORY", paths.pipe, 1) || setenv("FUNNEL_REQUIRE", "1", 1) ||
         (options->group && setenv("FUNNEL_GROUP", options->group, 1)) ||
-        (access(paths.log, W_OK) == 0 && setenv("FUNNEL_LOG", log, 0)))
+        setenv("FUNNEL_LOG", log, 0))
         return cli_fail("cannot set the environment: %s", strerror(errno));
     return 0;
 }

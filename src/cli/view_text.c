@@ -62,14 +62,16 @@ static void format_limit(const struct server_limits *limits, char cell[CELL])
                     limits->priority ? " below" : "");
 }
 
-/* The tightest of its devices. */
-static void format_ceiling(const struct server_limits *limits, char cell[CELL])
+/* The lowest of the devices that it uses; of all devices before it uses any. */
+static void format_ceiling(const struct server_status_row *row, char cell[CELL])
 {
+    const uint64_t *limits = row->limits.memory_limit;
     uint64_t least = 0;
 
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
-        if (limits->memory_limit[i] && (!least || limits->memory_limit[i] < least))
-            least = limits->memory_limit[i];
+        if ((!row->device_mask || row->device_mask & (1ull << i)) && limits[i] &&
+            (!least || limits[i] < least))
+            least = limits[i];
     if (least)
         view_format_bytes(least, cell);
     else
@@ -111,7 +113,7 @@ static void print_client(const struct snapshot *snapshot, const struct command_c
     format_devices(row->device_mask, devices);
     view_format_bytes(snapshot_memory_of(client), memory);
     format_limit(&row->limits, share);
-    format_ceiling(&row->limits, ceiling);
+    format_ceiling(row, ceiling);
     format_since(row->identity.since, since);
     printf("%-8d %-10s %-10.*s %-12s %-7s %-10s %-10s %-10s %-10llu %-8llu %-8s %.*s%s\n",
            row->identity.pid, user, (int)sizeof(row->identity.group),

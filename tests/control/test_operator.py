@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an operator does wrong, looks for, or is not allowed to do: each with an answer that helps."""
+import os
+import signal
+import unittest
+
+import harness
+from harness import wait_until
+
+
+def install_library(root):
+    """`funnel run` puts it before a program; these programs do not use it."""
+    os.makedirs(os.path.join(root, "lib/funnel"))
+    with open(os.path.join(root, "lib/funnel/libcuda.so.1"), "w"):
+        pass
+
+
+class Started(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.start("--device", "soft")
+
+    def attach(self, **hello):
+        client = self.client(**hello)
+        self.assertEqual(client.welcome(), (0, ""))
+        return client
+
+    def words(self, line, status=0):
+        done = self.run_program("nvidia-cuda-mps-control", *line.split())
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout.splitlines()
+
+    def refused(self, *arguments):
+        done = self.funnel(*arguments)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        return done.stderr
+
+
+class Operator(Started):
+    def test_limits_that_no_device_has(self):
+        self.attach()
+        pid = str(os.getpid())
+        self.assertIn("No device has 133 SMs: the largest has 132",
+                      self.refused("limit", "--client", pid, "--sms", "133"))
+        self.assertIn("No server has a device 5",
+                      self.refused("limit", "--client", pid, "--memory", "1G", "--device", "5"))
+        for share in ("101", "0", "0x20", "half"):
+            self.assertIn("expected a percentage above 0 and at most 100, or none",
+                          self.refused("limit", "--client", pid, "--sm", share))
+        self.assertEqual(self.funnel_json("limits")["limits"],
+                         self.funnel_json("limits")["limits"][:2])
+
+    def test_refused_limits_do_not_bind_later_programs(self):
+        self.attach()
+        self.refused("limit", "--group", "batch", "--sms", "133")
+        self.assertNotIn("batch", self.funnel("limits").stdout)
+
+    def test_words_of_the_front_end(self):
+        self.attach()
+        told = self.refused("limit", "--client", str(os.getpid()), "--sm", "5", "--sms", "5")
+        self.assertIn("--sm and --sms", told)
+        self.assertIn("--client, --user and --group", self.refused("limit", "--sm", "5"))
+        self.assertIn("there is no user nobody_here",
+                      self.refused("limit", "--user", "nobody_here", "--sm", "5"))
+        # The words of earlier releases are still understood.
+        self.assertEqual(self.mps("limit -group batch -sm 50\n"), [])
+
+    def test_a_limit_is_lifted(self):
+        self.assertEqual(self.funnel("limit", "--group", "batch", "--sm", "25").returncode, 0)
+        self.attach(group=b"batch")
+        self.assertEqual(self.funnel("limit", "--group", "batch", "--sm", "none",
+                                     "--memory", "none").returncode, 0)
+        self.attach(group=b"batch")
+        self.assertEqual([e["share"] for e in self.server_events("client")], [2500, 10000])
+
+    def test_a_default_memory_limit_is_lifted(self):
+        self.assertEqual(self.mps("set_default_device_pinned_mem_limit 0 2G\n"
+                                  "get_default_device_pinned_mem_limit 0\n"
+                                  "set_default_device_pinned_mem_limit 0 none\n"
+                                  "get_default_device_pinned_mem_limit 0\n"), ["2G"])
+        self.attach()
+        self.assertEqual(self.server_events("client")[0]["memory"][0], 0)
+
+    def test_the_limit_of_its_own_devices_is_shown(self):
+        """The client of the fake server uses device 0; that of device 1 is not its own."""
+        self.mps("set_default_device_pinned_mem_limit 0 4G\n"
+                 "set_default_device_pinned_mem_limit 1 1G\n")
+        self.attach()
+        row = self.funnel("ps").stdout.splitlines()[1]
+        self.assertIn("4.0 GiB", row)
+        self.assertNotIn("1.0 GiB", row)
+
+    def test_percentages(self):
+        self.assertEqual(self.mps("set_default_active_thread_percentage 0.01\n"), ["0.01"])
+        self.assertEqual(self.mps("set_default_active_thread_percentage 33.3\n"), ["33.3"])
+        self.assertEqual(self.mps("set_default_active_thread_percentage 101\n"), ["100.0"])
+        self.assertIn("Invalid value", self.mps("set_default_active_thread_percentage 0x20\n")[0])
+        self.words("server create night")
+        self.assertIn("at most 100",
+                      self.words("server set night --active-thread-percentage=101", status=2)[0])
+
+    # ---- servers of users ----
+
+    def test_the_server_of_a_user_needs_no_creation(self):
+        name = f"uid_{os.getuid()}"
+        self.assertEqual(self.words(f"server set {name} --active-thread-percentage=25"), [])
+        self.attach()
+        self.assertEqual(self.server_events("client")[0]["share"], 2500)
+        self.assertIn("created", self.words(f"namespace create batch --server={name}")[0])
+
+    def test_partitions_of_the_server_of_a_user(self):
+        name = f"uid_{os.getuid()}"
+        self.attach().close()
+        for option in ("--all", f"--server={name}"):
+            rows = self.words(f"sm-partition list {option} --format=csv,noheader")
+            self.assertEqual([row.split(",")[0] for row in rows], [name, name])
+            self.assertEqual([row.split(",")[3:5] for row in rows], [["16", "132"], ["8", "66"]])
+        wait_until(lambda: not self.words("client list --format=csv,noheader"))
+        created = self.words(f"sm-partition create half --server={name} --device=0 --chunks=8")
+        self.assertIn("(sm-count=64)", created[0])
+
+    def test_a_server_that_does_not_exist(self):
+        for line in ("server set day --client-priority=1", "namespace create x --server=day",
+                     "server delete uid_7777", "server delete day"):
+            self.assertIn("not found", self.words(line, status=1)[0])
+        self.assertIn("cannot start a server" if os.geteuid() else "created",
+                      self.words("namespace create x --server=uid_7777",
+                                 status=1 if os.geteuid() else 0)[0])
+
+    # ---- where things are ----
+
+    def test_a_mistyped_server_starts_no_daemon(self):
+        inside = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "nigth")}
+        done = self.funnel("run", "--", "true", environment=inside)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("has no server of the name nigth", done.stderr)
+        self.assertFalse(os.path.exists(inside["CUDA_MPS_PIPE_DIRECTORY"]))
+
+    def log_of_programs(self, **environment):
+        done = self.funnel("run", "--no-start", "--", "printenv", "FUNNEL_LOG",
+                           environment=environment)
+        return done.stdout.strip()
+
+    def test_log_of_programs(self):
+        install_library(self.root)
+        self.words("server create night")
+        own = os.path.join(self.log, "client.log")
+        self.assertEqual(self.log_of_programs(), own)
+        inside = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "night")}
+        with open(own, "w") as file:
+            file.write("what went wrong\n")
+        self.assertEqual(self.log_of_programs(**inside), own)
+        self.assertEqual(self.funnel("log", "--client", environment=inside).stdout,
+                         "what went wrong\n")
+
+    def test_prompt_and_partitions_without_static_partitioning(self):
+        self.assertIn("-S", self.mps("sm_partition add 0 1\n")[1])
+
+
+class Foreign(Started):
+    """Clients of another PID namespace have no process id that the daemon knows; their ID names
+    them wherever a process id does."""
+    fake = "foreign"
+
+    def test_by_id(self):
+        first, second = self.attach(), self.attach()
+        self.assertEqual([line.split()[:2] for line in self.mps("ps\n")[1:]],
+                         [["0", "1"], ["0", "2"]])
+        self.assertEqual([line.split()[1] for line in self.mps("ps -p 2\n")[1:]], ["2"])
+        self.assertEqual(self.words("client get 2 server"), [f"uid_{os.getuid()}"])
+        server, = self.servers()
+        self.assertEqual(self.mps(f"terminate_client {server} 1\n"), ["0"])
+        self.assertEqual(first.socket.recv(1), b"")
+        self.assertEqual(self.words("client terminate 2"), ["0"])
+        self.assertEqual(second.socket.recv(1), b"")
+        self.assertEqual(self.words("client terminate 2", status=1), ["Client 2 not found"])
+
+
+class Starts(harness.TestCase):
+    def test_a_driver_that_does_not_work(self):
+        nothing = {"FUNNEL_DRIVER": "/nonexistent/libcuda.so.1"}
+        done = self.funnel("start", "--device", "cuda", environment=nothing)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("NVIDIA's driver does not work here", done.stderr)
+        self.assertIsNone(self.daemon_pid())
+        done = self.funnel("start", environment=nothing)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("device: auto, which is the software GPU here", done.stdout)
+
+    def test_nvidias_front_end_says_so(self):
+        nothing = {"FUNNEL_DRIVER": "/nonexistent/libcuda.so.1"}
+        done = self.run_program("nvidia-cuda-mps-control", "-d", environment=nothing)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertIn("software GPU", done.stderr)
+
+    def test_version_3_says_how_to_connect(self):
+        done = self.run_program("nvidia-cuda-mps-control", "-p", "3", "-d",
+                                environment={"FUNNEL_DEVICE": "soft"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"set env CUDA_MPS_PIPE_DIRECTORY={self.pipe}\n", done.stdout)
+
+    def test_the_reason_of_a_failed_start(self):
+        """The log may be on the disk that is full: the one who starts the daemon hears of it."""
+        os.makedirs(os.path.join(self.pipe, "nvidia-cuda-mps-control.pid"), 0o700)
+        done = self.run_program("funneld", "-d")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Cannot write nvidia-cuda-mps-control.pid in the pipe directory", done.stderr)
+        self.assertIn("File exists", done.stderr)
+
+
+@unittest.skipIf(os.geteuid() != 0, "needs root, to be two users")
+class Users(harness.TestCase):
+    def funnel_as(self, uid, *arguments, **environment):
+        return self.funnel(*arguments, user=uid, group=uid, extra_groups=[],
+                           environment=environment)
+
+    def client_of(self, uid):
+        """A program of that user: its process id, once it is welcome."""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            client = harness.Client(self.socket_path)
+            os.write(writing, repr(client.welcome()).encode())
+            signal.pause()
+            os._exit(0)
+        self.addCleanup(os.waitpid, child, 0)
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        os.close(writing)
+        with os.fdopen(reading) as file:
+            self.assertEqual(file.read(7), "(0, '')")
+        return child
+
+    def test_stop_without_rights(self):
+        self.start("--device", "soft")
+        for options in ((), ("--force",), ("--wait",)):
+            done = self.funnel_as(2001, "stop", *options)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn("Permission denied", done.stderr)
+        self.assertTrue(harness.alive(self.daemon_pid()))
+
+    def test_one_server_for_all_users(self):
+        """A user sees that server, and of its programs only the user's own."""
+        self.start("--multiuser-server", "--device", "soft")
+        self.assertEqual(self.client().welcome(), (0, ""))
+        pid = self.client_of(2001)
+        self.assertIn(" is active", self.funnel_as(2001, "status").stdout)
+        lines = self.funnel_as(2001, "ps").stdout.splitlines()[1:]
+        self.assertEqual([line.split()[0] for line in lines], [str(pid)])
+        self.assertEqual(len(self.funnel("ps").stdout.splitlines()), 3)
+        done = self.run_program("nvidia-cuda-mps-control", input="ps\n", user=2001, group=2001,
+                                extra_groups=[])
+        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()[1:]], [str(pid)])
+
+    def test_log_of_a_users_programs(self):
+        """Users may not write to the log directory of root's daemon."""
+        home = os.path.join(self.root, "home")
+        os.mkdir(home)
+        os.chown(home, 2001, 2001)
+        install_library(self.root)
+        self.start("--device", "soft")
+        done = self.funnel_as(2001, "run", "--no-start", "--", "printenv", "FUNNEL_LOG", HOME=home)
+        log = os.path.join(home, ".local/state/funnel/client.log")
+        self.assertEqual(done.stdout.strip(), log, done.stderr)
+        with open(log, "w") as file:
+            file.write("what went wrong\n")
+        self.assertEqual(self.funnel_as(2001, "log", "--client", HOME=home).stdout,
+                         "what went wrong\n")
+
+
+if __name__ == "__main__":
+    harness.main()
