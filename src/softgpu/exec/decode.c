@@ -36,6 +36,12 @@ void decode_fail(struct builder *builder, CUresult result, const char *format, .
 
 void decode_unsupported(struct builder *builder)
 {
+    struct tokens tokens;
+    if (builder->instruction && tokens_split(builder->instruction->opcode, &tokens) &&
+        !is_opcode_of_ptx(tokens.text[0], tokens.length[0])) {
+        decode_malformed(builder, "this is not an instruction of PTX");
+        return;
+    }
     decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED,
                 "the software GPU does not run this instruction");
 }

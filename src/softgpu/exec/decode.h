@@ -254,5 +254,7 @@ struct refused {
     const char *operands; /* of registers %rN, %rdN, %fN, %hN, %pN and the shared variable box */
     const char *forms;    /* for the coverage document */
 };
+/* Of any version up to 9.0, whether it is run or not. */
+bool is_opcode_of_ptx(const char *name, size_t length);
 /* NULL behind the last. */
 const struct refused *refused_at(unsigned index);

@@ -4,6 +4,8 @@
  */
 #include "decode.h"
 
+#include <stdio.h>
+
 static void emit_predicate(struct builder *builder, enum predicate_mode mode, uint32_t d,
                            uint32_t a, uint32_t b)
 {
@@ -106,10 +108,56 @@ static void decode_unpack(struct builder *builder, enum ptx_type type)
     insn->p = elements[3];
 }
 
+static void emit_copy(struct builder *builder, uint32_t to, uint32_t from, enum ptx_type type)
+{
+    struct insn *insn =
+        emit(builder, alu_handlers()[is_wide_type(type) ? ALU_mov_b64 : ALU_mov_b32]);
+    insn->d = to;
+    insn->a = from;
+}
+
+/* One number of {a, b}, or of a special register that is a vector: %tid. */
+static uint32_t element_of(struct builder *builder, const struct ptx_operand *vector,
+                           unsigned index, enum ptx_type type)
+{
+    char name[64];
+    struct ptx_operand part = {.kind = PTX_OPERAND_SPECIAL, .name = name};
+    if (vector->kind == PTX_OPERAND_LIST && index < vector->count)
+        return source(builder, &vector->elements[index], type);
+    if (vector->kind != PTX_OPERAND_SPECIAL) {
+        decode_malformed(builder, "a vector is needed");
+        return 0;
+    }
+    snprintf(name, sizeof(name), "%.50s.%c", vector->name, "xyzw"[index]);
+    return source(builder, &part, type);
+}
+
+/* mov.v4.u32 v, %tid: all are read before one is written. */
+static void decode_mov_vector(struct builder *builder, unsigned width, enum ptx_type type)
+{
+    const struct ptx_operand *to = operand(builder, 0);
+    uint32_t values[4];
+    if (to->kind != PTX_OPERAND_LIST || to->count != width) {
+        decode_malformed(builder, "a vector is needed as the destination");
+        return;
+    }
+    for (unsigned i = 0; i < width; i++) {
+        uint32_t from = element_of(builder, operand(builder, 1), i, type);
+        values[i] = temporary(builder, is_wide_type(type));
+        emit_copy(builder, values[i], from, type);
+    }
+    for (unsigned i = 0; i < width; i++) {
+        if (to->elements[i].kind != PTX_OPERAND_SINK)
+            emit_copy(builder, destination(builder, &to->elements[i], type), values[i], type);
+    }
+}
+
 void decode_mov(struct builder *builder, const struct tokens *tokens)
 {
     enum ptx_type type = last_type(tokens);
-    if (type == PTX_PRED)
+    if (token_is(tokens, 1, "v2") || token_is(tokens, 1, "v4"))
+        decode_mov_vector(builder, token_is(tokens, 1, "v2") ? 2 : 4, type);
+    else if (type == PTX_PRED)
         decode_mov_predicate(builder);
     else if (type == PTX_B128)
         decode_mov_b128(builder);

@@ -30,7 +30,10 @@ static bool is_pair(struct builder *builder, const struct ptx_operand *list)
 {
     if (list->count == 2)
         return true;
-    decode_malformed(builder, "a value of 128 bits has two halves");
+    if (list->count == 4)
+        decode_unsupported(builder);
+    else
+        decode_malformed(builder, "a value of 128 bits has two halves");
     return false;
 }
 

@@ -140,12 +140,13 @@ static CUresult module_fill(struct sg_module *module, const char *ptx, size_t si
     if (!module->ptx) {
         if (log_size)
             snprintf(log, log_size, "PTX line %u: %s", error.line, error.text);
-        return CUDA_ERROR_INVALID_PTX;
+        return error.unsupported ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_PTX;
     }
     if (sm_target > 0 && module->ptx->target > (uint32_t)sm_target) {
         if (log_size)
-            snprintf(log, log_size, "PTX for sm_%u cannot run on sm_%d", module->ptx->target,
-                     sm_target);
+            snprintf(log, log_size,
+                     "PTX for sm_%u cannot run on sm_%d: compile for compute_%d or older",
+                     module->ptx->target, sm_target, sm_target);
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
     if (!collect_variables(module))

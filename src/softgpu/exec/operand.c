@@ -254,13 +254,37 @@ static uint32_t special_register(struct builder *builder, unsigned special)
     return offset;
 }
 
+/* What PTX has besides those in special.c. */
+static bool is_special_of_ptx(const char *name)
+{
+    return strncmp(name, "%envreg", 7) == 0 || strncmp(name, "%pm", 3) == 0;
+}
+
+/* %tid.w and the like, which is always 0. */
+static bool is_fourth_of_vector(const char *name)
+{
+    char first[32];
+    size_t length = strlen(name);
+    if (length < 2 || length >= sizeof(first) || strcmp(name + length - 2, ".w") != 0)
+        return false;
+    memcpy(first, name, length);
+    first[length - 1] = 'x';
+    first[length] = '\0';
+    return special_find(first) >= 0;
+}
+
 static uint32_t special_source(struct builder *builder, const struct ptx_operand *from,
                                bool is_wide)
 {
     int special = special_find(from->name);
+    if (special < 0 && is_fourth_of_vector(from->name))
+        return constant(builder, 0, is_wide);
     if (special < 0) {
-        decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED,
-                    "register %s is not declared or not supported", from->name);
+        if (is_special_of_ptx(from->name))
+            decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED,
+                        "the software GPU does not have register %s", from->name);
+        else
+            decode_fail(builder, CUDA_ERROR_INVALID_PTX, "register %s is not declared", from->name);
         return 0;
     }
     builder->program->uses_reserved |= special_needs_reserved((unsigned)special);

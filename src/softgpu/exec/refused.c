@@ -5,6 +5,8 @@
  */
 #include "decode.h"
 
+#include <string.h>
+
 static const struct refused list[] = {
     {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
      "{%f0, %f1, %f2, %f3}, %rd1, %rd2, 1, 1, 1, 0, 0",
@@ -44,6 +46,45 @@ static const struct refused list[] = {
     {"istypep.texref", "%p0, %rd1", "istypep"},
     {"cvt.rs.f16x2.f32", "%r0, %f0, %f1, %r1", "cvt.rs, and cvt of 4 and 6 bits, of sm_100a"},
 };
+
+static const char *const opcodes_of_ptx[] = {
+    "abs",          "activemask",    "add",       "addc",       "alloca",
+    "and",          "applypriority", "atom",      "bar",        "barrier",
+    "bfe",          "bfi",           "bfind",     "bmsk",       "bra",
+    "brev",         "brkpt",         "brx",       "call",       "clusterlaunchcontrol",
+    "clz",          "cnot",          "copysign",  "cos",        "cp",
+    "createpolicy", "cvt",           "cvta",      "discard",    "div",
+    "dp2a",         "dp4a",          "elect",     "ex2",        "exit",
+    "fence",        "fma",           "fns",       "getctarank", "griddepcontrol",
+    "isspacep",     "istypep",       "ld",        "ldmatrix",   "ldu",
+    "lg2",          "lop3",          "mad",       "mad24",      "madc",
+    "mapa",         "match",         "max",       "mbarrier",   "membar",
+    "min",          "mma",           "mov",       "movmatrix",  "mul",
+    "mul24",        "multimem",      "nanosleep", "neg",        "not",
+    "or",           "pmevent",       "popc",      "prefetch",   "prefetchu",
+    "prmt",         "rcp",           "red",       "redux",      "rem",
+    "ret",          "rsqrt",         "sad",       "selp",       "set",
+    "setmaxnreg",   "setp",          "shf",       "shfl",       "shl",
+    "shr",          "sin",           "slct",      "sqrt",       "st",
+    "stackrestore", "stacksave",     "stmatrix",  "sub",        "subc",
+    "suld",         "suq",           "sured",     "sust",       "szext",
+    "tanh",         "tcgen05",       "tensormap", "testp",      "tex",
+    "tld4",         "trap",          "txq",       "vabsdiff",   "vabsdiff2",
+    "vabsdiff4",    "vadd",          "vadd2",     "vadd4",      "vavrg2",
+    "vavrg4",       "vmad",          "vmax",      "vmax2",      "vmax4",
+    "vmin",         "vmin2",         "vmin4",     "vote",       "vset",
+    "vset2",        "vset4",         "vshl",      "vshr",       "vsub",
+    "vsub2",        "vsub4",         "wgmma",     "wmma",       "xor",
+};
+
+bool is_opcode_of_ptx(const char *name, size_t length)
+{
+    for (unsigned i = 0; i < sizeof(opcodes_of_ptx) / sizeof(opcodes_of_ptx[0]); i++) {
+        if (strlen(opcodes_of_ptx[i]) == length && memcmp(opcodes_of_ptx[i], name, length) == 0)
+            return true;
+    }
+    return false;
+}
 
 const struct refused *refused_at(unsigned index)
 {

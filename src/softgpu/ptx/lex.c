@@ -23,6 +23,14 @@ void lexer_fail(struct lexer *lexer, const char *format, ...)
     lexer->at = lexer->end;
 }
 
+void lexer_unsupported(struct lexer *lexer, const char *what)
+{
+    if (lexer->failed)
+        return;
+    lexer->error->unsupported = true;
+    lexer_fail(lexer, "the software GPU does not run %s", what);
+}
+
 static bool is_name_start(char c)
 {
     return isalpha((unsigned char)c) || c == '_' || c == '$' || c == '%';
@@ -196,10 +204,10 @@ static void lex_punctuation(struct lexer *lexer)
     char c = *lexer->at++;
     lexer->token.kind = TOKEN_PUNCTUATION;
     lexer->token.punctuation = c;
-    if ((c == '<' || c == '>') && peek(lexer, 0) == c) {
-        lexer->at++;
-        lexer->token.doubled = true;
-    }
+    bool is_doubled = strchr("<>=&|", c) && peek(lexer, 0) == c;
+    bool has_equals = strchr("<>!", c) && peek(lexer, 0) == '=';
+    lexer->token.length = is_doubled || has_equals ? 2 : 1;
+    lexer->at += lexer->token.length - 1;
 }
 
 void lexer_next(struct lexer *lexer)
@@ -221,7 +229,7 @@ void lexer_next(struct lexer *lexer)
         lex_string(lexer);
     else
         lex_punctuation(lexer);
-    if (lexer->token.kind == TOKEN_NAME || lexer->token.kind == TOKEN_DIRECTIVE)
+    if (lexer->token.kind != TOKEN_STRING && lexer->token.kind != TOKEN_PUNCTUATION)
         lexer->token.length = (size_t)(lexer->at - lexer->token.text);
 }
 
@@ -249,7 +257,8 @@ void lexer_extend_opcode(struct lexer *lexer)
 
 bool lexer_is(const struct lexer *lexer, char punctuation)
 {
-    return lexer->token.kind == TOKEN_PUNCTUATION && lexer->token.punctuation == punctuation;
+    return lexer->token.kind == TOKEN_PUNCTUATION && lexer->token.length == 1 &&
+           lexer->token.punctuation == punctuation;
 }
 
 bool lexer_is_directive(const struct lexer *lexer, const char *name)

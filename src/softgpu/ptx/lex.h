@@ -29,8 +29,7 @@ struct token {
     size_t length;
     uint32_t line;
     uint64_t bits;
-    char punctuation; /* '<' and '>' stand for << and >> when doubled is set */
-    bool doubled;
+    char punctuation; /* its first character; length tells < from << and <= */
 };
 
 struct lexer {
@@ -57,4 +56,6 @@ bool lexer_accept(struct lexer *lexer, char punctuation);
 bool lexer_accept_directive(struct lexer *lexer, const char *name);
 void lexer_expect(struct lexer *lexer, char punctuation);
 
+/* The text may be right, but the software GPU does not have this. */
+void lexer_unsupported(struct lexer *lexer, const char *what);
 void lexer_fail(struct lexer *lexer, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -14,6 +14,7 @@ struct register_range {
     const char *prefix;
     size_t length;
     uint64_t count; /* 0: a single register of exactly this name */
+    unsigned width; /* of a vector: 2 or 4 registers under one name */
     enum ptx_type type;
 };
 
@@ -28,7 +29,14 @@ struct name_entry {
     uint32_t scope;
     bool is_register;
     uint32_t reg;
+    unsigned width; /* registers of a vector, from reg on */
     struct ptx_symbol *symbol;
+};
+
+/* A register that takes a result behind a call. */
+struct call_result {
+    struct ptx_operand to;
+    struct ptx_symbol *from;
 };
 
 struct parser {
@@ -43,6 +51,10 @@ struct parser {
     uint32_t scope_count;
     uint32_t scope; /* the innermost; 0 is the module */
     uint32_t depth;
+    bool in_call;      /* where '(' begins a list */
+    bool in_prototype; /* whose parameters have no names that count */
+    struct call_result *results;
+    uint32_t result_count;
     struct name_entry *names;
     uint32_t name_count;
     uint32_t name_capacity;
@@ -58,14 +70,32 @@ struct ptx_symbol *scope_add_symbol(struct parser *parser, enum ptx_symbol_kind 
 /* Declared in exactly the innermost scope. */
 struct ptx_symbol *scope_own_symbol(struct parser *parser, const char *name, size_t length);
 void scope_add_registers(struct parser *parser, enum ptx_type type, const struct token *name,
-                         uint64_t count);
+                         uint64_t count, unsigned width);
 /* Looks outward from `scope`; false when nothing has this name. */
 bool scope_find(struct parser *parser, uint32_t scope, const char *name, size_t length,
                 struct name_entry *ret_entry);
 
+/* parse_constant.c */
+struct constant_value {
+    enum constant_kind {
+        CONSTANT_SIGNED,
+        CONSTANT_UNSIGNED,
+        CONSTANT_FLOAT, /* bits of a float, which is no part of an expression */
+        CONSTANT_DOUBLE,
+    } kind;
+    uint64_t bits;
+};
+struct constant_value parse_value(struct parser *parser);
+/* One that is an integer. */
+uint64_t parse_constant(struct parser *parser);
+/* The same in angle brackets, so without comparisons. */
+uint64_t parse_count(struct parser *parser);
+
 /* parse_operand.c */
 void parse_operand(struct parser *parser, struct ptx_operand *ret_operand);
-uint64_t parse_constant(struct parser *parser);
+/* The operand that names this register, which is declared; a vector's is a list. */
+void operand_of_register(struct parser *parser, const struct token *name,
+                         struct ptx_operand *ret_operand);
 void resolve_operands(struct parser *parser, struct ptx_operand *operands, uint32_t count,
                       uint32_t line);
 
@@ -74,9 +104,22 @@ struct ptx_symbol *parse_declarator(struct parser *parser, enum ptx_space space)
 /* Everything behind .global, .shared, ... up to the semicolon. */
 void parse_variables(struct parser *parser, enum ptx_space space, bool is_extern);
 bool parse_space(struct parser *parser, enum ptx_space *ret_space);
+/* Of a type: .v2 and the like. */
+unsigned parse_vector_width(struct parser *parser);
+/* A parameter in a register: what stands behind .reg. */
+struct ptx_symbol *parse_register_parameter(struct parser *parser);
+/* To those of the function that is parsed, or of the module. */
+void add_variable(struct parser *parser, struct ptx_symbol *symbol);
 
 /* parse_body.c */
 void parse_body(struct parser *parser);
+void add_instruction(struct parser *parser, const struct ptx_instruction *instruction);
+
+/* parse_call.c */
+void load_register_parameters(struct parser *parser);
+/* In front of this instruction and with its guard. */
+void store_register_results(struct parser *parser, const struct ptx_instruction *before);
+void add_call(struct parser *parser, const struct ptx_instruction *call);
 
 /* parse_module.c */
 void parse_function(struct parser *parser, bool is_entry);

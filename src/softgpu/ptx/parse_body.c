@@ -9,12 +9,15 @@
 static void parse_registers(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
+    unsigned width = parse_vector_width(parser);
     enum ptx_type type = ptx_type_from_name(lexer->token.text, lexer->token.length);
     if (lexer->token.kind != TOKEN_DIRECTIVE || type == PTX_NO_TYPE) {
         lexer_fail(lexer, "'%.*s' is not the type of a register", (int)lexer->token.length,
                    lexer->token.text);
         return;
     }
+    if (width > 4 || (width > 1 && type == PTX_PRED))
+        lexer_fail(lexer, "a vector of registers has 2 or 4 numbers");
     lexer_next(lexer);
     do {
         struct token name = lexer->token;
@@ -23,26 +26,24 @@ static void parse_registers(struct parser *parser)
             lexer_fail(lexer, "expected the name of a register");
         lexer_next(lexer);
         if (lexer_accept(lexer, '<')) {
-            count = parse_constant(parser);
+            count = parse_count(parser);
             lexer_expect(lexer, '>');
         }
         if (!lexer->failed)
-            scope_add_registers(parser, type, &name, count);
+            scope_add_registers(parser, type, &name, count, width);
     } while (lexer_accept(lexer, ','));
     lexer_expect(lexer, ';');
 }
 
-static struct ptx_instruction *add_instruction(struct parser *parser)
+void add_instruction(struct parser *parser, const struct ptx_instruction *instruction)
 {
     struct ptx_function *function = parser->function;
     struct ptx_instruction *list =
         parser_grow(parser, function->instructions, function->instruction_count, sizeof(*list));
     if (!list)
-        return NULL;
+        return;
     function->instructions = list;
-    struct ptx_instruction *instruction = &list[function->instruction_count++];
-    *instruction = (struct ptx_instruction){.guard = -1, .line = parser->lexer.token.line};
-    return instruction;
+    list[function->instruction_count++] = *instruction;
 }
 
 static void parse_guard(struct parser *parser, struct ptx_instruction *instruction)
@@ -83,6 +84,14 @@ static void parse_operands(struct parser *parser, struct ptx_instruction *instru
     lexer_expect(lexer, ';');
 }
 
+/* "call" and "call.uni" */
+static bool is_opcode(const struct ptx_instruction *instruction, const char *name)
+{
+    size_t length = strlen(name);
+    return instruction->opcode && strncmp(instruction->opcode, name, length) == 0 &&
+           (instruction->opcode[length] == '\0' || instruction->opcode[length] == '.');
+}
+
 static void parse_instruction(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
@@ -96,10 +105,17 @@ static void parse_instruction(struct parser *parser)
     lexer_extend_opcode(lexer);
     parsed.opcode = arena_copy_text(parser->arena, lexer->token.text, lexer->token.length);
     lexer_next(lexer);
+    parser->in_call = is_opcode(&parsed, "call");
     parse_operands(parser, &parsed);
-    struct ptx_instruction *instruction = lexer->failed ? NULL : add_instruction(parser);
-    if (instruction)
-        *instruction = parsed;
+    if (is_opcode(&parsed, "ret") && !lexer->failed)
+        store_register_results(parser, &parsed);
+    if (lexer->failed)
+        return;
+    if (parser->in_call)
+        add_call(parser, &parsed);
+    else
+        add_instruction(parser, &parsed);
+    parser->in_call = false;
 }
 
 static void parse_branch_targets(struct parser *parser, const struct token *name)
@@ -118,7 +134,9 @@ static void parse_branch_targets(struct parser *parser, const struct token *name
 static void parse_call_prototype(struct parser *parser, const struct token *name)
 {
     struct ptx_symbol *symbol = scope_add_symbol(parser, PTX_PROTOTYPE, name);
+    parser->in_prototype = true;
     struct ptx_function *prototype = parse_prototype(parser);
+    parser->in_prototype = false;
     if (symbol)
         symbol->prototype = prototype;
     while (lexer_accept_directive(&parser->lexer, "noreturn") ||
@@ -212,8 +230,12 @@ void parse_body(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
     struct ptx_function *function = parser->function;
+    struct ptx_instruction end = {.guard = -1};
+    load_register_parameters(parser);
     while (!lexer->failed && !lexer_is(lexer, '}') && lexer->token.kind != TOKEN_END)
         parse_statement(parser);
+    end.line = lexer->token.line;
+    store_register_results(parser, &end);
     lexer_expect(lexer, '}');
     for (uint32_t i = 0; i < function->instruction_count && !lexer->failed; i++) {
         struct ptx_instruction *instruction = &function->instructions[i];

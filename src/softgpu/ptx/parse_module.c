@@ -15,11 +15,13 @@ struct symbol_list {
 static void parse_parameter(struct parser *parser, struct symbol_list *list)
 {
     struct lexer *lexer = &parser->lexer;
-    if (!lexer_accept_directive(lexer, "param")) {
-        lexer_fail(lexer, "a parameter must be a .param");
+    bool is_register = lexer_accept_directive(lexer, "reg");
+    if (!is_register && !lexer_accept_directive(lexer, "param")) {
+        lexer_fail(lexer, "a parameter must be a .param or a .reg");
         return;
     }
-    struct ptx_symbol *symbol = parse_declarator(parser, PTX_PARAM);
+    struct ptx_symbol *symbol =
+        is_register ? parse_register_parameter(parser) : parse_declarator(parser, PTX_PARAM);
     struct ptx_symbol **items =
         symbol ? parser_grow(parser, list->items, list->count, sizeof(*items)) : NULL;
     if (!items)
@@ -147,6 +149,15 @@ static struct ptx_function *add_function(struct parser *parser, const struct tok
     return function;
 }
 
+static bool has_registers(const struct symbol_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->items[i]->variable.is_register)
+            return true;
+    }
+    return false;
+}
+
 /* Parameters live in a scope of the function's own, which its body shares. */
 static void parse_signature(struct parser *parser, bool is_entry)
 {
@@ -160,6 +171,8 @@ static void parse_signature(struct parser *parser, bool is_entry)
         lexer_fail(lexer, "expected the name of a function");
     lexer_next(lexer);
     struct symbol_list params = parse_parameters(parser);
+    if (is_entry && (has_registers(&returns) || has_registers(&params)))
+        lexer_fail(lexer, "a kernel's parameters must be .param");
     uint32_t scope = parser->scope;
     parser->scope = 0;
     parser->function = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operands and constant expressions.
+ * Operands.
  *
  * A name that is not known yet may be a label further down, so names that are not registers,
  * variables or functions are left open and resolved when the whole body has been read.
@@ -9,115 +9,69 @@
 
 #include "parse.h"
 
-static uint64_t parse_primary(struct parser *parser)
+/* One register, or the list of a vector's. */
+static void set_registers(struct parser *parser, const struct name_entry *entry,
+                          struct ptx_operand *operand)
 {
-    struct lexer *lexer = &parser->lexer;
-    uint64_t value = lexer->token.bits;
-    if (lexer->token.kind == TOKEN_INTEGER) {
-        lexer_next(lexer);
-        return value;
-    }
-    if (lexer->token.kind == TOKEN_NAME && lexer->token.length == 7 &&
-        memcmp(lexer->token.text, "WARP_SZ", 7) == 0) {
-        lexer_next(lexer);
-        return 32;
-    }
-    if (!lexer_accept(lexer, '(')) {
-        lexer_fail(lexer, "expected a constant");
-        return 0;
-    }
-    if (lexer_accept_directive(lexer, "s64") || lexer_accept_directive(lexer, "u64")) {
-        lexer_expect(lexer, ')');
-        return parse_constant(parser);
-    }
-    value = parse_constant(parser);
-    lexer_expect(lexer, ')');
-    return value;
+    operand->kind = PTX_OPERAND_REGISTER;
+    operand->reg = entry->reg;
+    if (entry->width == 1)
+        return;
+    operand->kind = PTX_OPERAND_LIST;
+    operand->count = entry->width;
+    operand->elements = parser_alloc(parser, entry->width * sizeof(*operand->elements));
+    for (unsigned i = 0; operand->elements && i < entry->width; i++)
+        operand->elements[i] =
+            (struct ptx_operand){.kind = PTX_OPERAND_REGISTER, .reg = entry->reg + i};
 }
 
-static uint64_t parse_unary(struct parser *parser)
+void operand_of_register(struct parser *parser, const struct token *name,
+                         struct ptx_operand *ret_operand)
 {
-    struct lexer *lexer = &parser->lexer;
-    if (++parser->depth > PTX_MAX_DEPTH)
-        lexer_fail(lexer, "an expression is nested too deeply");
-    uint64_t value;
-    if (lexer_accept(lexer, '-'))
-        value = -parse_unary(parser);
-    else if (lexer_accept(lexer, '+'))
-        value = parse_unary(parser);
-    else if (lexer_accept(lexer, '~'))
-        value = ~parse_unary(parser);
-    else if (lexer_accept(lexer, '!'))
-        value = !parse_unary(parser);
+    struct name_entry entry;
+    if (scope_find(parser, parser->scope, name->text, name->length, &entry) && entry.is_register)
+        set_registers(parser, &entry, ret_operand);
     else
-        value = parse_primary(parser);
-    parser->depth--;
-    return value;
+        lexer_fail(&parser->lexer, "a parameter's name stands for something else");
 }
 
-static uint64_t parse_product(struct parser *parser)
+/* Which of a vector's registers a letter means, or -1. */
+static int component(const char *text, size_t length)
+{
+    static const char letters[] = "xyzwrgba";
+    const char *found = length == 1 ? strchr(letters, text[0]) : NULL;
+    return found ? (int)(found - letters) % 4 : -1;
+}
+
+/* v.x, where v is a vector; the token is behind v. */
+static void parse_component(struct parser *parser, const struct name_entry *entry,
+                            struct ptx_operand *operand)
 {
     struct lexer *lexer = &parser->lexer;
-    uint64_t value = parse_unary(parser);
-    for (;;) {
-        if (lexer_accept(lexer, '*')) {
-            value *= parse_unary(parser);
-        } else if (lexer_is(lexer, '/') || lexer_is(lexer, '%')) {
-            bool is_division = lexer_accept(lexer, '/');
-            if (!is_division)
-                lexer_next(lexer);
-            uint64_t divisor = parse_unary(parser);
-            if (divisor == 0) {
-                lexer_fail(lexer, "division by zero in a constant");
-                return 0;
-            }
-            value = is_division ? value / divisor : value % divisor;
-        } else {
-            return value;
-        }
-    }
+    int which = component(lexer->token.text, lexer->token.length);
+    if (which < 0 || (unsigned)which >= entry->width)
+        lexer_fail(lexer, "'.%.*s' is not one of a vector's registers", (int)lexer->token.length,
+                   lexer->token.text);
+    operand->kind = PTX_OPERAND_REGISTER;
+    operand->reg = entry->reg + (unsigned)which;
+    lexer_next(lexer);
 }
 
-static uint64_t parse_sum(struct parser *parser)
+/* %v.x is one token, since %tid.x is. */
+static bool parse_percent_component(struct parser *parser, const struct token *name,
+                                    struct ptx_operand *operand)
 {
-    uint64_t value = parse_product(parser);
-    for (;;) {
-        if (lexer_accept(&parser->lexer, '+'))
-            value += parse_product(parser);
-        else if (lexer_accept(&parser->lexer, '-'))
-            value -= parse_product(parser);
-        else
-            return value;
-    }
-}
-
-static uint64_t parse_shift(struct parser *parser)
-{
-    struct lexer *lexer = &parser->lexer;
-    uint64_t value = parse_sum(parser);
-    while ((lexer_is(lexer, '<') || lexer_is(lexer, '>')) && lexer->token.doubled) {
-        bool left = lexer->token.punctuation == '<';
-        lexer_next(lexer);
-        uint64_t by = parse_sum(parser) & 63;
-        value = left ? value << by : value >> by;
-    }
-    return value;
-}
-
-uint64_t parse_constant(struct parser *parser)
-{
-    struct lexer *lexer = &parser->lexer;
-    uint64_t value = parse_shift(parser);
-    for (;;) {
-        if (lexer_accept(lexer, '&'))
-            value &= parse_shift(parser);
-        else if (lexer_accept(lexer, '|'))
-            value |= parse_shift(parser);
-        else if (lexer_accept(lexer, '^'))
-            value ^= parse_shift(parser);
-        else
-            return value;
-    }
+    struct name_entry entry;
+    const char *dot = memchr(name->text, '.', name->length);
+    if (!dot || !scope_find(parser, parser->scope, name->text, (size_t)(dot - name->text), &entry))
+        return false;
+    int which = component(dot + 1, 1);
+    if (!entry.is_register || which < 0 || (unsigned)which >= entry.width)
+        lexer_fail(&parser->lexer, "'%.*s' is not one of a vector's registers", (int)name->length,
+                   name->text);
+    operand->kind = PTX_OPERAND_REGISTER;
+    operand->reg = entry.reg + (unsigned)which;
+    return true;
 }
 
 static void parse_named(struct parser *parser, struct ptx_operand *operand)
@@ -129,10 +83,14 @@ static void parse_named(struct parser *parser, struct ptx_operand *operand)
     lexer_next(lexer);
     operand->scope = parser->scope;
     if (found && entry.is_register) {
-        operand->kind = PTX_OPERAND_REGISTER;
-        operand->reg = entry.reg;
+        if (lexer->token.kind == TOKEN_DIRECTIVE)
+            parse_component(parser, &entry, operand);
+        else
+            set_registers(parser, &entry, operand);
         return;
     }
+    if (!found && parse_percent_component(parser, &name, operand))
+        return;
     if (name.length == 1 && name.text[0] == '_') {
         operand->kind = PTX_OPERAND_SINK;
         return;
@@ -151,34 +109,23 @@ static bool is_word(const struct token *token, const char *word)
 
 static void parse_number(struct parser *parser, struct ptx_operand *operand)
 {
-    struct lexer *lexer = &parser->lexer;
-    bool negative = false;
-    while (lexer_is(lexer, '-') && lexer->at < lexer->end && !negative) {
-        struct lexer saved = *lexer;
-        lexer_next(lexer);
-        if (lexer->token.kind != TOKEN_F32 && lexer->token.kind != TOKEN_F64) {
-            *lexer = saved;
-            break;
-        }
-        negative = true;
-    }
-    enum token_kind kind = lexer->token.kind;
-    if (kind == TOKEN_F32 || kind == TOKEN_F64) {
-        operand->kind = kind == TOKEN_F32 ? PTX_OPERAND_F32 : PTX_OPERAND_F64;
-        operand->bits = lexer->token.bits;
-        if (negative)
-            operand->bits ^= kind == TOKEN_F32 ? 0x80000000u : 1ull << 63;
-        lexer_next(lexer);
-    } else {
-        operand->kind = PTX_OPERAND_INTEGER;
-        operand->bits = parse_constant(parser);
-    }
+    static const enum ptx_operand_kind kinds[] = {
+        [CONSTANT_SIGNED] = PTX_OPERAND_INTEGER,
+        [CONSTANT_UNSIGNED] = PTX_OPERAND_INTEGER,
+        [CONSTANT_FLOAT] = PTX_OPERAND_F32,
+        [CONSTANT_DOUBLE] = PTX_OPERAND_F64,
+    };
+    struct constant_value value = parse_value(parser);
+    operand->kind = kinds[value.kind];
+    operand->bits = value.bits;
 }
 
 /* {a, b} and (a, b); the opening bracket has been taken. */
 static void parse_list(struct parser *parser, struct ptx_operand *operand, char closing)
 {
     struct lexer *lexer = &parser->lexer;
+    bool was_in_call = parser->in_call;
+    parser->in_call = false;
     operand->kind = PTX_OPERAND_LIST;
     while (!lexer->failed && !lexer_is(lexer, closing)) {
         struct ptx_operand *elements =
@@ -192,6 +139,7 @@ static void parse_list(struct parser *parser, struct ptx_operand *operand, char 
         if (!lexer_accept(lexer, ','))
             break;
     }
+    parser->in_call = was_in_call;
     lexer_expect(lexer, closing);
 }
 
@@ -206,7 +154,7 @@ static void parse_address(struct parser *parser, struct ptx_operand *operand)
     if (lexer->token.kind == TOKEN_NAME) {
         parse_named(parser, &operand->elements[0]);
         operand->count = 1;
-        if (lexer_is(lexer, '+') || lexer_is(lexer, '-'))
+        if (lexer_accept(lexer, '+'))
             operand->bits = parse_constant(parser);
     } else {
         operand->bits = parse_constant(parser);
@@ -236,8 +184,10 @@ static void parse_name_operand(struct parser *parser, struct ptx_operand *operan
         return;
     }
     parse_named(parser, operand);
-    if (operand->kind == PTX_OPERAND_SYMBOL && (lexer_is(lexer, '+') || lexer_is(lexer, '-')))
+    if (operand->kind == PTX_OPERAND_SYMBOL && lexer_accept(lexer, '+'))
         operand->bits = parse_constant(parser);
+    else if (operand->kind == PTX_OPERAND_SYMBOL && lexer_is(lexer, '['))
+        lexer_unsupported(lexer, "variables with an index in brackets");
     else if (lexer_accept(lexer, '|'))
         parse_pair(parser, operand);
 }
@@ -254,7 +204,7 @@ void parse_operand(struct parser *parser, struct ptx_operand *ret_operand)
             parse_pair(parser, ret_operand);
     } else if (lexer_accept(lexer, '[')) {
         parse_address(parser, ret_operand);
-    } else if (lexer_accept(lexer, '(')) {
+    } else if (parser->in_call && lexer_accept(lexer, '(')) {
         parse_list(parser, ret_operand, ')');
     } else if (lexer_accept(lexer, '!')) {
         parse_operand(parser, ret_operand);

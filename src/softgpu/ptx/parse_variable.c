@@ -60,7 +60,7 @@ static void skip_pointer_hints(struct parser *parser)
         parse_align(parser);
 }
 
-static uint64_t parse_vector_width(struct parser *parser)
+unsigned parse_vector_width(struct parser *parser)
 {
     if (lexer_accept_directive(&parser->lexer, "v2"))
         return 2;
@@ -154,6 +154,31 @@ static struct ptx_symbol *parse_one(struct parser *parser, struct ptx_variable v
     return lexer->failed ? NULL : declare(parser, &name, &variable);
 }
 
+struct ptx_symbol *parse_register_parameter(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct ptx_variable variable = {.space = PTX_PARAM, .is_register = true};
+    uint64_t size;
+    parse_specifiers(parser, &variable, &size);
+    struct token name = lexer->token;
+    if (name.kind != TOKEN_NAME)
+        lexer_fail(lexer, "expected the name of a parameter");
+    lexer_next(lexer);
+    struct ptx_symbol *symbol = lexer->failed ? NULL : parser_alloc(parser, sizeof(*symbol));
+    if (!symbol)
+        return NULL;
+    variable.size = size;
+    variable.align = (uint32_t)size;
+    *symbol = (struct ptx_symbol){.name = arena_copy_text(parser->arena, name.text, name.length),
+                                  .kind = PTX_VARIABLE,
+                                  .line = name.line,
+                                  .variable = variable};
+    if (!parser->in_prototype)
+        scope_add_registers(parser, variable.type, &name, 0,
+                            (unsigned)(size / ptx_type_size(variable.type)));
+    return symbol->name ? symbol : NULL;
+}
+
 struct ptx_symbol *parse_declarator(struct parser *parser, enum ptx_space space)
 {
     struct ptx_variable variable = {.space = space};
@@ -200,17 +225,17 @@ static void put_bits(struct parser *parser, struct initialiser *init, uint64_t b
     init->offset += init->element_size;
 }
 
-static uint64_t float_to_bits(enum ptx_type type, const struct token *token)
+static uint64_t float_to_bits(enum ptx_type type, struct constant_value value)
 {
-    if (type == PTX_F32 && token->kind == TOKEN_F64) {
+    if (type == PTX_F32 && value.kind == CONSTANT_DOUBLE) {
         double wide;
-        memcpy(&wide, &token->bits, sizeof(wide));
+        memcpy(&wide, &value.bits, sizeof(wide));
         float narrow = (float)wide;
         uint32_t bits;
         memcpy(&bits, &narrow, sizeof(bits));
         return bits;
     }
-    return token->bits;
+    return value.bits;
 }
 
 /* A symbol, generic(symbol), either with +offset. shift is where in the address the element's bytes
@@ -234,7 +259,7 @@ static void put_address(struct parser *parser, struct initialiser *init, uint32_
     if (is_generic)
         lexer_expect(lexer, ')');
     int64_t addend = 0;
-    if (lexer_is(lexer, '+') || lexer_is(lexer, '-'))
+    if (lexer_accept(lexer, '+'))
         addend = (int64_t)parse_constant(parser);
     struct ptx_relocation *relocation = parser_alloc(parser, sizeof(*relocation));
     if (!relocation)
@@ -260,37 +285,32 @@ static void put_masked_address(struct parser *parser, struct initialiser *init, 
     lexer_expect(&parser->lexer, ')');
 }
 
-static void parse_element(struct parser *parser, struct initialiser *init)
+/* A number in front of a bracket is the mask of an address. */
+static bool parse_masked(struct parser *parser, struct initialiser *init)
 {
     struct lexer *lexer = &parser->lexer;
-    bool negative = false;
-    if (lexer->token.kind == TOKEN_NAME) {
-        put_address(parser, init, 0);
-        return;
-    }
     struct lexer saved = *lexer;
-    if (lexer_accept(lexer, '-'))
-        negative = true;
-    if (lexer->token.kind == TOKEN_F32 || lexer->token.kind == TOKEN_F64) {
-        uint64_t bits = float_to_bits(init->variable->type, &lexer->token);
-        if (negative && init->element_size <= 8)
-            bits ^= 1ull << (8 * init->element_size - 1);
-        lexer_next(lexer);
-        put_bits(parser, init, bits);
-        return;
+    uint64_t mask = lexer->token.bits;
+    if (lexer->token.kind != TOKEN_INTEGER)
+        return false;
+    lexer_next(lexer);
+    if (lexer_is(lexer, '(')) {
+        put_masked_address(parser, init, mask);
+        return true;
     }
     *lexer = saved;
-    bool is_integer = lexer->token.kind == TOKEN_INTEGER;
-    uint64_t mask = lexer->token.bits;
-    if (is_integer) {
-        lexer_next(lexer);
-        if (lexer_is(lexer, '(')) {
-            put_masked_address(parser, init, mask);
-            return;
-        }
-        *lexer = saved;
-    }
-    put_bits(parser, init, parse_constant(parser));
+    return false;
+}
+
+static void parse_element(struct parser *parser, struct initialiser *init)
+{
+    const struct token *token = &parser->lexer.token;
+    bool is_warp_size =
+        token->kind == TOKEN_NAME && token->length == 7 && memcmp(token->text, "WARP_SZ", 7) == 0;
+    if (token->kind == TOKEN_NAME && !is_warp_size)
+        put_address(parser, init, 0);
+    else if (!parse_masked(parser, init))
+        put_bits(parser, init, float_to_bits(init->variable->type, parse_value(parser)));
 }
 
 static void parse_initial(struct parser *parser, struct initialiser *init)
@@ -329,7 +349,7 @@ static void parse_initialiser(struct parser *parser, struct ptx_variable *variab
     size_from_values(variable, &init);
 }
 
-static void remember(struct parser *parser, struct ptx_symbol *symbol)
+void add_variable(struct parser *parser, struct ptx_symbol *symbol)
 {
     struct ptx_function *function = parser->function;
     struct ptx_symbol ***list = function ? &function->variables : &parser->module->variables;
@@ -364,7 +384,7 @@ void parse_variables(struct parser *parser, enum ptx_space space, bool is_extern
         if (lexer_accept(lexer, '='))
             parse_initialiser(parser, &symbol->variable);
         if (!known)
-            remember(parser, symbol);
+            add_variable(parser, symbol);
     } while (lexer_accept(lexer, ','));
     lexer_expect(lexer, ';');
 }

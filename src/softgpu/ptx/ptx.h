@@ -83,6 +83,7 @@ struct ptx_variable {
     struct ptx_relocation *relocations;
     bool is_extern;
     bool is_managed;
+    bool is_register; /* a parameter that the text has in a register */
 };
 
 struct ptx_symbol {
@@ -180,6 +181,7 @@ struct ptx_module {
 
 struct ptx_error {
     uint32_t line;
+    bool unsupported; /* correct PTX, which the software GPU does not run */
     char text[512];
 };
 

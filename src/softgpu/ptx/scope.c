@@ -147,7 +147,7 @@ struct ptx_symbol *scope_own_symbol(struct parser *parser, const char *name, siz
 }
 
 void scope_add_registers(struct parser *parser, enum ptx_type type, const struct token *name,
-                         uint64_t count)
+                         uint64_t count, unsigned width)
 {
     struct register_range *range = parser_alloc(parser, sizeof(*range));
     if (!range)
@@ -155,6 +155,7 @@ void scope_add_registers(struct parser *parser, enum ptx_type type, const struct
     range->prefix = arena_copy_text(parser->arena, name->text, name->length);
     range->length = name->length;
     range->count = count;
+    range->width = width;
     range->type = type;
     struct scope *scope = &parser->scopes[parser->scope];
     range->next = scope->ranges;
@@ -190,26 +191,30 @@ static const struct register_range *find_range(const struct scope *scope, const 
 }
 
 /* The first use of a declared name makes the register. */
-static bool make_register(struct parser *parser, uint32_t scope, const struct register_range *range,
-                          const char *name, size_t length, struct name_entry *ret_entry)
+static bool make_registers(struct parser *parser, uint32_t scope,
+                           const struct register_range *range, const char *name, size_t length,
+                           struct name_entry *ret_entry)
 {
     struct ptx_function *function = parser->function;
-    if (!function || function->register_count >= PTX_MAX_REGISTERS) {
+    if (!function || function->register_count + range->width > PTX_MAX_REGISTERS) {
         lexer_fail(&parser->lexer, "too many registers");
         return false;
     }
     struct name_entry *entry = add_entry(parser, scope, name, length);
-    struct ptx_register *registers =
-        entry
-            ? parser_grow(parser, function->registers, function->register_count, sizeof(*registers))
-            : NULL;
-    if (!registers)
+    if (!entry)
         return false;
-    function->registers = registers;
-    registers[function->register_count] =
-        (struct ptx_register){.name = entry->name, .type = range->type};
     entry->is_register = true;
-    entry->reg = function->register_count++;
+    entry->reg = function->register_count;
+    entry->width = range->width;
+    for (unsigned i = 0; i < range->width; i++) {
+        struct ptx_register *registers =
+            parser_grow(parser, function->registers, function->register_count, sizeof(*registers));
+        if (!registers)
+            return false;
+        function->registers = registers;
+        registers[function->register_count++] =
+            (struct ptx_register){.name = entry->name, .type = range->type};
+    }
     *ret_entry = *entry;
     return true;
 }
@@ -227,7 +232,7 @@ bool scope_find(struct parser *parser, uint32_t scope, const char *name, size_t 
         }
         const struct register_range *range = find_range(&parser->scopes[scope], name, length);
         if (range)
-            return make_register(parser, scope, range, name, length, ret_entry);
+            return make_registers(parser, scope, range, name, length, ret_entry);
         if (scope == 0)
             return false;
     }
