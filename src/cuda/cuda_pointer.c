@@ -60,12 +60,16 @@ static uint64_t value_of(const struct cuda_pointer *pointer, CUpointer_attribute
         return (uint64_t)pointer->device;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
         return pointer->ipc_capable;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+        return pointer->type == CU_MEMORYTYPE_DEVICE;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
         return pointer->start;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
         return pointer->size;
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        return pointer->mapping_start;
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+        return pointer->mapping_size;
     case CU_POINTER_ATTRIBUTE_MAPPED:
         return true;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
@@ -79,17 +83,19 @@ static uint64_t value_of(const struct cuda_pointer *pointer, CUpointer_attribute
     }
 }
 
-static uint64_t value_of_unknown(CUdeviceptr address, CUpointer_attribute attribute)
+static bool is_range(CUpointer_attribute attribute)
 {
-    if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
-        return address;
-    return attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? (uint64_t)CU_DEVICE_INVALID : 0;
+    return attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR ||
+           attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE;
 }
 
-static bool applies(const struct cuda_pointer *pointer, CUpointer_attribute attribute)
+static uint64_t value_of_unknown(const struct cuda_pointer *pointer, CUpointer_attribute attribute)
 {
-    return attribute != CU_POINTER_ATTRIBUTE_P2P_TOKENS ||
-           (pointer->type == CU_MEMORYTYPE_DEVICE && !pointer->managed);
+    if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
+        return pointer->address;
+    if (is_range(attribute))
+        return value_of(pointer, attribute);
+    return attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? (uint64_t)CU_DEVICE_INVALID : 0;
 }
 
 static void write_value(void *ret_data, unsigned width, uint64_t value)
@@ -99,18 +105,40 @@ static void write_value(void *ret_data, unsigned width, uint64_t value)
     memcpy(ret_data, words, width);
 }
 
-/* Where the host cannot reach it NVIDIA's driver writes NULL, and yet reports an error. */
+/* Where this is not so NVIDIA's driver writes zeroes, and yet reports an error. */
+static bool applies(const struct cuda_pointer *pointer, CUpointer_attribute attribute)
+{
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        return pointer->on_device;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        return pointer->on_host;
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+        return pointer->type == CU_MEMORYTYPE_DEVICE;
+    default:
+        return true;
+    }
+}
+
 CUresult cuda_pointer_get(const struct cuda_pointer *pointer, CUpointer_attribute attribute,
                           void *ret_data)
 {
     unsigned width = width_of(attribute);
 
-    if (!ret_data || !width || !pointer->known || !applies(pointer, attribute))
+    if (!ret_data || !width || !pointer->known)
         return CUDA_ERROR_INVALID_VALUE;
     write_value(ret_data, width, value_of(pointer, attribute));
-    return attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && !pointer->on_host
-               ? CUDA_ERROR_INVALID_VALUE
-               : CUDA_SUCCESS;
+    return applies(pointer, attribute) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* The ranges of what is unknown stay as they are. */
+static void write_one(const struct cuda_pointer *pointer, CUpointer_attribute attribute,
+                      void *ret_data)
+{
+    if (pointer->known)
+        write_value(ret_data, width_of(attribute), value_of(pointer, attribute));
+    else if (!is_range(attribute) || pointer->size)
+        write_value(ret_data, width_of(attribute), value_of_unknown(pointer, attribute));
 }
 
 CUresult cuda_pointer_get_all(const struct cuda_pointer *pointer, unsigned count,
@@ -120,10 +148,9 @@ CUresult cuda_pointer_get_all(const struct cuda_pointer *pointer, unsigned count
         if (!ret_data[i])
             return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++) {
-        uint64_t value = pointer->known ? value_of(pointer, attributes[i])
-                                        : value_of_unknown(pointer->address, attributes[i]);
-
-        write_value(ret_data[i], width_of(attributes[i]), value);
+        if (!width_of(attributes[i]) || attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS)
+            return CUDA_ERROR_INVALID_VALUE;
+        write_one(pointer, attributes[i], ret_data[i]);
     }
     return CUDA_SUCCESS;
 }

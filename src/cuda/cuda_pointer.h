@@ -15,10 +15,12 @@ struct cuda_pointer {
     bool known; /* else it is the program's own memory, and the rest means nothing */
     CUdeviceptr on_device, on_host; /* by which either reaches it; 0 = it does not */
     CUmemorytype type;
-    CUcontext context;
+    CUcontext context; /* NULL: it belongs to none */
     CUdevice device;
-    CUdeviceptr start; /* of the allocation */
-    uint64_t size;
+    uint64_t start; /* of the allocation or variable, or of the reservation that it is mapped in */
+    uint64_t size;  /* 0: there is none such; a reservation is known where nothing is mapped, too */
+    uint64_t mapping_start;
+    uint64_t mapping_size;
     unsigned long long id;
     bool managed, ipc_capable;
     unsigned handle_types;
@@ -30,6 +32,7 @@ struct cuda_pointer {
 CUresult cuda_pointer_get(const struct cuda_pointer *pointer, CUpointer_attribute attribute,
                           void *ret_data);
 
-/* Several; what the address has none of is zeroes, and only a NULL is an error. */
+/* Several, in order; what the address has none of is zeroes. An error is a NULL, or an attribute
+ * that there is not or that can only be asked for alone. */
 CUresult cuda_pointer_get_all(const struct cuda_pointer *pointer, unsigned count,
                               const CUpointer_attribute *attributes, void *const *ret_data);

@@ -282,6 +282,14 @@ static bool already_pending_locked(uint64_t address)
     return false;
 }
 
+bool pool_was_freed(const struct allocation *allocation)
+{
+    if (!allocation->pool)
+        return false;
+    POOLS_LOCKED;
+    return already_pending_locked(allocation->address);
+}
+
 static CUresult put_off(struct pending what)
 {
     POOLS_LOCKED;

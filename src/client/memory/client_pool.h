@@ -9,6 +9,9 @@ struct allocation;
 /* Called once while attaching: 0, or -1 when there is no memory for it. */
 int pool_init(void);
 
+/* Whether memory of a pool is only kept until work has passed its free. */
+bool pool_was_freed(const struct allocation *allocation);
+
 /* Gives a block of the device's heap, which is of no pool, back behind a fence. */
 void pool_give(const struct allocation *allocation, struct fence fence);
 

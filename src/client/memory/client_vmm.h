@@ -20,6 +20,9 @@ static inline bool vmm_is_reserved(uint64_t address)
 /* The mapping that contains an address, as an allocation: false when none does. */
 bool vmm_find(uint64_t address, struct allocation *ret_allocation);
 
+/* The reservation that contains an address, or nothing is written. */
+void vmm_find_reservation(uint64_t address, uint64_t *ret_start, uint64_t *ret_size);
+
 /* What may be exported of the mapping that contains an address, and how kernels may use it. */
 void vmm_describe(uint64_t address, unsigned *ret_handle_types, unsigned *ret_access);
 

@@ -123,6 +123,8 @@ CUresult client_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdev
         return result;
     if (!memory_find(dptr, &allocation, &place) && !memory_find_global(dptr, &allocation))
         return CUDA_ERROR_NOT_FOUND;
+    if (vmm_is_reserved(dptr) && !vmm_covers(dptr, 1))
+        return CUDA_ERROR_NOT_FOUND;
     if (pbase)
         *pbase = allocation.address;
     if (psize)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an address is: questions answered from the allocations of this process. */
+#include <unistd.h>
+
 #include "client_ipc.h"
 #include "client_memory.h"
+#include "client_pool.h"
 #include "client_prototypes.h"
 #include "client_vmm.h"
 #include "cuda_pointer.h"
@@ -43,32 +46,71 @@ static bool find(uint64_t address, struct allocation *ret_allocation, enum place
     return memory_find_global(address, ret_allocation);
 }
 
+/* Memory of pools, mapped memory and managed variables belong to no context. */
+static CUcontext context_of(const struct allocation *allocation, uint64_t address)
+{
+    struct allocation variable;
+
+    if (allocation->pool || vmm_is_reserved(address) ||
+        (allocation->managed && memory_find_global(address, &variable)))
+        return NULL;
+    return allocation->context->handle;
+}
+
+static CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS access_of(const struct allocation *allocation)
+{
+    return allocation->host && allocation->flags & CU_MEMHOSTREGISTER_READ_ONLY
+               ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ
+               : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+}
+
+/* Registered memory is page-locked in whole pages. */
+static void describe_mapping(const struct allocation *allocation, struct cuda_pointer *pointer)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t end = pointer->start + pointer->size;
+
+    pointer->mapping_start = pointer->start;
+    if (allocation->host) {
+        pointer->mapping_start = pointer->start & ~(page - 1);
+        end = (end + page - 1) & ~(page - 1);
+    }
+    pointer->mapping_size = end - pointer->mapping_start;
+}
+
 static void look_up(uint64_t address, struct cuda_pointer *pointer)
 {
     struct allocation allocation;
     enum place place;
 
     *pointer = (struct cuda_pointer){.address = address};
-    if (!find(address, &allocation, &place))
+    if (!find(address, &allocation, &place) || pool_was_freed(&allocation)) {
+        if (vmm_is_reserved(address))
+            vmm_find_reservation(address, &pointer->start, &pointer->size);
         return;
+    }
     *pointer = (struct cuda_pointer){
         .known = true,
         .address = address,
         .on_device = seen_from(&allocation, address, allocation.device),
         .on_host = host_address(&allocation, place, address),
         .type = memory_type(&allocation, place),
-        .context = allocation.context->handle,
+        .context = context_of(&allocation, address),
         .device = allocation.context->device->ordinal,
         .start = allocation.address,
         .size = allocation.size,
         .id = allocation.id,
         .managed = allocation.managed,
         .ipc_capable = has_ipc_handles(&allocation, place),
-        .access = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE,
+        .access = access_of(&allocation),
         .pool = (CUmemoryPool)(uintptr_t)allocation.pool,
     };
-    if (vmm_is_reserved(address))
-        vmm_describe(address, &pointer->handle_types, &pointer->access);
+    describe_mapping(&allocation, pointer);
+    if (!vmm_is_reserved(address))
+        return;
+    vmm_describe(address, &pointer->handle_types, &pointer->access);
+    vmm_find_reservation(address, &pointer->start, &pointer->size);
+    pointer->on_device = pointer->access ? address : 0;
 }
 
 /* As in CUDA, none of these needs a current context: threads that only look at addresses have none,

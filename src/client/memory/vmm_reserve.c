@@ -19,6 +19,17 @@ bool vmm_is_reserved_there(uint64_t address)
     return ranges_find(&vmm.reservations, address);
 }
 
+void vmm_find_reservation(uint64_t address, uint64_t *ret_start, uint64_t *ret_size)
+{
+    VMM_LOCKED;
+    const struct range *range = ranges_find(&vmm.reservations, address);
+
+    if (!range)
+        return;
+    *ret_start = range->start;
+    *ret_size = range->size;
+}
+
 bool vmm_reservation_contains_locked(uint64_t address, uint64_t size)
 {
     const struct range *range = ranges_find(&vmm.reservations, address);

@@ -247,7 +247,7 @@ CUresult module_wake(struct module *module, struct context *context)
 
 /* ---- variables ---- */
 
-static void remember_global(struct module *module, uint64_t address, uint64_t size)
+static void remember_global(struct module *module, uint64_t address, uint64_t size, bool managed)
 {
     struct global *global = malloc(sizeof(*global));
 
@@ -258,6 +258,7 @@ static void remember_global(struct module *module, uint64_t address, uint64_t si
         .size = size,
         .id = client_next_id(),
         .context = module->context,
+        .managed = managed,
     };
     memory_add_global(&global->variable);
     pthread_mutex_lock(&client->lock);
@@ -288,7 +289,7 @@ CUresult module_global(struct module *module, const char *name, bool managed_onl
         result = enter_managed(module, out.address, out.size);
     if (result != CUDA_SUCCESS)
         return result;
-    remember_global(module, out.address, out.size);
+    remember_global(module, out.address, out.size, out.managed);
     if (ret_address)
         *ret_address = out.address;
     if (ret_size)

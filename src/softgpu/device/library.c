@@ -127,7 +127,7 @@ CUresult library_load(const void *image, const struct jit_log *log, struct libra
 
 void library_free_locked(struct library *library)
 {
-    list_for_each_safe(struct module, module, &library->modules, in_library)
+    list_for_each_safe (struct module, module, &library->modules, in_library)
         module_free_locked(module);
     for (unsigned i = 0; i < library->kernel_count; i++)
         handles_remove(&soft_handles, SOFT_KERNEL, library->kernels[i].handle);
@@ -207,8 +207,7 @@ static CUresult module_create_locked(struct library *library, struct context *co
 
 static struct module *find_module_locked(struct library *library, struct context *context)
 {
-    list_for_each(struct module, module, &library->modules, in_library)
-    {
+    list_for_each (struct module, module, &library->modules, in_library) {
         if (module->context == context)
             return module;
     }
@@ -247,14 +246,41 @@ void module_free_locked(struct module *module)
 
 void modules_drop_context_locked(struct context *context)
 {
-    list_for_each_safe(struct module, module, &context->modules, in_context)
-    {
+    list_for_each_safe (struct module, module, &context->modules, in_context) {
         struct library *library = module->library;
 
         module_free_locked(module);
         if (!library->handle)
             library_free_locked(library);
     }
+}
+
+static const struct module *module_of_locked(const struct memory *variables)
+{
+    list_for_each (struct module, module, &variables->context->modules, in_context) {
+        if (module->variables == variables)
+            return module;
+    }
+    return NULL;
+}
+
+bool module_variable_at_locked(const struct memory *variables, uint64_t address,
+                               uint64_t *ret_start, uint64_t *ret_size)
+{
+    const struct module *module = module_of_locked(variables);
+    unsigned count = module ? sg_module_variable_count(module->library->code) : 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t start = sg_instance_address(module->instance, i);
+        uint64_t size = sg_module_variable(module->library->code, i)->size;
+
+        if (address - start < size) {
+            *ret_start = start;
+            *ret_size = size;
+            return true;
+        }
+    }
+    return false;
 }
 
 CUresult module_variable_locked(struct module *module, const char *name, bool managed_only,

@@ -12,6 +12,7 @@
 #include "soft_arena.h"
 #include "soft_context.h"
 #include "soft_ipc.h"
+#include "soft_module.h"
 
 /* The hardware rounds allocations up, and programs read a little past the end of their own. */
 #define ALLOCATION_UNIT 512ull
@@ -206,6 +207,16 @@ struct memory *memory_find_locked(uint64_t address)
     const struct range *range = ranges_find(&all_memory, address);
 
     return range ? range->value : NULL;
+}
+
+bool memory_extent_locked(const struct memory *memory, uint64_t address, uint64_t *ret_start,
+                          uint64_t *ret_size)
+{
+    if (memory->kind == MEMORY_VARIABLE)
+        return module_variable_at_locked(memory, address, ret_start, ret_size);
+    *ret_start = memory->address;
+    *ret_size = memory->size;
+    return address - memory->address < memory->size;
 }
 
 struct memory *memory_next_locked(uint64_t address)

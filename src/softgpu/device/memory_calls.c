@@ -133,15 +133,16 @@ CUresult soft_cuMemGetInfo_v2(size_t *free, size_t *total)
 
 CUresult soft_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
-    struct memory *memory;
+    const struct memory *memory;
+    uint64_t start, size;
     SOFT_LOCKED;
 
     memory = memory_find_locked(dptr);
-    if (!memory)
+    if (!memory || !memory->access || !memory_extent_locked(memory, dptr, &start, &size))
         return CUDA_ERROR_NOT_FOUND;
     if (pbase)
-        *pbase = memory->address;
+        *pbase = start;
     if (psize)
-        *psize = memory->size;
+        *psize = size;
     return CUDA_SUCCESS;
 }

@@ -72,6 +72,12 @@ bool memory_is_in_arena(const struct memory *memory);
 uint64_t memory_mapped_size(uint64_t size);
 bool memory_is_managed(const struct memory *memory);
 bool memory_is_host(const struct memory *memory);
+/* What of it contains the address: the allocation, or one of a module's variables. False for what
+ * only fills its pages. */
+bool memory_extent_locked(const struct memory *memory, uint64_t address, uint64_t *ret_start,
+                          uint64_t *ret_size);
+/* Of vmm.c: the reservation that contains the address, or nothing is written. */
+void memory_find_reservation_locked(uint64_t address, uint64_t *ret_start, uint64_t *ret_size);
 /* Of vmm.c: the CUmemAllocationHandleType flags that it may be exported by. */
 unsigned memory_handle_types(const struct memory *memory);
 

@@ -12,6 +12,7 @@
 
 struct context;
 struct library;
+struct memory;
 struct module;
 
 struct kernel {
@@ -74,6 +75,9 @@ void modules_drop_context_locked(struct context *context);
 
 CUresult module_variable_locked(struct module *module, const char *name, bool managed_only,
                                 uint64_t *ret_address, size_t *ret_size);
+/* The variable that contains the address, in the memory of a module's variables. */
+bool module_variable_at_locked(const struct memory *variables, uint64_t address,
+                               uint64_t *ret_start, uint64_t *ret_size);
 CUresult module_function_locked(struct module *module, unsigned index, CUfunction *ret_handle);
 
 /* A function or a kernel, whichever the handle is: kernels may stand for functions everywhere. */

@@ -103,6 +103,16 @@ CUresult soft_cuMemAddressFree(CUdeviceptr ptr, size_t size)
     return CUDA_SUCCESS;
 }
 
+void memory_find_reservation_locked(uint64_t address, uint64_t *ret_start, uint64_t *ret_size)
+{
+    const struct range *range = ranges_find(&reservations, address);
+
+    if (!range)
+        return;
+    *ret_start = range->start;
+    *ret_size = range->size;
+}
+
 unsigned memory_handle_types(const struct memory *memory)
 {
     return memory->kind == MEMORY_MAPPED ? memory->allocation->properties.requestedHandleTypes : 0;

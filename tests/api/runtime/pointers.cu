@@ -56,18 +56,29 @@ template <typename T> static T ask(CUpointer_attribute attribute, const void *po
     return value;
 }
 
-// What the driver says of memory that was allocated as [start, start + size).
-static void look_closely(const char *start, size_t size, CUmemorytype type, bool managed)
+static CUcontext current_context()
 {
-    const char *inside = start + 40;
     CUcontext context;
 
     DRIVER(cuCtxGetCurrent(&context));
+    return context;
+}
+
+// What the driver says of memory that was allocated as [start, start + size).
+static void look_closely(const char *start, size_t size, CUmemorytype type, bool managed,
+                         CUcontext context)
+{
+    const char *inside = start + 40;
+    bool on_device = type == CU_MEMORYTYPE_DEVICE;
+
     IS_TRUE(ask<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT, inside) == context);
+    IS_TRUE(ask<unsigned>(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, inside) == on_device);
+    IS_TRUE(ask<const char *>(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, inside) <= start);
+    IS_TRUE(ask<size_t>(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, inside) >= size);
     IS_TRUE(ask<CUmemorytype>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, inside) == type);
     IS_TRUE(ask<unsigned>(CU_POINTER_ATTRIBUTE_IS_MANAGED, inside) == managed);
     IS_TRUE(ask<int>(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, inside) == 0);
-    IS_TRUE(ask<const char *>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, inside) == start);
+    IS_TRUE(ask<const char *>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, inside) <= start);
     IS_TRUE(ask<size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, inside) >= size);
     IS_TRUE(ask<unsigned>(CU_POINTER_ATTRIBUTE_MAPPED, inside) == 1);
     IS_TRUE(ask<unsigned long long>(CU_POINTER_ATTRIBUTE_BUFFER_ID, inside) ==
@@ -91,9 +102,12 @@ static void device_memory()
     MUST(cudaMalloc(&memory, 100000));
     look(memory, DEVICE);
     look(memory + 99999, DEVICE);
-    look_closely(memory, 100000, CU_MEMORYTYPE_DEVICE, false);
+    look(memory + 100000, {cudaMemoryTypeUnregistered, false, true});
+    look_closely(memory, 100000, CU_MEMORYTYPE_DEVICE, false, current_context());
     IS_TRUE(ask<CUmemoryPool>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, memory) == NULL);
     IS_TRUE(ask<unsigned>(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, memory) == 3);
+    IS_TRUE(ask<char *>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, memory + 8) == memory);
+    IS_TRUE(ask<size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, memory) == 100000);
     MUST(cudaFree(memory));
 }
 
@@ -110,7 +124,10 @@ static void variables()
     IS_TRUE(ask<unsigned>(CU_POINTER_ATTRIBUTE_IS_MANAGED, managed_variable) == 1);
     IS_TRUE(ask<unsigned>(CU_POINTER_ATTRIBUTE_IS_MANAGED, variable) == 0);
     IS_TRUE(ask<char *>(CU_POINTER_ATTRIBUTE_DEVICE_POINTER, variable + 8) == variable + 8);
-    IS_TRUE(ask<char *>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, variable + 8) <= variable);
+    IS_TRUE(ask<char *>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, variable + 8) == variable);
+    IS_TRUE(ask<size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, constant) == sizeof(constant_variable));
+    IS_TRUE(ask<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT, variable) == current_context());
+    IS_TRUE(ask<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT, managed_variable) == NULL);
 }
 
 static void managed_memory()
@@ -119,7 +136,7 @@ static void managed_memory()
 
     MUST(cudaMallocManaged(&memory, 100000));
     look(memory + 8, MANAGED);
-    look_closely(memory, 100000, CU_MEMORYTYPE_DEVICE, true);
+    look_closely(memory, 100000, CU_MEMORYTYPE_DEVICE, true, current_context());
     MUST(cudaFree(memory));
 }
 
@@ -129,7 +146,7 @@ static void pinned_memory()
 
     MUST(cudaMallocHost(&memory, 100000));
     look(memory + 8, HOST);
-    look_closely(memory, 100000, CU_MEMORYTYPE_HOST, false);
+    look_closely(memory, 100000, CU_MEMORYTYPE_HOST, false, current_context());
     MUST(cudaFreeHost(memory));
     MUST(cudaHostAlloc(&memory, 4096, cudaHostAllocPortable | cudaHostAllocWriteCombined));
     look(memory, HOST);
@@ -147,9 +164,12 @@ static void registered_memory()
     cudaPointerAttributes attributes = attributes_of(pages + 8);
     IS_TRUE(attributes.type == cudaMemoryTypeHost && attributes.device == 0);
     IS_TRUE(attributes.hostPointer == pages + 8 && attributes.devicePointer == device + 8);
-    look_closely(pages, 65536, CU_MEMORYTYPE_HOST, false);
+    look_closely(pages, 65536, CU_MEMORYTYPE_HOST, false, current_context());
     MUST(cudaHostUnregister(pages));
     look(pages, PLAIN);
+    MUST(cudaHostRegister(pages, 8192, cudaHostRegisterReadOnly));
+    IS_TRUE(ask<unsigned>(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, pages) == 1);
+    MUST(cudaHostUnregister(pages));
     free(pages);
 }
 
@@ -164,11 +184,12 @@ static void memory_of_a_pool()
     MUST(cudaMemPoolCreate(&pool, &properties));
     MUST(cudaMallocFromPoolAsync(&memory, 100000, pool, 0));
     look(memory + 8, DEVICE);
-    look_closely(memory, 100000, CU_MEMORYTYPE_DEVICE, false);
+    look_closely(memory, 100000, CU_MEMORYTYPE_DEVICE, false, NULL);
     IS_TRUE(ask<CUmemoryPool>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, memory) == (CUmemoryPool)pool);
     IS_TRUE(ask<unsigned>(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, memory) == 0);
     MUST(cudaFreeAsync(memory, 0));
     MUST(cudaStreamSynchronize(0));
+    look(memory, PLAIN);
     MUST(cudaMemPoolDestroy(pool));
 }
 
@@ -189,10 +210,16 @@ static void mapped_memory()
     DRIVER(cuMemAddressReserve(&address, 2 * unit, 0, 0, 0));
     DRIVER(cuMemCreate(&handle, unit, &properties, 0));
     DRIVER(cuMemMap(address + unit, unit, 0, handle, 0));
+    look((const void *)address, PLAIN);
+    look((const void *)(address + unit), {cudaMemoryTypeDevice, false, false});
     DRIVER(cuMemSetAccess(address + unit, unit, &access, 1));
     const char *memory = (const char *)(address + unit);
     look(memory + 8, DEVICE);
-    look_closely(memory, unit, CU_MEMORYTYPE_DEVICE, false);
+    look_closely(memory, unit, CU_MEMORYTYPE_DEVICE, false, NULL);
+    IS_TRUE(ask<CUdeviceptr>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, memory) == address);
+    IS_TRUE(ask<size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, memory) == 2 * unit);
+    IS_TRUE(ask<const char *>(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, memory + 8) == memory);
+    IS_TRUE(ask<size_t>(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, memory) == unit);
     IS_TRUE(ask<unsigned long long>(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, memory) ==
             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     DRIVER(cuMemUnmap(address + unit, unit));
@@ -217,6 +244,12 @@ static void foreign_memory_to_the_driver()
                                               (CUdeviceptr)&mine));
     DRIVER(cuPointerGetAttributes(4, attributes, values, (CUdeviceptr)&mine));
     IS_TRUE(!context && !type && !pool && ordinal == CU_DEVICE_INVALID);
+    attributes[1] = CU_POINTER_ATTRIBUTE_P2P_TOKENS; // only by itself
+    EXPECT(cudaErrorInvalidValue,
+           (cudaError_t)cuPointerGetAttributes(4, attributes, values, (CUdeviceptr)&mine));
+    attributes[1] = (CUpointer_attribute)99;
+    EXPECT(cudaErrorInvalidValue,
+           (cudaError_t)cuPointerGetAttributes(4, attributes, values, (CUdeviceptr)&mine));
 }
 
 // As PyTorch's thread that pins what a DataLoader has read.
@@ -247,6 +280,7 @@ static void after_a_reset()
 
     EXPECT(cudaSuccess, cudaDeviceReset());
     look(&plain, PLAIN);
+    look(managed_variable, MANAGED);
     std::thread([&] { look(&plain, PLAIN); }).join();
 }
 
