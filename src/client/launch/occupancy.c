@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Occupancy: the driver computes, the searches for the best block run here. */
+/* Occupancy: the server's driver computes it, the search for the best block runs here. */
 #include "client_library.h"
 #include "client_prototypes.h"
+#include "cuda_occupancy.h"
 #include "wire_calls.h"
 
 /* What the program has asked for. The server only knows the most that any client has. A bound that
@@ -87,33 +88,16 @@ CUresult client_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize,
     return CUDA_SUCCESS;
 }
 
-/* The largest block wins among those that keep as many threads of a multiprocessor busy. */
-static CUresult best_block(const struct function *function, CUoccupancyB2DSize shared_for,
-                           size_t shared, int limit, unsigned flags, int *ret_grid, int *ret_block)
+struct occupancy_question {
+    const struct function *function;
+    unsigned flags;
+};
+
+static CUresult answer(const void *context, int block_size, size_t shared, int *ret_blocks)
 {
-    const struct device *device = function->module->context->device;
-    int warp = device_attribute(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
-    int most = device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
-    int size = function->attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK];
-    int best_threads = 0, blocks;
+    const struct occupancy_question *question = context;
 
-    if (limit > 0 && limit < size)
-        size = limit;
-    *ret_grid = *ret_block = 0;
-    while (size > 0 && best_threads < most) {
-        CUresult result =
-            blocks_per_sm(function, size, shared_for ? shared_for(size) : shared, flags, &blocks);
-
-        if (result != CUDA_SUCCESS)
-            return result;
-        if (blocks * size > best_threads) {
-            best_threads = blocks * size;
-            *ret_block = size;
-            *ret_grid = blocks * device_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-        }
-        size = size % warp ? size - size % warp : size - warp;
-    }
-    return CUDA_SUCCESS;
+    return blocks_per_sm(question->function, block_size, shared, question->flags, ret_blocks);
 }
 
 CUresult
@@ -123,6 +107,7 @@ client_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSiz
                                                  unsigned flags)
 {
     struct function *function;
+    const struct device *device;
     CUresult result;
 
     if (!minGridSize || !blockSize || flags & ~1u)
@@ -130,8 +115,20 @@ client_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSiz
     result = function_enter(func, &function);
     if (result != CUDA_SUCCESS)
         return result;
-    return best_block(function, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit, flags,
-                      minGridSize, blockSize);
+    device = function->module->context->device;
+    return cuda_best_block(
+        &(struct cuda_block_search){
+            .blocks = answer,
+            .context = &(struct occupancy_question){function, flags},
+            .shared_for = blockSizeToDynamicSMemSize,
+            .shared = dynamicSMemSize,
+            .block_max = function->attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK],
+            .warp_size = device_attribute(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+            .threads_per_sm =
+                device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+            .sm_count = device_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+        },
+        blockSizeLimit, minGridSize, blockSize);
 }
 
 CUresult client_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
