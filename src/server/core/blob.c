@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A blob is sent before the command that names it, but threads of a client may overtake each other,
- * so blobs that are not asked for yet are kept, up to a number.
+ * A client sends a blob before the command that names it, but its threads may overtake each other.
+ * So blobs that no command has asked for yet are kept, up to a limit.
  */
 #include "blob.h"
 
@@ -71,7 +71,7 @@ static bool blob_keep(struct session *session, const struct socket_message *mess
     return true;
 }
 
-/* Reads one message from the socket: false when there is none, or none that makes sense. */
+/* Reads one message from the socket: false when there is none, or when it is not a blob. */
 static bool blob_receive(struct session *session)
 {
     struct socket_message message;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Starts every device and writes down all that clients may ask about it, so that they need not ask.
- */
+/* Starts every device and records all that clients may ask about it, so that they need not ask. */
 #include "device.h"
 
 #include <errno.h>
@@ -26,7 +24,7 @@ static uint64_t round_up(uint64_t value, uint64_t step)
     return (value + step - 1) / step * step;
 }
 
-/* A client could one day hold all the memory there is, in pieces with holes between them. */
+/* A client may come to hold all the memory of a device, in allocations with holes between them. */
 static uint64_t addresses_for(uint64_t memory)
 {
     return round_up(memory + memory / 4 + GIB, GIB);

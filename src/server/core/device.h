@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The GPUs of this server. Each has one context, the primary one, in which everything of every
- * client happens: only inside one context do kernels of several programs run side by side.
+ * client happens, because kernels of several programs overlap only inside one context.
  */
 #pragma once
 
@@ -19,13 +19,13 @@ struct device {
     CUdevice ordinal;
     CUcontext context;
     CUstream watch;               /* always idle: a query of it tells whether the context lives */
-    struct quiesce *quiesce;      /* that of all devices: quiesce.h */
+    struct quiesce *quiesce;      /* the one of all devices: quiesce.h */
     struct spare_events *events;  /* spare_events.h */
-    struct device_launch *launch; /* the parts of subsystems, which alone look behind them */
+    struct device_launch *launch; /* The parts of subsystems, opaque to the others. */
     struct device_copies *copies;
     struct device_arrays *arrays;
     struct device_record record;      /* what clients learn at attach */
-    atomic_uint_fast64_t memory_free; /* as of a second ago */
+    atomic_uint_fast64_t memory_free; /* bytes, as of a second ago */
 };
 
 struct devices {
@@ -41,10 +41,10 @@ struct devices {
  * message of what went wrong. */
 int devices_init(struct devices *devices, char *why, size_t why_size);
 
-/* Creates the quiesce lock, and for each device its pool of events: 0 or -ENOMEM. devices_init()
+/* Creates the quiesce lock, and for each device its spare events: 0 or -ENOMEM. devices_init()
  * calls it; the second undoes it. */
 int devices_create_pools(struct devices *devices);
 void devices_destroy_pools(struct devices *devices);
 
-/* Makes the device's context the current one of the calling thread. */
+/* Makes the device's context the current one of the calling thread. What the driver says. */
 CUresult device_enter(const struct device *device);

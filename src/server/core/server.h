@@ -15,8 +15,8 @@
 struct server;
 struct session;
 
-/* Called with the first result of the driver that means that a context is lost. `witness` is the
- * session whose call returned it, or NULL. It does not return to the thread that is the first. */
+/* Called with a result of the driver that means that a context is lost. `witness` is the session
+ * whose call returned it, or NULL; with a witness the handler does not return. */
 typedef void server_fatal_handler(struct server *server, struct session *witness, CUresult result);
 
 struct server {
@@ -25,7 +25,8 @@ struct server {
     server_fatal_handler *on_fatal;
 
     pthread_mutex_t lock;
-    struct list sessions; /* struct session; only the main thread adds and removes, locked */
+    struct list
+        sessions; /* struct session; only the main thread changes the list, under the lock */
 
     struct server_ipc *ipc;
     struct server_memory *memory;

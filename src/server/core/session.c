@@ -97,7 +97,8 @@ void session_check(struct session *session, CUresult result)
         session->server->on_fatal(session->server, session, result);
 }
 
-/* Counts one: false when the client has had its share for now, and `ret_last` on the last one. */
+/* Counts an error: false when the client has used up its budget, and `ret_last` with the last
+ * one. */
 static bool may_log_error(struct error_budget *error_budget, bool *ret_last)
 {
     uint64_t now = clock_ns();

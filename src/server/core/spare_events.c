@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stack for each device, since an event belongs to a context. */
+/* Each device has a stack of its own, since an event belongs to a context. */
 #include "spare_events.h"
 
 #include <pthread.h>

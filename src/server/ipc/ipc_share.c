@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of shares. Only clients of one user find each other's, and a client that is gone has
- * none.
+ * The table of names. Only clients of one user find each other's, and a name ends with its owner.
  */
 #include "ipc_share.h"
 
@@ -101,7 +100,7 @@ static struct ipc_entry *find_own(struct session *session, const struct ipc_item
     return NULL;
 }
 
-/* Two clients with one first word are as likely as guessing it; then the dice are thrown again. */
+/* A collision of the first word is as unlikely as guessing it; then another key is drawn. */
 static CUresult enter_locked(struct server *server, struct ipc_entry *entry)
 {
     for (unsigned i = 0; i < 4; i++) {
@@ -147,7 +146,7 @@ CUresult ipc_name(struct session *session, const struct ipc_item *item, struct i
     return CUDA_SUCCESS;
 }
 
-/* A stranger learns no more than that there is no such name. */
+/* A client of another user is only told that there is no such name. */
 static bool may_open(const struct session *session, const struct session *owner)
 {
     return session->identity.uid == owner->identity.uid;

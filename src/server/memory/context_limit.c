@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stack of some KiB for each of a quarter of a million threads is memory by the gigabyte. So
- * whoever raises a limit is charged for it as for memory of its own, and the driver gets the memory
- * back when the last client has left: while somebody is here it would wait for all work.
+ * A stack of some KiB for each of a quarter of a million threads takes gigabytes of memory. So a
+ * client that raises a limit is charged for it as for memory of its own. The driver gets the memory
+ * back when the last client has left, because earlier it would wait for all work.
  */
 #include "context_limit.h"
 
@@ -20,8 +20,8 @@ static uint64_t threads_of(const struct device *device)
            (uint64_t)attributes[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR];
 }
 
-/* Device memory that it takes to raise the limit by so much; more than there is if that is no
- * number. */
+/* Device memory that it takes to raise the limit by `more`, in bytes; UINT64_MAX where that
+ * overflows. */
 static uint64_t cost_of(const struct device *device, CUlimit limit, uint64_t more)
 {
     uint64_t each = 0, cost;
@@ -67,8 +67,8 @@ CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSet
     return raise_limit(session, device, (CUlimit)in->limit, now, in->value);
 }
 
-/* A limit that the driver does not want to lower stays. Setting the stack size gives memory back
- * also where the driver has taken it for a kernel that needs more. */
+/* A limit that the driver does not lower stays. Setting the stack size gives memory back also where
+ * the driver has taken it for a kernel that needs more. */
 static void restore(const struct device *device, CUlimit limit)
 {
     size_t now = 0;

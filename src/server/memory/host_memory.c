@@ -23,8 +23,7 @@
 #define HOST_GRANULARITY 4096ull
 #define HOST_ALIGNMENT (2ull << 20)
 
-/* What a window may keep locked for later. Beyond it, giving back is paid for at once (quiesce.h).
- */
+/* What a window may keep locked for later. Beyond it, memory is unlocked at once (quiesce.h). */
 #define IDLE_BYTES_MAX (1ull << 30)
 
 /* Page-locked memory is taken from every process of this machine, so all clients together get no
@@ -39,7 +38,7 @@ static bool reserve_memory(struct page_locker *locker, uint64_t size)
     return false;
 }
 
-/* The smallest idle granule that is large enough and not wastefully so. */
+/* The smallest idle granule that is large enough and at most twice as large. */
 static struct granule *find_idle(struct window *window, uint64_t size)
 {
     struct granule *best = NULL;
@@ -68,7 +67,7 @@ static bool reuse_idle(struct window *window, uint64_t size, struct granule *ret
 
 static void unmap_at(uint64_t address, uint64_t size)
 {
-    /* The place stays reserved: nothing else of this process may land in a window. */
+    /* The addresses stay reserved, so that nothing else of this process is mapped in a window. */
     mmap((void *)(uintptr_t)address, size, PROT_NONE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
@@ -107,7 +106,7 @@ static CUresult settle(struct session *session, struct granule *granule)
     return result;
 }
 
-/* Takes `fd` over. At `address`, or anywhere if that is 0. */
+/* Takes `fd` over. The granule is at `address`, or anywhere if that is 0. */
 static CUresult make_within_memory(struct session *session, int fd, uint64_t address, uint64_t size,
                                    struct granule *ret_granule)
 {
@@ -151,7 +150,7 @@ static void unmake_last(struct window *window)
     free(last);
 }
 
-/* While some stream waits for a value more is kept than that, for the next time. */
+/* While a stream waits for a value nothing can be unlocked, and then the window keeps more. */
 void host_memory_retire(struct session *session, struct granule *granule)
 {
     struct window *window = session->window;
@@ -202,7 +201,7 @@ static bool is_sound_size(struct session *session, const char *call, uint64_t si
     return false;
 }
 
-/* Without memory for it the granule is lost. */
+/* Without memory for its description the granule is lost. */
 static void give_up(struct session *session, const struct granule *granule)
 {
     struct granule *kept = malloc(sizeof(*kept));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of other clients. What is named is an allocation; what is mapped is the granule that it
- * lies in, once for each client, at a place of its own window. The opener pays for it as for its
- * own memory, lest memory be had without limit from a friend.
+ * Memory of other clients. A name stands for an allocation; what is mapped is the granule that it
+ * lies in, once for each client, at a free place of its own window. The client that opens it is
+ * charged for it as for its own memory, so that no client gets memory without limit from another.
  */
 #include "ipc_memory.h"
 

@@ -4,5 +4,5 @@
 
 #include "session.h"
 
-/* Closes all of it. The client's work is done. */
+/* Closes all of it. The client's work is done, and the thread may be in any context. */
 void ipc_memory_close_all(struct session *session);

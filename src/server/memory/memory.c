@@ -62,7 +62,7 @@ bool memory_covers(const struct session *session, uint64_t address, uint64_t siz
     return true;
 }
 
-/* Within the limit? Then it is charged. Only the session's thread charges. */
+/* Only the session's thread charges, so the limit needs no lock. */
 bool memory_charge(struct session *session, unsigned device, uint64_t size)
 {
     uint64_t limit = session->limits.memory[device];
@@ -170,7 +170,7 @@ static CUresult make_memory(struct session *session, const struct device *device
     return memory_create(session, granule->size, &prop, &granule->handle);
 }
 
-/* More than there is can not be mapped. */
+/* A size that is larger than the memory itself cannot be mapped. */
 static CUresult import_memory(int fd, struct granule *granule)
 {
     CUmemAllocationProp prop = {0};
@@ -197,7 +197,7 @@ static CUresult take_place(struct session *session, const struct device *device,
                         &granule->address);
 }
 
-/* With its place in the window and its charge taken: memory there, made now or behind `fd`. */
+/* The place in the window and the charge are taken. Puts memory there, new or behind `fd`. */
 static CUresult fill_place(struct session *session, const struct device *device, int fd,
                            struct granule *granule)
 {
@@ -217,7 +217,7 @@ static CUresult fill_place(struct session *session, const struct device *device,
     return result;
 }
 
-/* At `address`, or anywhere if that is 0; what is behind `fd`, or new memory if that is -1. */
+/* At `address`, or anywhere if that is 0; the memory behind `fd`, or new memory if that is -1. */
 static CUresult settle(struct session *session, const struct device *device, uint64_t address,
                        uint64_t size, int fd, struct granule *ret_granule)
 {
@@ -312,7 +312,7 @@ CUresult serve_fnGranuleAdopt(struct session *session, const struct wire_fnGranu
     return result != CUDA_SUCCESS ? result : adopt(session, in, fd);
 }
 
-/* Those who have opened it keep the memory. */
+/* Clients that have opened it keep the memory. */
 static void granule_unshare(struct session *session, const struct granule *granule)
 {
     if (!granule->share)
@@ -382,7 +382,7 @@ void memory_release_all(struct session *session)
     release_granules(session);
 }
 
-/* The client's share: what its limit leaves it, but not more than there is. */
+/* What the client's limit leaves it, but not more than there is. */
 CUresult serve_cuMemGetInfo_v2(struct session *session, const struct wire_cuMemGetInfo_v2 *in,
                                struct wire_cuMemGetInfo_v2_reply *ret_out)
 {

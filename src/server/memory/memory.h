@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of a client. It comes in granules, which the client divides up by itself; every one is
- * known here, because a copy may touch what is the client's own and nothing else.
+ * The memory of a client. It consists of granules, which the client divides by itself; the server
+ * knows every granule, because a copy may touch only what is the client's own.
+ *
+ * Functions are the session thread's, addresses are those of the window, and sizes are bytes,
+ * unless a comment says otherwise.
  */
 #pragma once
 
@@ -14,7 +17,7 @@ enum granule_kind {
     GRANULE_HOST,
     GRANULE_MAPPED,   /* a mapping of the client's own: see vmm.c */
     GRANULE_IMPORTED, /* another client's: see ipc_memory.c */
-    GRANULE_GLOBAL,   /* a variable of a module: belongs to the module */
+    GRANULE_GLOBAL,   /* a variable of a module: belongs to the module, `module` */
 };
 
 struct ipc_share;
@@ -23,42 +26,45 @@ struct module;
 struct granule {
     struct list link; /* in the window's idle list */
     enum granule_kind kind;
-    unsigned part; /* of the window: device ordinal, or device count for host memory */
+    unsigned part; /* of the window: a device's ordinal, or the number of devices for host memory */
     uint64_t address, size;
-    CUmemGenericAllocationHandle handle; /* DEVICE */
+    CUmemGenericAllocationHandle handle; /* DEVICE: the driver's */
     struct ipc_share *share;             /* DEVICE: once a piece of it has a name */
     int fd;                              /* HOST: memfd, -1 otherwise */
-    struct module *module;               /* GLOBAL */
+    struct module *module;               /* GLOBAL: whose variable it is */
 };
 
 /* Lets the client copy to and from [address, address + size). 0 or CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult memory_allow(struct session *session, const struct granule *like);
 
-/* Takes that back; `address` is the range's first. */
+/* Takes that back; `address` is the first of the range. */
 void memory_forbid(struct session *session, uint64_t address);
 
-/* Charges device memory against the client's limit: false when it would exceed it. */
+/* Charges device memory against the client's limit: false, and an error in the log, when that would
+ * exceed it. The second gives a charge back. */
 bool memory_charge(struct session *session, unsigned device, uint64_t size);
 void memory_refund(struct session *session, unsigned device, uint64_t size);
 
-/* Memory of the driver's. Where there is too little, libraries that are done with give way. */
+/* Creates memory of the driver's. Where a device has too little, the reclaimer is asked first. What
+ * the driver says. */
 CUresult memory_create(struct session *session, uint64_t size, const CUmemAllocationProp *prop,
                        CUmemGenericAllocationHandle *ret_handle);
 
-/* Lets the devices touch mapped memory of the client that may: its own, and those that reach it. */
+/* Gives access to mapped memory of the client: to the device that has it, and to those that the
+ * client has enabled peer access for. What the driver says. */
 CUresult memory_grant(const struct session *session, unsigned device, uint64_t address,
                       uint64_t size);
 
 /* Whether all of [address, address + size) is the client's own. */
 bool memory_covers(const struct session *session, uint64_t address, uint64_t size);
 
-/* The variables of a module are gone with it. */
+/* The module is about to end, and its variables with it. */
 void memory_forget_module(struct session *session, const struct module *module);
 
 /* Gives back every granule, mapping, reservation and import. The client's work is done. */
 void memory_release_all(struct session *session);
 
-/* From any thread: bytes of a device that the client has now, and had at most. */
+/* From any thread: the bytes of a device that the client has now, and the most it had. */
 void memory_usage(const struct session *session, unsigned device, uint64_t *ret_used,
                   uint64_t *ret_peak);
 
@@ -67,16 +73,17 @@ uint64_t memory_refusals(const struct session *session);
 
 /* ---- the parts of the server and of a session: memory_state.c ---- */
 
-/* Frees memory of devices that serves no client now: false when there was none. */
+/* Frees device memory that serves no client now: false when there was none. */
 typedef bool memory_reclaimer(struct server *server);
 
 struct page_lock_options;
 
-/* The server's devices are there. 0 or -ENOMEM. */
+/* The server's devices are initialized. 0 or -ENOMEM. */
 int server_memory_init(struct server *server, const struct page_lock_options *options);
 void server_memory_fini(struct server *server);
 
-/* Who is asked when a device has too little memory. Before there are sessions. */
+/* Sets the function that is asked when a device has too little memory. Before there are
+ * sessions. */
 void memory_set_reclaimer(struct server *server, memory_reclaimer *reclaim);
 
 struct windows *server_windows(struct server *server);

@@ -21,7 +21,8 @@ struct server_memory {
     struct reserve_area reserve_area;
     struct page_locker page_locker;
     memory_reclaimer *reclaim;
-    pthread_mutex_t limits_lock; /* context_limit.c: from the check for clients to the setting */
+    pthread_mutex_t
+        limits_lock; /* context_limit.c: held from the check for clients to the setting */
 };
 
 /* What a client has on one device. Status rows read the first two. */
@@ -32,7 +33,7 @@ struct device_usage {
 
 struct session_memory {
     struct device_usage device[SERVER_MAX_DEVICES];
-    atomic_uint_fast64_t refused; /* how often the client's limit was in the way */
+    atomic_uint_fast64_t refused; /* how often the client's limit refused memory */
     struct ranges extents;        /* struct granule: all that the client may copy to or from */
     struct ranges reservations;   /* addresses that the client has reserved */
     uint64_t reserved_bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One address everywhere: page-locked memory that the GPU sees elsewhere is of no use here. Pieces
- * end at multiples of their size, so an address alone tells where its chunk ends.
+ * Memory has one address everywhere: page-locked memory that the GPU sees at another one is of no
+ * use here. Chunks end at multiples of their size, so an address alone tells where its chunk ends.
  */
 #include "page_lock.h"
 
@@ -29,9 +29,9 @@ uint64_t page_lock_left(const struct page_locker *locker, uint64_t address)
     return locker->chunk_size ? locker->chunk_size - address % locker->chunk_size : UINT64_MAX;
 }
 
-/* While the driver locks pages, other threads' launches wait. Pages that are there already are
- * locked in a fifth of the time, so they are made before. Where the kernel does not know how, the
- * driver makes them. The software GPU needs only those that somebody touches. */
+/* While the driver locks pages, launches of other threads wait. Pages that exist already are locked
+ * in a fifth of the time, so they are created before. Where the kernel does not support that, the
+ * driver creates them. The software GPU needs only the pages that are touched. */
 static void populate(const struct page_locker *locker, void *address, size_t size)
 {
     if (!locker->populates)
@@ -83,7 +83,7 @@ static void pause_between(void)
     nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 }
 
-/* Where some stream waits for too long the pages stay locked, and their addresses are lost. */
+/* Where a stream waits for too long the pages stay locked, and their addresses are lost. */
 static void give_up(const struct page_locker *locker, void *address, size_t size)
 {
     if (!size || quiesce_begin(locker->quiesce, "cuMemHostUnregister") != CUDA_SUCCESS)

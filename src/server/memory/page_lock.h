@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Page-locking memory for the GPU. While the driver locks pages it holds up the launches of all
- * clients, so it may get them in pieces, and the launches come between. Kernels do not notice where
- * pieces meet, but NVIDIA's driver refuses copies across: see copy_chunks.h.
+ * Page-locking memory for the GPU. While the driver locks pages it blocks the launches of all
+ * clients, so it gets the memory in chunks, and launches come between. Kernels do not notice the
+ * borders of chunks, but NVIDIA's driver refuses copies across one: see copy_chunks.h.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 struct quiesce;
 
-/* On an H200 a piece of this size holds launches up for about half a millisecond. */
+/* On an H200 a chunk of this size blocks launches for about half a millisecond. */
 #define PAGE_LOCK_CHUNK (8ull << 20)
 
 struct page_lock_options {
@@ -23,7 +23,7 @@ struct page_lock_options {
     bool is_soft; /* the driver is the software GPU, which locks nothing */
 };
 
-/* How memory is locked here, and how much of it. */
+/* How this server locks memory, and how much of it. */
 struct page_locker {
     struct quiesce *quiesce;
     uint64_t chunk_size;             /* 0 = there are no chunks */
@@ -35,7 +35,7 @@ void page_locker_init(struct page_locker *locker, struct quiesce *quiesce,
                       const struct page_lock_options *options);
 
 /* Locks [address, address + size), at once or in chunks, and makes the GPU see it at the same
- * address: what the driver says, or CUDA_ERROR_NOT_SUPPORTED where the address would differ. The
+ * address. What the driver says, or CUDA_ERROR_NOT_SUPPORTED where the address would differ. The
  * calling thread is in a context. */
 CUresult page_lock(const struct page_locker *locker, void *address, size_t size);
 CUresult page_lock_chunks(const struct page_locker *locker, void *address, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client's devices that reach each other. The driver grants access to memory piece by piece, so a
- * pair is remembered for the granules to come.
+ * Devices whose memory a client's other devices access. The driver grants access to each mapping by
+ * itself, so a pair is remembered for granules to come.
  */
 #include "memory_state.h"
 #include "server_dispatch.h"

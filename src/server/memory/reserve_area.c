@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reservations of all clients, side by side. The driver takes an address as a wish; where it has
- * something else, the next slab is tried.
+ * Reservations of all clients, side by side. The driver takes an address as a hint; where it
+ * returns another one, the next slab is tried.
  */
 #include "reserve_area.h"
 
@@ -30,9 +30,10 @@ uint64_t reserve_area_limit(const struct devices *devices)
     return share > SHARE_LEAST ? share : SHARE_LEAST;
 }
 
-/* NVIDIA's driver grants an address for a large reservation, while it takes a small one from what
- * it has at hand, wherever that is: seen with 256 MiB. So the area is reserved in slabs, which
- * stay, and small reservations are parts of one. What is larger is whole slabs, and goes back. */
+/* NVIDIA's driver grants the address that is asked for to a large reservation, while it takes a
+ * small one from what it has at hand, wherever that is: this was seen with 256 MiB. So the area is
+ * reserved in slabs, which stay, and small reservations are parts of a slab. Large reservations
+ * consist of whole slabs, and are given back to the driver. */
 #define SLAB (64ull << 30)
 #define LARGE (SLAB / 4)
 
@@ -51,8 +52,8 @@ static uint64_t whole_slabs(uint64_t size)
     return (size + SLAB - 1) & ~(SLAB - 1);
 }
 
-/* Where the place at `address` would have to be moved to; `address` itself when it is good. A large
- * one must not touch a slab of small ones, and a small one lies in one slab. */
+/* Where the place at `address` has to be moved to; `address` itself when it is good. A large
+ * reservation must not touch a slab of small ones, and a small one lies in one slab. */
 static uint64_t next_try_locked(const struct reserve_area *area, uint64_t address, uint64_t size)
 {
     const struct range *slab = ranges_find(&area->slabs, address);
@@ -94,7 +95,7 @@ static CUresult reserve(uint64_t address, uint64_t size)
     return result;
 }
 
-/* The addresses with the driver, which has them already where the slab is there. */
+/* Reserves the addresses with the driver, unless they are in a slab that it has given. */
 static CUresult back_locked(struct reserve_area *area, uint64_t address, uint64_t size)
 {
     if (is_large(size))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reservations come from the area that all clients share, and mappings are held to the client's own
- * reservations. A mapping may be copied to and from once a device has access.
+ * Reservations come from the area that all clients share, and mappings are confined to the client's
+ * own reservations. A mapping may be copied to and from once a device has access.
  */
 #include "vmm.h"
 
@@ -16,14 +16,14 @@
 #include "shm.h"
 #include "sock.h"
 
-/* Physical memory. What was made here is charged for as long as it is there; what was imported, for
- * as long as it is mapped, since only then its size is known. */
+/* Physical memory. Memory that was created here is charged as long as it exists; imported memory as
+ * long as it is mapped, since only then its size is known. */
 struct allocation {
     CUmemGenericAllocationHandle driver;
     unsigned device;
     uint64_t size; /* 0 = imported */
     unsigned mappings;
-    bool released; /* the handle is gone, mappings are left */
+    bool released; /* the handle is gone, but mappings are left */
 };
 
 struct mapping {
@@ -190,8 +190,8 @@ CUresult serve_cuMemExportToShareableHandle(struct session *session,
                : CUDA_SUCCESS;
 }
 
-/* Drivers export memory as a character device of theirs, or as a sealed memory file. Anything else
- * is not shown to them. */
+/* Drivers export memory as a character device or as a sealed memory file. No other descriptor of a
+ * client is passed to them. */
 bool vmm_could_be_memory(int fd)
 {
     struct stat status;
@@ -354,7 +354,8 @@ CUresult serve_cuMemUnmap(struct session *session, const struct wire_cuMemUnmap 
     return CUDA_SUCCESS;
 }
 
-/* The first device that may read makes copies possible, and the last one ends that. */
+/* The first device that has access makes copies possible, and the last one that loses it ends
+ * that. */
 static CUresult set_reader(struct session *session, struct mapping *mapping, unsigned device,
                            bool may)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reserves windows and takes them back. The device part is reserved with the driver, the host part
- * with mmap; into the start of the host part goes the GPU-visible region (region.h).
+ * Creates windows and takes them back. The addresses of devices are reserved with the driver, those
+ * of the host with mmap; the GPU-visible region (region.h) comes first in the host part.
  */
 #include "window.h"
 
@@ -19,15 +19,15 @@
 #include "region.h"
 #include "shm.h"
 
-/* Position-independent programs are loaded near 0x550000000000, reservations lie above that. */
+/* Position-independent programs are loaded near 0x550000000000, and reservations lie above that. */
 #define WINDOW_LIMIT 0x540000000000ull
 #define WINDOW_ALIGNMENT (4ull << 30)
 
-/* How many stay as they are when there are no clients. */
+/* How many windows keep their memory when there are no clients. */
 #define WINDOWS_WARM 4u
 
-/* With more retired ones the next client gets one of those, rather than yet another new one: half a
- * gigabyte of page-locked memory is enough for those who broke the protocol. */
+/* With more retired windows the next client gets one of those rather than yet another new one: half
+ * a gigabyte of page-locked memory is enough for clients that broke the protocol. */
 #define WINDOWS_RETIRED 32u
 
 static uint64_t window_size(const struct devices *devices)
@@ -44,8 +44,8 @@ unsigned windows_limit(const struct devices *devices)
     return limit < WINDOWS_MAX ? (unsigned)limit : WINDOWS_MAX;
 }
 
-/* Clients of the last server may come back for the windows they had there. So each server begins
- * elsewhere, lest its first clients take those. */
+/* Clients of the previous server may come back for the windows that they had there. So each server
+ * begins at another place, and its first clients do not take those. */
 static unsigned first_place(const struct devices *devices)
 {
     return (unsigned)getpid() * 2654435761u / 64 % windows_limit(devices);
@@ -85,7 +85,8 @@ uint32_t *window_host_wait_word(const struct window *window, uint32_t word)
     return (uint32_t *)(uintptr_t)(window->host_base + GPU_REGION_HOST_WAIT_OFFSET) + word;
 }
 
-/* The driver reserves the addresses of the devices here too, so it must get them before mmap. */
+/* In this process the driver reserves the addresses of the devices too, so it must get them before
+ * mmap. */
 static CUresult reserve_devices(const struct window *window)
 {
     uint64_t size = window->devices->count * window->devices->stride;
@@ -210,7 +211,7 @@ static uint64_t next_base(struct windows *windows)
     return 0;
 }
 
-/* Gives back everything page-locked in the window. */
+/* Unlocks and unmaps everything page-locked in the window. */
 static void strip(struct window *window)
 {
     host_memory_drop_idle(window);
@@ -220,14 +221,14 @@ static void strip(struct window *window)
     unmap_gpu_region(window);
 }
 
-/* Everything page-locked in the window gives way to new memory. */
+/* Replaces everything page-locked in the window by new memory. */
 static CUresult renew(struct window *window)
 {
     strip(window);
     return map_gpu_region(window);
 }
 
-/* Somebody else's words must not look like fences that have been reached. */
+/* The last client's words must not look like fences that have been reached. */
 static CUresult make_clean(struct window *window)
 {
     if (window->gpu_fd < 0)
@@ -236,7 +237,7 @@ static CUresult make_clean(struct window *window)
     return CUDA_SUCCESS;
 }
 
-/* Ends the stall that was begun for it. */
+/* The caller has called quiesce_begin(); this calls quiesce_end(). */
 static CUresult take_retired(struct windows *windows, struct window **ret_window)
 {
     struct window *window = pop(windows, &windows->retired);
@@ -279,7 +280,8 @@ static CUresult take_idle(struct windows *windows, struct window *idle, struct w
     return result;
 }
 
-/* Without what the last client has left there, for the next brings its own. */
+/* Without the memory that the last client has left there, because the next client brings its
+ * own. */
 static CUresult take_empty(struct windows *windows, struct window *idle, struct window **ret_window)
 {
     CUresult result = renew(idle);
@@ -350,7 +352,8 @@ void windows_put_back(struct windows *windows, struct window *window)
     if (!window)
         return;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
-    /* In front: the next client takes the window whose memory is warm, and few windows fill up. */
+    /* It goes in front: the next client gets the window that was used last, and few windows fill
+     * up. */
     list_insert(&windows->idle, &window->link);
 }
 
@@ -362,7 +365,7 @@ void windows_retire(struct windows *windows, struct window *window)
     list_append(&windows->retired, &window->link);
 }
 
-/* Those that were used last are in front, and stay warm. */
+/* The windows that were used last are in front, and keep their memory. */
 static struct window *find_surplus_locked(struct windows *windows)
 {
     unsigned warm = 0;
@@ -384,7 +387,7 @@ static struct window *pop_surplus(struct windows *windows)
     return surplus;
 }
 
-/* Without its memory a retired window is as good as any. */
+/* Without its memory a retired window is as good as any other. */
 bool windows_trim(struct windows *windows)
 {
     struct window *surplus = pop_surplus(windows);

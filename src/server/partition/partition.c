@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Divides devices into the smallest groups of multiprocessors that the driver allows, and joins
- * neighbouring groups into partitions. Partitions may overlap, as shares of NVIDIA's MPS do: they
- * bound what a client takes, and reserve nothing.
+ * neighboring groups into partitions. Partitions may overlap, as those of NVIDIA's MPS do: they
+ * limit what a client uses, and reserve nothing.
  */
 #include "partition.h"
 
@@ -15,7 +15,7 @@
 
 #define GROUP_SMS 2u
 
-/* What NVIDIA's MPS grants at least, on devices that have much more. */
+/* The fewest that NVIDIA's MPS grants, on devices that have many more. */
 #define SHARE_MIN 8u
 
 static unsigned count_sms(const struct device *device)
@@ -89,9 +89,9 @@ unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_co
     return sm_count < total ? sm_count : total;
 }
 
-/* ---- where it lies ---- */
+/* ---- places ---- */
 
-/* A part of the device in groups. Only the whole device is joined at its ends. */
+/* A range of groups. Only a range of the whole device wraps around at its end. */
 struct span {
     unsigned first, count;
 };
@@ -146,7 +146,7 @@ static void count_user_locked(struct partitions *partitions, const struct partit
             (unsigned)change;
 }
 
-/* ---- those that nobody has ---- */
+/* ---- idle partitions ---- */
 
 static struct partition *partition_create(const struct partitions *partitions, unsigned sm_count,
                                           unsigned first_group)
@@ -163,7 +163,7 @@ static struct partition *partition_create(const struct partitions *partitions, u
     return partition;
 }
 
-/* That does not wait for the GPU, as making one does. */
+/* Unlike creating one, this does not wait for the GPU. */
 static void partition_destroy(struct partition *partition)
 {
     if (partition && partition->green)
@@ -171,7 +171,7 @@ static void partition_destroy(struct partition *partition)
     free(partition);
 }
 
-/* The one with the fewest others on it, if there is a part that lies as well as `place`. */
+/* The idle partition with the fewest others on it, if one lies as well as `place`. */
 static struct partition *pop_idle_locked(struct partitions *partitions, struct span span,
                                          unsigned sm_count, unsigned place)
 {
@@ -200,7 +200,7 @@ static void add_idle_locked(struct partitions *partitions, struct partition *par
     partitions->idle_count++;
 }
 
-/* The one that has been idle for longest, if there are more than `keep`. */
+/* The partition that has been idle for longest, if there are more than `keep`. */
 static struct partition *pop_surplus(struct partitions *partitions, unsigned keep)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
@@ -235,7 +235,7 @@ static void note_size_locked(struct partitions *partitions, unsigned sm_count)
     partitions->sizes[0] = sm_count;
 }
 
-/* Either a partition that is there, or the place for a new one; in use from now on either way. */
+/* An idle partition, or the place for a new one. Either is in use from now on. */
 static struct partition *claim(struct partitions *partitions, struct span span, unsigned sm_count)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
@@ -325,7 +325,7 @@ void partitions_put_back(struct partitions *partitions, struct partition *partit
     drop_surplus(partitions, PARTITIONS_IDLE_MAX);
 }
 
-/* ---- ahead of need ---- */
+/* ---- in advance ---- */
 
 static void count_idle_locked(struct partitions *partitions, unsigned sm_count, int change)
 {
@@ -335,7 +335,8 @@ static void count_idle_locked(struct partitions *partitions, unsigned sm_count, 
     }
 }
 
-/* A place for another partition of that size on which is neither a client nor a spare one. */
+/* A new partition of that size at a place without clients and idle partitions of that size, or
+ * NULL. */
 static struct partition *place_spare_locked(struct partitions *partitions, unsigned sm_count)
 {
     unsigned count = groups_for(partitions, sm_count);
@@ -380,7 +381,7 @@ bool partitions_make_spare(struct partitions *partitions)
         add_idle_locked(partitions, spare);
     else
         partition_destroy(spare);
-    partitions->settled = !made; /* what the driver refuses is not asked for again at once */
+    partitions->settled = !made; /* what the driver refuses is not tried again at once */
     return made;
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Partitions: a client that may use only some of the multiprocessors gets its streams from a green
- * context that has just those. Making one waits for the GPU to be idle and holds everybody up, and
- * each takes some 10 MiB of the device. So some are kept for the next clients with the same share,
- * and once a share is known, more of that size are made while nobody is at work.
+ * context that has just those. To create one waits for the GPU to be idle, which blocks every
+ * client, and each takes some 10 MiB of the device. So some are kept for the next clients with the
+ * same share, and once a size is known, more of it are created while no client is busy.
+ *
+ * Functions may be called from any thread, those that create one in the device's context.
  */
 #pragma once
 
@@ -16,7 +18,8 @@
 
 #define PARTITION_GROUPS_MAX 256u
 
-/* Those without a client: how many are kept, and up to how many are made ahead, of which sizes. */
+/* Idle partitions: how many are kept, up to how many are created in advance, and of how many
+ * sizes. */
 #define PARTITIONS_IDLE_MAX 16u
 #define PARTITION_SPARES_MAX 8u
 #define PARTITION_SIZES 4u
@@ -26,50 +29,51 @@ struct partition {
     const struct device *device;
     CUgreenCtx green;
     unsigned sm_count;
-    unsigned first_group, group_count; /* which part of the device, in groups, around the end */
+    unsigned first_group, group_count; /* in groups of the device, which wrap around at its end */
 };
 
-/* The parts of one device. */
+/* The partitions of one device. */
 struct partitions {
     pthread_mutex_t lock;
     const struct device *device;
     CUdevResource groups[PARTITION_GROUPS_MAX];
-    unsigned group_count; /* 0 = this driver can not divide the device */
+    unsigned group_count; /* 0 = this driver cannot divide the device */
     unsigned group_sms;
-    unsigned users[PARTITION_GROUPS_MAX]; /* clients that a group serves now */
-    unsigned sizes[PARTITION_SIZES];      /* taken lately, the newest first; 0 = none */
+    unsigned users[PARTITION_GROUPS_MAX]; /* how many clients a group serves now */
+    unsigned sizes[PARTITION_SIZES];      /* taken last, the newest first; 0 = none */
     struct list idle;                     /* the one that was used last comes last */
     unsigned idle_count;
-    bool settled; /* no spare one is wanted */
+    bool settled; /* no partition is wanted in advance */
 };
 
 void partitions_init(struct partitions *partitions, const struct device *device);
 
-/* How many multiprocessors a share of so many hundredths of a percent is, as NVIDIA's MPS rounds
- * it; all of them where the device can not be divided. */
+/* How many multiprocessors a percentage, in hundredths, stands for, as NVIDIA's MPS rounds it; all
+ * of them where the device cannot be divided. */
 unsigned partitions_grant(const struct partitions *partitions, uint32_t centipercent);
 
-/* What a context gets that asks for so many. */
+/* How many multiprocessors a context gets that asks for `sm_count`. */
 unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_count);
 
-/* A part of that size, where the fewest others are: CUDA_SUCCESS, or what the driver said. */
+/* A partition of that size, where the fewest others are. CUDA_ERROR_OUT_OF_MEMORY, or what the
+ * driver says. */
 CUresult partitions_take(struct partitions *partitions, unsigned sm_count,
                          struct partition **ret_partition);
 
-/* The same within a part of the device. CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION when the device
- * has no such part. */
+/* The same within a range of multiprocessors. CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION when the
+ * device has no such range. */
 CUresult partitions_take_within(struct partitions *partitions, unsigned first_sm, unsigned part_sms,
                                 unsigned sm_count, struct partition **ret_partition);
 
-/* Its client is gone. NULL is allowed. */
+/* The client of the partition is gone. NULL is allowed. */
 void partitions_put_back(struct partitions *partitions, struct partition *partition);
 
-/* Whether the next may do something: cheap. */
+/* Whether partitions_make_spare() may do something. This is cheap. */
 bool partitions_want_spare(struct partitions *partitions);
 
-/* Nobody is at work: one more of a size that is in use, beside the others, if there is room for
- * one. False when there is nothing to do. */
+/* No client is busy: creates one more partition of a size that is in use, beside the others, if
+ * there is a free place. False when there is nothing to do. */
 bool partitions_make_spare(struct partitions *partitions);
 
-/* There are no clients: nothing is kept. */
+/* There are no clients: destroys all idle partitions. */
 void partitions_trim(struct partitions *partitions);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shares: taking partitions for them, and moving their streams from one partition to another. A
- * stream can not change its partition, so it is replaced by one that begins when the old one is
- * done with what it was given.
+ * Takes partitions for SM shares, and has their streams move from one partition to another. A
+ * stream cannot change its partition, so it is replaced by one that begins when the old one is done
+ * with what it was given.
  */
 #include "sm_share.h"
 
@@ -16,7 +16,7 @@
 struct session_sm_shares {
     struct sm_share own[SERVER_MAX_DEVICES]; /* the client's as a whole, by device */
     struct list others;                      /* struct sm_share: of contexts */
-    unsigned count;                          /* of these */
+    unsigned count;                          /* of `others` */
     uint32_t last;                           /* the number that was given last */
 };
 
@@ -68,7 +68,7 @@ static unsigned sms_of_client(struct session *session, const struct device *devi
     return partition ? partition->sm_count : sms_of_device(device);
 }
 
-/* In a static partition, which nothing changes. */
+/* Whether the client is in a static partition of the device, which never changes. */
 static bool is_fixed(const struct session *session, unsigned device)
 {
     return session->limits.fixed_count && session->limits.fixed_device == device;
@@ -96,8 +96,8 @@ CUresult sm_share_barred(const struct session *session, unsigned device)
                : CUDA_SUCCESS;
 }
 
-/* As many multiprocessors as that; all of them are no partition. Those who are in a static
- * partition stay in it. */
+/* Takes a partition of so many multiprocessors; all of them need no partition. A client that is in
+ * a static partition stays in it. */
 static CUresult take(struct session *session, const struct device *device, unsigned sm_count,
                      struct partition **ret_partition)
 {

@@ -4,7 +4,7 @@
  * that belongs to the client as a whole, and more for contexts that have a part of that. Each has a
  * legacy default stream of its own. A share can change while its streams are at work.
  *
- * All of this is the session's thread's.
+ * Functions are the session thread's unless their comment says otherwise.
  */
 #pragma once
 
@@ -16,20 +16,20 @@
 struct stream;
 
 struct sm_share {
-    struct list link; /* of those of contexts */
+    struct list link; /* in the list of those of contexts */
     const struct device *device;
-    uint32_t number;             /* what the client calls it; 0 = the client's as a whole */
+    uint32_t number;             /* how the client calls it; 0 = the client's as a whole */
     struct partition *partition; /* NULL = the whole device */
     unsigned sm_count;           /* as it was asked for; with number 0 as it was granted */
     unsigned streams;            /* how many run in it */
-    struct stream *legacy;       /* the stream code's: NULL until the client creates it */
+    struct stream *legacy;       /* owned by the stream code; NULL until the client creates it */
 };
 
 /* How many a client may have besides its own. */
 #define SM_SHARES_MAX 64u
 
-/* Takes the client's own share of a device, by its limits. What the driver says, and with an error
- * `ret_sm_count` tells how many multiprocessors it would have been. */
+/* Takes the client's own share of a device, by its limits. What the driver says; with an error
+ * `ret_sm_count` is how many multiprocessors it would have been. */
 CUresult sm_share_open(struct session *session, unsigned device, unsigned *ret_sm_count);
 
 /* The client's own share of a device. */
@@ -39,19 +39,19 @@ const struct sm_share *sm_share_own(const struct session *session, unsigned devi
  * and the client is in none of this device. */
 CUresult sm_share_barred(const struct session *session, unsigned device);
 
-/* The share that the client calls so on this device, or NULL. */
+/* The share of this number on this device, or NULL. */
 struct sm_share *sm_share_find(struct session *session, const struct device *device,
                                uint32_t number);
 
-/* The client's limits have changed: each share gets the partition that it may have now, and then
- * `move` moves its streams there; the old partition is put back afterwards. */
+/* The client's limits have changed: each share gets the partition that it may have now, then `move`
+ * moves its streams there, and then the old partition is given back. */
 void sm_shares_follow_limits(struct session *session,
                              void (*move)(struct session *session, const struct sm_share *share));
 
 /* The client's streams are gone: gives all partitions back. */
 void sm_shares_close_all(struct session *session);
 
-/* How many multiprocessors of a device limits grant. From any thread. */
+/* From any thread: how many multiprocessors of a device the limits grant. */
 unsigned sm_share_granted(struct server *server, const struct session_limits *limits,
                           unsigned device);
 
