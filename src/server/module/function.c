@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Functions: finding a kernel, what the client must know of it, and questions about occupancy.
- */
+/* Functions: finding a kernel, what the client must know of it, and queries about occupancy. */
 #include "function.h"
 
 #include <stdlib.h>
@@ -52,7 +50,8 @@ static CUresult walk_layout(CUfunction function, struct kernel_facts *ret_facts,
     return CUDA_SUCCESS;
 }
 
-/* The only way to learn how many parameters there are is to ask for one too many. */
+/* The only way to learn how many parameters there are is to ask for one too many, so a refusal is
+ * expected. */
 static CUresult read_layout(CUfunction function, struct kernel_facts *ret_facts,
                             uint32_t *ret_pairs)
 {
@@ -71,8 +70,8 @@ static CUresult find_function(const struct module *module, const char *name,
     return result != CUDA_SUCCESS ? result : driver.cuKernelGetFunction(ret_function, kernel);
 }
 
-/* Another client may learn the same at the same time; the first one's is kept, for nobody can have
- * changed an attribute before that. */
+/* Another client may learn the same kernel at the same time. The first client's record is kept,
+ * because no client can have changed an attribute before that. */
 static CUresult learn(const struct module *module, const char *name,
                       struct known_kernel **ret_known)
 {
@@ -130,7 +129,7 @@ static CUresult enter_function(struct session *session, struct module *module, u
     return CUDA_SUCCESS;
 }
 
-/* This kernel, and others as far as there is room. */
+/* Tells the client of this kernel, and of others as far as there is space in the reply. */
 static void tell(const struct module *module, const struct kernel_facts *facts, uint32_t first,
                  struct wire_cuLibraryGetKernel_reply *ret_out)
 {
@@ -186,8 +185,8 @@ void function_destroy(struct session *session, struct function *function)
     free(function);
 }
 
-/* A client's attributes are its own, though others may use the same function of the driver, now or
- * when it is gone. */
+/* Each client has its own attributes, though other clients may use the same function of the driver,
+ * now or later. */
 CUresult serve_cuFuncGetAttribute(struct session *session, const struct wire_cuFuncGetAttribute *in,
                                   struct function *f, struct wire_cuFuncGetAttribute_reply *ret_out)
 {
@@ -201,8 +200,8 @@ CUresult serve_cuFuncGetAttribute(struct session *session, const struct wire_cuF
     return result;
 }
 
-/* Bounds of what a launch may ask for. Lowering one would take it from other clients; the client
- * library itself holds its program to its own bound. */
+/* Upper bounds of what a launch may ask for. Lowering one would take it from other clients, so the
+ * client library itself holds its program to its own bound. */
 static bool is_bound(uint32_t attribute)
 {
     return attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
@@ -243,7 +242,7 @@ static CUresult set_attribute(const struct function *f, CUfunction_attribute att
     return driver.cuFuncSetAttribute(f->driver, attribute, value);
 }
 
-/* Setting one of the others may change further ones. */
+/* Setting one of the other attributes may change further ones. */
 static void read_back(struct function *f)
 {
     int32_t before[FUNCTION_ATTRIBUTES];
@@ -276,7 +275,7 @@ CUresult serve_cuFuncSetCacheConfig(struct session *session,
 {
     CUresult result = session_enter(session, f->module->device);
 
-    /* A preference; a driver without it loses nothing. */
+    /* The configuration is a preference; a driver without it loses nothing. */
     if (result == CUDA_SUCCESS && driver.cuFuncSetCacheConfig)
         result = driver.cuFuncSetCacheConfig(f->driver, (CUfunc_cache)in->config);
     return result;

@@ -10,7 +10,8 @@
 struct function {
     struct list link; /* in its module */
     struct module *module;
-    struct known_kernel *known; /* the library's: every client's; NULL for a function of ours */
+    struct known_kernel
+        *known; /* the library's record, of all clients; NULL for a function of the server's own */
     CUfunction driver;
     uint64_t handle;
     uint32_t params_size;                    /* bytes of the packed parameter buffer */
@@ -19,11 +20,11 @@ struct function {
     char name[];
 };
 
-/* Gives the driver's function this client's carveout. */
+/* Gives the driver's function this client's carveout. The device's context is current. */
 void function_set_carveout(const struct function *function);
 
-/* Before a launch, because another client may have set its own carveout. For most programs this is
- * a comparison. Partner of the load: function_set_carveout() of another client. */
+/* Before a launch: sets this client's carveout where another client has set its own. For most
+ * programs this is a comparison. Partner of the load: function_set_carveout() of another client. */
 static inline void function_prefer(const struct function *function)
 {
     if (!function->known)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store. The hash finds a code under the lock; bytes are compared when it is held and the lock
- * is not, for images are large. One of the same hash and other bytes is somebody's trick or very
- * bad luck, and stays alone. What is lent can never be written again: its file is sealed, and all
- * of it is there, so reading it takes no memory that its sender has not paid for.
+ * The hash finds an image under the lock. The bytes are compared without the lock, because images
+ * are large, while a reference keeps the image. An image with the same hash and other bytes is an
+ * attempt to deceive or very bad luck, and is not shared. A file that is lent can never be written
+ * again: it is sealed, and all of its pages exist, so reading it takes no memory that its sender
+ * has not paid for.
  */
 #include "image_store.h"
 
@@ -49,7 +50,7 @@ uint64_t image_store_hash(const void *bytes, uint64_t size)
 
 /* ---- the bytes ---- */
 
-/* A hole would be filled when it is read, and a huge page may not be there then. */
+/* Reading a hole would allocate its page, and a huge page may not be available then. */
 static bool may_stay(int fd, uint64_t size)
 {
     struct statfs system;
@@ -77,7 +78,7 @@ static void discount_file(struct image_store *store)
     store->files--;
 }
 
-/* Mapped, with a NUL behind it. */
+/* Maps the file, with a NUL behind the image. */
 static bool map_file(int fd, uint64_t size, void **ret_bytes)
 {
     void *bytes;
@@ -92,7 +93,7 @@ static bool map_file(int fd, uint64_t size, void **ret_bytes)
     return true;
 }
 
-/* Takes the file over when that succeeds. */
+/* Takes the file over when it succeeds. */
 static bool map_bytes(struct stored_image *image, int *fd)
 {
     void *bytes;
@@ -194,7 +195,8 @@ void stored_image_unref(struct stored_image *image)
         stored_image_destroy(image);
 }
 
-/* Another one that may be the same; if there is none, the new one is in the store. */
+/* An image that may be the same; if there is none, adds the new one to the store and returns
+ * NULL. */
 static struct stored_image *find_or_add(struct image_store *store, struct stored_image *added)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&store->lock);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of images, each kept once. Large ones stay in the sealed file in which their client
- * sent them. A later client of the same user is lent that file, finds that its own image is the
- * same, and then need not send it.
+ * The bytes of module images, each kept once. Large images stay in the sealed file in which their
+ * client sent them. A later client of the same user is lent that file, finds that its own image is
+ * the same, and then need not send it.
+ *
+ * All functions may be called from any thread.
  */
 #pragma once
 
@@ -20,15 +22,15 @@
 
 struct image_store {
     pthread_mutex_t lock;
-    struct list images; /* struct stored_image; the one that was used last comes last */
+    struct list images; /* struct stored_image; the one that was used last is the last */
     uint64_t last_number;
     unsigned files, files_max;
 };
 
 struct stored_image {
     struct image_store *store;
-    struct list link; /* in the store; empty when alone */
-    uint64_t number;  /* 0 = alone: another image has its hash, and nobody is to find this one */
+    struct list link; /* in the store; empty when the image is not shared */
+    uint64_t number;  /* 0 = not shared: another image has its hash, and this one is never found */
     uint64_t hash, key;
     uint64_t size;
     const void *bytes; /* a NUL is behind them */
@@ -39,19 +41,20 @@ struct stored_image {
 
 void image_store_init(struct image_store *store);
 
-/* Nobody uses any code any more. */
+/* No image is used any more. */
 void image_store_fini(struct image_store *store);
 
-/* Finds images; what has the same one need not be the same. */
+/* A hash by which images are found. Images with the same hash need not be the same. */
 uint64_t image_store_hash(const void *bytes, uint64_t size);
 
-/* The code in the first `size` bytes of a file that shm_check() has accepted: what is there
- * already, or else new. Takes `fd` over. CUDA_ERROR_INVALID_VALUE when it cannot be read. */
+/* The image in the first `size` bytes of a file that shm_check() has accepted, with a reference for
+ * the caller: the stored one if it is there already, or a new one. Takes `fd` over.
+ * CUDA_ERROR_INVALID_VALUE when the file cannot be read, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult image_store_add(struct image_store *store, int fd, uint64_t size, uid_t owner,
                          struct stored_image **ret_image);
 
-/* What the same user has sent earlier, by key or by number; NULL when there is nothing. Only what
- * is in a file is found. */
+/* An image that the same user has sent earlier, by key or by number, with a reference for the
+ * caller; NULL when there is none. Only images in a file are found. */
 struct stored_image *image_store_find(struct image_store *store, uint64_t key, uint64_t size,
                                       uid_t owner);
 struct stored_image *image_store_find_number(struct image_store *store, uint64_t number,
@@ -59,5 +62,5 @@ struct stored_image *image_store_find_number(struct image_store *store, uint64_t
 
 struct stored_image *stored_image_ref(struct stored_image *image);
 
-/* NULL is allowed. */
+/* Drops a reference. NULL is allowed. */
 void stored_image_unref(struct stored_image *image);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The table: an array in the order of entry and a map by name. The kernels in it never move.
- */
+/* An array in the order of entry and a map by name. The kernels in it never move. */
 #include "kernel_table.h"
 
 #include <stdlib.h>
@@ -30,7 +28,7 @@ static uint64_t hash_name(const char *name)
     return image_store_hash(name, strlen(name));
 }
 
-/* Names of one hash have keys that follow each other. */
+/* Names with the same hash have consecutive keys. */
 static struct known_kernel *find_locked(const struct kernel_table *table, const char *name,
                                         uint64_t *ret_key)
 {
@@ -58,7 +56,7 @@ struct known_kernel *kernel_table_get(struct kernel_table *table, uint32_t numbe
     return number < table->count ? table->kernels[number] : NULL;
 }
 
-/* Layout and name behind it. */
+/* The layout and the name stand behind the copy. */
 static struct known_kernel *copy_kernel(const struct known_kernel *kernel, uint32_t number)
 {
     size_t layout_size = kernel->facts.param_count * 8ull;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What has been learnt of the kernels of a library, in the order in which clients first asked. A
- * program asks for the same ones at every start, so the answer to its first question tells it of
+ * What is known of the kernels of a library, in the order in which clients first asked for them. A
+ * program asks for the same kernels at every start, so the answer to its first question tells it of
  * the others, too.
+ *
+ * All functions may be called from any thread.
  */
 #pragma once
 
@@ -14,8 +16,8 @@
 
 struct known_kernel {
     CUfunction driver;
-    struct kernel_facts facts; /* its attributes are from before any client changed them */
-    int32_t carveout;          /* as a client has set it last: see function_prefer() */
+    struct kernel_facts facts; /* its attributes are those before any client changed one */
+    int32_t carveout;          /* atomic: as a client has set it last, see function_prefer() */
 };
 
 struct kernel_table {
@@ -28,15 +30,17 @@ struct kernel_table {
 void kernel_table_init(struct kernel_table *table);
 void kernel_table_fini(struct kernel_table *table);
 
-/* What is in the table stays there, and its facts as they are. NULL: it is not known. */
+/* The kernel of this name or number; NULL when it is not known. A kernel stays in the table as long
+ * as that exists, and its facts do not change. */
 struct known_kernel *kernel_table_find(struct kernel_table *table, const char *name);
 struct known_kernel *kernel_table_get(struct kernel_table *table, uint32_t number);
 
-/* Enters a copy of a kernel, unless it is there already, and gives it its number. NULL when out of
+/* Adds a copy of a kernel, unless it is there already, and gives it its number. NULL when out of
  * memory. */
 struct known_kernel *kernel_table_add(struct kernel_table *table,
                                       const struct known_kernel *kernel);
 
-/* Records of the kernels from number `first` on, as many as fit; returns their size. */
+/* Writes records of the kernels from number `first` on, as many as fit into `capacity` bytes.
+ * Returns the size of what was written; `ret_next` is the first kernel that was not. */
 size_t kernel_table_write(struct kernel_table *table, uint32_t first, void *target, size_t capacity,
                           uint32_t *ret_next);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Loads libraries.
- */
+/* Loads libraries and filters their options. */
 #include "library.h"
 
 #include <stdlib.h>
@@ -14,7 +12,7 @@
 #include "loader.h"
 #include "quiesce.h"
 
-/* Options whose value is a number; the others hold pointers into the client. */
+/* Options whose value is a number; the values of others are pointers into the client. */
 static bool option_passes(uint64_t option)
 {
     switch (option) {
@@ -76,7 +74,7 @@ bool library_put(struct library *library)
     return __atomic_sub_fetch(&library->users, 1, __ATOMIC_ACQ_REL) == 0;
 }
 
-/* The client wants to hear now what is wrong with an image. NVIDIA's driver counts the kernels of
+/* The client has to be told now what is wrong with an image. NVIDIA's driver counts the kernels of
  * PTX text that does not compile, and compiles it when it is asked for the module. */
 static CUresult compile(struct quiesce *quiesce, CUlibrary library, bool is_text)
 {

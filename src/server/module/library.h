@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries: what the driver makes of a module image. Loaded by cuLibraryLoadData, which stalls
- * nobody; cuModuleLoadData stalls every client until the GPU is idle.
+ * Libraries: what the driver makes of a module image. They are loaded by cuLibraryLoadData, which
+ * stalls no client; cuModuleLoadData stalls every client until the GPU is idle.
  */
 #pragma once
 
@@ -18,32 +18,35 @@ struct quiesce;
 
 struct library {
     CUlibrary driver;
-    unsigned users;    /* atomic: one for each device on which a client has it */
+    unsigned users;    /* atomic: one for each device on which a client uses it */
     struct list link;  /* while retired (retired.h) */
-    uint64_t bytes;    /* the same */
+    uint64_t bytes;    /* while retired: of its image and variables */
     bool may_print;    /* its kernels may print */
-    bool may_allocate; /* they may keep memory of the device's own heap */
+    bool may_allocate; /* its kernels may keep memory of the device's own heap */
     unsigned option_count;
-    /* The driver may compile long after the load, and then still writes to what it was given there.
-     * So options and log live as long as the library. */
+    /* The driver may compile long after the load, and then still writes to the buffers that it was
+     * given there. So options and log live as long as the library. */
     CUjit_option options[LIBRARY_OPTIONS_MAX + 2];
     void *values[LIBRARY_OPTIONS_MAX + 2];
     char log[LIBRARY_LOG_SIZE];
 };
 
-/* Pairs of u64, option and value, as a client sends them. NULL when out of memory. */
+/* A library that is not loaded yet. The options are pairs of u64, option and value, as a client
+ * sends them; options that the server does not pass are left out. NULL when out of memory. */
 struct library *library_create(const void *options, uint32_t options_size);
 
-/* Loads a sound image, and compiles at once: whoever asks wants to hear now what is wrong with it.
- * The device's context is current. */
+/* Loads an image that has been checked, and compiles it at once, so that errors are reported now.
+ * The device's context is current. What the driver says; messages of the compiler are in `log`. */
 CUresult library_load(struct library *library, struct quiesce *quiesce, const void *image,
                       size_t size);
 
 struct library *library_use(struct library *library);
 
-/* Whether that was the last user, who has to destroy it. */
+/* Gives up a use: true when that was the last one, and then the caller has to destroy the
+ * library. */
 bool library_put(struct library *library);
 
-/* Waits until all streams are idle, and nobody gets into the driver meanwhile: see quiesce.h. NULL
- * is allowed. */
+/* Unloads and frees it. The call waits until all streams are idle, and no other thread gets into
+ * the driver meanwhile, so it stands between quiesce_begin() and quiesce_end() unless the server
+ * ends. NULL is allowed. */
 void library_destroy(struct library *library);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache. Libraries with variables are in it only while nobody uses them; the others always are.
- * Code is kept once, so the same image is the same code; one that is alone there is loaded for its
- * client alone. A library that is being loaded is in the list already, so that clients that start
- * together load it once.
+ * Libraries with variables are in the cache only while no client uses them; the others always are.
+ * An image is stored once, so equal images are the same object; one that is not shared there is
+ * loaded for its client alone. A library that is being loaded is in the list already, so that
+ * clients that start together load it once.
  */
 #include "module_cache.h"
 
@@ -23,7 +23,7 @@ enum sharing {
 };
 
 struct cached {
-    struct list link; /* in the cache, or in a client's list of what is parked */
+    struct list link; /* in the cache, or in a client's list of parked libraries */
     struct library *library;
     const struct device *device;
     enum sharing sharing;
@@ -73,7 +73,8 @@ static uint64_t kept_bytes(const struct cached *cached)
     return cached->size + cached->variables.bytes;
 }
 
-/* The library itself goes later: what waits for all streams is done when nobody is at work. */
+/* The library itself goes later: calls that wait for all streams are made when no client is
+ * busy. */
 static void cached_destroy(struct module_cache *cache, struct cached *cached)
 {
     if (library_put(cached->library))
@@ -143,7 +144,7 @@ static struct cached *find_locked(struct module_cache *cache, const struct image
     return NULL;
 }
 
-/* Takes a user for the entry, after its load if it is being loaded. That may fail, and then the
+/* Takes a use of the entry, after its load if it is being loaded. The load may fail, and then the
  * entry is gone and the search begins anew. */
 static struct cached *use_locked(struct module_cache *cache, const struct image_request *request)
 {
@@ -179,7 +180,7 @@ static CUresult load(struct cached *cached, struct image_log *ret_log)
     return result;
 }
 
-/* Nobody else will look for it: the code is not needed any more. */
+/* No other client will look for the library, so the image is not needed any more. */
 static CUresult load_own(struct cached *cached, struct image_log *ret_log)
 {
     CUresult result = load(cached, ret_log);
@@ -189,7 +190,7 @@ static CUresult load_own(struct cached *cached, struct image_log *ret_log)
     return result;
 }
 
-/* Its variables are remembered when it is first used: not every library is. */
+/* Its variables are recorded when it is first used, because not every library is used. */
 static CUresult load_in_turn(struct cached *cached, struct image_log *ret_log)
 {
     CUresult result = load(cached, ret_log);
@@ -226,7 +227,7 @@ static CUresult load_new(struct module_cache *cache, struct cached *cached,
     }
 }
 
-/* The entry that is there, or else a new one that is announced to others if it is shared. */
+/* The entry that is there, or else a new one, which other clients find when it is shared. */
 static struct cached *find_or_announce(struct module_cache *cache,
                                        const struct image_request *request, bool *ret_found)
 {
@@ -253,7 +254,8 @@ static unsigned architecture(const struct device *device)
                       attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR]);
 }
 
-/* For a library with variables: may it be kept for others? What prints has text of its client. */
+/* For a library with variables: whether it may be kept for other clients. Libraries that print are
+ * not, because the driver's buffer may hold output of their client. */
 static struct cached *create_for_one(const struct image_request *request, bool in_turn)
 {
     const struct stored_image *image = request->image;
@@ -276,7 +278,7 @@ static struct cached *create_for_one(const struct image_request *request, bool i
     return cached;
 }
 
-/* Images that are not there yet are looked into, which takes a while. */
+/* To look into an image that is not there yet takes a while, so this is done without the lock. */
 static struct cached *find_or_create(struct module_cache *cache,
                                      const struct image_request *request, bool *ret_found)
 {
@@ -340,7 +342,7 @@ static void take_out_locked(struct module_cache *cache, struct cached *cached,
     list_append(ret_evicted, &cached->link);
 }
 
-/* Takes idle ones out until the others may stay. */
+/* Takes idle entries out until the others fit. */
 static void evict_locked(struct module_cache *cache, struct list *ret_evicted)
 {
     list_for_each_safe (struct cached, cached, &cache->entries, link) {
@@ -351,7 +353,7 @@ static void evict_locked(struct module_cache *cache, struct list *ret_evicted)
     }
 }
 
-/* Without the lock, for this may wait (retired.h). */
+/* Without the lock, because this may wait (retired.h). */
 static void destroy_evicted(struct module_cache *cache, struct list *evicted)
 {
     list_for_each_safe (struct cached, victim, evicted, link) {
@@ -361,7 +363,7 @@ static void destroy_evicted(struct module_cache *cache, struct list *evicted)
     }
 }
 
-/* ---- when nobody is left ---- */
+/* ---- when no client is left ---- */
 
 static bool is_same_image(const struct cached *a, const struct cached *b)
 {
@@ -369,7 +371,7 @@ static bool is_same_image(const struct cached *a, const struct cached *b)
            !memcmp(a->options, b->options, a->options_size);
 }
 
-/* Idle ones of the same image that were used later. */
+/* How many idle entries of the same image were used later. */
 static unsigned count_later_copies_locked(const struct module_cache *cache,
                                           const struct cached *cached)
 {
@@ -457,7 +459,7 @@ void module_cache_put_parked(struct module_cache *cache, struct list *parked)
     }
 }
 
-/* When its variables can not be remembered, it is this client's alone. */
+/* When its variables cannot be recorded, the library is this client's alone. */
 void cached_will_be_used(struct cached *cached)
 {
     if (cached->sharing != IN_TURN || cached->variables.each)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A queue. What can not be unloaded now goes back to where it was.
- */
+/* A queue. A library that cannot be unloaded now goes back to its head. */
 #include "retired.h"
 
 #include "cleanup.h"
@@ -44,7 +42,7 @@ static bool is_too_much_locked(const struct retired *retired)
     return retired->count > RETIRED_MAX || retired->bytes > RETIRED_BYTES_MAX;
 }
 
-/* The oldest one, or NULL. */
+/* The oldest library, or NULL. With `only_surplus` there is one only beyond the limits. */
 static struct library *pop(struct retired *retired, bool only_surplus)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&retired->lock);
@@ -65,7 +63,7 @@ static void push_back(struct retired *retired, struct library *library)
     count_locked(retired, library, 1);
 }
 
-/* Ends the stall. */
+/* The caller has called quiesce_begin(); this calls quiesce_end(). */
 static void unload(struct retired *retired, struct library *library)
 {
     log_debug("Module of %llu bytes is unloaded", (unsigned long long)library->bytes);
@@ -73,7 +71,7 @@ static void unload(struct retired *retired, struct library *library)
     quiesce_end(retired->quiesce);
 }
 
-/* Answers how many. */
+/* Returns how many. */
 static unsigned unload_now(struct retired *retired, bool only_surplus)
 {
     struct library *oldest;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries that are done with. NVIDIA's driver unloads one when all streams are idle, and
- * meanwhile nobody else gets into it; so they are put aside until nobody is at work (upkeep.h). A
- * server may never rest while its clients load and unload for ever, so there are bounds, and
- * whoever goes beyond them waits.
+ * Libraries that are no longer used. NVIDIA's driver unloads a library when all streams are idle,
+ * and lets no other thread into it meanwhile; so they are kept until no client is busy (upkeep.h).
+ * A server may never be idle while its clients load and unload, so there are limits, and a client
+ * that exceeds them waits.
+ *
+ * Functions may be called from any thread.
  */
 #pragma once
 
@@ -12,7 +14,7 @@
 #include "library.h"
 #include "list.h"
 
-/* Bytes of images, and of their variables. */
+/* Limits of the number, and of the bytes of images and their variables. */
 #define RETIRED_MAX 256u
 #define RETIRED_BYTES_MAX (256ull << 20)
 
@@ -28,17 +30,16 @@ struct retired {
 
 void retired_init(struct retired *retired, struct quiesce *quiesce);
 
-/* Unloads all. There is nobody any more. */
+/* Unloads all. There are no clients any more. */
 void retired_fini(struct retired *retired);
 
-/* Takes over a library of which nobody knows anything any more, except for kernels that still run.
- * NULL is allowed. */
+/* Takes over a library that only kernels still use that run. `bytes` are those of its image and
+ * variables. NULL is allowed. */
 void retired_add(struct retired *retired, struct library *library, uint64_t bytes);
 
-/* For when memory is short: unloads all. False when there was none, and so there is no more memory
- * than before. */
+/* Memory is short: unloads all libraries, and waits for streams. False when there was none. */
 bool retired_give_way(struct retired *retired);
 
-/* For when nobody is at work: unloads one. False when there is none, or when some stream waits for
- * a value. */
+/* No client is busy: unloads one library. False when there is none, or when a stream waits for a
+ * value. */
 bool retired_unload(struct retired *retired);

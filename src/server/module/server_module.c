@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules: what a client has of a library. The library itself may be shared: see module_cache.c.
+ * Loads modules, and answers queries about them. The library of a module may be shared: see
+ * module_cache.c.
  */
 #include "module_state.h"
 
@@ -177,7 +178,8 @@ CUresult serve_fnLibraryJoin(struct session *session, const struct wire_fnLibrar
     return join(session, in->library, twin, device);
 }
 
-/* Memory comes first: what keeps addresses of variables asks which memory is left. */
+/* Memory comes first, because observers that keep addresses of variables ask which memory is
+ * left. */
 void module_destroy(struct session *session, struct module *module)
 {
     if (!module)
@@ -230,8 +232,8 @@ static CUresult find_managed(const struct module *module, const char *name,
     return driver.cuLibraryGetManaged(&ret_global->address, &ret_global->size, library, name);
 }
 
-/* No other client will ever have a library with managed variables (image_names.h), so of one that
- * others may have nobody need ask. */
+/* A library with managed variables is never shared (image_names.h), so the driver need not be asked
+ * about variables of a shared one. */
 static bool is_managed(const struct module *module, CUdeviceptr address)
 {
     unsigned managed = 0;
@@ -242,7 +244,7 @@ static bool is_managed(const struct module *module, CUdeviceptr address)
            managed;
 }
 
-/* Drivers need not find a managed variable among the others. */
+/* A driver need not find a managed variable among the others. */
 static CUresult find_global(const struct module *module, const char *name,
                             struct global *ret_global)
 {

@@ -20,11 +20,11 @@ static inline const struct library *module_library(const struct module *module)
     return cached_library(module->cached);
 }
 
-/* Ends a module that is not in the handle table any more, with its functions, whose kernels do not
- * run any more. NULL is allowed. */
+/* Ends a module that is not in the handle table any more, with its functions. Its kernels do not
+ * run any more, unless its library may still be used by other clients. NULL is allowed. */
 void module_destroy(struct session *session, struct module *module);
 
-/* The client's work is done: gives back the libraries that it has unloaded while it worked. */
+/* The client's work is done: gives back the libraries that the client unloaded while it worked. */
 void module_put_parked(struct session *session);
 
 /* ---- the parts of the server and of a session ---- */

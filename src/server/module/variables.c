@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Copies go through a stream of their own, so that they wait for nobody's work.
- */
+/* Copies go through a stream of their own, so that they do not wait for clients' work. */
 #include "variables.h"
 
 #include <stdlib.h>
@@ -14,7 +12,7 @@ static CUresult find(const struct image_name *name, CUlibrary library, struct va
     CUresult result =
         driver.cuLibraryGetGlobal(&variable->address, &variable->size, library, name->name);
 
-    /* Something else of this name would leave the variable as its client left it. */
+    /* Another object of this name would leave the variable as its client left it. */
     if (result == CUDA_SUCCESS && name->size && name->size != variable->size)
         return CUDA_ERROR_NOT_FOUND;
     return result;

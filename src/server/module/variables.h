@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The variables of a loaded library: what they were when it was loaded, and how they become that
- * again. So a library whose client is gone can serve another, which sees nothing of the first.
+ * The variables of a loaded library: their values after the load, and how they get these again. So
+ * a library whose client is gone can serve another client, which sees nothing of the first.
  */
 #pragma once
 
 #include "image_names.h"
 #include "loader.h"
 
-/* Bytes of variables of one library; with more, it is not kept. */
+/* Bytes of variables of one library. A library with more is not kept. */
 #define VARIABLES_BYTES_MAX (32ull << 20)
 
 struct quiesce;
@@ -21,16 +21,17 @@ struct variable {
 
 struct variables {
     struct image_names names;
-    struct variable *each; /* as many; NULL until they are remembered */
+    struct variable *each; /* one for each name; NULL until they are recorded */
     uint64_t bytes;
 };
 
-/* Finds all variables and copies what they are now. Loads the library's code, if that is still to
- * be done. Called between quiesce_begin() and quiesce_end(). On failure nothing is remembered. The
- * device's context is current here and below. */
+/* Finds all variables and copies their values. Loads the library's code, if that is not loaded yet.
+ * Called between quiesce_begin() and quiesce_end(), in the device's context. What the driver says,
+ * or CUDA_ERROR_OUT_OF_MEMORY beyond VARIABLES_BYTES_MAX; then nothing is recorded. */
 CUresult variables_remember(struct variables *variables, CUlibrary library);
 
-/* No kernel of the library runs. After a failure they may be anything. */
+/* Sets all variables to the values after the load. No kernel of the library runs, and the device's
+ * context is current. After an error they may have any value. */
 CUresult variables_restore(const struct variables *variables, struct quiesce *quiesce);
 
 void variables_fini(struct variables *variables);

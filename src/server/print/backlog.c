@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text on its way to clients; see backlog.h. */
+/* A buffer that grows, and is freed when it is empty; see backlog.h. */
 #include "backlog.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Several times what a driver keeps of one kernel. */
+/* Several times the buffer that a driver keeps for one context. */
 #define BACKLOG_MAX ((size_t)64 << 20)
 
 static bool make_room(struct backlog *backlog, size_t size)

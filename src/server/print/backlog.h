@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text for a client that has no room for it yet. Whoever puts text in never waits for the client.
+ * Output for a client whose region has no space for it yet, so that the thread that adds output
+ * never waits for the client. The owner's lock guards it.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 
 struct backlog {
     char *text;
-    size_t start, size, capacity; /* text[start .. size) is still to go */
+    size_t start, size, capacity; /* text[start .. size) is not delivered yet */
 };
 
 static inline bool backlog_empty(const struct backlog *backlog)
@@ -19,10 +20,10 @@ static inline bool backlog_empty(const struct backlog *backlog)
     return backlog->start == backlog->size;
 }
 
-/* False when there is too much of it, or no memory; then nothing is kept of this piece. */
+/* False beyond 64 MiB, or when out of memory; then nothing of this output is kept. */
 bool backlog_add(struct backlog *backlog, const char *text, size_t size);
 
-/* Hands over what the client has room for. */
+/* Writes to the client's region as much as there is space for. */
 void backlog_deliver(struct backlog *backlog, struct channel_server *channel,
                      enum region_output kind);
 

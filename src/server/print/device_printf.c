@@ -38,14 +38,14 @@
 #define PAUSE_NS_MAX (2 * NS_PER_MS)
 #define FAULT_TIMEOUT_S 1
 
-/* A place in a stream, and what is to happen when the GPU gets there. */
+/* A place in a stream, and what is to be done when the GPU has reached it. */
 struct mark {
     struct list link;
     struct session *session;
     const struct device *device;
     const struct stream *stream; /* NULL once it is gone */
     CUevent event;
-    uint32_t word, seq; /* the fence to be written; seq 0 = none, it stands behind launches */
+    uint32_t word, seq; /* the fence to be written; seq 0 = none, the mark stands behind launches */
     bool reached;
     bool may_be_blocked; /* streams of its session wait for what its client does */
 };
@@ -61,7 +61,7 @@ struct server_printf {
     struct session *last;     /* who held it before: others go first */
     unsigned waiting;         /* workers that want the turn */
     unsigned launching;       /* between begin and end */
-    bool shared;              /* a client did not want to wait: the output has no owner */
+    bool shared; /* a client has timed out waiting for the turn: the output has no owner */
     bool started;
     CUstream flush[ATTACH_DEVICES_MAX];
     struct stream_observer stream_observer;
@@ -263,7 +263,7 @@ static CUresult take_turn_locked(struct server_printf *printer, struct session *
 
 /* ---- the thread ---- */
 
-/* The first fatal answer is the result. */
+/* Returns the first fatal result. */
 static CUresult query_marks_locked(struct server_printf *printer)
 {
     list_for_each (struct mark, mark, &printer->marks, link) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory files in the place of standard output and standard error: a writer never waits, whatever
+ * Memory files take the place of standard output and standard error: a writer never waits, whatever
  * the amount, and what has been read is given back to the system.
  *
  * Of standard error only the C library's stream is redirected. Drivers report failed assertions
- * through it; what writes to the descriptor is a runtime library with its last words for our log.
+ * through it; what writes to the descriptor is a runtime library with its exit message, which
+ * belongs in the log.
  */
 #include "driver_output.h"
 

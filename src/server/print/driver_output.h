@@ -12,5 +12,6 @@
 /* Before a driver is loaded. The log must have a descriptor other than 1. 0 or -errno. */
 int driver_output_capture(void);
 
-/* What came since the last call, at most `size` bytes. One thread at a time. */
+/* What was written since the last call, at most `size` bytes; returns how many. The caller sees to
+ * it that only one thread calls at a time. */
 size_t driver_output_read(enum region_output kind, char *ret_text, size_t size);

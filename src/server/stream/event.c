@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events. A client asks its fences whether an event has happened, so what is left for the driver's
- * events is to make streams wait for each other and to measure time.
+ * Events. A client asks its fences whether an event has completed, so the driver's events serve
+ * only to make streams wait for each other and to measure time.
  */
 #include "event.h"
 
@@ -26,7 +26,7 @@ static CUresult event_check(struct session *session, const struct wire_cuEventCr
     return CUDA_SUCCESS;
 }
 
-/* As for streams: an event that the driver refuses is kept without one of the driver's. */
+/* As with streams, an event that the driver refuses is kept without the driver's. */
 CUresult serve_cuEventCreate(struct session *session, const struct wire_cuEventCreate *in)
 {
     const struct device *device;

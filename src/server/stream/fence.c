@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing fences, and waking those who sleep on them.
+ * Writes fences, and wakes the client's threads that sleep on them.
  *
- * The GPU writes words but wakes nobody. A client thread that wants to sleep on its fence says so
- * with fnWake, and the server wakes it from a host function behind the fence: of the ways to hear
- * from a GPU that is the one in which a short wait never stands behind a long one. Whoever sleeps
- * looks again from time to time anyway, so a wake that is lost costs time and no more.
+ * The GPU writes words but wakes no thread. A client thread that wants to sleep on its fence sends
+ * fnWake, and the server wakes it from a host function behind the fence. Of the ways to get a
+ * notification from a GPU this is the one in which a short wait never queues behind a long one. A
+ * thread that sleeps polls from time to time anyway, so a lost wake costs only time.
  */
 #include "fence.h"
 
@@ -112,7 +112,8 @@ bool fence_reached(const struct stream *stream, uint32_t seq)
     return (int32_t)(fence_value(stream->session->window, stream->word) - seq) >= 0;
 }
 
-/* On a thread of the driver. The word stays mapped as long as the window, which is for ever. */
+/* On a thread of the driver. The word stays mapped as long as the window, which is never
+ * unmapped. */
 static void CUDA_CB wake_sleepers(void *word)
 {
     futex_wake(word, INT_MAX);

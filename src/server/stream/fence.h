@@ -47,6 +47,6 @@ typedef bool deferred_fence_writer(struct stream *stream, uint32_t seq);
 /* Before there are sessions. */
 void fences_set_deferred_writer(struct server *server, deferred_fence_writer *write);
 
-/* From any thread. */
+/* From any thread: whether the fences of a client are deferred. Partner: each other. */
 void fences_defer(struct session *session, bool deferred);
 bool fences_are_deferred(const struct session *session);

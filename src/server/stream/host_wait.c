@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuLaunchHostFunc and cuStreamWaitValue: commands that hold a stream; and their counterpart
+ * cuLaunchHostFunc and cuStreamWaitValue, which make a stream wait for its client, and
  * cuStreamWriteValue.
  */
 #include "host_wait.h"
@@ -15,16 +15,17 @@
 #include "stream_state.h"
 #include "window.h"
 
-/* Streams that one client may hold with callbacks. Measured: with all queues of a context held
- * (32 are asked for), every other stream stands still. */
+/* How many streams of one device a client may have wait in callbacks. With all queues of a context
+ * taken by such streams (32 are asked for), every other stream was measured to stand still. */
 #define HELD_STREAMS_MAX 4u
 #define HELD_TIMEOUT_NS (2 * NS_PER_SEC)
 
-/* Callbacks of a stream that wait in the driver, where it matters: a full queue stops its caller,
- * who may hold the driver's own lock then, and the thread that looks after prints must get by. */
+/* How many callbacks of a stream may wait in the driver while the client's fences are deferred. A
+ * full queue blocks its caller, which may hold the driver's own lock then, and the thread that
+ * writes deferred fences needs that lock. */
 #define CALLBACKS_AHEAD_MAX 128u
 
-/* Waits that are remembered; older ones are taken to be over. */
+/* How many waits are remembered. Older ones are assumed to be over. */
 #define WAITS_MAX 1024u
 
 struct host_wait {
@@ -40,7 +41,7 @@ static uint32_t load_host_wait_word(const struct session *session, uint32_t word
     return __atomic_load_n(window_host_wait_word(session->window, word), __ATOMIC_ACQUIRE);
 }
 
-/* Does the stream stand before a gate that its client has not opened? */
+/* Whether the stream waits at a host-wait word that its client has not written. */
 static bool is_waiting_for_host(const struct stream *stream)
 {
     const struct session *session = stream->session;
@@ -69,8 +70,8 @@ static bool is_too_far_ahead(const struct stream *stream)
                CALLBACKS_AHEAD_MAX;
 }
 
-/* Holds the session back, and nobody else, until its client has opened some gates. Not for ever:
- * what opens them might be a command that waits behind this one. */
+/* Blocks this session's thread until its client has written some words. There is a timeout, because
+ * what makes the client write them may be a command behind this one. */
 static void throttle(const struct stream *stream)
 {
     const struct timespec pause = {.tv_nsec = 200 * NS_PER_US};
@@ -83,20 +84,20 @@ static void throttle(const struct stream *stream)
         nanosleep(&pause, NULL);
 }
 
-/* `noted`: what ends the wait may itself wait for a call of the driver. */
+/* `recorded`: what ends the wait may itself wait for a call of the driver. */
 static CUresult wait_for_value(const struct stream *stream, uint64_t address, uint32_t value,
-                               unsigned flags, bool noted)
+                               unsigned flags, bool recorded)
 {
     quiesce_wait_begin(stream->device->quiesce);
     CUresult result = driver.cuStreamWaitValue32_v2(stream->driver, address, value, flags);
-    if (result == CUDA_SUCCESS && noted)
+    if (result == CUDA_SUCCESS && recorded)
         quiesce_wait_record(stream->device, stream->driver);
     quiesce_wait_end(stream->device->quiesce);
     return result;
 }
 
-/* The client opens the gate when it has seen the fence. Mostly the GPU writes that, but fences of
- * clients that print are written after calls of the driver (device_printf.h). */
+/* The client writes the word when it has seen the fence. Mostly the GPU writes that, but deferred
+ * fences are written after calls of the driver (fence.h). */
 static CUresult wait_for_host(struct stream *stream, const struct wire_cuLaunchHostFunc *in)
 {
     struct session *session = stream->session;
@@ -233,13 +234,13 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
     return stream_end(hStream, in->seq, result);
 }
 
-/* A value that ends the wait, whatever was there: NOR wants a bit that neither side has. */
+/* A value that ends the wait, whatever the word holds: NOR wants a bit that neither side has. */
 static uint64_t satisfying_value(const struct host_wait *wait)
 {
     return wait->flags == CU_STREAM_WAIT_VALUE_NOR ? 0 : wait->value;
 }
 
-/* Written by the GPU, on a stream that never waits, since the word may lie in device memory. */
+/* The GPU writes it, on a stream that never waits, because the word may be in device memory. */
 static void satisfy(struct session *session, const struct host_wait *wait)
 {
     uint64_t value = satisfying_value(wait);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams that wait for the client itself: for a callback of its, or for a value that it writes.
+ * Streams that wait for the client: for a callback, or for a value that the client writes.
  *
- * A client that is gone will not write, so all that its streams could wait for is written down
- * here, and let go when the session ends. And as the GPU has only so many queues, which all clients
- * share, one client may hold only some of them at a time.
+ * A client that is gone will not write, so all that its streams may wait for is recorded here, and
+ * written when the session ends. And because the GPU has only so many queues, which all clients
+ * share, one client may have only some streams that wait.
+ *
+ * All of it is the session thread's.
  */
 #pragma once
 
@@ -13,8 +15,8 @@
 /* Whether a stream of the client has ever waited for the client or for a word. */
 bool host_waits_exist(const struct session *session);
 
-/* Writes what every held stream of the session waits for. Called until all of them are idle. */
+/* Writes what the streams of the session wait for. Called again until all of them are idle. */
 void host_waits_release_all(struct session *session);
 
-/* Forgets the waits. */
+/* Frees the records of the waits. */
 void host_waits_forget_all(struct session *session);

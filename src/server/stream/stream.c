@@ -2,11 +2,10 @@
 /*
  * Streams, and the order that CUDA promises between the legacy default stream and the others.
  *
- * The rule: work on the legacy stream begins when all earlier work on the client's blocking streams
- * is done, and work on a blocking stream begins when all earlier work on the legacy stream is done.
- * Every stream counts its work; a stream that is to follow another one waits for an event behind
- * the other's work, unless it has waited for that much already. A client with one stream pays
- * nothing.
+ * Work on the legacy stream begins when all earlier work on the client's blocking streams is done,
+ * and work on a blocking stream begins when all earlier work on the legacy stream is done. Every
+ * stream counts its work; a stream that is to follow another one waits for an event behind the
+ * other's work, unless it has waited for that much already. A client with one stream pays nothing.
  */
 #include "stream_state.h"
 
@@ -21,7 +20,7 @@ static struct list *streams_beside(const struct stream *stream)
     return session_device_streams(stream->session, stream->device);
 }
 
-/* The event behind everything that `stream` was given. */
+/* Records the event behind all that `stream` was given. */
 static CUresult stream_mark(struct stream *stream)
 {
     if (stream->order && stream->ordered_work == stream->work)
@@ -37,7 +36,7 @@ static CUresult stream_mark(struct stream *stream)
     return result;
 }
 
-/* What `stream` is given from now on begins behind what `other` was given so far. */
+/* What `stream` is given from now on begins behind all that `other` was given so far. */
 static CUresult stream_follow(struct stream *stream, struct stream *other)
 {
     CUresult result = stream_mark(other);
@@ -87,7 +86,7 @@ CUresult stream_begin(struct stream *stream)
 {
     if (!stream->driver)
         return CUDA_ERROR_INVALID_HANDLE;
-    fence_expect_work(stream); /* a fault may come sooner than stream_end() */
+    fence_expect_work(stream); /* a fault may be noticed before stream_end() */
     CUresult result = session_enter(stream->session, stream->device);
 
     if (result == CUDA_SUCCESS && stream->legacy)
@@ -113,7 +112,7 @@ CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result)
     return stream_end_by(stream, seq, result, fence_write);
 }
 
-/* A client below normal priority runs at the bottom; the others keep one level above it. */
+/* A client below normal priority gets the lowest one; the others keep one level above it. */
 int stream_grant_priority(const struct session *session, const struct device *device, int asked)
 {
     int least = device->record.priority_least, greatest = device->record.priority_greatest;
@@ -228,7 +227,7 @@ static CUresult stream_renew(struct stream *stream)
     return CUDA_SUCCESS;
 }
 
-/* The streams of a share go over one by one. One that cannot be replaced stays where it is. */
+/* The streams of a share move one by one. One that cannot be replaced stays where it is. */
 static void move_streams(struct session *session, const struct sm_share *share)
 {
     CUresult result = CUDA_SUCCESS;
@@ -269,8 +268,8 @@ static void announce_end(struct stream *stream)
     }
 }
 
-/* The client goes on as if this had worked. So a stream that the driver refuses is kept all the
- * same, without a stream of the driver: its work fails, and its fences are still written. */
+/* The client goes on as if this had succeeded. So a stream that the driver refuses is kept without
+ * the driver's: its work fails, and its fences are still written. */
 CUresult serve_cuStreamCreateWithPriority(struct session *session,
                                           const struct wire_cuStreamCreateWithPriority *in)
 {

@@ -29,8 +29,8 @@ struct stream {
     bool legacy;               /* the client's legacy default stream */
     bool blocking;             /* keeps order with the legacy stream */
 
-    /* The last callback that it was given waits in word host_wait_word for host_wait_seq, once the
-     * stream has reached host_wait_fence. */
+    /* Once the stream has reached the fence host_wait_fence, it waits for the last callback that it
+     * was given: for host_wait_seq in the word host_wait_word. */
     bool waits_for_host; /* it was given a callback */
     uint32_t host_wait_word, host_wait_seq, host_wait_fence;
 
@@ -40,8 +40,8 @@ struct stream {
     CUevent order;           /* recorded behind ordered_work; created when first needed */
     uint64_t ordered_work;
 
-    uint64_t shared_copy_work;    /* the copy code's: shared_copy_stream.h */
-    struct stream_launch *launch; /* the launch code's */
+    uint64_t shared_copy_work;    /* owned by the copy code: shared_copy_stream.h */
+    struct stream_launch *launch; /* owned by the launch code */
 };
 
 /* Before work is put into a stream: makes its context current and orders it against the legacy
@@ -73,7 +73,7 @@ void streams_follow_limits(struct session *session);
 /* Ends a stream that is neither in the handle table nor in a list any more. NULL is allowed. */
 void stream_destroy(struct stream *stream);
 
-/* Whether all of the client's streams are idle. Errors of the driver are looked at. */
+/* Whether all of the client's streams are idle. A fatal error of the driver ends the server. */
 bool streams_are_idle(struct session *session);
 
 /* Ends all streams, which are idle, and gives the client's partitions back. */
