@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text is "FILE:LINE: FUNCTION: block: [X,Y,Z], thread: [X,Y,Z] Assertion `...` failed.", with
- * FUNCTION as C++ writes it: "void pick<int>(int *)". Of that the bare name is part of the kernel's
- * name in the module, mangled or not.
+ * The message is "FILE:LINE: FUNCTION: block: [X,Y,Z], thread: [X,Y,Z] Assertion `...` failed.",
+ * with FUNCTION as C++ writes it: "void pick<int>(int *)". The bare name in it is part of the
+ * kernel's name in the module, mangled or not.
  */
 #include "assert_message.h"
 
@@ -26,7 +26,7 @@ static const char *function_before(const char *text, const char *end)
     return begin;
 }
 
-/* The name in front of arguments and template arguments. */
+/* The name before arguments and template arguments. */
 static size_t bare_name(const char *function, const char *end, const char **ret_name)
 {
     const char *stop = function + 1;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Offers a client windows until it has one that is free in its own process, too.
- */
+/* Offers a client windows until it takes one, whose addresses are free in its own process, too. */
 #include "attach_client.h"
 
 #include <stdarg.h>
@@ -36,7 +34,7 @@ void attach_refuse(int socket, CUresult status, const char *format, ...)
     sock_send(socket, &welcome, sizeof(welcome), NULL, 0);
 }
 
-/* The log tells what the client hears. */
+/* The log gets the same message as the client. */
 __attribute__((format(printf, 3, 4))) static void refuse(const struct session *session,
                                                          CUresult status, const char *format, ...)
 {
@@ -63,7 +61,7 @@ static bool hello_arrives(struct session *session)
            hello->magic == HELLO_MAGIC;
 }
 
-/* With --listen there is no daemon that combines wishes and defaults. */
+/* With --listen there is no daemon that combines requests and defaults. */
 static void apply_requested_limits(struct session *session)
 {
     const struct hello *hello = &session->life->hello;
@@ -177,7 +175,7 @@ static bool send_offer(struct session *session, const struct window *window)
     return !sock_send(session->socket, &offer, sizeof(offer), fds, ATTACH_FDS);
 }
 
-/* What the client says to an offer; 0 when it says nothing that makes sense. */
+/* The client's answer to an offer; 0 when there is none, or when it is malformed. */
 static uint32_t receive_verdict(struct session *session)
 {
     struct attach_reply reply;
@@ -188,7 +186,7 @@ static uint32_t receive_verdict(struct session *session)
     return size == (ssize_t)sizeof(reply) && reply.magic == ATTACH_REPLY_MAGIC ? reply.verdict : 0;
 }
 
-/* One offer. The window stays the session's if the client takes it. */
+/* Makes one offer. The window stays the session's if the client takes it. */
 static uint32_t offer_window(struct session *session, struct window *window)
 {
     uint32_t verdict = send_offer(session, window) ? receive_verdict(session) : 0;
@@ -198,7 +196,7 @@ static uint32_t offer_window(struct session *session, struct window *window)
     return verdict;
 }
 
-/* Its memory has these addresses, so no other window will do. */
+/* The client's memory has these addresses, so it needs this window. */
 static bool find_own_window(struct session *session, uint64_t base)
 {
     struct windows *windows = server_windows(session->server);
@@ -216,8 +214,8 @@ static bool find_own_window(struct session *session, uint64_t base)
     return session->window;
 }
 
-/* Windows that a client has turned down come back only when it has decided: the next offer must be
- * another one. */
+/* Windows that a client has refused are put back only when it has decided, because the next offer
+ * must be another window. */
 static bool find_any_window(struct session *session)
 {
     struct windows *windows = server_windows(session->server);

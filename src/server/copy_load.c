@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever has done so much since the last look is one of the crowd. */
+/* Compares each client's counters with those of the last round. */
 #include "copy_load.h"
 
 #include "cleanup.h"
@@ -9,10 +9,10 @@
 #include "session_life.h"
 #include "spin.h"
 
-/* In the 20 ms between two looks: a sixtieth of what the way to the GPU can carry. */
+/* Bytes within the 20 ms between two rounds: a sixtieth of what the path to the GPU can carry. */
 #define MUCH (16u << 20)
 
-/* A client is at work until it has done nothing in so many looks. */
+/* A client counts as busy until it has done nothing in so many rounds. */
 #define BUSY_SAMPLES 10u
 
 static bool copies_much(struct session *session)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client can not see for itself, because it sees no other.
+ * What a client cannot see for itself, because it sees no other client.
  *
- * How many are copying much? A copy by itself is best cut into small pieces, so that the client's
- * thread and the GPU work side by side. Where others' pieces fill the gaps, that brings nothing,
- * and every piece costs some microseconds to start.
+ * How many clients copy much? A single client's copy is best split into small chunks, so that its
+ * thread and the GPU work side by side. Where chunks of other clients fill the gaps, that gains
+ * nothing, and every chunk costs some microseconds to start.
  *
- * Are there CPUs enough? Each client at work and its worker look on while they wait for each other
- * and for the GPU. Where the clients alone are more than the CPUs, they keep from running those
- * whom they wait for, so all look on for a moment only, and then sleep.
+ * Are there enough CPUs? Each busy client and its worker spin while they wait for each other and
+ * for the GPU. Where there are more clients than CPUs, spinning keeps those from running that are
+ * waited for, so all spin only for a short while, and then sleep.
  */
 #pragma once
 
 #include "server.h"
 
-/* Tells them. The watching thread's, some times a second. */
+/* The watching thread's, in each of its rounds: measures, and tells the clients. */
 void copy_load_update(struct server *server);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The daemon's orders, and the answers to them.
- */
+/* Messages of the daemon, and the answers to them. */
 #include "daemon_link.h"
 
 #include <errno.h>
@@ -173,12 +171,12 @@ static bool is_addressed(const struct session *session, int32_t pid, uint32_t id
 
 /* ---- ending clients ---- */
 
-/* How long the daemon's order waits for kernels of the client. No driver can stop one kernel of a
- * context that others use, so one that never ends is left to itself. */
+/* How long a message of the daemon waits for kernels of the client. No driver can stop one kernel
+ * of a context that others use, so a kernel that never ends is abandoned. */
 #define TERMINATION_TIMEOUT_NS (10 * NS_PER_SEC)
 #define TERMINATION_POLL_NS (5 * NS_PER_MS)
 
-/* An order that is not answered yet. */
+/* A message that is not answered yet. */
 struct termination {
     struct server *server;
     struct watch *watch;
@@ -223,7 +221,7 @@ static void on_termination_poll(void *context, int timer_fd)
     termination_destroy(termination);
 }
 
-/* Answers once the clients that were told to end are at rest; false = out of resources. */
+/* Answers once the clients that were told to end are done; false when out of resources. */
 static bool answer_when_done(struct server *server, const struct server_terminate_client *order)
 {
     const struct itimerspec polls = {.it_interval.tv_nsec = TERMINATION_POLL_NS,
@@ -284,7 +282,7 @@ static void set_limits(struct server *server, const struct server_set_limits *or
     answer(server, order->header.request, status);
 }
 
-/* The descriptor that the log writes to stays the same; what it leads to changes. */
+/* The descriptor that the log writes to stays the same; the file behind it changes. */
 static void reopen_log(struct server *server, int fd)
 {
     if (fd >= 0 && dup2(fd, server->life->log_fd) < 0)

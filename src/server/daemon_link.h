@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Talking with the daemon (control/server_protocol.h). Main thread, except where said otherwise.
- */
+/* The connection to the daemon (control/server_protocol.h). All of it is the main thread's. */
 #pragma once
 
 #include "server_life.h"
@@ -12,7 +10,7 @@ int daemon_link_start(struct server *server);
 /* The server is ready for clients. */
 void daemon_link_ready(struct server *server);
 
-/* The server can not start. */
+/* The server cannot start, for the reason in `text`. */
 void daemon_link_failed(int control_fd, CUresult status, const char *text);
 
 /* A client has attached, has gone, or was refused and never attached. */
@@ -20,5 +18,5 @@ void daemon_link_client_attached(struct server *server, const struct session *se
 void daemon_link_client_gone(struct server *server, const struct session *session);
 void daemon_link_client_refused(struct server *server, int pid, CUresult status, const char *text);
 
-/* So many clients have ended, and a kernel of one goes on; 0 = none does. */
+/* So many clients have ended while a kernel of one still runs; 0 = none does. */
 void daemon_link_abandoned(struct server *server, unsigned clients);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Noticing a fault, saying who may have done it, and ending.
+ * Detects a fault, finds out which client may have caused it, and ends the server.
  *
- * A client that waits for a fence makes no call that could fail, so a thread asks an idle stream of
- * every device, some fifty times a second, whether the context still lives.
+ * A client that waits for a fence makes no call that could fail, so a thread queries an idle stream
+ * of every device, some fifty times a second, to learn whether the context is lost.
  */
 #include "fault.h"
 
@@ -45,15 +45,15 @@ struct suspects {
     unsigned count;
 };
 
-/* Those who had work, and with `words` only those whose last kernel they may be about. */
-static struct suspects find_suspects_locked(struct server *server, const char *words)
+/* The clients that had work, and with `message` only those whose last kernel it may name. */
+static struct suspects find_suspects_locked(struct server *server, const char *message)
 {
     struct suspects suspects = {0};
     char kernel[128];
 
     list_for_each (struct session, session, &server->sessions, link) {
         launch_last_kernel(session, kernel, sizeof(kernel));
-        if (!has_work(session) || (words && !assert_message_names(words, kernel)))
+        if (!has_work(session) || (message && !assert_message_names(message, kernel)))
             continue;
         if (!suspects.first)
             suspects.first = session;
@@ -62,40 +62,41 @@ static struct suspects find_suspects_locked(struct server *server, const char *w
     return suspects;
 }
 
-/* ---- last words ---- */
+/* ---- messages of failed assertions ---- */
 
-/* More than this of them nobody reads. */
+/* Longer messages are cut off. */
 #define ASSERT_MESSAGE_MAX (64u << 10)
 
-/* A driver tells of a failed assertion on standard error when it reports the fault. */
+/* A driver writes the message of a failed assertion to standard error when it reports the fault. */
 static const char *read_assert_message(CUresult result)
 {
-    static char words[ASSERT_MESSAGE_MAX + 1];
+    static char message[ASSERT_MESSAGE_MAX + 1];
 
     if (result == CUDA_ERROR_ASSERT)
         driver.cuCtxSynchronize();
-    words[driver_output_read(OUTPUT_STDERR, words, ASSERT_MESSAGE_MAX)] = '\0';
-    if (*words)
-        log_line("Driver: %.1024s", words);
-    return words;
+    message[driver_output_read(OUTPUT_STDERR, message, ASSERT_MESSAGE_MAX)] = '\0';
+    if (*message)
+        log_line("Driver: %.1024s", message);
+    return message;
 }
 
-/* An assertion tells more of whose it is than who had work. Its text goes to that client alone. */
+/* The message of an assertion tells more about the culprit than which clients had work. Only that
+ * client gets it. */
 static struct suspects find_culprit_locked(struct server *server, CUresult result)
 {
-    const char *words = read_assert_message(result);
+    const char *message = read_assert_message(result);
     struct suspects suspects = find_suspects_locked(server, NULL);
 
-    if (*words && suspects.count > 1) {
-        struct suspects named = find_suspects_locked(server, words);
+    if (*message && suspects.count > 1) {
+        struct suspects named = find_suspects_locked(server, message);
         suspects = named.count == 1 ? named : suspects;
     }
     if (suspects.count == 1)
-        channel_server_put_output(suspects.first->channel, OUTPUT_STDERR, words, strlen(words));
+        channel_server_put_output(suspects.first->channel, OUTPUT_STDERR, message, strlen(message));
     return suspects;
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 static void fail_clients_locked(struct server *server, CUresult result)
 {
@@ -169,7 +170,7 @@ static void query_device(struct server *server, const struct device *device)
         fault_raise(server, NULL, result);
 }
 
-/* For status rows: the main thread makes no call that may wait. */
+/* For status rows, because the main thread makes no call that may wait. */
 static void sample_free_memory(struct device *device)
 {
     size_t free_bytes, total;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking on for a moment before sleeping on a mutex.
+ * Spins for a short while before sleeping on a mutex.
  *
  * NVIDIA's driver guards a context with an ordinary mutex and holds it for about a microsecond a
- * launch. The workers of all clients meet there, and whoever sleeps pays several times that for
- * being woken. The driver asks libc for pthread_mutex_lock by its name, and what a program defines
- * itself comes before libc: so it is this one that the driver finds. All else in the server that
- * locks gets it as well, which does no harm.
+ * launch. The workers of all clients meet there, and a thread that sleeps pays several times that
+ * for being woken. The driver asks libc for pthread_mutex_lock by its name, and what a program
+ * defines itself comes before libc, so the driver finds this function. All other locks of the
+ * server use it as well, which does no harm.
  *
- * Sanitizers stand in this very place: this file is not part of their builds.
+ * Sanitizers define the same function, so this file is not part of their builds.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,11 +18,12 @@
 #include "spin.h"
 #include "switch.h"
 
-/* About 5 us. Longer brings nothing where there are CPUs enough, and where there are not, those who
- * look on take them from the one who holds the lock. */
+/* About 5 us. A longer spin gains nothing where there are enough CPUs, and where there are not,
+ * threads that spin take them from the one that holds the lock. */
 #define PAUSES_MAX 100u
 
-/* Between two looks at it: looking takes the line of memory from the one who is to unlock. */
+/* The most pauses between two checks: a check takes the cache line from the thread that is to
+ * unlock. */
 #define PAUSES_BETWEEN_MAX 8u
 
 typedef int lock_function(pthread_mutex_t *mutex);
@@ -46,7 +47,7 @@ static bool spinning_pays(void)
     return spin_is_cheap() && !switch_is_on_once(&off, "FUNNEL_NO_LOCK_SPIN");
 }
 
-/* To try costs more than to look, but only glibc tells where to look. */
+/* To try the lock costs more than to check it, but only glibc tells where to check. */
 static bool seems_free(pthread_mutex_t *mutex)
 {
 #ifdef __GLIBC__

@@ -82,8 +82,8 @@ struct watch *loop_watch_readable(struct loop *loop, int fd, watch_handler handl
 
 struct watch *loop_watch_changes(struct loop *loop, int fd, watch_handler handler, void *context)
 {
-    /* Not EV_CLOSED: a peer that dies with unread messages shows as an error, which is no EV_CLOSED
-     * to libevent and would leave it spinning. */
+    /* Not EV_CLOSED: a peer that dies with unread messages shows as an error, which is not an
+     * EV_CLOSED to libevent and would leave it spinning. */
     return watch_create(loop, fd, EV_READ | EV_ET | EV_PERSIST, handler, context);
 }
 

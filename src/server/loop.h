@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The main thread's event loop. A thin coat over libevent, whose `struct event` would otherwise be
+ * The main thread's event loop: a thin layer over libevent, whose `struct event` would otherwise be
  * mistaken for a client's.
  */
 #pragma once

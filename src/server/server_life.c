@@ -50,8 +50,7 @@ static void remove_session(struct server *server, struct session *session)
     server->life->session_count--;
 }
 
-/* A terminated client keeps its place, without a thread, until its process lets go of the socket.
- */
+/* A terminated client keeps its place, without a thread, until its process closes the socket. */
 static bool is_over(const struct session *session)
 {
     return session->phase == SESSION_DONE &&
@@ -78,7 +77,8 @@ static void update_session(struct server *server, struct session *session)
         reap(server, session);
 }
 
-/* Clients that have ended, if a kernel of one goes on. Those that can go now count no longer. */
+/* How many clients have ended, if a kernel of one still runs. Clients that can be destroyed now do
+ * not count any more. */
 static unsigned count_abandoned(const struct server *server)
 {
     unsigned ended = 0;
@@ -91,7 +91,7 @@ static unsigned count_abandoned(const struct server *server)
     return goes_on ? ended : 0;
 }
 
-/* The daemon puts a new server in the place of one that nobody else uses. */
+/* The daemon replaces a server that no other client uses. */
 static void report_abandoned(struct server *server)
 {
     unsigned abandoned = count_abandoned(server);
@@ -142,7 +142,7 @@ static void on_hang_up(void *context, int fd)
         session_stop(session, CUDA_SUCCESS);
 }
 
-/* Why this client can not be taken, or NULL. */
+/* Why this client cannot be taken, or NULL. */
 static const char *refusal_reason(const struct server *server, CUresult *ret_status)
 {
     *ret_status = CUDA_ERROR_MPS_SERVER_NOT_READY;

@@ -15,7 +15,7 @@ struct server_life {
     unsigned clients_max;
     unsigned cpus;
     bool no_short_spin;       /* waiting threads spin as long as ever: FUNNEL_NO_BRIEF_SPIN */
-    bool no_copy_load;        /* clients hear nothing of others' copies: FUNNEL_NO_COPY_CROWD */
+    bool no_copy_load;        /* clients are told nothing of others' copies: FUNNEL_NO_COPY_CROWD */
     bool no_spare_partitions; /* none are created in advance: FUNNEL_NO_SPARE_SHARES */
 
     struct loop *loop;
@@ -34,8 +34,8 @@ struct server_life {
 int server_life_init(struct server *server);
 void server_life_fini(struct server *server);
 
-/* Creates every subsystem's part, for devices that are there, as the FUNNEL_NO_* variables say: 0
- * or -ENOMEM. Part by part the second undoes it; tests use it. */
+/* Creates every subsystem's part, for devices that are initialized, as the FUNNEL_NO_* variables
+ * say: 0 or -ENOMEM. The second undoes it. */
 int server_parts_init(struct server *server);
 void server_parts_fini(struct server *server);
 

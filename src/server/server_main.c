@@ -22,10 +22,10 @@
 #include "text.h"
 #include "window.h"
 
-/* More than this many clients are never taken, however many windows there are. */
+/* The server never takes more clients than this, however many windows there are. */
 #define CLIENTS_MAX 512u
 
-/* Hardware queues of a context: a stream that waits holds one, and with all of them held every
+/* Hardware queues of a context: a stream that waits takes one, and with all of them taken every
  * other stream stands still. The driver's own default is 8. */
 #define HARDWARE_QUEUES "32"
 
@@ -89,7 +89,8 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
     return error || optind < argc ? -1 : 0;
 }
 
-/* A library preloaded into programs is our own client; the real driver must not meet it here. */
+/* A library preloaded into programs is Funnel's own client; the real driver must not meet it
+ * here. */
 static void drop_preload(char **argv)
 {
     const char *preload = getenv("LD_PRELOAD");
@@ -100,7 +101,7 @@ static void drop_preload(char **argv)
     execv("/proc/self/exe", argv);
 }
 
-/* Every client costs some descriptors, and every granule of host memory one. */
+/* Every client needs some descriptors, and every granule of host memory one. */
 static void raise_descriptor_limit(void)
 {
     struct rlimit limit;
@@ -111,7 +112,8 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* The driver must not take our daemon, or NVIDIA's, for an MPS server and become its client. */
+/* The driver must not take Funnel's daemon, or NVIDIA's, for an MPS server and become its
+ * client. */
 static void prepare_environment(char *ret_pipe_directory)
 {
     strcpy(ret_pipe_directory, "/tmp/funnel-server-XXXXXX");
@@ -123,7 +125,7 @@ static void prepare_environment(char *ret_pipe_directory)
     unsetenv("CUDA_MPS_CLIENT_PRIORITY");
 }
 
-/* FUNNEL_MAX_CLIENTS, where that makes sense. */
+/* FUNNEL_MAX_CLIENTS, where it is a valid number. */
 static unsigned wanted_clients_max(void)
 {
     const char *value = getenv("FUNNEL_MAX_CLIENTS");
@@ -236,6 +238,6 @@ int server_main(int argc, char **argv)
     log_line("Server has started");
     loop_run(server.life->loop);
     log_line("Server exits");
-    /* Threads of sessions may still be inside the driver, so nothing is torn down under them. */
+    /* Threads of sessions may still be inside the driver, so nothing is destroyed. */
     _exit(0);
 }

@@ -28,7 +28,7 @@
 #include "window.h"
 #include "worker.h"
 
-/* The part of each subsystem. A part that was not created is NULL to its `fini`. */
+/* The part of each subsystem. `fini` gets a session whose part is NULL where it was not created. */
 static const struct {
     int (*init)(struct session *session);
     void (*fini)(struct session *session);

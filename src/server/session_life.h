@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The life of a session: its thread, why it ends, and its destruction.
- */
+/* The life of a session: its thread, why it ends, and its destruction. */
 #pragma once
 
 #include "channel.h"
@@ -9,7 +7,7 @@
 
 struct watch;
 
-/* What the watching thread knows of a client from its last round: copy_load.h. */
+/* What the watching thread knows of a client since its last round: copy_load.h. */
 struct session_load {
     uint64_t copied_bytes, work;
     unsigned busy_samples;    /* rounds in which the client still counts as busy */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Somebody may come while this is done, and waits for as long as it takes: a millisecond for a
- * share, about as much for the memory of a window. So there is a look at the clients before each.
+ * A client may come while this is done, and waits for as long as it takes: a millisecond for a
+ * partition, about as much for the memory of a window. So the clients are checked before each step.
  */
 #include "upkeep.h"
 
@@ -17,13 +17,13 @@
 #include "server_module.h"
 #include "window.h"
 
-/* Programs that are started one after the other shall find what the last one left. */
+/* Programs that are started one after the other find what the last one left. */
 #define EMPTY_NS (3 * NS_PER_SEC)
 
-/* To look at all fences of all clients takes a while. */
+/* To check all fences of all clients takes a while, so it is done only in every fifth round. */
 #define BUSY_CHECK_ROUNDS 5u
 
-/* What attaches will soon be at work. */
+/* A client that attaches will soon be busy. */
 static bool is_busy(const struct session *session)
 {
     return session->phase == SESSION_ATTACHING ||
@@ -41,7 +41,7 @@ static bool any_session_busy(struct server *server)
     return false;
 }
 
-/* Libraries that are done with: about as long for each as a kernel takes. */
+/* To unload a retired library takes about as long as a short kernel. */
 static void unload_libraries(struct server *server)
 {
     while (!any_session_busy(server) && module_cache_unload(server_module_cache(server)))
@@ -69,7 +69,7 @@ static bool trim_device(struct server *server, unsigned index)
            context_limits_restore(server, &server->devices.device[index]);
 }
 
-/* False when somebody came. */
+/* False when a client has come. */
 static bool trim(struct server *server)
 {
     for (unsigned i = 0; i < server->devices.count; i++) {

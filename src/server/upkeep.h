@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is done when nobody is at work, because it would hold up those who are: libraries that are
- * done with are unloaded, shares are made ahead, and when there are no clients at all, what was
- * kept for the next ones goes back.
+ * Work that would stall busy clients, and is done while there are none: retired libraries are
+ * unloaded, partitions are created in advance, and when there are no clients at all, what was kept
+ * for the next ones is released.
  */
 #pragma once
 
@@ -10,12 +10,12 @@
 
 #include "server.h"
 
-/* Since when there are no clients. Begins as zero. */
+/* The state of the upkeep. Begins as zero. */
 struct upkeep {
     unsigned round;
     uint64_t empty_at; /* clock_ns() since when there are no clients; 0 = there are some */
-    bool trimmed;      /* since then */
+    bool trimmed;      /* the server has been trimmed since then */
 };
 
-/* The watching thread's, some times a second. */
+/* The watching thread's, in each of its rounds. */
 void upkeep_run(struct server *server, struct upkeep *upkeep);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker's loop. A command has already been copied out of shared memory when it gets here;
- * the generated dispatcher checks its bounds, looks its handles up and calls serve_*().
+ * The worker's loop. When a command gets here, it has been copied out of shared memory; the
+ * generated dispatcher checks its bounds, looks its handles up and calls serve_*().
  */
 #include "worker.h"
 
@@ -11,7 +11,7 @@
 #include "session_life.h"
 #include "stream.h"
 
-/* Nobody has to wake a worker for it to notice that it shall stop; this is for lost wakes. */
+/* A worker notices by itself that it shall stop; the limit is for lost wakes. */
 #define IDLE_WAIT_NS 500000000ull
 
 static void end_client(struct session *session, const char *what,
@@ -25,13 +25,13 @@ static void end_client(struct session *session, const char *what,
     session_stop(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
 }
 
-/* These see to the launches that were set aside by themselves. */
+/* These commands handle the launches that were set aside themselves. */
 static bool handles_batch_itself(uint32_t op)
 {
     return op == WIRE_cuLaunchKernelEx || op == WIRE_fnFence;
 }
 
-/* One command, if there is one; false when there is nothing to do. */
+/* Runs one command, if there is one; false when there is nothing to do. */
 static bool run_one(struct session *session)
 {
     const struct ring_message *message = NULL;

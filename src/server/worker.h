@@ -6,5 +6,6 @@
 
 #include "session.h"
 
-/* Until the client has hung up, has broken the protocol, or the server wants it to end. */
+/* Runs until the client has hung up, has broken the protocol, or the server wants the session to
+ * end. */
 void worker_run(struct session *session);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Arrays: made with zeroes, charged, destroyed.
- */
+/* Arrays: created with zeroes, charged, destroyed. */
 #include "array_state.h"
 
 #include <stdlib.h>
@@ -39,8 +37,8 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-/* The driver does not tell what an array takes. Its tiles are at least 64 bytes wide and 8 rows
- * high, and it hands out memory by the 512 bytes. */
+/* The driver does not tell how much memory an array takes. Its tiles are at least 64 bytes wide and
+ * 8 rows high, and it allocates memory in units of 512 bytes. */
 static uint64_t size_of(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
     const struct cuda_array_bytes bytes = cuda_array_bytes(descriptor);
@@ -62,7 +60,8 @@ static uint64_t size_of_all(const struct array *array)
     return size;
 }
 
-/* As cuMemFree does, it may wait for all work. What can not go now stays for good. */
+/* Like cuMemFree, the call may wait for all work. An array that cannot be destroyed now stays until
+ * the server ends. */
 void array_destroy_driver(const struct array *array)
 {
     if (quiesce_begin(array->device->quiesce, "cuArrayDestroy") != CUDA_SUCCESS)
@@ -133,7 +132,8 @@ static CUresult make_charged(struct session *session, struct array *array)
     return result;
 }
 
-/* Takes `like` over; a level is made already. */
+/* Copies `like` into the handle table, and creates the driver's array unless it is a level, which
+ * the driver has already. */
 static CUresult enter(struct session *session, uint64_t handle, const struct array *like)
 {
     struct array *array = malloc(sizeof(*array));
@@ -239,7 +239,7 @@ CUresult serve_cuMipmappedArrayGetLevel(struct session *session,
     return enter(session, in->level, &level);
 }
 
-/* A level has nothing of its own. */
+/* A level has no memory of its own. */
 void array_unref(struct session *session, struct array *array)
 {
     struct array *whole = array->whole;

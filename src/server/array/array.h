@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays of a client, and the objects by which its kernels read them.
+ * Arrays of a client, and the objects by which its kernels access them. Functions are the session
+ * thread's.
  */
 #pragma once
 
@@ -21,23 +22,25 @@ struct array {
 
 struct texture;
 
-/* An array lives as long as any object on it: kernels that read one must not find it gone. */
+/* Drops a reference. An array lives as long as any object on it, because kernels may access it
+ * through the object. */
 void array_unref(struct session *session, struct array *array);
 
-/* The driver's part of it. */
+/* Destroys the driver's array, which may wait for all work. The device's context is current. */
 void array_destroy_driver(const struct array *array);
 
 /* ---- array_spare.c: the context of the device is current ---- */
 
-/* True when there was one like it: then it has its driver's part, with whatever is in it. */
+/* Gives the array the driver's part of a spare one of the same shape, with its contents: false when
+ * there is none. */
 bool array_spare_take(struct array *array);
 
-/* Keeps the driver's part of an array, which is none of anybody's any more, or ends it. */
+/* Keeps the driver's part of an array that no client uses, or destroys it. */
 void array_spare_keep(const struct array *array);
 
 /* ---- array_clear.c ---- */
 
-/* Writes zeroes over what is not a whole array with mipmaps. The driver reuses memory inside a
+/* Fills an array, or a level of one with mipmaps, with zeroes. The driver reuses memory inside a
  * process as it is, and the process is the same for all clients. */
 CUresult array_clear(const struct array *array);
 
@@ -48,7 +51,7 @@ void texture_destroy(struct session *session, struct texture *texture);
 
 /* ---- the parts of devices and of a session: array_state.c ---- */
 
-/* The server's devices are there. 0 or -ENOMEM. */
+/* The server's devices are initialized. 0 or -ENOMEM. */
 int server_arrays_init(struct server *server);
 void server_arrays_fini(struct server *server);
 int session_arrays_init(struct session *session);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Zeroes for new arrays: no memset reaches one, so they are copied from memory that holds nothing
- * else. It is made with the first array of a device, and stays.
+ * Zeroes for new arrays: there is no memset of an array, so they are copied from memory that holds
+ * zeroes. It is allocated with the first array of a device, and stays.
  */
 #include "array_state.h"
 #include "cleanup.h"
 #include "cuda_array.h"
 
-/* No row is longer: the widest array of the largest elements. */
+/* No row is longer: the largest width of the largest elements. */
 #define ZEROES ((uint64_t)CUDA_ARRAY_EXTENT_MAX * 16)
 
 static CUresult make_zeroes(CUstream stream, CUdeviceptr *ret_zeroes)
@@ -22,7 +22,7 @@ static CUresult make_zeroes(CUstream stream, CUdeviceptr *ret_zeroes)
     return result;
 }
 
-/* The device's context is current. What one step made is kept when the next one fails. */
+/* The device's context is current. What one step created is kept when the next one fails. */
 static CUresult prepare(struct device_arrays *arrays)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&arrays->clear_lock);

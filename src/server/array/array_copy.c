@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Copies of arrays. The driver would check boxes too; that it does is nothing to rely on.
- */
+/* Copies of arrays. The driver checks boxes as well, but the server does not rely on that. */
 #include "array.h"
 #include "copy.h"
 #include "copy_chunks.h"
@@ -34,7 +32,7 @@ static bool check_memory(struct session *session, const struct wire_fnArrayCopy 
     return false;
 }
 
-/* A pitch has to be sensible also where there is one row. */
+/* A pitch has to be valid also where there is only one row. */
 static uint64_t at_least(uint64_t value, uint64_t least)
 {
     return value < least ? least : value;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays that nobody has any more, kept for the next that asks for one like it: to destroy an array
- * is to wait until the GPU is idle, and every client of the context waits along. Programs tend to
- * make the same arrays again.
+ * Arrays that no client uses, kept for the next client that asks for one of the same shape: to
+ * destroy an array waits until the GPU is idle, and every client of the context waits as well.
+ * Programs tend to create the same arrays again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "array_state.h"
 #include "cleanup.h"
 
-/* Of one device; what is larger than half of it is not kept. */
+/* Bytes of one device; an array that is larger than half of it is not kept. */
 #define SPARE_BYTES_MAX (64ull << 20)
 
 struct spare {
@@ -53,7 +53,7 @@ bool array_spare_take(struct array *array)
     return false;
 }
 
-/* True with the oldest one, when there is no room for so much more. */
+/* True with the oldest array, when there is no space for so many bytes more. */
 static bool make_room(struct device_arrays *arrays, uint64_t bytes, struct array *ret_oldest)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&arrays->spare_lock);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Texture and surface objects: the driver's, made from descriptions in which nothing is the
- * client's word alone.
- */
+/* Texture and surface objects of the driver, made from descriptions that the server has checked. */
 #include "array_state.h"
 
 #include <stdlib.h>
@@ -17,7 +14,7 @@ struct texture {
     uint64_t driver;
     bool is_surface;
     const struct device *device;
-    struct array *array; /* NULL on memory */
+    struct array *array; /* NULL: on memory */
 };
 
 static CUresult check_room(struct session *session)
@@ -28,7 +25,7 @@ static CUresult check_room(struct session *session)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* The words that came are a texture's, and then perhaps a view's. */
+/* The words in the message are those of a texture, and perhaps of a view behind it. */
 static CUresult read_words(struct session *session, const void *description, uint32_t size,
                            struct cuda_texture_words *ret_words)
 {
@@ -53,7 +50,7 @@ static void destroy_driver(const struct texture *texture)
         driver.cuTexObjectDestroy(texture->driver);
 }
 
-/* Takes over the driver's object that `like` says. */
+/* Takes over the driver's object of `like`. */
 static CUresult enter(struct session *session, uint64_t handle, const struct texture *like,
                       uint64_t *ret_object)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies and fills. Every byte of every range must be the client's own: an address that the driver
- * does not know it would take for memory of this process.
+ * Copies and memsets. Every byte of every range must be the client's own, because the driver would
+ * take an address that it does not know for memory of this process.
  */
 #include "copy.h"
 
@@ -84,7 +84,7 @@ CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,
 
     if (check_range(session, "cuMemcpyHtoDAsync", "dstDevice", in->dstDevice, in->data_size))
         result = stream_begin(hStream);
-    /* The driver takes pageable bytes before it returns, so the message may go away. */
+    /* The driver copies pageable bytes before it returns, so the message may go away. */
     if (result == CUDA_SUCCESS)
         result = copy_chunks_up(session->window, in->dstDevice, in->data, in->data_size,
                                 hStream->driver);
@@ -92,8 +92,8 @@ CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,
     return stream_end(hStream, in->seq, result);
 }
 
-/* A pitch means nothing to a box of one row, nor a slice's height to one of a single slice; the
- * driver wants them sensible all the same. */
+/* The pitch of a box of one row means nothing, nor does the height of a single slice, but the
+ * driver wants both to be valid. */
 static uint64_t at_least(uint64_t value, uint64_t least)
 {
     return value < least ? least : value;

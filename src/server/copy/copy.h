@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What copies and memsets on streams have in common with those of graphs.
+ * What copies and memsets on streams have in common with those of graphs. Functions are the session
+ * thread's unless their comment says otherwise; sizes are bytes.
  */
 #pragma once
 
 #include "server.h"
 #include "session.h"
 
-/* The box as the driver wants it; addresses tell where each side is. */
+/* The box as the driver wants it; the addresses tell where each side is. */
 CUDA_MEMCPY3D copy_describe(const struct wire_cuMemcpy3DAsync_v2 *in);
 
-/* Is every byte of both sides the client's own? */
+/* Whether every byte of the sides is the client's own. False comes with an error in the log. */
 bool copy_check(struct session *session, const char *call, const CUDA_MEMCPY3D *box);
 bool copy_check_memset(struct session *session, const char *call, const struct wire_fnMemset *in);
 
-/* How far the last byte of a box lies behind its first: false when that overflows. */
+/* How many bytes a box takes from the first to the last: false when that overflows. */
 bool copy_span(uint64_t pitch, uint64_t slice_rows, uint64_t width, uint64_t height, uint64_t depth,
                uint64_t *ret_span);
 
@@ -27,11 +28,11 @@ void copy_counters(const struct session *session, uint64_t *ret_count, uint64_t 
 /* ---- the parts of devices and of a session: copy_state.c ---- */
 
 struct copy_options {
-    bool no_copy_load;     /* no measure where many clients copy: FUNNEL_NO_COPY_CROWD */
+    bool no_copy_load; /* nothing is prepared for many clients that copy: FUNNEL_NO_COPY_CROWD */
     bool no_shared_stream; /* FUNNEL_NO_COPY_LANE */
 };
 
-/* The server's devices are there. 0 or -ENOMEM. */
+/* The server's devices are initialized. 0 or -ENOMEM. */
 int server_copies_init(struct server *server, const struct copy_options *options);
 void server_copies_fini(struct server *server);
 int session_copies_init(struct session *session);

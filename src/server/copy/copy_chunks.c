@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A box that crosses goes as whole slices as long as those stay in their pieces, else as whole
- * rows, and a row that crosses goes in parts.
+ * A box that crosses a border of chunks is copied as whole slices as long as those do not cross
+ * one, else as whole rows, and a row that crosses one in parts.
  */
 #include "copy_chunks.h"
 
 #include "page_lock.h"
 #include "server_dispatch.h"
 
-/* What is reasonable needs a few calls for each piece of a window. A box that lies over itself
- * could need any number. */
+/* A reasonable copy needs a few calls for each chunk of a window. A box that overlaps itself could
+ * need any number. */
 #define CALLS_MAX (1u << 18)
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -17,7 +17,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Bytes from an address on that one call may touch. */
+/* How many bytes from an address on one call may touch. */
 static uint64_t left_at(const struct window *window, uint64_t address)
 {
     const unsigned part = window ? window->devices->count : 0;
@@ -86,7 +86,8 @@ static uint64_t side_left(const struct window *window, const struct side *side, 
                           : left_at(window, side->address + z * side->slice + y * side->row + x);
 }
 
-/* How many things of `span` bytes, `distance` from one to the next, there are in `left` bytes. */
+/* How many objects of `span` bytes, `distance` bytes from one to the next, fit into `left`
+ * bytes. */
 static uint64_t how_many(uint64_t left, uint64_t span, uint64_t distance)
 {
     if (left < span)
@@ -94,7 +95,7 @@ static uint64_t how_many(uint64_t left, uint64_t span, uint64_t distance)
     return distance ? (left - span) / distance + 1 : UINT64_MAX;
 }
 
-/* A box on its way, and where it has got to. */
+/* A box that is being copied. */
 struct progress {
     const struct window *window;
     const CUDA_MEMCPY3D *box;
@@ -238,7 +239,8 @@ static CUresult fill_rows(const struct wire_fnMemset *in, uint64_t dst, uint64_t
     }
 }
 
-/* Where elements do not lie at multiples of their size, which the driver refuses, one may cross. */
+/* Where elements are not aligned to their size, which the driver refuses, one may cross a
+ * border. */
 static CUresult fill_in_parts(const struct window *window, const struct wire_fnMemset *in,
                               uint64_t dst, CUstream stream)
 {

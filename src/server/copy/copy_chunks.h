@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies and memsets, each as one call to the driver, or as several where it touches host memory
- * that is locked in pieces (page_lock.h) and crosses from one into another. All have been checked:
- * what they touch is the client's own.
+ * that is locked in chunks (page_lock.h) and crosses from one into another. The caller has checked
+ * that what they touch is the client's own, and the device's context is current. `window` may be
+ * NULL for memory in no window. What the driver says; CUDA_ERROR_INVALID_VALUE for a box that would
+ * need too many calls.
  */
 #pragma once
 
@@ -12,7 +14,7 @@
 CUresult copy_chunks(const struct window *window, CUdeviceptr dst, CUdeviceptr src, uint64_t size,
                      CUstream stream);
 
-/* From memory of this process, which the driver has read when this returns. */
+/* Copies memory of this process, which the driver has read when this returns. */
 CUresult copy_chunks_up(const struct window *window, CUdeviceptr dst, const void *data,
                         uint64_t size, CUstream stream);
 
@@ -22,6 +24,6 @@ CUresult copy_chunks_box(const struct window *window, const CUDA_MEMCPY3D *box, 
 CUresult copy_chunks_memset(const struct window *window, const struct wire_fnMemset *in,
                             CUstream stream);
 
-/* Whether these would be more than one call. */
+/* Whether these would need more than one call. */
 bool copy_chunks_splits_box(const struct window *window, const CUDA_MEMCPY3D *box);
 bool copy_chunks_splits_memset(const struct window *window, const struct wire_fnMemset *in);

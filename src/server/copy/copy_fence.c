@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A number has four bytes, a table of them all would be large. Two do as long as the other half of
- * the word is right already; each 65,536th fence is written whole.
+ * A number has four bytes, and a table of all numbers would be large. Two bytes suffice as long as
+ * the upper half of the word is right already; each 65,536th fence is written whole.
  */
 #include "copy_fence.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who of the client's streams is at rest is told by their fences alone. */
+/* Whether the client's streams are idle is known from their fences alone. */
 #include "shared_copy_stream.h"
 
 #include "copy_chunks.h"
@@ -20,7 +20,7 @@ void shared_copy_stream_open(struct device *device)
                  driver_error_name(result));
 }
 
-/* Nothing was put into it since its last piece went up in the lane. */
+/* Whether the stream was given nothing since its last chunk was copied in the shared stream. */
 static bool follows_shared_copy(const struct stream *stream)
 {
     return stream->shared_copy_work && stream->work == stream->shared_copy_work;
@@ -54,7 +54,7 @@ static CUresult wait_for_shared_copies(const struct stream *stream)
     return result;
 }
 
-/* Where the stream can not wait, the thread does: memory must not go while something goes up. */
+/* Where the stream cannot wait, the thread does: memory must not be freed while it is copied. */
 CUresult shared_copy_stream_copy(struct stream *stream, CUdeviceptr dst, CUdeviceptr src,
                                  uint64_t size)
 {

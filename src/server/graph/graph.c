@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Descriptions of graphs: taking them in, and letting go of what they name.
- */
+/* Descriptions of graphs: creating and destroying them, and forgetting modules. */
 #include "graph.h"
 
 #include <errno.h>
@@ -33,7 +31,7 @@ static void graph_refund(struct graph *graph, uint64_t bytes)
     graph->bytes -= bytes;
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 static CUresult check_create(struct session *session, const struct wire_fnGraphCreate *in,
                              const struct device **ret_device)
@@ -90,7 +88,7 @@ CUresult serve_fnGraphCreate(struct session *session, const struct wire_fnGraphC
     return result;
 }
 
-/* ---- ending ---- */
+/* ---- destruction ---- */
 
 void graph_node_become(struct graph *graph, struct graph_node *node, const struct graph_node *what)
 {
@@ -132,9 +130,9 @@ CUresult serve_cuGraphExecDestroy(struct session *session, const struct wire_cuG
     return result;
 }
 
-/* ---- modules that go ---- */
+/* ---- modules that end ---- */
 
-/* Addresses in the window are nobody else's; a variable of a module may soon be. */
+/* Addresses in the window are no other client's; a variable of a module may soon be. */
 static bool is_still_ours(const struct session *session, uint64_t address)
 {
     const struct window *window = session->window;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs of a client: work that is described once and launched whole, many times.
+ * Graphs of a client: work that is described once and launched as a whole, many times.
  *
- * The client keeps the graphs that its program builds and captures; what comes here is the
- * description of one that is to be instantiated. It is checked node by node and kept: the driver's
- * graph is made from it again when the client's priority has changed, and a client that may use
- * only some of the multiprocessors has its nodes launched one by one.
+ * The client keeps the graphs that its program builds and captures; the server gets the description
+ * of a graph that is to be instantiated. It checks the description node by node and keeps it,
+ * because it builds the driver's graph again when the client's priority has changed, and launches
+ * the nodes one by one for a client that may use only some of the multiprocessors.
+ *
+ * All functions are the session thread's.
  */
 #pragma once
 
@@ -13,12 +15,12 @@
 #include "server.h"
 #include "session.h"
 
-/* Of one graph; and of all of a client, counted in the memory that their descriptions take. */
+/* Limits of one graph, and of the memory that all descriptions of a client take. */
 #define GRAPH_NODES_MAX (1u << 18)
 #define GRAPH_EDGES_MAX (1u << 22)
 #define SESSION_GRAPH_BYTES_MAX (1ull << 30)
 
-/* What a node takes in the driver, about. */
+/* About how many bytes a node takes in the driver. */
 #define GRAPH_NODE_COST 1024u
 
 enum graph_node_kind {
@@ -28,7 +30,7 @@ enum graph_node_kind {
     GRAPH_NODE_MEMSET,
 };
 
-/* A launch whose parameters and attributes are its own. */
+/* A launch whose parameters and attributes the graph owns. */
 struct graph_kernel {
     struct launch launch;
     size_t size;  /* charged */
@@ -60,42 +62,42 @@ struct graph {
     struct list link; /* session->graphs->list */
     struct session *session;
     const struct device *device;
-    CUresult refused; /* the first thing that was wrong with the description */
+    CUresult refused; /* the first error in the description */
     uint64_t bytes;   /* charged to the session */
 
     struct graph_node *nodes;
     uint32_t node_count, kernel_count;
-    uint32_t (*edges)[2]; /* in the order of the second */
+    uint32_t (*edges)[2]; /* ordered by the second */
     uint32_t edge_count, edge_room;
     const struct function *last; /* kernel of the highest number, for fault reports */
     bool may_print;
     bool is_split; /* a node is more than one call to the driver: see copy_chunks.h */
 
-    /* The driver's, made when the description is complete; or later, see graph_prepare(). */
+    /* The driver's graph, built when the description is complete, or later: graph_prepare(). */
     bool instantiated;
     uint32_t flags;
     CUgraph driver;
     CUgraphExec exec;
-    unsigned session_priority; /* it was made for this priority of the client */
+    unsigned session_priority; /* it was built for this priority of the client */
 };
 
-/* Charges memory of a description, within the client's limit. */
+/* Charges bytes of a description: false, and an error in the log, beyond the client's limit. */
 bool graph_charge(struct graph *graph, uint64_t bytes);
 
-/* The node, or NULL and a sentence. */
+/* The node of this number; NULL, and an error in the log, when there is none. */
 struct graph_node *graph_find_node(struct graph *graph, const char *call, uint32_t number);
 
-/* The node becomes another; what it was is forgotten. */
+/* Replaces a node's description. The driver's node stays as it is. */
 void graph_node_become(struct graph *graph, struct graph_node *node, const struct graph_node *what);
 
-/* Takes it out of the session's list and ends it. Launches that are under way go on. NULL is
- * allowed. */
+/* Takes the graph out of the session's list and frees it. Launches that are running go on. NULL is
+ * allowed. The device's context is current. */
 void graph_destroy(struct graph *graph);
 
 /* Ends all graphs of a client, whose work is done. */
 void graphs_destroy_all(struct session *session);
 
-/* The graph subsystem's part of the server, whose modules are there, and of a session. 0 or
+/* The graph subsystem's part of the server, whose modules are initialized, and of a session. 0 or
  * -ENOMEM. */
 int server_graphs_init(struct server *server);
 void server_graphs_fini(struct server *server);
@@ -104,17 +106,19 @@ void session_graphs_fini(struct session *session);
 
 /* ---- graph_build.c ---- */
 
-/* Has the driver's graph made from the description, if it is not there, or is for another priority
- * than the client has now. The device's context is current. */
+/* Builds the driver's graph from the description, if it is not there, or is for another priority
+ * than the client has now. The device's context is current. What the driver says,
+ * CUDA_ERROR_NOT_SUPPORTED for a driver without graphs, or CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult graph_prepare(struct graph *graph);
 
-/* Ends the driver's graph. */
+/* Destroys the driver's graph. */
 void graph_unbuild(struct graph *graph);
 
-/* A node of the driver's graph becomes what the description says now. */
+/* Sets a node of the driver's graph to its description. What the driver says. */
 CUresult graph_update_node(const struct graph *graph, const struct graph_node *node);
 
 /* ---- graph_replay.c ---- */
 
-/* Puts the nodes into a stream one by one, where the driver's graph would not do. */
+/* Puts the nodes into a stream one by one, where the driver's graph cannot be used. What the driver
+ * says of the first node that fails. */
 CUresult graph_replay(const struct graph *graph, const struct stream *stream);

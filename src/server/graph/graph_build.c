@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the description of a graph to the driver's. A node may have a priority of its own, which is
- * what the client may have; so when that has changed, the graph is made anew before its next
- * launch.
+ * Builds the driver's graph from the description. A node may have a priority of its own, which
+ * depends on what the client may have; so when that has changed, the graph is built again before
+ * its next launch.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static bool is_host(const struct graph *graph, uint64_t address)
            address < window_part_end(window, window->devices->count);
 }
 
-/* Nodes want to know what kind of memory a side is, and it must stay so. */
+/* A node has to be told what kind of memory each side is, and that must not change. */
 static CUDA_MEMCPY3D name_sides(const struct graph *graph, const CUDA_MEMCPY3D *described)
 {
     CUDA_MEMCPY3D copy = *described;
@@ -108,7 +108,7 @@ static CUresult add_node(struct graph *graph, struct graph_node *node, const CUg
     }
 }
 
-/* Edges are in the order of the nodes that they lead to, so one walk finds those of each. */
+/* Edges are ordered by the nodes that they lead to, so one walk finds those of each node. */
 static CUresult add_nodes(struct graph *graph, CUgraphNode *before)
 {
     CUresult result = CUDA_SUCCESS;
@@ -159,7 +159,7 @@ static CUresult build(struct graph *graph, CUgraphNode *before)
 
 static CUresult rebuild(struct graph *graph)
 {
-    /* No node has more before it than there are edges. */
+    /* No node has more predecessors than there are edges. */
     CUgraphNode *before = calloc(graph->edge_count + 1, sizeof(*before));
 
     if (!before)

@@ -10,7 +10,7 @@
 #include "server_dispatch.h"
 #include "stream.h"
 
-/* Uploads are asked for by themselves; memory of graphs is the client's business. */
+/* The client asks for uploads by themselves, and memory of graphs is the client's business. */
 #define FLAGS_PASSED CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY
 
 static uint32_t count_empty(const struct graph *graph)
@@ -22,7 +22,7 @@ static uint32_t count_empty(const struct graph *graph)
     return count;
 }
 
-/* A node whose description did not get through would be left out in silence. */
+/* A node whose description did not arrive would be left out without an error. */
 static CUresult check_complete(const struct graph *graph, uint32_t empty)
 {
     if (graph->instantiated)
@@ -52,14 +52,14 @@ CUresult serve_cuGraphInstantiateWithFlags(struct session *session,
     return result;
 }
 
-/* A node of a graph runs in the context that it was made for, and not where its stream does. And
- * what a node cannot do with one call the driver's graph cannot do. */
+/* A node of a graph runs in the context that it was created for, and not in its stream's. And the
+ * driver's graph cannot do what takes a node more than one call. */
 static bool goes_node_by_node(const struct graph *graph, const struct stream *stream)
 {
     return graph->is_split || stream_is_confined(stream);
 }
 
-/* Brings the graph up to date, and the stream to where the graph may begin. */
+/* Brings the driver's graph up to date, and orders the stream. */
 static CUresult begin(struct session *session, struct graph *graph, struct stream *stream)
 {
     CUresult result = graph->instantiated ? graph->refused : CUDA_ERROR_INVALID_VALUE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client says of the nodes of its graphs. While a graph is described, a mistake is kept for
- * its instantiation to report; of an instantiated graph, the mistake is that of the command.
+ * Descriptions of nodes. While a graph is described, an error is kept for its instantiation to
+ * report; for an instantiated graph it is the error of the command.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static bool splits(const struct window *window, const struct graph_node *node)
            (node->kind == GRAPH_NODE_MEMSET && copy_chunks_splits_memset(window, &node->memset));
 }
 
-/* One that is cut is not the driver's any more: it is launched node by node. */
+/* A graph with a node that is split is launched node by node, and not by the driver's graph. */
 static CUresult change(struct graph *graph, struct graph_node *node, const struct graph_node *what)
 {
     graph_node_become(graph, node, what);
@@ -204,7 +204,7 @@ static CUresult make_room(struct graph *graph, uint32_t count)
     return CUDA_SUCCESS;
 }
 
-/* Edges lead to higher numbers only, so nothing goes round in circles. */
+/* Edges lead to higher numbers only, so there are no cycles. */
 static bool is_next_edge(const struct graph *graph, const uint32_t edge[2])
 {
     if (edge[0] >= edge[1] || edge[1] >= graph->node_count)
@@ -242,7 +242,7 @@ CUresult serve_fnGraphEdges(struct session *session, const struct wire_fnGraphEd
     return settle(graph, add_edges(graph, in->edges, in->edges_size));
 }
 
-/* ---- taking part ---- */
+/* ---- enabling nodes ---- */
 
 CUresult serve_cuGraphNodeSetEnabled(struct session *session,
                                      const struct wire_cuGraphNodeSetEnabled *in,

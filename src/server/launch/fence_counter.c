@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stack of the words that are free. */
+/* A stack of free counters. */
 #include "fence_counter.h"
 
 #include <stdint.h>
@@ -8,13 +8,13 @@
 #include "cleanup.h"
 #include "loader.h"
 
-/* Streams beyond this many do without. */
+/* Streams beyond this many have no counter. */
 #define COUNTERS 16384u
 
 struct fence_counters {
     pthread_mutex_t lock;
     CUdeviceptr base;
-    unsigned count; /* of those that are free */
+    unsigned count; /* of free ones */
     uint16_t free[COUNTERS];
 };
 

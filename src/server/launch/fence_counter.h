@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words in the GPU's memory in which the fence kernel remembers the number that it wrote last. As
- * numbers mostly follow each other, it can count on by itself, and its node in a graph need not be
- * told each of them: that would be a call of the driver.
+ * Fence counters: words in the GPU's memory in which the fence kernel remembers the number that it
+ * wrote last. As numbers mostly follow each other, the kernel can count by itself, and its node in
+ * a graph need not be given each number, which would be a call of the driver.
  */
 #pragma once
 
@@ -12,14 +12,16 @@
 
 struct fence_counters;
 
-/* The context of their device is current. NULL: there is no memory, and each number is told. */
+/* The counters of the device whose context is current. NULL: there is no memory, and each number is
+ * given. */
 struct fence_counters *fence_counters_create(void);
 
 /* NULL is allowed. */
 void fence_counters_destroy(struct fence_counters *fence_counters);
 
-/* The address of a word that nobody else uses, or 0. From any thread; NULL is allowed. */
+/* From any thread: the address of a counter that no other stream uses, or 0 when none is left. NULL
+ * is allowed. */
 CUdeviceptr fence_counters_take(struct fence_counters *fence_counters);
 
-/* 0 is allowed. */
+/* From any thread: gives a counter back. 0 is allowed. */
 void fence_counters_put_back(struct fence_counters *fence_counters, CUdeviceptr fence_counter);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store is a release at system scope: whoever reads the number sees all that the kernel before
- * it, and the work before that, has written.
+ * The store is a release at system scope: a thread that reads the number sees all that the kernel
+ * before it, and the work before that, has written.
  */
 #include "fence_kernel.h"
 
@@ -20,12 +20,13 @@
 
 /* Addresses are the same here and on the GPU. */
 struct params {
-    uint64_t word;          /* gets seq, or, when that is 0, one more than the fence_counter */
-    uint64_t fence_counter; /* remembers what the word got; 0 = there is none */
+    uint64_t word; /* gets seq, or, when that is 0, one more than the fence counter */
+    uint64_t
+        fence_counter; /* the fence counter, which remembers what the word got; 0 = there is none */
     uint32_t seq;
 };
 
-/* What the GPU reads: the structure without the bytes that C adds behind it. */
+/* The size that the GPU reads: the structure without the padding that C adds. */
 #define PARAMS_SIZE (offsetof(struct params, seq) + sizeof(uint32_t))
 
 static const char ptx[] =
@@ -105,8 +106,7 @@ static struct launch launch_with(const struct device *device, const struct param
     };
 }
 
-/* In order of the stream, the fence_counter is stream->launch->fence_counter_value when it comes to
- * this one. */
+/* When the stream comes to this fence, the counter holds stream->launch->fence_counter_value. */
 static struct params next_params(struct stream *stream, uint32_t seq)
 {
     struct fence_counters *counters = stream->device->launch->fence_counters;

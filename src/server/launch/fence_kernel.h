@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel of our own that writes a fence. What cuStreamWriteValue32 does costs NVIDIA's driver a
- * call under the lock of its context; a kernel can go into one graph with the kernel before it.
+ * The fence kernel: a kernel of the server's own that writes a fence. cuStreamWriteValue32 costs
+ * NVIDIA's driver a call under the lock of its context; a kernel can go into one graph with the
+ * kernel before it.
  */
 #pragma once
 
@@ -11,12 +12,12 @@
 #include "graph_batch.h"
 #include "stream.h"
 
-/* Loads it, before there are clients whom that could stall. A device on which it can not be loaded
- * goes without. */
+/* Loads it, before there are clients that the load could stall. Where it cannot be loaded, the
+ * driver writes the fences of the device. */
 void fence_kernel_load(struct device *device);
 
 void fence_kernel_unload(struct device *device);
 
-/* Launches a kernel and its fence with one call: false when that has to be done in two steps. The
- * stream's order is seen to. */
+/* Session thread: launches a kernel and its fence with one call. False when that needs two calls.
+ * stream_begin() has been called. */
 bool fence_kernel_behind(struct stream *stream, const struct launch *launch, uint32_t seq);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chains are launched again and again, each time with other kernels: setting a node's parameters
- * changes the launches to come and none that was made before.
+ * Graph batches are launched again and again, each time with other kernels: setting a node's
+ * parameters changes later launches and none that was made before.
  */
 #include "graph_batch.h"
 
@@ -13,10 +13,11 @@
 #include "kernel_call.h"
 #include "loader.h"
 
-/* How often a length must be wanted before its chain is made. */
+/* How often a length must be wanted before its batch is created. */
 #define WANTED_OFTEN 3u
 
-/* What is remembered of a node, so that the same launch need not be set again. */
+/* How many bytes of a node's parameters are remembered, so that the same launch need not be set
+ * again. */
 #define REMEMBERED_PARAMS 128u
 
 static const unsigned lengths[GRAPH_BATCH_KINDS] = {16, 8, 4, 2};
@@ -25,7 +26,7 @@ _Static_assert(GRAPH_BATCH_MAX == 16, "the longest of them");
 
 struct batch_node {
     CUgraphNode node;
-    bool known; /* what it was set to last is in the next two */
+    bool known; /* the next two hold what it was set to last */
     struct launch launch;
     unsigned char params[REMEMBERED_PARAMS];
 };
@@ -55,7 +56,7 @@ static bool node_is(const struct batch_node *link, const struct launch *launch)
            !memcmp(link->params, launch->params, launch->shape.params_size);
 }
 
-/* A hint: a driver without it runs the node at normal priority. */
+/* The priority is a hint: a driver without it runs the node at normal priority. */
 static void node_set_priority(const struct batch_node *link, int priority)
 {
     const CUlaunchAttributeValue value = {.priority = priority};
@@ -83,8 +84,8 @@ static CUresult node_add(const struct graph_batches *graph_batches, struct graph
     return CUDA_SUCCESS;
 }
 
-/* What a function's node refuses it refuses always: it uses clusters, or launches kernels itself. A
- * launch that is wrong in itself gets its error when it is made by itself. */
+/* What the node of a function refuses, it always refuses: the function uses clusters, or launches
+ * kernels itself. A launch with a mistake gets its error when it is made by itself. */
 static bool node_set(const struct graph_batch *chain, struct batch_node *link,
                      const struct launch *launch)
 {
@@ -114,7 +115,7 @@ static void graph_batch_destroy(struct graph_batch *chain)
     free(chain);
 }
 
-/* Made of the launches that it is wanted for. NULL when the driver does not want to. */
+/* Created with the launches that it is wanted for. NULL when the driver refuses. */
 static struct graph_batch *graph_batch_create(const struct graph_batches *graph_batches,
                                               const struct launch *launches, unsigned length)
 {
@@ -134,7 +135,7 @@ static struct graph_batch *graph_batch_create(const struct graph_batches *graph_
     return NULL;
 }
 
-/* Programs mostly launch the same again. */
+/* Programs mostly launch the same kernels again. */
 static bool graph_batch_set(struct graph_batch *chain, const struct launch *launches)
 {
     struct batch_node *end = chain->links + chain->length;
@@ -153,7 +154,7 @@ static bool driver_has_graph_batches(void)
            driver.cuGraphLaunch && driver.cuGraphExecDestroy && driver.cuGraphDestroy;
 }
 
-/* How many of them can go into one chain. */
+/* How many of them can go into one batch. */
 static unsigned batchable(const struct launch *launches, unsigned count)
 {
     unsigned length = 0;
@@ -163,7 +164,7 @@ static unsigned batchable(const struct launch *launches, unsigned count)
     return length;
 }
 
-/* The chain of this kind, with these launches in it, or NULL. */
+/* The batch of this kind, set to these launches, or NULL. */
 static struct graph_batch *prepare(struct graph_batches *graph_batches, unsigned kind,
                                    const struct launch *launches)
 {

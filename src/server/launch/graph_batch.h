@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chains: graphs of the driver in which one kernel follows the other. To give a finished chain new
- * kernels and parameters and launch it costs about a third of launching the kernels one by one.
+ * Graph batches: graphs of the driver in which one kernel follows the other. To set the kernels and
+ * parameters of an existing batch and to launch it costs about a third of launching the kernels one
+ * by one. All functions are the session thread's.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 
 #define GRAPH_BATCH_MAX 16u
 
-/* Lengths 16, 8 and 4, and last a kernel with the fence behind it. */
+/* Batches of 16, 8 and 4 launches, and last a kernel with the fence behind it. */
 #define GRAPH_BATCH_QUEUED_KINDS 3u
 #define GRAPH_BATCH_FENCED GRAPH_BATCH_QUEUED_KINDS
 #define GRAPH_BATCH_KINDS (GRAPH_BATCH_QUEUED_KINDS + 1)
@@ -21,44 +22,44 @@ struct graph_batch;
 struct function;
 struct module;
 
-/* Copied and compared as a whole. */
+/* It is copied and compared as a whole. */
 struct launch_shape {
     uint32_t grid[3], block[3], shared;
     uint32_t params_size;
 };
 _Static_assert(sizeof(struct launch_shape) == 8 * sizeof(uint32_t), "no padding");
 
-/* What one kernel of it is launched with. */
+/* A launch of a kernel. */
 struct launch {
     struct function *function;
     struct launch_shape shape;
     const void *params; /* laid out as the driver wants them */
-    bool urgent;        /* before all else that waits for room on the GPU */
+    bool urgent;        /* before all other work that waits for space on the GPU */
 };
 
-/* The graph_batches of one stream. They are made when a length is wanted again and again, for that
- * takes as long as a hundred launches. */
+/* The graph batches of one stream. A batch is created when its length is wanted again and again,
+ * because that takes as long as a hundred launches. */
 struct graph_batches {
     struct graph_batch *chain[GRAPH_BATCH_KINDS];
     unsigned wanted[GRAPH_BATCH_KINDS];
-    /* Of their nodes, for a node knows nothing of the stream that it is launched into. */
+    /* Of their nodes, because a node does not get those of the stream that it is launched into. */
     int priority, urgent_priority;
-    bool never; /* this stream or driver does not have them */
+    bool never; /* the driver has no graph batches for this stream */
 };
 
-/* Launches the first of `count` kernels as one chain: how many, or 0 when they have to be launched
- * one by one. The stream's context is current and its order is seen to. */
+/* Launches the first of `count` kernels as one batch: returns how many, or 0 when they have to be
+ * launched one by one. stream_begin() has been called. */
 unsigned graph_batches_launch(struct graph_batches *graph_batches, CUstream stream,
                               const struct launch *launches, unsigned count);
 
-/* Launches a kernel and behind it the one that writes its fence, as one chain: false when that has
- * to be done in two steps. To the driver it is one call where the two steps are two. */
+/* Launches a kernel and behind it the one that writes its fence, as one batch with one call of the
+ * driver: false when that needs two calls. */
 bool graph_batches_launch_fenced(struct graph_batches *graph_batches, CUstream stream,
                                  const struct launch launches[2]);
 
-/* A module is about to go: no chain must know its functions any more. */
+/* A module is about to end: destroys the batches that use its functions. */
 void graph_batches_forget_module(struct graph_batches *graph_batches, const struct module *module);
 
-/* Those that are still running go when they are done. Afterwards there are none, and new ones are
- * made when they are wanted. */
+/* Destroys all batches; those that still run go when they are done. New ones may be created
+ * afterwards. */
 void graph_batches_fini(struct graph_batches *graph_batches);

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A launch as the driver wants it for a kernel node of a graph.
- */
+/* A launch as the driver wants it for a kernel node of a graph. */
 #pragma once
 
 #include "function.h"
 #include "graph_batch.h"
 
-/* CUDA_KERNEL_NODE_PARAMS and what it points to: it stays where it is. */
+/* CUDA_KERNEL_NODE_PARAMS and what it points to. It must not be moved. */
 struct kernel_call {
     size_t size;
     void *extra[5];
     CUDA_KERNEL_NODE_PARAMS params;
 };
 
-/* The parameters stay the launch's. */
+/* The parameters stay owned by the launch. */
 static inline void kernel_call_init(struct kernel_call *call, const struct launch *launch)
 {
     function_prefer(launch->function);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Launches. The client has laid the parameters out as the driver wants them, so they go through as
- * one buffer. Launch attributes are let through one by one: those that hold a handle or an address
- * of the client's process mean nothing here.
+ * one buffer. Launch attributes are filtered one by one: a handle or an address of the client's
+ * process means nothing here.
  */
 #include <string.h>
 
@@ -14,7 +14,8 @@
 #include "launch_state.h"
 #include "server_dispatch.h"
 
-/* What may reach the driver; false = refuse, for the program relies on it. */
+/* Whether an attribute is passed to the driver. Those that are neither passed nor hints are
+ * refused, because the program relies on them. */
 static bool attribute_passes(CUlaunchAttributeID id)
 {
     switch (id) {
@@ -124,7 +125,7 @@ static CUresult launch_announced(const struct launch *launch, struct stream *str
     return result;
 }
 
-/* By itself, behind those that were set aside. */
+/* Launches by itself, after the launches that were set aside. */
 static CUresult launch_now(struct session *session, const struct wire_cuLaunchKernelEx *in,
                            struct function *f, struct stream *hStream)
 {
@@ -150,7 +151,7 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
     return stream_end(hStream, 0, result);
 }
 
-/* Nearly all are. */
+/* Whether a launch may be set aside: most launches have no attributes and do not print. */
 static bool is_plain(const struct session *session, const struct wire_cuLaunchKernelEx *in,
                      const struct function *function)
 {

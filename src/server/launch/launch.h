@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain launches: those without attributes, which nearly all are.
+ * Launches by themselves, and what they have in common with those of graphs. Functions are the
+ * session thread's; stream_begin() has been called where a stream is given.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 #include "session.h"
 #include "stream.h"
 
-/* As a command gives it, and the bytes of parameters that come with it. */
+/* The shape in a command, and the size of the parameters that come with it. */
 static inline void launch_shape_read(struct launch_shape *shape, const uint32_t words[7],
                                      uint32_t params_size)
 {
@@ -20,7 +21,7 @@ static inline void launch_shape_read(struct launch_shape *shape, const uint32_t 
     shape->params_size = params_size;
 }
 
-/* What the command asks for. It points into the command. */
+/* The launch that a command describes. It points into the command. */
 static inline void launch_read(struct launch *launch, const struct wire_cuLaunchKernelEx *in,
                                struct function *function)
 {
@@ -30,32 +31,35 @@ static inline void launch_read(struct launch *launch, const struct wire_cuLaunch
     launch->urgent = false;
 }
 
-/* How launches are made: what the FUNNEL_NO_* variables switch off. */
+/* What the FUNNEL_NO_* variables switch off. */
 struct launch_options {
     bool no_batching;      /* FUNNEL_NO_LAUNCH_BATCHING */
     bool no_fence_kernel;  /* FUNNEL_NO_FENCE_KERNEL */
     bool no_fence_counter; /* FUNNEL_NO_FENCE_TALLY */
 };
 
-/* The launch subsystem's part of the server, whose devices, streams and modules are there, and of a
- * session. 0 or -ENOMEM. */
+/* The launch subsystem's part of the server, whose devices, streams and modules are initialized,
+ * and of a session. 0 or -ENOMEM. */
 int server_launch_init(struct server *server, const struct launch_options *options);
 void server_launch_fini(struct server *server);
 int session_launch_init(struct session *session);
 void session_launch_fini(struct session *session);
 
-/* As many bytes of parameters as the function takes? */
+/* Whether there are as many bytes of parameters as the function takes. False comes with an error in
+ * the log. */
 bool launch_check_params(struct session *session, const char *call, uint32_t size,
                          const struct function *function);
 
-/* Of an array of launch attributes, those that may reach the driver: there is room for
- * LAUNCH_ATTRIBUTES_MAX. */
+/* Copies those of an array of launch attributes that may reach the driver; `ret_attributes` has
+ * space for LAUNCH_ATTRIBUTES_MAX. CUDA_ERROR_INVALID_VALUE for a malformed array,
+ * CUDA_ERROR_NOT_SUPPORTED for an attribute that the server cannot pass, both with an error in the
+ * log. */
 #define LAUNCH_ATTRIBUTES_MAX 64u
 CUresult launch_filter_attributes(struct session *session, const char *call, const void *bytes,
                                   uint32_t size, CUlaunchAttribute *ret_attributes,
                                   unsigned *ret_count);
 
-/* Launches it by itself, with attributes or without. */
+/* Launches it by itself, with attributes or without. What the driver says. */
 CUresult launch_with(const struct launch *launch, const struct stream *stream,
                      CUlaunchAttribute *attributes, unsigned count);
 CUresult launch_plain(const struct launch *launch, const struct stream *stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch holds launches of one stream only, so their order among themselves and against all else
- * is what it would be without it.
+ * A batch holds launches of one stream only, so their order among themselves and with all other
+ * work is the same as without it.
  */
 #include "launch_batch.h"
 
@@ -17,23 +17,24 @@
 #include "server_dispatch.h"
 #include "stream.h"
 
-/* A client that waits for its launch says so within half of this. */
+/* For how long a fence is awaited. A client that waits for its launch sends the fence within half
+ * of this. */
 #define FENCE_AWAITED_NS 1000u
 
-/* What a stream must have shown before its fences are waited for, and what a vain wait costs it:
- * a program that always waits late pays for one launch in so many. */
+/* How often fences must have followed launches of a stream before they are awaited, and how much a
+ * wait in vain costs: a program that always waits late loses the time once in so many launches. */
 #define FENCE_TRUST_MAX 8
 #define FENCE_TRUST_LOST 16
 
-/* So often the way that seems slower is taken, to see whether it still is. */
+/* How often the path that seems slower is taken, to measure it again. */
 #define PATH_PROBED_EVERY 64u
 
-/* The kernel is left for a way that is faster by more than one part in so many: it spares the other
- * clients a call under the driver's lock, which no client sees in its own times. */
+/* The kernel is given up for a path that is faster by more than one part in so many: it spares
+ * other clients a call under the driver's lock, which no client sees in its own times. */
 #define PATH_MARGIN 2
 
-/* One part in so many of what is known is replaced by a new time. The first one of the kernel has
- * the making of its graph in it and must not count for long. */
+/* One part in so many of the average is replaced by a new time. The first time of the kernel
+ * includes the creation of its graph and must not count for long. */
 #define PATH_WEIGHT 2
 
 static void measure_path(struct stream *stream)
@@ -92,7 +93,7 @@ static void launch_alone(struct session *session, const struct stream *stream,
 static void launch_all(struct session *session, struct stream *stream,
                        const struct launch *launches, unsigned count)
 {
-    /* A node of a graph runs in the context that it was made for, and not where its stream does. */
+    /* A node of a graph runs in the context that it was created for, and not in its stream's. */
     bool confined = stream_is_confined(stream);
     unsigned done = 0;
 
@@ -123,7 +124,8 @@ bool launch_batch_awaits_fence(struct session *session)
     return false;
 }
 
-/* Partitions for the reason above; and fences of clients that print are not the GPU's to write. */
+/* Partitions are excluded because a node does not follow its stream into one. Deferred fences are
+ * not written by the GPU. */
 static bool takes_fence_kernel(const struct stream *stream)
 {
     return stream->device->launch->fence_kernel && !stream_is_confined(stream) &&
@@ -136,8 +138,8 @@ static void trust_more(struct stream *stream)
         stream->launch->fence_trust++;
 }
 
-/* Where kernels of several clients fill the device, one of ours would have to wait for room. Such
- * kernels take long enough for the driver's own way not to matter. */
+/* Where kernels of several clients fill the device, the fence kernel would have to wait for space.
+ * Such kernels take long enough for the cost of the driver's write not to matter. */
 static bool fills_device(const struct stream *stream, const struct launch *launch)
 {
     int sms = stream->device->record.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches that wait in the ring, put together.
+ * Launches that wait in the ring are given to the driver together.
  *
  * A plain launch is first set aside, and the worker looks at the ring again. As long as it finds
  * more launches for the same stream there, they are set aside too; as soon as it finds anything
  * else, or nothing, all of them go to the driver. So no launch waits for one that the client has
  * not made yet, and a client that makes them one at a time gets them one at a time.
  *
- * A launch that comes alone is mostly waited for at once: then its fence is the next thing in the
- * ring, and the two go to the driver together. A stream in which that was so before is given a
- * moment for the fence to come.
+ * A client mostly waits at once for a launch that comes alone: then its fence is the next message
+ * in the ring, and the two go to the driver together. Where that was so before, the worker waits a
+ * microsecond for the fence.
+ *
+ * All functions are the session thread's.
  */
 #pragma once
 
@@ -18,7 +20,7 @@
 
 #include "graph_batch.h"
 
-/* Launches with more than this are made by themselves. */
+/* Launches with more bytes of parameters are made by themselves. */
 #define LAUNCH_BATCH_PARAMS_MAX 1024u
 
 struct function;
@@ -35,17 +37,19 @@ struct launch_batch {
     _Alignas(16) unsigned char params[GRAPH_BATCH_MAX][LAUNCH_BATCH_PARAMS_MAX];
 };
 
-/* Sets a plain launch aside: one without attributes, and with all the parameters that it takes. */
+/* Sets a plain launch aside: one without attributes, and with all the parameters that the function
+ * takes. */
 void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
                       struct function *function, struct stream *stream);
 
-/* The ring is empty: is the fence of the launch that was set aside likely to come this moment? */
+/* The ring is empty: whether the fence of the launch that was set aside is likely to come within a
+ * microsecond. */
 bool launch_batch_awaits_fence(struct session *session);
 
-/* Makes the launch that was set aside together with its fence: false when there is none such, or
- * that can not be done in one. */
+/* Makes the launch that was set aside together with its fence: false when there is no such launch,
+ * or when that needs two calls. */
 bool launch_batch_fence(struct session *session, struct stream *stream, uint32_t seq);
 
-/* Makes the launches that were set aside: false when there were none. Comes before every other
- * command of the client. */
+/* Makes the launches that were set aside: false when there were none. Called before every other
+ * command of the client. Errors are logged and deferred to the client. */
 bool launch_batch_flush(struct session *session);

@@ -9,7 +9,7 @@
 void launch_record(struct session *session, unsigned count, uint64_t function, const char *kernel)
 {
     struct session_launch *launch = session->launch;
-    /* Only this thread writes it, so this need not be one step. */
+    /* Only this thread writes it, so this need not be one step. Partner: launch_count(). */
     uint_fast64_t so_far = atomic_load_explicit(&launch->count, memory_order_relaxed);
 
     atomic_store_explicit(&launch->count, so_far + count, memory_order_relaxed);

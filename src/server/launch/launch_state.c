@@ -41,7 +41,7 @@ static void on_closing(struct stream *stream)
 
 /* ---- modules ---- */
 
-/* Graphs of the driver keep its functions. */
+/* Graphs of the driver keep a module's functions. */
 static void forget_module(struct session *session, const struct module *module)
 {
     list_for_each (struct stream, stream, session_device_streams(session, module->device), link)

@@ -27,8 +27,8 @@ struct session_launch {
 };
 
 /* A launch and its fence can go to the driver in two ways. Which is faster depends on the other
- * clients, because our kernel has to find room on the GPU. So both are timed, from launch to launch
- * of a client that waits in between. */
+ * clients, because the fence kernel has to find space on the GPU. So both are timed, from launch to
+ * launch of a client that waits in between. */
 enum fence_path { FENCE_BY_KERNEL, FENCE_BY_DRIVER, FENCE_PATHS };
 
 struct fence_path_probe {
@@ -40,15 +40,15 @@ struct fence_path_probe {
 };
 
 struct stream_launch {
-    struct graph_batches graph_batches; /* for many launches at a time */
-    uint64_t lone_work; /* the stream's work when a launch came without others beside it */
+    struct graph_batches graph_batches; /* for several launches at a time */
+    uint64_t lone_work; /* the stream's `work` when a launch came without others beside it */
     int fence_trust;    /* above 0: a fence mostly follows such a launch at once */
     struct fence_path_probe fence_path_probe; /* of such a launch and its fence */
     CUdeviceptr fence_counter;                /* fence_counter.h; 0 = none yet */
-    uint32_t fence_counter_value;             /* what is in it when all launches made are done */
+    uint32_t fence_counter_value; /* its value when all launches that were made are done */
 };
 
 struct device_launch {
     struct function *fence_kernel;         /* NULL: the driver writes all fences */
-    struct fence_counters *fence_counters; /* the fence kernel's; NULL: it does without */
+    struct fence_counters *fence_counters; /* NULL: the kernel is given each number */
 };
