@@ -4,8 +4,7 @@
  *     _cleanup_free_ char *text = strdup(name);
  *     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&object->lock);
  */
-#ifndef FUNNEL_CLEANUP_H
-#define FUNNEL_CLEANUP_H
+#pragma once
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -40,5 +39,3 @@ static inline void cleanup_mutex(pthread_mutex_t **mutex)
         *steal_from_ = NULL;                           \
         stolen_;                                       \
     })
-
-#endif

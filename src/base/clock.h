@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time, and the pause between two looks at a word in shared memory. */
-#ifndef FUNNEL_CLOCK_H
-#define FUNNEL_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ static inline void cpu_relax(void)
     __asm__ volatile("" ::: "memory");
 #endif
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* File descriptors: closing them, and reading and writing all of something. */
-#ifndef FUNNEL_FD_H
-#define FUNNEL_FD_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -21,7 +20,8 @@ static inline int fd_steal(int *fd)
 }
 
 /* Opens the file that an environment variable names, created if need be, for appending. -1 when
- * the variable is not set or empty, or the file cannot be opened. The caller owns the descriptor. */
+ * the variable is not set or empty, or the file cannot be opened. The caller owns the descriptor.
+ */
 int fd_open_log(const char *variable);
 
 /* 0 or -errno. */
@@ -35,5 +35,3 @@ int read_all(int fd, void *data, size_t size);
 
 /* read_all() at `offset`, which leaves the file position alone. */
 int pread_all(int fd, void *data, size_t size, off_t offset);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sleeping on a 32-bit word that another process may write (shared futexes). */
-#ifndef FUNNEL_FUTEX_H
-#define FUNNEL_FUTEX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ int futex_wait(const uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 /* Wakes up to `count` sleepers; returns how many there were. Costs a system call, so callers look
  * for a sign of a sleeper first. */
 int futex_wake(const uint32_t *word, int count);
-
-#endif

@@ -12,8 +12,7 @@
  * does not: an entry is published by its handle word, which is written last and cleared first, and
  * entries never move because storage grows in chunks. What handles_get() returns is not protected
  * against its owner freeing it: that order is the caller's. */
-#ifndef FUNNEL_HANDLES_H
-#define FUNNEL_HANDLES_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -121,5 +120,3 @@ uint32_t handles_count(struct handles *handles);
 /* Calls `visit` for each live handle, without the lock: it may add and remove. */
 void handles_for_each(struct handles *handles,
                       void (*visit)(void *context, uint64_t handle, void *object), void *context);
-
-#endif

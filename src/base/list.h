@@ -5,8 +5,7 @@
  *     struct list items;  list_init(&items);  list_append(&items, &item->link);
  *     list_for_each(struct item, item, &items, link) ...
  */
-#ifndef FUNNEL_LIST_H
-#define FUNNEL_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ static inline void list_remove(struct list *item)
               *item##_next = container_of(item->member.next, type, member); \
          &item->member != (list);                                           \
          item = item##_next, item##_next = container_of(item->member.next, type, member))
-
-#endif

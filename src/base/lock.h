@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lock for what is held for a moment, again and again, and mostly by one thread: taking it when
  * it is free and giving it back are one instruction each. All zero is a free lock. */
-#ifndef FUNNEL_LOCK_H
-#define FUNNEL_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ static inline void cleanup_lock(struct lock **lock)
 }
 
 #define _cleanup_lock_ __attribute__((cleanup(cleanup_lock), unused))
-
-#endif

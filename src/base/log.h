@@ -4,8 +4,7 @@
  * A process that never calls log_open() is silent; this is how the library inside a user's program
  * behaves by default. Logging never blocks and never kills: a line that cannot be written (disk
  * full, pipe full) is dropped and counted. */
-#ifndef FUNNEL_LOG_H
-#define FUNNEL_LOG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* How many lines were lost so far. */
 uint64_t log_dropped(void);
-
-#endif

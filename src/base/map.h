@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hash map from uint64_t to a pointer. Open addressing with linear probing; removal moves the
  * entries behind back, so there are no tombstones and lookups stay short for ever. Not locked. */
-#ifndef FUNNEL_MAP_H
-#define FUNNEL_MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void *map_remove(struct map *map, uint64_t key);
 
 /* Walks the map: start with *cursor = 0; NULL at the end. The map must not change meanwhile. */
 const struct map_entry *map_next(const struct map *map, size_t *cursor);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * A sorted array: lookups are binary searches over memory that is side by side, and allocations
  * mostly come in ascending order, which only appends. Not locked. */
-#ifndef FUNNEL_RANGES_H
-#define FUNNEL_RANGES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ const struct range *ranges_next(const struct ranges *ranges, uint64_t address);
  * below `end` are free: 0, or -ENOSPC. */
 int ranges_gap(const struct ranges *ranges, uint64_t start, uint64_t end, uint64_t size,
                uint64_t alignment, uint64_t *ret_address);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Switches in the environment: on when they are set to anything but 0 or nothing. */
-#ifndef FUNNEL_SWITCH_H
-#define FUNNEL_SWITCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ bool switch_is_on(const char *name);
 /* The same for what is asked again and again: reads the environment the first time only, for other
  * threads of a program may be writing it. `known` is the caller's, static and 0 at first. */
 bool switch_is_on_once(int *known, const char *name);
-
-#endif

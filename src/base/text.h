@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short strings in fixed arrays, and numbers in text. (Not strings.h: libc has that name.) */
-#ifndef FUNNEL_TEXT_H
-#define FUNNEL_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ bool text_starts_with(const char *text, const char *prefix);
 /* The whole of `text` as a decimal or 0x number: 0, -EINVAL (empty, sign, other characters) or
  * -ERANGE. */
 int text_to_u64(const char *text, uint64_t *ret_value);
-
-#endif

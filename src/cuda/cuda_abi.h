@@ -6,8 +6,7 @@
  *
  * Prototypes of the entry points are generated from api/ (cuda_prototypes.h).
  */
-#ifndef FUNNEL_CUDA_ABI_H
-#define FUNNEL_CUDA_ABI_H
+#pragma once
 
 #define CUDA_VERSION 13000
 #define CUDAAPI
@@ -15,5 +14,3 @@
 
 #include "cuda_graph.h"
 #include "cuda_structs.h"
-
-#endif

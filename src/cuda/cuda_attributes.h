@@ -3,8 +3,7 @@
  * What can be asked of a device, a function, a pointer, a context or the compiler.
  * The numbers are the ABI; a program built against an older toolkit uses the same ones.
  */
-#ifndef FUNNEL_CUDA_ATTRIBUTES_H
-#define FUNNEL_CUDA_ATTRIBUTES_H
+#pragma once
 
 /* Several numbers have two names, of which the second is the deprecated one. */
 typedef enum CUdevice_attribute_enum {
@@ -286,5 +285,3 @@ typedef enum CUfunctionLoadingState_enum {
     CU_FUNCTION_LOADING_STATE_LOADED = 1,
     CU_FUNCTION_LOADING_STATE_MAX,
 } CUfunctionLoadingState;
-
-#endif

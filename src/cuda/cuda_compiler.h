@@ -2,8 +2,7 @@
 /*
  * Options of the just-in-time compiler, the linker and library loading.
  */
-#ifndef FUNNEL_CUDA_COMPILER_H
-#define FUNNEL_CUDA_COMPILER_H
+#pragma once
 
 /* Passed with an array of void *, each of which holds a number or a pointer. */
 typedef enum CUjit_option_enum {
@@ -109,5 +108,3 @@ typedef enum CUlibraryOption_enum {
     CU_LIBRARY_BINARY_IS_PRESERVED = 1,
     CU_LIBRARY_NUM_OPTIONS,
 } CUlibraryOption;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names and descriptions of CUresult, and what follows from it. */
-#ifndef FUNNEL_CUDA_ERROR_H
-#define FUNNEL_CUDA_ERROR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ const char *cuda_error_string(CUresult result);
 
 /* Whether the context is lost. */
 bool cuda_error_is_fatal(CUresult result);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Flag words and small enumerations of execution: contexts, streams, events, launches.
  */
-#ifndef FUNNEL_CUDA_FLAGS_H
-#define FUNNEL_CUDA_FLAGS_H
+#pragma once
 
 /* Context creation; the low three bits say how a thread waits. */
 typedef enum CUctx_flags_enum {
@@ -207,5 +206,3 @@ typedef enum CUdriverProcAddressQueryResult_enum {
     CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
     CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,
 } CUdriverProcAddressQueryResult;
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Structures of graphs: what each kind of node is given, and what instantiation and update tell.
  */
-#ifndef FUNNEL_CUDA_GRAPH_H
-#define FUNNEL_CUDA_GRAPH_H
+#pragma once
 
 #include "cuda_structs.h"
 
@@ -137,5 +136,3 @@ struct CUgraphExecUpdateResultInfo_st {
     CUgraphExecUpdateResult result;
     CUgraphNode errorNode, errorFromNode;
 };
-
-#endif

@@ -4,8 +4,7 @@
  * A handle is a pointer to a structure that nobody outside the driver ever sees. Ours hold a
  * number (base/handles.h), never the address of anything.
  */
-#ifndef FUNNEL_CUDA_HANDLES_H
-#define FUNNEL_CUDA_HANDLES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -65,5 +64,3 @@ typedef unsigned int CUlogIterator;
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 #define CU_DEVICE_CPU ((CUdevice)-1)
 #define CU_DEVICE_INVALID ((CUdevice)-2)
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Enumerations of memory: how it is allocated, shared, mapped, copied and advised about.
  */
-#ifndef FUNNEL_CUDA_MEMORY_H
-#define FUNNEL_CUDA_MEMORY_H
+#pragma once
 
 /* Flags of page-locked host memory; allocation and registration share the first two. */
 #define CU_MEMHOSTALLOC_PORTABLE 0x01
@@ -172,5 +171,3 @@ typedef enum CUflushGPUDirectRDMAWritesScope_enum {
 typedef enum CUflushGPUDirectRDMAWritesTarget_enum {
     CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX = 0,
 } CUflushGPUDirectRDMAWritesTarget;
-
-#endif

@@ -3,8 +3,7 @@
  * Enumerations of what Funnel does not carry yet: graphs, graphics, external objects, core
  * dumps, logs, checkpoints. They are here because prototypes name them.
  */
-#ifndef FUNNEL_CUDA_MISC_H
-#define FUNNEL_CUDA_MISC_H
+#pragma once
 
 typedef enum CUgraphNodeType_enum {
     CU_GRAPH_NODE_TYPE_KERNEL = 0,
@@ -212,5 +211,3 @@ typedef enum CUatomicOperationCapability_enum {
     CU_ATOMIC_CAPABILITY_SCALAR_128 = 1 << 5,
     CU_ATOMIC_CAPABILITY_VECTOR_32x4 = 1 << 6,
 } CUatomicOperationCapability;
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The result codes of the CUDA driver API. Every entry point returns one of these.
  */
-#ifndef FUNNEL_CUDA_RESULT_H
-#define FUNNEL_CUDA_RESULT_H
+#pragma once
 
 /*
  * Gaps are numbers that CUDA has retired. 805 to 810 are those that belong to a multi-process
@@ -112,5 +111,3 @@ typedef enum cudaError_enum {
     CUDA_ERROR_KEY_ROTATION = 916,
     CUDA_ERROR_UNKNOWN = 999,
 } CUresult;
-
-#endif

@@ -4,8 +4,7 @@
  * Those that no part of Funnel looks into are declared and not defined; those of graphs are in
  * cuda_graph.h.
  */
-#ifndef FUNNEL_CUDA_STRUCTS_H
-#define FUNNEL_CUDA_STRUCTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -513,5 +512,3 @@ typedef size_t (*CUoccupancyB2DSize)(int blockSize);
 typedef void (*CUasyncCallback)(CUasyncNotificationInfo *info, void *userData,
                                 CUasyncCallbackHandle callback);
 typedef void (*CUlogsCallback)(void *data, CUlogLevel logLevel, char *message, size_t length);
-
-#endif

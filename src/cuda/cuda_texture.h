@@ -2,8 +2,7 @@
 /*
  * Enumerations of arrays, textures, surfaces and tensor maps.
  */
-#ifndef FUNNEL_CUDA_TEXTURE_H
-#define FUNNEL_CUDA_TEXTURE_H
+#pragma once
 
 /* Element format of an array. */
 typedef enum CUarray_format_enum {
@@ -178,5 +177,3 @@ typedef enum CUtensorMapIm2ColWideMode_enum {
     CU_TENSOR_MAP_IM2COL_WIDE_MODE_W = 0,
     CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128 = 1,
 } CUtensorMapIm2ColWideMode;
-
-#endif

@@ -6,8 +6,7 @@
  * Both of our drivers, the client and the software GPU, answer from here. They differ only in
  * struct cudart_ops, which each fills once before its first answer.
  */
-#ifndef FUNNEL_CUDART_H
-#define FUNNEL_CUDART_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ struct entry_point {
 CUresult cudart_get_proc_address(const struct entry_point *table, size_t count, const char *symbol,
                                  void **ret_function, int version, cuuint64_t flags,
                                  CUdriverProcAddressQueryResult *ret_status, int driver_version);
-
-#endif

@@ -3,8 +3,7 @@
  * MD2 (RFC 1319) and HMAC (RFC 2104) over it. Long broken as cryptography; here it is only the
  * checksum in which libcudart expects an answer.
  */
-#ifndef FUNNEL_MD2_H
-#define FUNNEL_MD2_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct hmac_md2 {
 void hmac_md2_init(struct hmac_md2 *hmac, const uint8_t key[MD2_BLOCK]);
 void hmac_md2_update(struct hmac_md2 *hmac, const void *data, size_t size);
 void hmac_md2_finish(struct hmac_md2 *hmac, uint8_t ret_digest[MD2_BLOCK]);
-
-#endif

@@ -7,8 +7,7 @@
  * slot. (Context local storage alone has no size word.) Sizes and empty slots are those of NVIDIA's
  * driver 580, CUDA 13.0; a slot whose purpose we do not know answers CUDA_ERROR_NOT_SUPPORTED.
  */
-#ifndef FUNNEL_CUDART_TABLES_H
-#define FUNNEL_CUDART_TABLES_H
+#pragma once
 
 #include "cudart.h"
 
@@ -30,5 +29,3 @@ extern const table_word integrity_check_table[];
 extern const table_word context_table[];
 extern const table_word function_table[];
 extern const table_word cluster_table[];
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Message: struct ring_message, then payload; 16-byte aligned, size a multiple of 16, contiguous
  * (the data is mapped twice, back to back). The reasoning is at the top of ring.c. */
-#ifndef FUNNEL_RING_H
-#define FUNNEL_RING_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -129,5 +128,3 @@ void ring_wait_message(struct ring *ring, uint64_t timeout_ns);
 /* From any thread of the consumer's process: makes the current or the next ring_wait_message()
  * return. */
 void ring_kick(struct ring *ring);
-
-#endif

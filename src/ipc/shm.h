@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory shared by descriptor (memfd), sealed so that no peer can shrink it under a reader. */
-#ifndef FUNNEL_SHM_H
-#define FUNNEL_SHM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ void shm_unmap(void *address, size_t size);
  * bytes, sealed against shrinking, so that reading it can not raise SIGBUS; else -EINVAL (not a
  * memory file), -EPERM (not sealed) or -EMSGSIZE (too small). */
 int shm_check(int fd, size_t size);
-
-#endif

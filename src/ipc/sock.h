@@ -3,8 +3,7 @@
  *
  * Everything is close-on-exec. Nothing received is trusted: a message that was cut, in its data or
  * in its descriptors, is an error, and every descriptor that came with it is closed. */
-#ifndef FUNNEL_SOCK_H
-#define FUNNEL_SOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ int sock_peer(int fd, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid);
 
 /* Whether the peer has closed, without waiting; true also for a broken descriptor. */
 bool sock_hung_up(int fd);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every unit test includes: cmocka, with the headers that it wants before its own. */
-#ifndef FUNNEL_UNIT_H
-#define FUNNEL_UNIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,5 +16,3 @@ static inline uint32_t unit_random(uint64_t *state)
     *state = *state * 6364136223846793005ull + 1442695040888963407ull;
     return (uint32_t)(*state >> 33);
 }
-
-#endif

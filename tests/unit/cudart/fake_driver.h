@@ -2,8 +2,7 @@
 /*
  * A driver of two devices and a few contexts, whose state the tests set by hand.
  */
-#ifndef FUNNEL_FAKE_DRIVER_H
-#define FUNNEL_FAKE_DRIVER_H
+#pragma once
 
 #include "cudart.h"
 
@@ -28,5 +27,3 @@ int fake_driver_setup(void **state);
 
 /* The words of a table given by the 32 hexadecimal digits of its UUID; fails when there is none. */
 void *const *fake_table(const char *uuid);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small ring with both ends in this process (or, after fork(), one in each). */
-#ifndef FUNNEL_RING_FIXTURE_H
-#define FUNNEL_RING_FIXTURE_H
+#pragma once
 
 #include <string.h>
 #include <sys/mman.h>
@@ -62,5 +61,3 @@ static inline bool is_message(const struct ring_message *message, uint32_t size,
             return false;
     return true;
 }
-
-#endif

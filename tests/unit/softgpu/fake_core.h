@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A compute core that computes nothing: grids run until the test ends them, so that the test
  * decides what happens when. */
-#ifndef FUNNEL_FAKE_CORE_H
-#define FUNNEL_FAKE_CORE_H
+#pragma once
 
 #include "cuda_abi.h"
 #include "exec.h"
@@ -22,5 +21,3 @@ bool fake_space_has(uint64_t address);
 /* Makes the first device's context current, and has its kernel `one`. Ended by
  * cuDevicePrimaryCtxReset(). */
 CUfunction fake_use(CUcontext *ret_context);
-
-#endif

@@ -3,8 +3,7 @@
  * A small machine for tests of the compute core: one space, one engine, one module; launches wait
  * for the end.
  */
-#ifndef FUNNEL_TEST_MACHINE_H
-#define FUNNEL_TEST_MACHINE_H
+#pragma once
 
 #include "unit.h"
 
@@ -37,4 +36,3 @@ CUresult machine_launch(struct machine *machine, const char *kernel, uint32_t bl
                         uint32_t threads, uint32_t dynamic_shared, void **params);
 CUresult machine_launch_3d(struct machine *machine, const char *kernel, const uint32_t grid[3],
                            const uint32_t block[3], uint32_t dynamic_shared, void **params);
-#endif

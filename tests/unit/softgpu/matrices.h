@@ -4,8 +4,7 @@
  * plain solution, and kernels of one mma. Where each lane's registers belong is written down here
  * once more, as PTX describes it: element by element.
  */
-#ifndef FUNNEL_TEST_MATRICES_H
-#define FUNNEL_TEST_MATRICES_H
+#pragma once
 
 #include "machine.h"
 
@@ -71,4 +70,3 @@ void spread_a(const struct problem *problem, const uint64_t a[SIDE][DEPTH], unsi
 void spread_b(const struct problem *problem, void *memory);
 void spread_c(const struct problem *problem, void *memory);
 void expect_d(const struct problem *problem, const void *memory);
-#endif

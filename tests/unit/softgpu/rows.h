@@ -3,8 +3,7 @@
  * Rows: one PTX instruction each, with a reference. All of them become kernels of one module, which
  * run on edge values and on random ones.
  */
-#ifndef FUNNEL_TEST_ROWS_H
-#define FUNNEL_TEST_ROWS_H
+#pragma once
 
 #include "machine.h"
 
@@ -24,4 +23,3 @@ struct row {
 
 /* Fails the test at the first result that is not the reference's. */
 void rows_check(const struct row *rows, unsigned count);
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A server's end, and a client's end in this process or, after fork(), in a child. The socket pair
  * stands for the connection: closing the server's end of it is how a server dies. */
-#ifndef FUNNEL_CHANNEL_FIXTURE_H
-#define FUNNEL_CHANNEL_FIXTURE_H
+#pragma once
 
 #include <unistd.h>
 
@@ -55,5 +54,3 @@ static inline bool channel_fixture_send(struct channel *client, uint32_t kind, u
     channel_unlock(client);
     return message != NULL;
 }
-
-#endif
