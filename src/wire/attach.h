@@ -8,12 +8,11 @@
  *                                   <──     attach_offer      ATTACH_TRIES offers)
  *       attach_reply OK             ──>
  *
- * Refused: a bare struct welcome (hello.h) with a status and a sentence, then the socket closes.
+ * Refused: a bare struct welcome (hello.h) with a status and a message, then the socket closes.
  * Each offer carries the descriptors anew, and the client closes those of an offer it turns down.
  * From then on commands go through the control region (region.h), and the socket carries only
- * descriptors, as struct socket_message, and the news that an end has closed. */
-#ifndef FUNNEL_ATTACH_H
-#define FUNNEL_ATTACH_H
+ * descriptors, as struct socket_message, and its end tells that the peer has closed. */
+#pragma once
 
 #include <stdint.h>
 
@@ -41,35 +40,35 @@ enum attach_fd {
     ATTACH_FD_CONTROL = 0, /* struct region */
     ATTACH_FD_GPU = 1,     /* fence words, host-wait words and staging: region.h, GPU_REGION_... */
     ATTACH_FD_DEVICES = 2, /* struct device_record[device_count], read-only */
-    ATTACH_FDS = 3,
+    ATTACH_FDS = 3,        /* how many there are */
 };
 
 /* Success: where everything is. window = [base, base + device_span + host_span). */
 struct attach_offer {
     struct welcome welcome; /* status 0 */
-    uint64_t client_id;
-    uint64_t window_base;
+    uint64_t client_id;     /* by which logs and views name the client */
+    uint64_t window_base;   /* the first address of the window */
     uint64_t device_span;   /* of all devices, side by side from window_base */
     uint64_t device_stride; /* device i owns [window_base + i * device_stride, + device_stride) */
     uint64_t host_span;     /* pinned host memory, behind that */
     uint64_t region_size;   /* bytes of the control region */
     uint64_t gpu_address;   /* where both sides map the GPU-visible region: start of host part */
-    uint64_t gpu_size;
-    uint64_t fence_address;     /* uint32_t[fence_count] */
+    uint64_t gpu_size;      /* bytes of it */
+    uint64_t fence_address; /* uint32_t[fence_count] */
     uint64_t host_wait_address; /* uint32_t[host_wait_count] */
-    uint64_t staging_address;
-    uint64_t staging_size;
-    uint32_t ring_bytes; /* of ring data in the control region */
-    uint32_t fence_count;
-    uint32_t host_wait_count;
-    uint32_t device_count;
-    int32_t driver_version;   /* as cuDriverGetVersion: 13000 */
-    uint32_t sm_centipercent; /* in force for this client, 10000 = no limit */
+    uint64_t staging_address;   /* staging slots */
+    uint64_t staging_size;      /* bytes of all of them */
+    uint32_t ring_bytes;        /* of ring data in the control region */
+    uint32_t fence_count;       /* of fence words */
+    uint32_t host_wait_count;   /* of host-wait words */
+    uint32_t device_count;      /* of device records */
+    int32_t driver_version;     /* as cuDriverGetVersion: 13000 */
+    uint32_t sm_centipercent;   /* in force for this client, 10000 = no limit */
 };
 
 enum attach_verdict {
-    ATTACH_OK = 1,
-    ATTACH_TAKEN = 2,
+    ATTACH_OK = 1,    /* the window is mapped: the client is attached */
+    ATTACH_TAKEN = 2, /* something is mapped there: the server offers another window */
 };
 
 struct attach_reply {
@@ -89,28 +88,26 @@ enum socket_message_kind {
 };
 
 struct socket_message {
-    uint32_t kind;
-    uint32_t id;
-    uint64_t value;
+    uint32_t kind;  /* enum socket_message_kind */
+    uint32_t id;    /* of a blob: the number that a later command names it by */
+    uint64_t value; /* as the kind says */
 };
 
 #define DEVICE_ATTRIBUTES_MAX 192
 #define DEVICE_LIMITS_MAX 16
 
-/* What a client may ask of a device without asking the server. */
+/* What a client can tell of a device without asking the server. */
 struct device_record {
-    char name[256];
-    uint8_t uuid[16];
-    char pci_bus_id[16];
-    uint64_t total_memory;
-    uint64_t granularity;               /* of device memory granules, bytes */
-    uint64_t limits[DEVICE_LIMITS_MAX]; /* by CUlimit, at the time of the attach */
-    uint64_t limits_known;              /* bit l: limits[l] is there */
-    uint32_t peers;                     /* bit d: can reach device d's memory */
-    int32_t priority_least, priority_greatest;
+    char name[256];                            /* as cuDeviceGetName */
+    uint8_t uuid[16];                          /* as cuDeviceGetUuid */
+    char pci_bus_id[16];                       /* as cuDeviceGetPCIBusId */
+    uint64_t total_memory;                     /* bytes, as cuDeviceTotalMem */
+    uint64_t granularity;                      /* of device memory granules, bytes */
+    uint64_t limits[DEVICE_LIMITS_MAX];        /* by CUlimit, at the time of the attach */
+    uint64_t limits_known;                     /* bit l: limits[l] is there */
+    uint32_t peers;                            /* bit d: can reach device d's memory */
+    int32_t priority_least, priority_greatest; /* as cuCtxGetStreamPriorityRange */
     int32_t context_status; /* what making a context on it answers: 0, or a CUresult */
-    int32_t attributes[DEVICE_ATTRIBUTES_MAX]; /* by CUdevice_attribute */
-    uint8_t attributes_known[DEVICE_ATTRIBUTES_MAX];
+    int32_t attributes[DEVICE_ATTRIBUTES_MAX];       /* by CUdevice_attribute */
+    uint8_t attributes_known[DEVICE_ATTRIBUTES_MAX]; /* 1: attributes[a] is there */
 };
-
-#endif

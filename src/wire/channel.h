@@ -4,8 +4,7 @@
  *
  * A command is a struct ring_message whose kind is channel_kind(): its number in the wire ledger,
  * and for a synchronous one the slot in which the answer shall be. */
-#ifndef FUNNEL_CHANNEL_H
-#define FUNNEL_CHANNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -224,5 +223,3 @@ size_t channel_server_put_output(struct channel_server *server, enum region_outp
 
 /* Sets what channel_load() tells the client. From any thread. */
 void channel_server_put_load(struct channel_server *server, struct channel_load load);
-
-#endif

@@ -3,8 +3,7 @@
  * By what a client asks whether its server has an image already: a hash of a part of the bytes. It
  * only says what is worth comparing. Images of one key may differ, by accident or on purpose.
  */
-#ifndef FUNNEL_IMAGE_KEY_H
-#define FUNNEL_IMAGE_KEY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@
 #define IMAGE_KEY_MIN (64u << 10)
 
 uint64_t image_key(const void *bytes, size_t size);
-
-#endif

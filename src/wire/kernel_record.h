@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of a library as a reply lists them: one record behind the other, each a multiple of four
  * bytes. Header, offset and size of each parameter, name, padding. */
-#ifndef FUNNEL_KERNEL_RECORD_H
-#define FUNNEL_KERNEL_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void kernel_record_write(const struct kernel_facts *facts, void *target);
  * `size` bytes. The facts point into it. */
 bool kernel_record_read(const void *source, size_t size, struct kernel_facts *ret_facts,
                         size_t *ret_record_size);
-
-#endif

@@ -17,7 +17,7 @@ struct output_area {
     unsigned char pad1[60];
     uint32_t head; /* client: bytes read so far; wraps */
     unsigned char pad2[4096 - 68];
-    char data[OUTPUT_AREA_BYTES];
+    char data[OUTPUT_AREA_BYTES]; /* byte n of the output lies at n % OUTPUT_AREA_BYTES */
 };
 
 /* Writes as many of the `size` bytes as fit, and returns how many that is: 0 when the client's

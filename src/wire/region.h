@@ -15,8 +15,7 @@
  * The client is hostile to the server and can write every byte of both; the server reads a word
  * once, into its own memory, and checks it there. channel.c is the only file that touches the
  * control region. */
-#ifndef FUNNEL_REGION_H
-#define FUNNEL_REGION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,20 +33,20 @@
 /* State of a slot. FREE -> WAITING: client, before it sends. WAITING -> SLEEPING: client, before it
  * sleeps on the word. Any -> DONE: server, after the answer is written. DONE -> FREE: client. */
 enum reply_state {
-    REPLY_FREE = 0,
-    REPLY_WAITING = 1,
-    REPLY_SLEEPING = 2,
-    REPLY_DONE = 3,
+    REPLY_FREE = 0,     /* no thread waits for an answer here */
+    REPLY_WAITING = 1,  /* a command names the slot, and its sender spins */
+    REPLY_SLEEPING = 2, /* its sender sleeps on the word */
+    REPLY_DONE = 3,     /* the answer is complete */
 };
 
 /* One answer. `status`, `size` and `data` are the server's until the state is DONE, then the
  * client's to read. */
 struct reply_slot {
-    uint32_t state; /* futex word */
+    uint32_t state; /* enum reply_state; the futex of the thread that waits */
     int32_t status; /* a CUresult */
     uint32_t size;  /* bytes of data */
     uint32_t reserved;
-    unsigned char data[REPLY_DATA_MAX];
+    unsigned char data[REPLY_DATA_MAX]; /* the reply of the command */
 };
 
 _Static_assert(sizeof(struct reply_slot) == REPLY_SLOT_SIZE, "slots are packed");
@@ -56,21 +55,21 @@ _Static_assert(sizeof(struct reply_slot) == REPLY_SLOT_SIZE, "slots are packed")
 enum region_output {
     OUTPUT_STDOUT = 0, /* standard output: printf */
     OUTPUT_STDERR = 1, /* standard error: failed assertions */
-    OUTPUT_KINDS = 2,
+    OUTPUT_KINDS = 2,  /* how many there are */
 };
 
 struct region {
     uint32_t magic;          /* server, once; the client checks it */
     uint32_t ring_bytes;     /* server, once */
     uint32_t sticky_error;   /* server: CUresult that every later call reports; 0 = all is well */
-    uint32_t deferred_error; /* server puts one in if it is 0; the client takes it out, once */
+    uint32_t deferred_error; /* server: sets a CUresult if it is 0; the client takes it out, once */
     uint32_t output_notifications; /* server: how often it has written to an output area; wraps */
     uint32_t copiers;              /* server: how many clients are copying much */
     uint32_t lacks_cpus;           /* server: 1 = the clients at work are more than the CPUs */
     unsigned char pad1[REGION_PAGE - 28];
-    struct reply_slot slots[REPLY_SLOTS];
-    struct output_area output[OUTPUT_KINDS];
-    struct ring_shared ring; /* see ring.h */
+    struct reply_slot slots[REPLY_SLOTS];    /* of synchronous commands */
+    struct output_area output[OUTPUT_KINDS]; /* device output, by enum region_output */
+    struct ring_shared ring;                 /* see ring.h */
     unsigned char pad2[REGION_PAGE - sizeof(struct ring_shared)];
     /* ring_bytes of ring data follow */
 };
@@ -102,5 +101,3 @@ _Static_assert(sizeof(struct region) % REGION_PAGE == 0, "ring data begins on a 
 _Static_assert(GPU_REGION_HOST_WAIT_OFFSET + GPU_REGION_HOST_WAITS * 4u <=
                    GPU_REGION_STAGING_OFFSET,
                "words come before slots");
-
-#endif

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the generator itself: run.py golden | refused | ledger | coverage, or run.py refresh.
+"""Tests of the generator itself: run.py golden | refused | ledger | page | coverage | protocol, or
+run.py refresh.
 
 golden    the small description in small/ gives exactly the files in golden/
 refused   each description in refused/ is refused with the sentence in its first line
 ledger    numbers given out twice, names with two numbers, numbers of nothing, symbols of nothing
+page      directives of protocol.md.in that cannot be carried out
 coverage  docs/api-coverage.md is what api/ says
-refresh   rewrites golden/ and docs/api-coverage.md
+protocol  docs/protocol.md is what api/ and the headers say
+refresh   rewrites golden/, docs/api-coverage.md and docs/protocol.md
 """
 
 import difflib
@@ -20,7 +23,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 GOLDEN = HERE / "golden"
 COVERAGE = ROOT / "docs" / "api-coverage.md"
-GROUPS = ("cuda", "wire", "graph", "client", "server", "driver", "softgpu", "map")
+PROTOCOL = ROOT / "docs" / "protocol.md"
+GROUPS = ("cuda", "wire", "graph", "client", "server", "driver", "softgpu", "map", "protocol")
 
 
 def apigen(*arguments):
@@ -41,6 +45,7 @@ def make_small(out):
     for group in GROUPS:
         made("emit", group, HERE / "small", out)
     (Path(out) / "coverage.md").write_text(made("coverage", HERE / "small"))
+    (Path(out) / "protocol.md").write_text(made("protocol", HERE / "small"))
 
 
 def differs(expected, got, name):
@@ -61,19 +66,19 @@ def golden():
     return [f"{name} differs; if that is meant: tests/apigen/run.py refresh" for name in wrong]
 
 
-def complaint(files):
+def complaint(files, command="check"):
     """What apigen says of the small description with some files added or replaced."""
     with tempfile.TemporaryDirectory() as folder:
         api = Path(folder) / "api"
         shutil.copytree(HERE / "small", api)
         for name, text in files.items():
             (api / name).write_text(text)
-        process = apigen("check", api)
+        process = apigen(command, api)
         return process.stderr if process.returncode else "(accepted)"
 
 
-def expect(files, sentence, name):
-    said = complaint(files)
+def expect(files, sentence, name, command="check"):
+    said = complaint(files, command)
     if sentence in said.splitlines():
         return []
     return [f"{name}: expected\n    {sentence}\n  not\n    " + said.strip().replace("\n", "\n    ")]
@@ -104,6 +109,31 @@ def ledger():
     return [line for name, text, sentence in cases for line in expect({name: text}, sentence, name)]
 
 
+def page():
+    text = (HERE / "small/protocol.md.in").read_text()
+    header = (HERE / "small/small.h").read_text()
+    end = len(text.splitlines()) + 1
+    cases = (
+        ("{{struct small.h nothing}}", header, "struct nothing is in none of the headers"),
+        ("{{enum small.h nothing}}", header, "enum nothing is in none of the headers"),
+        ("{{constants small.h NOTHING}}", header, "NOTHING is in none of the headers"),
+        ("{{nothing}}", header, "there is no {{nothing}}"),
+        ("{{struct small.h bare}}", header + "struct bare {\n    uint32_t word;\n};\n",
+         "struct bare: word has no comment"),
+        ("{{struct small.h odd}}", header + "struct odd {\n    size_t word; /* of this machine */\n};\n",
+         "cannot tell the size of 'size_t'"),
+    )
+    return [line for directive, changed, sentence in cases
+            for line in expect({"protocol.md.in": text + directive + "\n", "small.h": changed},
+                               f"protocol.md.in:{end}: {sentence}", directive, "protocol")]
+
+
+def protocol():
+    if differs(PROTOCOL.read_text(), made("protocol", ROOT / "api"), "docs/protocol.md"):
+        return ["docs/protocol.md is not up to date: tests/apigen/run.py refresh"]
+    return []
+
+
 def coverage():
     if differs(COVERAGE.read_text(), made("coverage", ROOT / "api"), "docs/api-coverage.md"):
         return ["docs/api-coverage.md is not up to date: tests/apigen/run.py refresh"]
@@ -115,11 +145,13 @@ def refresh():
     GOLDEN.mkdir()
     make_small(GOLDEN)
     COVERAGE.write_text(made("coverage", ROOT / "api"))
+    PROTOCOL.write_text(made("protocol", ROOT / "api"))
     return []
 
 
 if __name__ == "__main__":
-    TESTS = {t.__name__: t for t in (golden, refused, ledger, coverage, refresh)}
+    TESTS = {t.__name__: t for t in (golden, refused, ledger, page, coverage, protocol,
+                                   refresh)}
     if len(sys.argv) != 2 or sys.argv[1] not in TESTS:
         sys.exit(__doc__)
     FAILURES = TESTS[sys.argv[1]]()

@@ -5,6 +5,7 @@
     apigen.py check API                 only looks for errors
     apigen.py emit GROUP API OUT        writes the files of one group into the folder OUT
     apigen.py coverage API              prints docs/api-coverage.md
+    apigen.py protocol API              prints docs/protocol.md
 """
 
 import sys
@@ -15,8 +16,10 @@ import emit_dispatch
 import emit_docs
 import emit_entry
 import emit_graph
+import emit_protocol
 import emit_tables
 import emit_wire
+from model import ApiError
 from parser import parse_folder
 
 GROUPS = {
@@ -29,6 +32,7 @@ GROUPS = {
     "driver": (emit_tables.emit_driver,),
     "softgpu": (emit_entry.emit_soft, emit_graph.emit_soft, emit_tables.emit_entry_points),
     "map": (emit_tables.emit_map,),
+    "protocol": (emit_protocol.emit_layout,),
 }
 
 
@@ -41,6 +45,14 @@ def load(folder):
     if errors:
         sys.exit(f"{len(errors)} error{'s' if len(errors) > 1 else ''} in the description")
     return api
+
+
+def protocol(folder):
+    """The page, or the end of the program."""
+    try:
+        return emit_protocol.page(load(folder))
+    except ApiError as error:
+        sys.exit(str(error))
 
 
 def emit(group, folder, out):
@@ -58,6 +70,8 @@ def main(arguments):
         emit(*arguments[1:])
     elif len(arguments) == 2 and arguments[0] == "coverage":
         sys.stdout.write(emit_docs.coverage(load(arguments[1])))
+    elif len(arguments) == 2 and arguments[0] == "protocol":
+        sys.stdout.write(protocol(arguments[1]))
     else:
         sys.exit(__doc__)
 

@@ -39,6 +39,8 @@ def wire_rules(api):
 def one_wire(api, wire):
     if not wire.prose:
         yield ApiError(wire.where, f"{wire.name}: no prose; say in a sentence what it does")
+    if not wire.section:
+        yield ApiError(wire.where, f"{wire.name}: stands in no section")
     if wire.name not in api.ledger:
         number = max(api.ledger.values(), default=0) + 1
         yield ApiError(wire.where, f"{wire.name} has no number; append to {api.ledger_file}: "

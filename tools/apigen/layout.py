@@ -17,6 +17,7 @@ REPLY_MAX = 8192 - 16     # REPLY_DATA_MAX
 
 @dataclass
 class Layout:
+    start: int            # bytes of the header before the first member
     members: list         # (C type, name, count) in order, padding included
     fixed: int            # bytes of the fixed part
     maximum: int          # bytes of the longest message
@@ -48,7 +49,7 @@ def layout(start, scalars, trailers):
         offset += 4
     pad_to(8)
     longest = offset + sum(align(f.maximum, 8) for f in trailers)
-    return Layout(members, offset, align(longest, 16))
+    return Layout(start, members, offset, align(longest, 16))
 
 
 def layout_message(wire):

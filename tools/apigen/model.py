@@ -95,6 +95,7 @@ class Wire:
     reply: list = field(default_factory=list)
     prose: str = ""
     op: int = 0
+    section: str = ""
 
     @property
     def scalars(self):
@@ -130,13 +131,23 @@ class Constant:
     value: str
     where: str
     prose: str = ""
+    section: str = ""
+
+
+@dataclass
+class Section:
+    """A chapter of the commands in docs/protocol.md: what follows it, up to the next."""
+    title: str
+    prose: str = ""
 
 
 @dataclass
 class Api:
+    folder: str = ""
     calls: list = field(default_factory=list)
     constants: list = field(default_factory=list)
     wires: list = field(default_factory=list)
+    sections: list = field(default_factory=list)
     families: dict = field(default_factory=dict)    # file stem -> its first comment line
     ledger: dict = field(default_factory=dict)      # name -> number
     numbered: dict = field(default_factory=dict)    # name -> where the ledger says so

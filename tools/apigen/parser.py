@@ -4,10 +4,12 @@
 import re
 from pathlib import Path
 
-from model import CLASSES, KINDS, SCALARS, WORDS, Api, ApiError, Call, Constant, Field, Param, Wire
+from model import CLASSES, KINDS, SCALARS, WORDS, Api, ApiError, Call, Constant, Field, \
+    Param, Section, Wire
 
 PROTOTYPE = re.compile(r"CUresult (\w+)\((.*)\)$")
 WIRE = re.compile(r"wire (\w+) (async|sync)$")
+SECTION = re.compile(r"section (\S.*)$")
 CONSTANT = re.compile(r"constant (\w+) (\w+)$")
 FIELD = re.compile(r"    (reply )?(\w+): (.*)$")
 GRAPHICS = re.compile(r"cu(GL|EGL|VDPAU|Graphics(GL|EGL|VDPAU|ResourceGetMappedEgl))")
@@ -16,7 +18,7 @@ PARAM_NOTE = re.compile(r"    (\w+): (.*)$")
 
 def parse_folder(folder):
     """The whole description; collects every error before it gives up."""
-    api, errors = Api(), []
+    api, errors = Api(str(folder)), []
     for path in sorted(Path(folder).glob("*.api")):
         for stanza in stanzas(path, api):
             try:
@@ -56,14 +58,20 @@ def parse_stanza(api, path, lines):
     if match:
         api.calls.append(parse_call(match, path, where, rest))
         return
+    match = SECTION.match(head)
+    if match:
+        api.sections.append(Section(match.group(1), " ".join(line.strip() for _, line in rest)))
+        return
+    section = api.sections[-1].title if api.sections else ""
     match = WIRE.match(head)
     if match:
         api.wires.append(parse_wire(match, path, where, rest))
+        api.wires[-1].section = section
         return
     match = CONSTANT.match(head)
     if match:
         prose = " ".join(line.strip() for _, line in rest)
-        api.constants.append(Constant(match.group(1), match.group(2), where, prose))
+        api.constants.append(Constant(match.group(1), match.group(2), where, prose, section))
         return
     raise ApiError(where, f"neither a prototype nor a wire command: {head}")
 
