@@ -34,15 +34,27 @@ static bool is_complete(const struct block *block, const struct barrier *barrier
                              : everyone_is_here(block, barrier);
 }
 
+/* Those of the waiting lanes that this barrier holds and that go on at this instruction. */
+static uint32_t waiting_at(const struct warp *warp, unsigned number, const struct insn *pc)
+{
+    uint32_t lanes = 0;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        lanes |= (uint32_t)(warp->barrier_of[lane] == number && warp->blocked_pc[lane] == pc)
+                 << lane;
+    return lanes & warp->at_barrier;
+}
+
 static void release_warp(struct warp *warp, unsigned number)
 {
-    uint32_t waiting = warp->at_barrier;
-    for (; waiting; waiting &= waiting - 1) {
-        unsigned lane = (unsigned)__builtin_ctz(waiting);
-        if (warp->barrier_of[lane] != number)
-            continue;
-        warp->at_barrier &= ~(1u << lane);
-        warp_add_group(warp, warp->blocked_pc[lane], 1u << lane);
+    uint32_t left = warp->at_barrier;
+    while (left) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        const struct insn *pc = warp->blocked_pc[lane];
+        uint32_t released = waiting_at(warp, number, pc);
+        if (released)
+            warp_add_group(warp, pc, released);
+        warp->at_barrier &= ~released;
+        left &= ~(released | 1u << lane);
     }
 }
 
@@ -102,10 +114,10 @@ void run_barrier(struct warp *warp, const struct insn *insn)
     barrier->expected = expected;
     arrive(barrier, warp, insn);
     if (insn->mode != BARRIER_ARRIVE) {
-        EACH_ACTIVE_LANE
-        {
-            warp->blocked_pc[lane] = warp->pc;
-            warp->barrier_of[lane] = (uint8_t)number;
+        for (unsigned lane = 0; lane < LANES; lane++) {
+            bool arrives = warp->active >> lane & 1;
+            warp->blocked_pc[lane] = arrives ? warp->pc : warp->blocked_pc[lane];
+            warp->barrier_of[lane] = arrives ? (uint8_t)number : warp->barrier_of[lane];
         }
         warp->at_barrier |= warp->active;
         warp_leave(warp, WARP_REGROUP);

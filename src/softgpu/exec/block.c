@@ -3,6 +3,7 @@
  * A block: its warps, and the memory they share. One host thread runs all of it at a time, and the
  * other blocks of its cluster as well.
  */
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -132,7 +133,7 @@ static void start_warps(struct block *block, struct block_pool *pool)
     for (uint32_t i = 0; i < block->warp_count; i++) {
         struct warp *warp = &block->warps[i];
         uint32_t first = i * LANES;
-        memset(warp, 0, sizeof(*warp));
+        memset(warp, 0, offsetof(struct warp, lane_on));
         warp->block = block;
         warp->ranges = pool->ranges;
         warp->generation = generation;

@@ -184,8 +184,6 @@ struct warp {
     enum warp_event event;
     int32_t budget;
     uint32_t carry; /* the condition code's carry flag, a lane a bit */
-    uint32_t lane_on[LANES] __attribute__((aligned(64)));
-    uint64_t address[LANES] __attribute__((aligned(64))); /* what a memory access found */
     struct block *block;
     const struct insn *code;    /* of the program */
     struct range_cache *ranges; /* RANGE_CACHES, the worker's */
@@ -194,7 +192,6 @@ struct warp {
     uint64_t local_stride;
     uint32_t index;
     uint32_t group_count;
-    struct group groups[LANES]; /* lowest program counter last */
     uint32_t at_barrier;        /* lanes that wait at a barrier */
     uint32_t at_sync;           /* lanes that wait for others at a warp-wide instruction */
     uint32_t at_cluster;        /* lanes that wait at the cluster's barrier */
@@ -202,11 +199,15 @@ struct warp {
     const struct insn *last;    /* the group that used up its budget: others first */
     bool forced;                /* a warp-wide instruction must not wait again */
     bool out_of_order;          /* the running group is not the lowest */
-    const struct insn *blocked_pc[LANES];
-    uint8_t barrier_of[LANES];
     uint32_t *returns; /* LANES entries a level */
     uint32_t returns_capacity;
     uint32_t depth[LANES];
+    /* What is above is cleared when a warp starts; what follows is written before it is read. */
+    uint32_t lane_on[LANES] __attribute__((aligned(64)));
+    uint64_t address[LANES] __attribute__((aligned(64))); /* what a memory access found */
+    struct group groups[LANES]; /* lowest program counter last */
+    const struct insn *blocked_pc[LANES];
+    uint8_t barrier_of[LANES];
 };
 
 #define BARRIERS 16

@@ -119,6 +119,24 @@ static bool locate_cluster(struct warp *warp, const struct insn *insn, unsigned 
     return true;
 }
 
+/*
+ * The same for 32-bit addresses of a whole warp in one pass, without a fault's details: false where
+ * any lane's access may be wrong.
+ */
+static inline bool locate_narrow(struct warp *warp, const struct insn *insn, unsigned size,
+                                 unsigned align, uint64_t base, uint64_t limit)
+{
+    const uint32_t *from = reg(warp, insn->a);
+    uint32_t offset = (uint32_t)insn->imm, high = 0, bits = 0;
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        uint32_t at = from[lane] + offset;
+        high = at > high ? at : high;
+        bits |= at;
+        warp->address[lane] = base + at;
+    }
+    return (bits & (align - 1)) == 0 && high <= limit && limit - high >= size;
+}
+
 /* Offsets into a window of `limit` bytes that starts at base, for each lane `stride` further. */
 static inline bool locate_window(struct warp *warp, const struct insn *insn, unsigned size,
                                  unsigned align, uint64_t base, uint64_t stride, uint64_t limit,
@@ -242,6 +260,11 @@ static inline enum locate_result locate_any(struct warp *warp, const struct insn
 enum locate_result locate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
                           unsigned access)
 {
+    const struct block *block = warp->block;
+    if (insn->space == PTX_SHARED && !(insn->flags & INSN_WIDE_ADDRESS) &&
+        warp->active == FULL_MASK &&
+        locate_narrow(warp, insn, size, align, (uintptr_t)block->shared, block->shared_size))
+        return LOCATE_OWN;
     operand_addresses(warp, insn);
     return locate_any(warp, insn, size, align, access);
 }

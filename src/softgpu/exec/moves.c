@@ -134,9 +134,15 @@ void run_is_space(struct warp *warp, const struct insn *insn)
     *p = (*p & ~warp->active) | result;
 }
 
+/* Of a budget counted in backward jumps. */
+#define CLOCK_COST 500
+
+/* A warp that reads a clock again and again waits for time to pass, which it does for the block's
+ * other warps and for other blocks as well: they get their turns soon. */
 void run_read_special(struct warp *warp, const struct insn *insn)
 {
     special_fill(warp, (unsigned)insn->imm, insn->d);
+    warp->budget -= CLOCK_COST;
 }
 
 void run_widen_u32(struct warp *warp, const struct insn *insn)
