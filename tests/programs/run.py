@@ -80,8 +80,10 @@ def run_all(samples, options, ways):
             late = time.monotonic() > options.deadline
             result = runner.Result("not run", 0, "no time left") if late else way.run(sample)
             sample.runs[way.title] = result
-            print(f"{way.title:12} {result.verdict:10} {result.seconds:6.1f} s  {sample.name}"
-                  f"  {result.remark}", flush=True)
+            # One write, as others print at the same time.
+            sys.stdout.write(f"{way.title:12} {result.verdict:10} {result.seconds:6.1f} s  "
+                             f"{sample.name}  {result.remark}\n")
+            sys.stdout.flush()
 
         with concurrent.futures.ThreadPoolExecutor(options.jobs if way.parallel else 1) as pool:
             list(pool.map(run_one, together))
