@@ -12,6 +12,7 @@
 #include "opcodes.h"
 #include "tex_lanes.h"
 #include "tile.h"
+#include "wide_access.h"
 
 #define T_u8 PTX_U8
 #define T_u16 PTX_U16
@@ -140,6 +141,17 @@ static enum generation best_generation(void)
     return best;
 }
 #endif
+
+bool wide_moves_are_atomic(void)
+{
+#ifdef LANE_MANY
+    return best_generation() >= GENERATION_V3;
+#elif defined(__x86_64__)
+    return __builtin_cpu_supports("avx");
+#else
+    return false;
+#endif
+}
 
 const handler_fn *alu_handlers(void)
 {

@@ -95,12 +95,11 @@ static struct insn *emit_at(struct builder *builder, handler_fn run, unsigned ad
     return insn;
 }
 
-/* What nobody else writes meanwhile is loaded as a vector. */
+/* The same as vectors of two, which are one access. */
 void decode_load_b128(struct builder *builder, const struct access *access)
 {
     struct halves to = halves_of(builder, operand(builder, 0));
-    handler_fn run = access->synchronises ? run_load_b128 : access_handlers(ACCESS_B64)->load;
-    struct insn *insn = emit_at(builder, run, 1, access);
+    struct insn *insn = emit_at(builder, access_handlers(ACCESS_B64)->load, 1, access);
     insn->width = 2;
     insn->d = to.low;
     insn->b = to.high;
@@ -109,11 +108,10 @@ void decode_load_b128(struct builder *builder, const struct access *access)
 void decode_store_b128(struct builder *builder, const struct access *access)
 {
     struct halves from = halves_of(builder, operand(builder, 1));
-    handler_fn run = access->synchronises ? run_exchange_b128 : access_handlers(ACCESS_B64)->store;
-    struct insn *insn = emit_at(builder, run, 0, access);
+    struct insn *insn = emit_at(builder, access_handlers(ACCESS_B64)->store, 0, access);
     insn->width = 2;
-    insn->d = access->synchronises ? NO_OPERAND : from.low;
-    insn->b = access->synchronises ? from.low : from.high;
+    insn->d = from.low;
+    insn->b = from.high;
 }
 
 /* atom.exch.b128 d, [a], b and atom.cas.b128 d, [a], b, c */

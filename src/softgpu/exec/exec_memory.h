@@ -33,7 +33,6 @@ extern const struct access_handlers access_handlers_v4[ACCESS_COUNT];
 const struct access_handlers *access_handlers(enum access_kind kind);
 
 /* Of 128 bits: d in two registers, or none; b and c in two each. */
-void run_load_b128(struct warp *warp, const struct insn *insn);
 void run_exchange_b128(struct warp *warp, const struct insn *insn);
 void run_compare_and_swap_b128(struct warp *warp, const struct insn *insn);
 

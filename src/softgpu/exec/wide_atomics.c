@@ -1,27 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Atomic accesses of 128 bits. All are made of one compare-and-swap, so none is ever torn.
+ * Atomic operations on 128 bits. All are made of one compare-and-swap.
  */
 #include "exec_memory.h"
+#include "wide_access.h"
 
 typedef unsigned __int128 wide;
 
-#ifdef __x86_64__
-__attribute__((target("cx16"))) static wide compare_and_swap(wide *memory, wide expected,
-                                                             wide value)
+/* Where the CPU's moves of 16 bytes are not atomic, this is held for each strong access. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void wide_load_locked(void *to, const void *from)
 {
-    return __sync_val_compare_and_swap(memory, expected, value);
+    pthread_mutex_lock(&lock);
+    wide_load(to, from);
+    pthread_mutex_unlock(&lock);
 }
-#else
-/* Elsewhere one lock is enough: nothing but these functions touches such words atomically. */
-static wide compare_and_swap(wide *memory, wide expected, wide value)
+
+void wide_store_locked(void *to, const void *from)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    wide_store(to, from);
+    pthread_mutex_unlock(&lock);
+}
+
+static wide compare_and_swap_locked(wide *memory, wide expected, wide value)
+{
     pthread_mutex_lock(&lock);
     wide old = *memory;
     *memory = old == expected ? value : old;
     pthread_mutex_unlock(&lock);
     return old;
+}
+
+#ifdef __x86_64__
+__attribute__((target("cx16"))) static wide compare_and_swap(wide *memory, wide expected,
+                                                             wide value)
+{
+    if (!wide_moves_are_atomic())
+        return compare_and_swap_locked(memory, expected, value);
+    return __sync_val_compare_and_swap(memory, expected, value);
+}
+#else
+static wide compare_and_swap(wide *memory, wide expected, wide value)
+{
+    return compare_and_swap_locked(memory, expected, value);
 }
 #endif
 
@@ -56,27 +79,18 @@ static wide *place(struct warp *warp, unsigned lane)
     return (wide *)(uintptr_t)warp->address[lane];
 }
 
-static bool begin(struct warp *warp, const struct insn *insn, unsigned access)
+static bool begin(struct warp *warp, const struct insn *insn)
 {
-    if (!locate(warp, insn, sizeof(wide), sizeof(wide), access))
+    if (!locate(warp, insn, sizeof(wide), sizeof(wide), SG_READ | SG_WRITE))
         return false;
     if (insn->flags & INSN_FENCE_BEFORE)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return true;
 }
 
-void run_load_b128(struct warp *warp, const struct insn *insn)
-{
-    if (!begin(warp, insn, SG_READ | SG_WRITE))
-        return;
-    EACH_ACTIVE_LANE
-    put(warp, insn->d, lane, compare_and_swap(place(warp, lane), 0, 0));
-    warp_synchronises(warp);
-}
-
 void run_exchange_b128(struct warp *warp, const struct insn *insn)
 {
-    if (!begin(warp, insn, SG_READ | SG_WRITE))
+    if (!begin(warp, insn))
         return;
     EACH_ACTIVE_LANE
     put(warp, insn->d, lane, exchange(place(warp, lane), get(warp, insn->b, lane)));
@@ -85,7 +99,7 @@ void run_exchange_b128(struct warp *warp, const struct insn *insn)
 
 void run_compare_and_swap_b128(struct warp *warp, const struct insn *insn)
 {
-    if (!begin(warp, insn, SG_READ | SG_WRITE))
+    if (!begin(warp, insn))
         return;
     EACH_ACTIVE_LANE
     {
