@@ -98,6 +98,13 @@ uint32_t allocate_lanes(struct builder *builder, unsigned bytes_per_lane);
 uint32_t temporary(struct builder *builder, bool is_wide);
 uint32_t predicate_temporary(struct builder *builder);
 
+/* .global and .const variables have device memory, wherever they are declared. */
+static inline bool is_device_variable(const struct ptx_symbol *symbol)
+{
+    return symbol->kind == PTX_VARIABLE &&
+           (symbol->variable.space == PTX_GLOBAL || symbol->variable.space == PTX_CONST);
+}
+
 /* ---- layout.c ---- */
 bool layout_program(struct builder *builder);
 uint32_t layout_params(struct ptx_symbol *const *params, uint32_t count, uint32_t start,

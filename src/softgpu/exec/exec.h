@@ -91,8 +91,8 @@ void sg_module_unref(struct sg_module *module);
 
 unsigned sg_module_variable_count(const struct sg_module *module);
 const struct sg_variable *sg_module_variable(const struct sg_module *module, unsigned index);
-int sg_module_find_variable(const struct sg_module *module,
-                            const char *name); /* index or -ENOENT */
+/* The index, or -ENOENT. Variables declared in the body of a function are not found by name. */
+int sg_module_find_variable(const struct sg_module *module, const char *name);
 
 unsigned sg_module_kernel_count(const struct sg_module *module);
 const struct sg_kernel_info *sg_module_kernel(const struct sg_module *module, unsigned index);

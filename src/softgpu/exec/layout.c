@@ -109,7 +109,7 @@ static void layout_frame(struct builder *builder, const struct ptx_function *fun
         const struct ptx_variable *variable = &function->variables[i]->variable;
         if (variable->space == PTX_SHARED) {
             layout->variables[i] = variable->is_extern ? 0 : add_shared(builder, variable);
-        } else {
+        } else if (!is_device_variable(function->variables[i])) {
             at = bounded(align_up(at, variable->align), MAX_FRAME);
             layout->variables[i] = at;
             at = bounded(at + variable->size, MAX_FRAME);

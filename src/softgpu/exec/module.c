@@ -16,25 +16,16 @@
 
 /* ---- Loading ---- */
 
-static bool is_device_variable(const struct ptx_symbol *symbol)
+/* Every variable of a list gets its place in variable_of, those that are not the device's too. */
+static void collect_list(struct sg_module *module, struct ptx_symbol *const *list, uint32_t count,
+                         uint32_t *variable_of)
 {
-    return symbol->variable.space == PTX_GLOBAL || symbol->variable.space == PTX_CONST;
-}
-
-static bool collect_variables(struct sg_module *module)
-{
-    const struct ptx_module *ptx = module->ptx;
-    module->variables = calloc(ptx->variable_count + 1, sizeof(*module->variables));
-    module->symbols = calloc(ptx->variable_count + 1, sizeof(*module->symbols));
-    module->variable_of = calloc(ptx->variable_count + 1, sizeof(*module->variable_of));
-    if (!module->variables || !module->symbols || !module->variable_of)
-        return false;
-    for (uint32_t i = 0; i < ptx->variable_count; i++) {
-        const struct ptx_symbol *symbol = ptx->variables[i];
-        module->variable_of[i] = UINT32_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ptx_symbol *symbol = list[i];
+        variable_of[i] = UINT32_MAX;
         if (!is_device_variable(symbol))
             continue;
-        module->variable_of[i] = module->variable_count;
+        variable_of[i] = module->variable_count;
         module->symbols[module->variable_count] = symbol;
         module->variables[module->variable_count++] = (struct sg_variable){
             .name = symbol->name,
@@ -45,6 +36,27 @@ static bool collect_variables(struct sg_module *module)
             .is_managed = symbol->variable.is_managed,
         };
     }
+}
+
+/* The module's variables and, behind them, those that functions declare in their bodies. */
+static bool collect_variables(struct sg_module *module)
+{
+    const struct ptx_module *ptx = module->ptx;
+    uint32_t count = ptx->variable_count;
+    module->locals_of = calloc(ptx->function_count + 1, sizeof(*module->locals_of));
+    for (uint32_t i = 0; module->locals_of && i < ptx->function_count; i++) {
+        module->locals_of[i] = count;
+        count += ptx->functions[i]->variable_count;
+    }
+    module->variables = calloc(count + 1, sizeof(*module->variables));
+    module->symbols = calloc(count + 1, sizeof(*module->symbols));
+    module->variable_of = calloc(count + 1, sizeof(*module->variable_of));
+    if (!module->locals_of || !module->variables || !module->symbols || !module->variable_of)
+        return false;
+    collect_list(module, ptx->variables, ptx->variable_count, module->variable_of);
+    for (uint32_t i = 0; i < ptx->function_count; i++)
+        collect_list(module, ptx->functions[i]->variables, ptx->functions[i]->variable_count,
+                     module->variable_of + module->locals_of[i]);
     return true;
 }
 
@@ -187,6 +199,7 @@ void sg_module_unref(struct sg_module *module)
     free(module->variables);
     free(module->symbols);
     free(module->variable_of);
+    free(module->locals_of);
     ptx_module_destroy(module->ptx);
     free(module);
 }
@@ -206,7 +219,7 @@ const struct sg_variable *sg_module_variable(const struct sg_module *module, uns
 int sg_module_find_variable(const struct sg_module *module, const char *name)
 {
     for (unsigned i = 0; i < module->variable_count; i++) {
-        if (strcmp(module->variables[i].name, name) == 0)
+        if (!module->symbols[i]->home && strcmp(module->variables[i].name, name) == 0)
             return (int)i;
     }
     return -ENOENT;
@@ -288,8 +301,11 @@ uint64_t sg_instance_address(const struct sg_instance *instance, unsigned index)
 uint64_t instance_symbol_address(const struct sg_instance *instance,
                                  const struct ptx_symbol *symbol)
 {
-    uint32_t variable = instance->module->variable_of[symbol->index];
-    return variable == UINT32_MAX ? 0 : instance->addresses[variable];
+    const struct sg_module *module = instance->module;
+    if (!is_device_variable(symbol))
+        return 0;
+    uint32_t first = symbol->home ? module->locals_of[symbol->home->index] : 0;
+    return instance->addresses[module->variable_of[first + symbol->index]];
 }
 
 static uint64_t relocated_value(const struct sg_instance *instance,
@@ -299,7 +315,7 @@ static uint64_t relocated_value(const struct sg_instance *instance,
     uint64_t address = 0;
     if (symbol->kind == PTX_FUNCTION)
         address = function_pointer(symbol->function->index);
-    else if (symbol->kind == PTX_VARIABLE)
+    else
         address = instance_symbol_address(instance, symbol);
     return (address + (uint64_t)relocation->addend) >> relocation->shift;
 }

@@ -17,7 +17,9 @@ struct sg_module {
     struct sg_variable *variables;     /* .global and .const */
     const struct ptx_symbol **symbols; /* of each */
     unsigned variable_count;
-    uint32_t *variable_of; /* by the symbol's index: which variable, or UINT32_MAX */
+    uint32_t *variable_of; /* by the symbol's index: which variable, or UINT32_MAX; those of
+                              functions' bodies follow the module's */
+    uint32_t *locals_of;   /* by function: where those of its body begin in variable_of */
     struct kernel *kernels;
     unsigned kernel_count;
 };

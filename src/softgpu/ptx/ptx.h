@@ -161,7 +161,7 @@ struct ptx_function {
     uint32_t instruction_count;
     struct ptx_register *registers;
     uint32_t register_count;
-    struct ptx_symbol **variables; /* .local, .shared and .param of the body */
+    struct ptx_symbol **variables; /* those that the body declares */
     uint32_t variable_count;
     uint32_t max_threads[3];
     uint32_t required_threads[3];
