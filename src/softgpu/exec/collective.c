@@ -40,6 +40,20 @@ static bool meet(struct warp *warp, const struct insn *insn, uint32_t *ret_membe
     return warp_converged(warp, insn, members);
 }
 
+/*
+ * The same for shuffles, whose lanes need not agree on the members: those that are here execute it
+ * together, and may read from each other, once all members that any of them names are here too.
+ */
+static bool meet_any(struct warp *warp, const struct insn *insn)
+{
+    const uint32_t *named = reg(warp, insn->guard);
+    uint32_t members = 0;
+    EACH_ACTIVE_LANE
+    members |= named[lane];
+    bool complete = (members & warp->alive & ~warp->active) == 0;
+    return complete ? warp_converged(warp, insn, members) : meet(warp, insn, &members);
+}
+
 /* Which lane a lane reads from, and whether that is inside the segment that the clamp (c)
  * describes. */
 static bool shuffle_source(unsigned mode, unsigned lane, uint32_t by, uint32_t clamp,
@@ -74,15 +88,25 @@ static bool shuffle_source(unsigned mode, unsigned lane, uint32_t by, uint32_t c
     return inside;
 }
 
+/*
+ * What each lane offers. One that does not execute the instruction offers zero: PTX leaves it
+ * undefined, an H100 gives zero, be the lane on another path, not there at all, or gone.
+ */
+static void offered_values(struct warp *warp, const uint32_t *from, uint32_t *ret_value)
+{
+    memcpy(ret_value, from, LANES * sizeof(*from));
+    for (uint32_t rest = ~warp->active; rest; rest &= rest - 1)
+        ret_value[__builtin_ctz(rest)] = 0;
+}
+
 /* d|q = shuffle of a by b with clamp c among the members in guard. */
 void run_shuffle(struct warp *warp, const struct insn *insn)
 {
-    uint32_t members;
-    if (!meet(warp, insn, &members))
+    if (!meet_any(warp, insn))
         return;
     uint32_t value[LANES];
     uint32_t inside = 0;
-    memcpy(value, reg(warp, insn->a), sizeof(value));
+    offered_values(warp, reg(warp, insn->a), value);
     const uint32_t *by = reg(warp, insn->b);
     const uint32_t *clamp = reg(warp, insn->c);
     uint32_t *to = reg(warp, insn->d);
