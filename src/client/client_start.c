@@ -142,7 +142,7 @@ static CUresult decide_locked(void)
         client = made;
         watch_fork();
         return init_subsystems();
-    case ATTACH_NOBODY:
+    case ATTACH_NO_DAEMON:
         return fall_back(status, why);
     case ATTACH_REFUSED:
         log_once(why);

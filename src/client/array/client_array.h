@@ -17,14 +17,16 @@ struct array {
     struct list link;                              /* context->arrays */
 };
 
-/* NULL when there is none; the second is for arrays with mipmaps, which the first does not find. */
+/* NULL when there is none. The second is for arrays with mipmaps, which the first does not find. */
 struct array *array_lookup(CUarray handle);
 struct array *array_lookup_mipmap(CUmipmappedArray handle);
 
-/* What is wrong with it for any device; the driver knows the rest. */
+/* What is wrong with a description for every device: CUDA_ERROR_INVALID_VALUE or
+ * CUDA_ERROR_NOT_SUPPORTED. The server's driver checks the rest. */
 CUresult array_check(const CUDA_ARRAY3D_DESCRIPTOR *descriptor);
 
-/* Mints a handle, and has `send` make the array of that handle. */
+/* Copies `like`, mints a handle, and has `send` make the array of that handle with the server.
+ * CUDA_ERROR_OUT_OF_MEMORY, or what `send` returns. */
 CUresult array_create(const struct array *like, CUresult (*send)(const struct array *array),
                       uint64_t *ret_handle);
 

@@ -14,13 +14,15 @@ struct texture {
     bool has_view;
 };
 
-/* Has `make` make an object, and keeps what it is. */
+/* Copies `like`, and has `make` make the object with the server, which returns the driver's number.
+ * CUDA_ERROR_OUT_OF_MEMORY, or what `make` returns. */
 CUresult texture_create(const struct texture *like,
                         CUresult (*make)(const struct texture *texture, uint64_t *ret_object),
                         uint64_t *ret_object);
-/* Waits for the context's work first: a kernel that still uses it would end everybody's. */
+/* Waits for the context's work first: a kernel that still uses the object would end the context of
+ * all clients. CUDA_ERROR_INVALID_VALUE when there is no such object. */
 CUresult texture_destroy(uint64_t object, bool is_surface);
-/* A copy of what is known of an object: CUDA_ERROR_INVALID_VALUE when there is none. */
+/* A copy of the description of an object: CUDA_ERROR_INVALID_VALUE when there is none. */
 CUresult texture_describe(uint64_t object, bool is_surface, struct texture *ret_texture);
 
 /* Destroys those of a context. Its work is done. */

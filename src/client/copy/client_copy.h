@@ -15,34 +15,37 @@ enum side {
 };
 
 /*
- * Copies on a stream. Returns when the program's pageable memory is done with; `sync` adds what
- * the synchronous calls of CUDA promise.
+ * Copies on a stream. Returns when the program's pageable memory is not used any more; `sync` adds
+ * what the synchronous calls of CUDA promise. CUDA_ERROR_INVALID_VALUE for what copy_classify()
+ * refuses.
  */
 CUresult copy_box(const struct box *box, enum side dst_side, enum side src_side,
                   struct stream *stream, bool sync);
 
-/* What a description of CUDA's asks for. */
+/* From CUDA's description to a box. CUDA_ERROR_INVALID_VALUE, or CUDA_ERROR_INVALID_HANDLE for an
+ * array that is not there. */
 CUresult copy_box_of(const struct cuda_box *from, struct box *ret_box, enum side *ret_dst_side,
                      enum side *ret_src_side);
 
-/* Where the sides of a box are that is not empty; refuses what CUDA would. */
+/* Where the sides of a box are, which is not empty. CUDA_ERROR_INVALID_VALUE when a side is
+ * nowhere, or is not where the program says that it is. */
 CUresult copy_classify(const struct box *box, enum side dst_side, enum side src_side,
                        enum place *ret_dst, enum place *ret_src);
 
-/* Says of a box that the device is to copy where the device finds its sides. */
+/* Replaces the addresses of a box by those that the device uses. */
 void copy_on_device(struct box *box);
 
-/* Between two places that the calling thread reaches. */
+/* Copies between two places that the calling thread reaches, which may overlap within a row. */
 void copy_rows(const struct box *box);
 
-/* The same for a box as CUDA describes it, on the stream with this handle. */
+/* copy_box() for CUDA's description of a box, on the stream with this handle. */
 CUresult copy_described(const struct cuda_box *box, CUstream stream, bool sync);
 
-/* One row. */
+/* copy_box() for one row. */
 CUresult copy_bytes(uint64_t dst, enum side dst_side, uint64_t src, enum side src_side,
                     uint64_t size, struct stream *stream, bool sync);
 
-/* Where in an array a side begins: bytes, rows, slices. */
+/* Where in an array a side begins: in bytes, rows and slices. */
 struct copy_origin {
     uint64_t x, y, z;
 };
@@ -52,12 +55,13 @@ static inline struct copy_origin copy_origin_of(uint64_t offset, uint64_t pitch,
     return (struct copy_origin){offset % pitch, offset / pitch % height, offset / pitch / height};
 }
 
-/* Puts a box of which one side or both are in an array into a stream; no side is pageable. */
+/* Puts a copy from or to an array on a stream. No side is pageable. */
 CUresult copy_array(const struct box *box, struct stream *stream);
 
-/* The command of that, with this fence number. */
+/* Sends that command with this fence number, between stream_begin_fenced() and stream_end(). */
 CUresult copy_send_array(const struct box *box, struct stream *stream, uint32_t seq);
 
-/* Of copy_pageable.c: one side is the program's own memory, the other in the window. */
+/* One side is the program's own memory, the other in the window or an array. Returns when the
+ * program's memory is not used any more. In copy_pageable.c. */
 CUresult copy_upload(const struct box *box, struct stream *stream);
 CUresult copy_download(const struct box *box, struct stream *stream);

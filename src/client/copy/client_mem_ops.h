@@ -4,8 +4,8 @@
 
 #include "client_stream.h"
 
-/* Could the device do this? */
+/* Whether the device can do this batch: CUDA_SUCCESS or CUDA_ERROR_INVALID_VALUE. */
 CUresult mem_ops_check(unsigned count, const CUstreamBatchMemOpParams *ops);
 
-/* cuStreamBatchMemOp, for a batch that was checked and is not to be captured. */
+/* Puts a checked batch on a stream, which does not capture. */
 CUresult mem_ops_on(struct stream *stream, unsigned count, const CUstreamBatchMemOpParams *ops);

@@ -16,8 +16,8 @@ struct staging_ring {
     struct fence fence[STAGING_SLOTS_MAX];
 };
 
-/* Takes a slot, one that is ready if there is any: false when all are taken. The taker has to wait
- * for its fence if ret_must_wait says so. */
+/* Takes a slot, one whose fence has passed if there is any: false when all are taken. With
+ * *ret_must_wait the caller has to wait for the slot's fence first. */
 bool staging_ring_take(struct staging_ring *ring, bool (*passed)(struct fence), unsigned *ret_slot,
                        bool *ret_must_wait);
 

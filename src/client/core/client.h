@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The attached process: one struct client, made by the first cuInit and kept to the end. A child
- * of fork starts again with none. Here is what was agreed at the attach and what every subsystem
- * uses; each subsystem keeps the rest of its state to itself.
+ * The attached process: one struct client, made by the first cuInit and kept to the end. A child of
+ * fork starts again with none. Here is what was agreed at the attach and what every subsystem uses;
+ * each subsystem keeps the rest of its state to itself. Unless a header of src/client says
+ * otherwise: sizes, offsets and addresses are in bytes; a function may be called from any thread,
+ * inside call_begin() and call_end(), by a caller that holds no lock of the library; what is said
+ * to wait for the server or the device may take arbitrarily long; a CUresult is CUDA_SUCCESS, an
+ * error named beside the function, or that of a lost server or context; results (`ret_x`) are
+ * written only on success.
  */
 #pragma once
 

@@ -86,7 +86,7 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
     text_format(attempt->why, attempt->why_size,
                 "no daemon serves %s (%s); start one with: funnel start", path, strerror(-r));
     attempt->status = CUDA_ERROR_MPS_CONNECTION_FAILED;
-    return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR ? ATTACH_NOBODY : ATTACH_REFUSED;
+    return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR ? ATTACH_NO_DAEMON : ATTACH_REFUSED;
 }
 
 static void fill_hello(struct hello *hello)

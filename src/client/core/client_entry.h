@@ -13,23 +13,26 @@ enum client_mode {
     CLIENT_PASSTHROUGH = 2, /* no daemon: calls go to the real driver */
 };
 
-extern int client_mode_word;
+extern int client_mode_word; /* atomic: enum client_mode */
 
+/* Partner: client_start.c, which stores it when everything is made. */
 static inline int client_mode(void)
 {
     return __atomic_load_n(&client_mode_word, __ATOMIC_ACQUIRE);
 }
 
-/* What a call other than the early ones answers while cold. */
+/* What calls return before cuInit, but for the few that CUDA allows then. */
 CUresult client_not_ready(void);
 
-/* Notes once for each name that a program asked for a call that Funnel does not have. */
+/* Logs once for each name that the program made a call that Funnel does not have. `name` is a
+ * literal of the generated code. */
 void client_unsupported(const char *name);
 
-/* The calling thread's meaning of stream 0 from now on; returns the meaning until now. */
+/* Sets what stream 0 means to the calling thread, and returns what it meant until now. Also while
+ * not attached. */
 CUstream client_default_stream_swap(CUstream stream);
 
-/* FUNNEL_TRACE: one line a call. */
+/* FUNNEL_TRACE: one line for each call, written when it returns. */
 extern bool client_tracing;
 void client_trace(const char *name, uint64_t began_ns, CUresult result, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

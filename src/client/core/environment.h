@@ -9,24 +9,26 @@
 #include "attach.h"
 #include "hello.h"
 
-/* Path of the daemon's socket, by the rules of CUDA_MPS_PIPE_DIRECTORY: false when it is too long.
- */
+/* The path of the daemon's socket, by the rules of CUDA_MPS_PIPE_DIRECTORY: false when it does not
+ * fit. */
 bool environment_socket_path(char *path, size_t capacity);
 
 /* Where root's daemon listens, which serves all users: the second choice of a process without
  * CUDA_MPS_PIPE_DIRECTORY. False when there is no second choice. */
 bool environment_system_socket_path(char *path, size_t capacity);
 
-/* The limits that the process asks for itself (CUDA_MPS_...). */
+/* Fills in the limits that the process asks for (CUDA_MPS_...). What is not valid is left out. */
 void environment_limits(struct hello *hello);
 
-/* The group it belongs to, and the static partition it is for. */
+/* Fills in the group of the process, and the static partition that it asks for. */
 void environment_names(struct hello *hello);
 
-/* Which of the server's devices the process sees, in its own order, by CUDA_VISIBLE_DEVICES. The
- * list ends where CUDA's does: at the first entry that names no device. Returns how many. */
+/* Which of the server's `count` devices the process sees, in its own order: `list` is the value of
+ * CUDA_VISIBLE_DEVICES, or NULL for all. As in CUDA the list ends at the first entry that names no
+ * device, and is empty if it names one twice. Returns how many; `ret_indices` has space for
+ * `count`. */
 int environment_visible_devices(const char *list, const struct device_record *records, int count,
                                 uint32_t *ret_indices);
 
-/* FUNNEL_REQUIRE: no falling back to the real driver. */
+/* FUNNEL_REQUIRE: whether calls must not go to the real driver when no daemon listens. */
 bool environment_requires_server(void);

@@ -5,16 +5,16 @@
  */
 #pragma once
 
-/* Called once while attaching: forgets whatever the parent of a fork had. */
+/* Called once while attaching: forgets the helpers that the parent of a fork had. */
 void copy_team_init(void);
 
 /* How many helpers this process may have: 0 with at most two CPUs or FUNNEL_NO_COPY_THREADS=1. */
 unsigned copy_team_size(void);
 
-/* How many there are by now. */
+/* How many helpers there are now. */
 unsigned copy_team_threads(void);
 
 /* Calls work(context) here and at the same time in up to `helpers` helpers, and returns when all
- * calls have. Every call must do what is left to do. Where the helpers are busy for another thread
- * the caller is alone. */
+ * calls have. Every call must do what is left to do. While the helpers work for another thread, the
+ * caller works alone. */
 void copy_team_run(unsigned helpers, void (*work)(void *context), void *context);

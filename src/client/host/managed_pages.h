@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages at addresses that another process has chosen. Several variables may share one, and it goes
- * with the last of them. Not locked.
+ * Pages at addresses that another process has chosen. Several variables may share a page, which is
+ * unmapped with the last of them. Not locked.
  */
 #pragma once
 
@@ -18,5 +18,5 @@ struct managed_pages {
  * Pages that are here already keep their contents. */
 int managed_pages_take(struct managed_pages *pages, uint64_t address, uint64_t size);
 
-/* For a range that was taken. */
+/* Gives back a range that was taken. */
 void managed_pages_give(struct managed_pages *pages, uint64_t address, uint64_t size);

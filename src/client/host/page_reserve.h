@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses that nothing else of this process may come to use, because the GPU sees memory there.
- */
+/* Reserving addresses at which the GPU sees memory, so that nothing else of this process is mapped
+ * there. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memcpy for chunks that the copying core does not read again: the stores go past its caches, so
+ * memcpy() for data that the copying core does not read again: the stores bypass its caches, so
  * that no line is fetched only to be overwritten.
  */
 #pragma once
@@ -10,19 +10,20 @@
 /* Shorter copies stay in the cache, where their reader finds them sooner. */
 #define STREAMING_COPY_FROM 65536u
 
-/* A way of copying that this CPU knows. All are correct for any size and alignment, and their
- * stores are seen before any store that follows. */
+/* A variant that this CPU can run. All are correct for any size and alignment, and their stores are
+ * visible before any store that follows. */
 struct copy_variant {
     const char *name;
     void (*copy)(void *dst, const void *src, size_t size);
 };
 
-/* The ways from plain memcpy (always way 0) to the widest that this CPU knows: how many. */
+/* The variants from plain memcpy(), always the first, to the widest that this CPU can run. Returns
+ * how many there are. */
 unsigned copy_variants(const struct copy_variant **ret_variants);
 
-/* Called once while attaching: chooses the widest way, or the plain one if FUNNEL_NO_STREAMING=1.
- */
+/* Called once while attaching: chooses the widest variant, or plain memcpy() with
+ * FUNNEL_NO_STREAMING=1. */
 void streaming_copy_init(void);
 
-/* Copies in the chosen way, or plainly what is short. */
+/* Copies with the chosen variant, or with memcpy() if `size` is below STREAMING_COPY_FROM. */
 void streaming_copy(void *dst, const void *src, size_t size);

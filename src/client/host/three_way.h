@@ -8,16 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The next bytes from `at` on in which the two differ, all of them in one row: false when there are
+/* The next bytes from `at` on that all differ, as [*ret_start, *ret_end): false when there are
  * none. */
 bool three_way_next(const void *mine, const void *base, size_t size, size_t at, size_t *ret_start,
                     size_t *ret_end);
 
-/* The same, from the first that differs to the last. */
+/* From the first byte that differs to behind the last one: false when none does. */
 bool three_way_span(const void *mine, const void *base, size_t size, size_t *ret_start,
                     size_t *ret_end);
 
-/* Takes over what differs in `theirs`, but for bytes that are changed here, and makes that the new
- * base. No other byte of `mine` is written: its owner may be writing there. `asked` is the base
- * when `theirs` was asked for: where there is a newer one, theirs is old. */
+/* Takes over what differs in `theirs`, except for bytes that are changed here, and makes that the
+ * new base. No other byte of `mine` is written: its owner may be writing there. `asked` is the base
+ * when `theirs` was asked for: where the base is newer, theirs is old. */
 void three_way_merge(void *mine, void *base, const void *asked, const void *theirs, size_t size);

@@ -6,5 +6,6 @@
 
 #include "cuda_abi.h"
 
-/* Both arrays are indexed by their enumerations. CUDA's own answer, CUDA_SUCCESS included. */
+/* What CUDA's launch would return. `function` is indexed by CUfunction_attribute, `device` by
+ * CUdevice_attribute. Pure. */
 CUresult launch_check(const CUlaunchConfig *config, const int32_t *function, const int32_t *device);

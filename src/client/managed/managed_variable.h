@@ -20,10 +20,11 @@ static inline unsigned char *managed_here(const struct managed_variable *variabl
     return (unsigned char *)(uintptr_t)variable->allocation.address;
 }
 
-/* Short, and the innermost lock. */
+/* Held briefly, and the innermost lock. */
 void managed_lock(void);
 void managed_unlock(void);
 
-/* Those in use, by address: the first, and the one behind another; NULL when there is none. */
+/* The variables in use, by address: the first, and the one behind another; NULL when there is
+ * none. */
 struct managed_variable *managed_first_locked(void);
 struct managed_variable *managed_next_locked(const struct managed_variable *variable);

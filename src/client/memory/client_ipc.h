@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory and events of other processes. The server knows both sides; a handle of CUDA's is the
- * number under which it finds what is meant.
+ * Memory and events of other processes. The server knows both sides; a CUDA handle holds the number
+ * by which the server finds the memory or event.
  */
 #pragma once
 

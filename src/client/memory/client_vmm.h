@@ -8,8 +8,8 @@
 /* Called once while attaching. */
 void vmm_init(void);
 
-/* Whether the program has reserved an address. Where the server's reservations lie, there may be
- * ordinary memory, too. */
+/* Whether the program has reserved an address that lies where reservations do: other memory may lie
+ * there, too. */
 bool vmm_is_reserved_there(uint64_t address);
 
 static inline bool vmm_is_reserved(uint64_t address)
@@ -26,5 +26,5 @@ void vmm_find_reservation(uint64_t address, uint64_t *ret_start, uint64_t *ret_s
 /* What may be exported of the mapping that contains an address, and how kernels may use it. */
 void vmm_describe(uint64_t address, unsigned *ret_handle_types, unsigned *ret_access);
 
-/* Whether all of [address, address + size) is mapped, and some device has access. */
+/* Whether all of [address, address + size) is mapped, and at least one device has access to it. */
 bool vmm_covers(uint64_t address, uint64_t size);

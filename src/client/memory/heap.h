@@ -29,7 +29,8 @@ struct allocation {
     uint64_t pool;              /* handle of the pool it is from, or 0 */
 };
 
-/* How a heap gets its granules. `create` waits for the server and is called without the lock. */
+/* How a heap gets its granules. `create` makes one of `size` bytes, waits for the server and is
+ * called without the lock; the descriptor is then the heap's. `release` gives one back. */
 struct heap_source {
     CUresult (*create)(uint32_t device, uint64_t size, uint64_t *ret_address, int *ret_fd);
     void (*release)(uint64_t address, uint64_t size);
@@ -44,19 +45,23 @@ struct heap {
     uint64_t granularity;
 };
 
+/* `device` is the server's number; granules are multiples of `granularity` bytes. */
 void heap_init(struct heap *heap, const struct heap_source *source, uint32_t device,
                uint64_t granularity);
 
-/* Fills address of `allocation`, which the caller has made, and keeps a pointer to it. */
+/* Takes memory for `allocation`, which the caller has made with malloc() and filled but for the
+ * address. The heap keeps the pointer until heap_give(). CUDA_ERROR_OUT_OF_MEMORY; may wait for the
+ * server. */
 CUresult heap_take(struct heap *heap, struct allocation *allocation);
 
-/* Forgets what starts at `address` and returns it for the caller to free; NULL = nothing does. */
+/* Gives back the allocation that starts at `address` and returns it for the caller to free; NULL
+ * when none does. Nothing on the device uses it any more. */
 struct allocation *heap_give(struct heap *heap, uint64_t address);
 
-/* A copy of what contains `address`: false when nothing does. */
+/* A copy of the allocation that contains `address`: false when none does. */
 bool heap_find(struct heap *heap, uint64_t address, struct allocation *ret_allocation);
 
-/* The first allocation of `context` at or above `address`. */
+/* A copy of the first allocation of `context` at or above `address`: false when there is none. */
 bool heap_next(struct heap *heap, const struct context *context, uint64_t address,
                struct allocation *ret_allocation);
 
@@ -72,5 +77,5 @@ CUresult heap_for_each_granule(struct heap *heap,
                                CUresult (*visit)(const struct heap *heap, uint64_t address,
                                                  uint64_t size, int fd));
 
-/* In a child of fork: the descriptors are the parent's memory. */
+/* In a child of fork: closes the descriptors, which hold the parent's memory. */
 void heap_after_fork(struct heap *heap);

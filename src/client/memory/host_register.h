@@ -11,19 +11,22 @@
 /* Called once while attaching. */
 void host_register_init(void);
 
-/* What is registered at either of its addresses; the allocation's address is of the same kind. */
+/* The registered memory at an address of either kind, with its start by that kind: false when there
+ * is none there. */
 bool host_register_find(uint64_t address, struct allocation *ret_allocation);
 
-/* Where the device finds what is at an address: registered memory elsewhere, all else there. */
+/* The address by which the device reaches what is at an address of the program. It differs for
+ * registered memory only. */
 uint64_t host_register_on_device(uint64_t address);
 
-/* Shows another server the memory. */
+/* Shows another server the registered memory. With the library closed. */
 CUresult host_register_replay(void);
 
-/* Takes back what a context has registered; its work is done. */
+/* Ends the registrations of a context, whose work is done. */
 void host_register_end_all(const struct context *context);
 
-/* Around a fork: a child gets registered memory as a copy of its own. */
+/* Around a fork: a child gets registered memory as a copy of its own. The lock is held from the
+ * first to the second or third. */
 void host_register_before_fork(void);
 void host_register_after_fork_in_parent(void);
 void host_register_after_fork_in_child(void);

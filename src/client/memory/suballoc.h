@@ -32,27 +32,29 @@ struct suballoc_info {
     void *user;
 };
 
+/* Empties the allocator. The second frees its bookkeeping first, not what was taken. */
 void suballoc_init(struct suballoc *allocator);
 void suballoc_fini(struct suballoc *allocator);
 
-/* Both 512-byte aligned. `taken_size` != 0 gives the whole granule to one block of that size. */
+/* Adds a granule; address and size are multiples of SUBALLOC_ALIGNMENT. The second gives the whole
+ * granule to one taken block of `taken_size` bytes. 0 or -ENOMEM. */
 int suballoc_add_granule(struct suballoc *allocator, uint64_t address, uint64_t size);
 int suballoc_add_taken(struct suballoc *allocator, uint64_t address, uint64_t size,
                        uint64_t taken_size, void *user);
 
-/* The address of a granule that is wholly free, which is forgotten; 0 when there is none. */
+/* Removes a granule that is wholly free and returns its address; 0 when there is none. */
 uint64_t suballoc_remove_free_granule(struct suballoc *allocator, uint64_t *ret_size);
 
 /* The address of a block of at least `size` bytes, or 0 when no free block is large enough. */
 uint64_t suballoc_take(struct suballoc *allocator, uint64_t size, void *user);
 
-/* -ENOENT unless `address` is the start of a taken block. */
+/* Gives back the taken block that starts at `address`: 0, or -ENOENT when none does. */
 int suballoc_give(struct suballoc *allocator, uint64_t address);
 
-/* The taken block that contains `address`. */
+/* The taken block that contains `address`: false when none does. */
 bool suballoc_find(const struct suballoc *allocator, uint64_t address,
                    struct suballoc_info *ret_info);
 
-/* The first taken block at or above `address`. */
+/* The first taken block at or above `address`: false when there is none. */
 bool suballoc_next(const struct suballoc *allocator, uint64_t address,
                    struct suballoc_info *ret_info);

@@ -15,21 +15,30 @@ struct image {
     unsigned char options[512];
 };
 
+/* Keeps a copy of the program's code, or borrows the server's file of the same bytes; waits for the
+ * server. `options` may be NULL. CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_INVALID_VALUE for NULL,
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult image_init(struct image *image, const void *code, const struct jit_options *options);
+
+/* Closes the file; the structure stays the caller's. */
 void image_fini(struct image *image);
 
-/* What separately compiled code was linked from, for a driver that has no use for the image. It is
- * gathered when it is first asked for. NULL when there is nothing. One caller at a time. */
+/* What separately compiled code was linked from, for a driver that cannot use the image itself. It
+ * is gathered at the first call, and belongs to the image. NULL when there is nothing. One thread
+ * at a time. */
 struct image *image_inputs(struct image *image);
 
-/* The program's code may be gone from now on. */
+/* Gathers the inputs now: the program may free its code from here on. */
 void image_keep_inputs(struct image *image);
 
-/* Another server has none of its images. */
+/* Forgets the server's numbers for the image: another server has none of it. */
 void image_forget_server(struct image *image);
 
-/* Another one of the same bytes. */
+/* Another image of the same bytes, without inputs. CUDA_ERROR_OUT_OF_MEMORY when there is no
+ * descriptor. */
 CUresult image_copy(const struct image *image, struct image *ret_image);
 
-/* For cuModuleLoad and cuLibraryLoadFromFile: the whole file, NUL behind it. */
+/* Reads a whole file for cuModuleLoad and cuLibraryLoadFromFile, with a NUL behind it, for the
+ * caller to free. CUDA_ERROR_FILE_NOT_FOUND, CUDA_ERROR_OPERATING_SYSTEM,
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult image_read_file(const char *path, void **ret_bytes);

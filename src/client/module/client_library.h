@@ -34,25 +34,32 @@ struct library {
 /* Another server has none of its images. */
 void library_forget_server(struct library *library);
 
-/* The library's module in a context, loaded if it is not there yet. */
+/* The library's module in a context, loaded if it is not there yet; then it waits for the server
+ * and returns its errors. Takes the load lock. */
 CUresult library_module(struct library *library, struct context *context,
                         struct module **ret_module);
+
+/* The kernel behind a handle, NULL when there is none. Takes no lock. */
 struct kernel *kernel_lookup(CUkernel handle);
 
-/* The program has asked a module for a managed variable. False when the library has others already:
- * then they have variables of their own. */
+/* The program asks a module for a managed variable. False when the library has other modules
+ * already, which have variables of their own. */
 bool library_begin_managed(struct library *library, const struct module *module);
 
-/* A module of the library that is in a context, if there is one. */
+/* A module of the library that is in a context, NULL when there is none. */
 struct module *library_active_module(struct library *library);
 
-/* The context in which to ask about a library when there is no current one. */
+/* The context in which to ask about a library: the current one, or else a primary one. Never NULL.
+ */
 struct context *library_context(void);
 
+/* The function of a kernel in a context. Loads the library there if need be, and then waits for the
+ * server. */
 CUresult kernel_function(struct kernel *kernel, struct context *context,
                          struct function **ret_function);
 
-/* What a CUfunction means in a context; a CUkernel is one, too. */
+/* The function that a handle means in a context. Programs pass a CUkernel as CUfunction, too.
+ * CUDA_ERROR_INVALID_HANDLE, or the error of loading its module. */
 CUresult function_resolve(struct context *context, CUfunction handle,
                           struct function **ret_function);
 

@@ -22,33 +22,41 @@ struct module {
 };
 
 /* Loads an image, of the library if there is one, on the context's device. `options` may be NULL
- * when the log is not wanted. */
+ * when the log is not wanted. The image is copied. Waits for the server and returns its errors. */
 CUresult module_load(struct context *context, const struct image *image,
                      const struct jit_options *options, struct library *library,
                      struct module **ret_module);
 
-/* The same as another one of its library, for another device: they share managed variables. */
+/* Loads the module of `twin`'s library for another device: both share managed variables.
+ * CUDA_ERROR_NOT_SUPPORTED for the same device. */
 CUresult module_join(struct context *context, const struct module *twin,
                      struct module **ret_module);
+
+/* Unloads a module and frees it; the server waits for its work. */
 void module_unload(struct module *module);
+
+/* Unloads the modules of a context; those with managed variables of a library rest. */
 void module_unload_all(struct context *context);
 
-/* Loads it again, with another server. */
+/* Loads a module again, with another server. With the library closed. */
 CUresult module_replay(struct module *module);
 
 /* Takes a module out of its context and keeps it: the program has the addresses of its managed
  * variables, and will use its library again. */
 void module_rest(struct module *module);
 
-/* One that has rested goes on in a context. */
+/* A module that has rested continues in a context. */
 CUresult module_wake(struct module *module, struct context *context);
 
-/* Where a variable is and how large; asked for either or both. */
+/* Where a variable is, and its size; either result may be NULL. CUDA_ERROR_NOT_FOUND. Waits for the
+ * server. */
 CUresult module_global(struct module *module, const char *name, bool managed_only,
                        CUdeviceptr *ret_address, size_t *ret_size);
+
+/* The module behind a handle, NULL when there is none. Takes no lock. */
 struct module *module_lookup(CUmodule handle);
 
-/* How many kernels a module has, and the names of the first `count`, each for the caller to free.
- */
+/* How many kernels a module has, and the names of the first `count`, each for the caller to free,
+ * also after an error. Waits for the server. */
 CUresult module_kernel_names(struct module *module, char **names, unsigned count,
                              unsigned *ret_total);

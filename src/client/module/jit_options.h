@@ -6,7 +6,7 @@
 
 #include "cuda_abi.h"
 
-/* Where the log of the compiler goes: what the JIT options of a call asked for. */
+/* The program's buffer for the compiler's log, as the JIT options of a call name it. */
 struct jit_log {
     char *text;
     unsigned capacity;
@@ -19,7 +19,8 @@ struct jit_options {
     unsigned char pairs[512];
 };
 
-/* Sorts options into those that travel and those that are buffers here. */
+/* Sorts options into those that are sent with the image and those that name buffers of the program.
+ * CUDA_ERROR_INVALID_VALUE when an array is missing. Options are left out when `pairs` is full. */
 CUresult jit_options_read(struct jit_options *options, unsigned count, CUjit_option *names,
                           void **values);
 

@@ -17,21 +17,27 @@ struct function {
     char *name;
     uint64_t name_hash;
     int32_t attributes[FUNCTION_ATTRIBUTES];
-    uint32_t param_count, params_size;
-    uint32_t *layout; /* offset and size of each parameter */
-    bool has_gaps;    /* between them */
+    uint32_t param_count;
+    uint32_t params_size; /* in bytes, of all parameters with the gaps between them */
+    uint32_t *layout;     /* offset and size of each parameter */
+    bool has_gaps;        /* between them */
     struct list link;
 };
 
-/* The function of that name; asked of the server once, if at all. */
+/* The function of that name. The server is asked the first time, unless it has offered the function
+ * before; CUDA_ERROR_NOT_FOUND. */
 CUresult module_function(struct module *module, const char *name, struct function **ret_function);
+
+/* Frees a function that is in no list any more. NULL is allowed. */
 void function_destroy(struct function *function);
 
-/* Finds it again in a module that has been loaded again. */
+/* Makes a function again after its module was loaded with another server. CUDA_ERROR_INVALID_IMAGE
+ * when its parameters differ. With the library closed. */
 CUresult function_replay(const struct function *function);
 
-/* What was offered of a module that is to be loaded again. */
+/* Frees the offered functions of a module that is unloaded or loaded again. */
 void module_forget_offers(struct module *module);
 
-/* Names are long and begin alike, so lists are searched by this first. */
+/* A hash of a name. Names are long and begin with the same letters, so lists are searched by the
+ * hash first. */
 uint64_t kernel_name_hash(const char *name);

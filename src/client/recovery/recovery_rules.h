@@ -17,11 +17,12 @@ enum recovery_rule {
 
 enum recovery_rule recovery_rule(uint32_t op);
 
-/* Whether a server that ended with this error may have ended for another client's sake, and memory
- * is what it was: not when the memory itself is what failed. */
+/* Whether a server that ended with this error leaves memory as it was, so that a client that did
+ * not cause the error can go on: not when the memory itself has failed. */
 bool recovery_is_possible(CUresult error);
 
-/* Whether a client that has sent these calls so far can be moved at all. */
+/* Whether a client that has sent these commands so far can be moved at all: bit op % 64 of used[op
+ * / 64]. */
 bool recovery_allows(const uint64_t used[2]);
 
 /* Goes through the messages that were not read; moves those to be sent again to the front and

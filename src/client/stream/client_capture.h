@@ -12,7 +12,7 @@
 /* Protects all graphs and captures. Taken before any other lock. */
 extern pthread_mutex_t client_graph_lock;
 
-/* Some stream has captured since the process attached. */
+/* Atomic: a stream has captured since the process attached. */
 extern bool client_captured;
 
 /* Called once while attaching. */
@@ -21,16 +21,16 @@ void capture_init(void);
 /* A stream is about to capture: sets client_captured. */
 void capture_announce(void);
 
-/* Nothing of the stream has to do with capturing. Another thread that begins to capture it at this
- * moment is racing with its own program. */
+/* Whether no capture concerns the stream. Another thread that begins to capture it at this moment
+ * races with its own program. */
 static inline bool stream_is_plain(const struct stream *stream)
 {
     return !__atomic_load_n(&stream->capture.capture, __ATOMIC_RELAXED) &&
            (stream->kind != STREAM_LEGACY || !__atomic_load_n(&client_captured, __ATOMIC_RELAXED));
 }
 
-/* True when a launch is over with the result, be it captured or refused. Asked only of a stream
- * that is not plain. */
+/* True when a launch is over with *ret_result, captured or refused; it is not to be done then.
+ * Called only for a stream that is not plain. All of these take client_graph_lock. */
 bool capture_takes_kernel(struct stream *stream, const CUlaunchConfig *config, CUfunction f,
                           void **values, void **extra, CUresult *ret_result);
 
@@ -61,10 +61,13 @@ static inline CUresult capture_check_stream(struct stream *stream)
     return stream_is_plain(stream) ? CUDA_SUCCESS : capture_check_stream_slowly(stream);
 }
 
-/* Before a question about an event. */
+/* Before a call that asks about an event: CUDA_ERROR_CAPTURED_EVENT when its last record was
+ * captured, and that capture is invalid from then on. */
 CUresult capture_check_event(struct capture_event *event);
 
-/* Before a call that might make capturing streams wait, such as an allocation. */
+/* Before a call that might make capturing streams wait, such as an allocation:
+ * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED when a capture forbids that to the calling thread, and that
+ * capture is invalid from then on. */
 CUresult capture_check_unsafe(void);
 
 /* context_enter() and capture_check_unsafe() in one. */

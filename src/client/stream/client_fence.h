@@ -30,7 +30,7 @@ static inline bool fence_reached(uint32_t value, uint32_t seq)
 /* Called once while attaching: 0 or -ENOMEM. */
 int fence_init(void);
 
-/* A word for a new stream of `device`, or FENCE_NONE when all are in use. */
+/* A word for a new stream of the device with this ordinal, or FENCE_NONE when all are in use. */
 uint32_t fence_word_take(int device);
 
 /* The stream is gone. Its word is reused when the last number that was issued has arrived. */
@@ -45,6 +45,7 @@ uint32_t fence_issued(uint32_t word);
 /* Whether every number issued for a word so far has arrived. */
 bool fence_word_idle(uint32_t word);
 
+/* Whether the number has arrived: one load. Takes no lock. */
 bool fence_passed(struct fence fence);
 
 /* A fence as one number, and back. */
@@ -63,15 +64,18 @@ enum fence_wait_mode {
     FENCE_SLEEP, /* sleep at once (CU_CTX_SCHED_BLOCKING_SYNC) */
 };
 
-/* Waits. `stream` is the handle of the word's stream, for being woken; 0 = poll. Returns early,
- * with the reason, when the fence will never pass. */
+/* Waits for a fence, and writes device printf output meanwhile. `stream` is the handle of the
+ * word's stream, by which the server wakes the thread; 0 = poll. Returns early, with the error,
+ * when the fence will never pass. The library may change under the caller (recovery_hook.h), which reads
+ * everything anew. */
 CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mode);
 
-/* Waits for every number issued so far for `device`, of streams that are gone as well. */
+/* Waits for every number issued so far for the device with this ordinal, also of streams that are
+ * gone. */
 CUresult fence_wait_device(int device);
 
 /* Whether every number issued to streams that are gone has arrived. */
 bool fence_orphans_passed(void);
 
-/* Whether every number issued for `device` has arrived. */
+/* Whether every number issued for the device with this ordinal has arrived. */
 bool fence_device_idle(int device);

@@ -97,10 +97,12 @@ bool stream_all_idle_locked(void);
 /* A nonblocking stream for the library itself, which no context ends; NULL = no memory. */
 struct stream *stream_create_own(struct context *context);
 
-/* Makes it again with another server. */
+/* Makes it again with another server. With the library closed. */
 CUresult stream_replay(const struct stream *stream);
 
+/* Destroys the streams of a context. */
 void stream_destroy_all(struct context *context);
 
-/* Nothing happens when there is no such stream any more. */
+/* Destroys a stream, behind all that is on it. Does nothing when there is no such stream any more.
+ */
 void stream_destroy_handle(CUstream handle);

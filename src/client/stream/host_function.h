@@ -7,9 +7,11 @@
 /* Called once while attaching. */
 void host_function_init(void);
 
-/* Has a function called between what is on the stream and what comes. */
+/* Has a function called between what is on the stream and what comes after. Returns at once, unless
+ * the program has managed variables: then it waits for the stream and the function.
+ * CUDA_ERROR_OUT_OF_MEMORY without memory or a thread. */
 CUresult host_function_queue(struct stream *stream, CUhostFn function, void *user);
 
-/* Has a function called by the thread of host functions when the fence has passed, whatever becomes
- * of the context; here and now if there can be no thread. */
+/* Has a function called by the thread of host functions when the fence has passed, or when the
+ * context is lost. Called here and now if there is no memory or thread. */
 void host_function_when(struct fence fence, CUhostFn function, void *user);
