@@ -49,7 +49,7 @@ __attribute__((format(printf, 3, 4))) static void refuse(const struct session *s
     attach_refuse(session->socket, status, "%s", text);
 }
 
-static bool hello_arrives(struct session *session)
+static bool receive_hello(struct session *session)
 {
     struct hello *hello = &session->life->hello;
     size_t fds = 0;
@@ -76,7 +76,7 @@ static void apply_requested_limits(struct session *session)
     session_limits_set(&session->limits, &limits);
 }
 
-static bool hello_fits(struct session *session)
+static bool check_hello(struct session *session)
 {
     const struct hello *hello = &session->life->hello;
 
@@ -150,7 +150,7 @@ static int make_own_table(struct session *session, int *ret_fd)
                                 ret_fd);
 }
 
-static bool sees_part(const struct session *session)
+static bool needs_own_table(const struct session *session)
 {
     for (unsigned i = 0; i < session->server->devices.count; i++) {
         if (sm_share_own(session, i)->partition || sm_share_barred(session, i) != CUDA_SUCCESS)
@@ -164,7 +164,7 @@ static bool send_offer(struct session *session, const struct window *window)
     struct attach_offer offer = describe(session, window);
     _cleanup_fd_ int own_table = -1;
 
-    if (sees_part(session) && make_own_table(session, &own_table))
+    if (needs_own_table(session) && make_own_table(session, &own_table))
         return false;
     int fds[ATTACH_FDS] = {
         [ATTACH_FD_CONTROL] = channel_server_fd(session->channel),
@@ -314,12 +314,12 @@ static void log_limits(const struct session *session)
     log_line("Client " CLIENT_FORMAT " has %s", CLIENT_ARGS(session), text);
 }
 
-static bool agree(struct session *session)
+static bool negotiate(struct session *session)
 {
-    if (!hello_arrives(session))
+    if (!receive_hello(session))
         return false;
     apply_requested_limits(session);
-    return hello_fits(session) && open_channel(session) &&
+    return check_hello(session) && open_channel(session) &&
            session_visit(session, &session->server->devices.device[0]) == CUDA_SUCCESS &&
            take_sm_shares(session) && find_window(session) && allow_shared_region(session);
 }
@@ -328,7 +328,7 @@ bool attach_client(struct session *session)
 {
     const struct devices *devices = &session->server->devices;
 
-    if (!agree(session)) {
+    if (!negotiate(session)) {
         log_line("Client " CLIENT_FORMAT " does not attach", CLIENT_ARGS(session));
         return false;
     }

@@ -118,7 +118,7 @@ void session_destroy(struct session *session)
 }
 
 /* The session's thread creates the channel while others may already want to reach it. */
-static struct channel_server *reach_channel(struct session *session)
+static struct channel_server *get_channel(struct session *session)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
@@ -127,7 +127,7 @@ static struct channel_server *reach_channel(struct session *session)
 
 void session_kick(struct session *session)
 {
-    struct channel_server *channel = reach_channel(session);
+    struct channel_server *channel = get_channel(session);
 
     if (channel)
         channel_server_kick(channel);

@@ -9,7 +9,7 @@
 #include "quiesce.h"
 #include "server_dispatch.h"
 
-static bool is_carried(const CUDA_ARRAY3D_DESCRIPTOR *d)
+static bool is_supported(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
     return cuda_array_has_extent(d) && cuda_texel_size(d->Format, d->NumChannels) &&
            !(d->Flags & ~(unsigned)CUDA_ARRAY_FLAGS_CARRIED);
@@ -19,7 +19,7 @@ static CUresult check(struct session *session, const char *call, const struct ar
 {
     const CUDA_ARRAY3D_DESCRIPTOR *d = &like->descriptor;
 
-    if (!is_carried(d) || like->levels > cuda_array_most_levels(d)) {
+    if (!is_supported(d) || like->levels > cuda_array_most_levels(d)) {
         session_log_error(session, "%s: %zu x %zu x %zu, format %u, flags %#x, %u levels", call,
                           d->Width, d->Height, d->Depth, (unsigned)d->Format, d->Flags,
                           like->levels);
@@ -105,7 +105,7 @@ static CUresult clear(const struct array *array)
     return result;
 }
 
-static CUresult make(struct session *session, struct array *array)
+static CUresult create_and_clear(struct session *session, struct array *array)
 {
     CUresult result = session_enter(session, array->device);
 
@@ -125,7 +125,7 @@ static CUresult make_charged(struct session *session, struct array *array)
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
     if (memory_charge(session, device, array->charged)) {
-        result = make(session, array);
+        result = create_and_clear(session, array);
         if (result != CUDA_SUCCESS)
             memory_refund(session, device, array->charged);
     }
@@ -134,7 +134,7 @@ static CUresult make_charged(struct session *session, struct array *array)
 
 /* Copies `like` into the handle table, and creates the driver's array unless it is a level, which
  * the driver has already. */
-static CUresult enter(struct session *session, uint64_t handle, const struct array *like)
+static CUresult add_array(struct session *session, uint64_t handle, const struct array *like)
 {
     struct array *array = malloc(sizeof(*array));
     CUresult result = CUDA_SUCCESS;
@@ -170,7 +170,7 @@ static CUresult create(struct session *session, const char *call, uint64_t handl
         return result;
     like->charged = size_of_all(like);
     like->references = 1;
-    return enter(session, handle, like);
+    return add_array(session, handle, like);
 }
 
 CUresult serve_cuArray3DCreate_v2(struct session *session, const struct wire_cuArray3DCreate_v2 *in)
@@ -236,7 +236,7 @@ CUresult serve_cuMipmappedArrayGetLevel(struct session *session,
     if (result != CUDA_SUCCESS)
         return result;
     level.whole = hMipmappedArray;
-    return enter(session, in->level, &level);
+    return add_array(session, in->level, &level);
 }
 
 /* A level has no memory of its own. */

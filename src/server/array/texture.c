@@ -51,8 +51,8 @@ static void destroy_driver(const struct texture *texture)
 }
 
 /* Takes over the driver's object of `like`. */
-static CUresult enter(struct session *session, uint64_t handle, const struct texture *like,
-                      uint64_t *ret_object)
+static CUresult add_texture(struct session *session, uint64_t handle, const struct texture *like,
+                            uint64_t *ret_object)
 {
     struct texture *texture = malloc(sizeof(*texture));
     CUresult result;
@@ -73,9 +73,10 @@ static CUresult enter(struct session *session, uint64_t handle, const struct tex
     return result;
 }
 
-static CUresult make(struct session *session, uint64_t handle, struct texture *like,
-                     const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *description,
-                     const CUDA_RESOURCE_VIEW_DESC *view, uint64_t *ret_object)
+static CUresult create_texture(struct session *session, uint64_t handle, struct texture *like,
+                               const CUDA_RESOURCE_DESC *resource,
+                               const CUDA_TEXTURE_DESC *description,
+                               const CUDA_RESOURCE_VIEW_DESC *view, uint64_t *ret_object)
 {
     CUtexObject object;
     CUresult result = session_enter(session, like->device);
@@ -85,7 +86,7 @@ static CUresult make(struct session *session, uint64_t handle, struct texture *l
     if (result != CUDA_SUCCESS)
         return result;
     like->driver = object;
-    return enter(session, handle, like, ret_object);
+    return add_texture(session, handle, like, ret_object);
 }
 
 /* ---- on arrays ---- */
@@ -117,8 +118,8 @@ CUresult serve_fnArrayTexture(struct session *session, const struct wire_fnArray
                                        &words.view);
     if (result != CUDA_SUCCESS)
         return result;
-    return make(session, in->texture, &like, &resource, &words.texture,
-                has_view ? &words.view : NULL, &ret_out->object);
+    return create_texture(session, in->texture, &like, &resource, &words.texture,
+                          has_view ? &words.view : NULL, &ret_out->object);
 }
 
 CUresult serve_fnArraySurface(struct session *session, const struct wire_fnArraySurface *in,
@@ -142,7 +143,7 @@ CUresult serve_fnArraySurface(struct session *session, const struct wire_fnArray
     if (result != CUDA_SUCCESS)
         return result;
     like.driver = object;
-    return enter(session, in->surface, &like, &ret_out->object);
+    return add_texture(session, in->surface, &like, &ret_out->object);
 }
 
 /* ---- on memory ---- */
@@ -190,7 +191,8 @@ CUresult serve_fnMemoryTexture(struct session *session, const struct wire_fnMemo
     CUresult result = read_words(session, in->description, in->description_size, &words);
     if (result != CUDA_SUCCESS)
         return result;
-    return make(session, in->texture, &like, &resource, &words.texture, NULL, &ret_out->object);
+    return create_texture(session, in->texture, &like, &resource, &words.texture, NULL,
+                          &ret_out->object);
 }
 
 void texture_destroy(struct session *session, struct texture *texture)

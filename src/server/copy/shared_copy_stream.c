@@ -58,12 +58,12 @@ static CUresult wait_for_shared_copies(const struct stream *stream)
 CUresult shared_copy_stream_copy(struct stream *stream, CUdeviceptr dst, CUdeviceptr src,
                                  uint64_t size)
 {
-    CUstream lane = stream->device->copies->shared_stream;
-    CUresult result = copy_chunks(stream->session->window, dst, src, size, lane);
+    CUstream shared = stream->device->copies->shared_stream;
+    CUresult result = copy_chunks(stream->session->window, dst, src, size, shared);
     CUresult waited = wait_for_shared_copies(stream);
 
     stream->shared_copy_work = stream->work + 1;
     if (waited != CUDA_SUCCESS)
-        waited = driver.cuStreamSynchronize(lane);
+        waited = driver.cuStreamSynchronize(shared);
     return result != CUDA_SUCCESS ? result : waited;
 }

@@ -133,7 +133,7 @@ CUresult serve_cuGraphExecDestroy(struct session *session, const struct wire_cuG
 /* ---- modules that end ---- */
 
 /* Addresses in the window are no other client's; a variable of a module may soon be. */
-static bool is_still_ours(const struct session *session, uint64_t address)
+static bool is_still_allowed(const struct session *session, uint64_t address)
 {
     const struct window *window = session->window;
 
@@ -149,10 +149,10 @@ static bool node_outlives(const struct session *session, const struct graph_node
     case GRAPH_NODE_KERNEL:
         return node->kernel->launch.function->module != module;
     case GRAPH_NODE_COPY:
-        return is_still_ours(session, node->copy.srcDevice) &&
-               is_still_ours(session, node->copy.dstDevice);
+        return is_still_allowed(session, node->copy.srcDevice) &&
+               is_still_allowed(session, node->copy.dstDevice);
     case GRAPH_NODE_MEMSET:
-        return is_still_ours(session, node->memset.dst);
+        return is_still_allowed(session, node->memset.dst);
     default:
         return true;
     }

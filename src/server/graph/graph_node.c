@@ -12,7 +12,7 @@
 #include "graph.h"
 #include "launch.h"
 
-static CUresult settle(struct graph *graph, CUresult result)
+static CUresult keep_error(struct graph *graph, CUresult result)
 {
     if (graph->instantiated || result == CUDA_SUCCESS)
         return result;
@@ -121,7 +121,7 @@ CUresult serve_fnGraphKernelNode(struct session *session, const struct wire_fnGr
                                  struct graph *graph, struct function *f)
 {
     (void)session;
-    return settle(graph, set_kernel(graph, in, f));
+    return keep_error(graph, set_kernel(graph, in, f));
 }
 
 /* ---- copies and memsets ---- */
@@ -152,7 +152,7 @@ CUresult serve_fnGraphCopyNode(struct session *session, const struct wire_fnGrap
                                struct graph *graph)
 {
     (void)session;
-    return settle(graph, set_copy(graph, in));
+    return keep_error(graph, set_copy(graph, in));
 }
 
 static CUresult set_memset(struct graph *graph, const struct wire_fnGraphMemsetNode *in)
@@ -178,7 +178,7 @@ CUresult serve_fnGraphMemsetNode(struct session *session, const struct wire_fnGr
                                  struct graph *graph)
 {
     (void)session;
-    return settle(graph, set_memset(graph, in));
+    return keep_error(graph, set_memset(graph, in));
 }
 
 /* ---- edges ---- */
@@ -239,7 +239,7 @@ CUresult serve_fnGraphEdges(struct session *session, const struct wire_fnGraphEd
             session, "cuGraphInstantiate: the edges are malformed, or come after instantiation");
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return settle(graph, add_edges(graph, in->edges, in->edges_size));
+    return keep_error(graph, add_edges(graph, in->edges, in->edges_size));
 }
 
 /* ---- enabling nodes ---- */

@@ -112,8 +112,8 @@ static CUresult enter_locked(struct server *server, struct ipc_entry *entry)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult name_anew(struct session *session, const struct ipc_item *item,
-                          struct ipc_key *ret_key)
+static CUresult create_name(struct session *session, const struct ipc_item *item,
+                            struct ipc_key *ret_key)
 {
     struct ipc_entry *entry = NULL;
 
@@ -141,7 +141,7 @@ CUresult ipc_name(struct session *session, const struct ipc_item *item, struct i
     const struct ipc_entry *known = find_own(session, item);
 
     if (!known)
-        return name_anew(session, item, ret_key);
+        return create_name(session, item, ret_key);
     *ret_key = known->key;
     return CUDA_SUCCESS;
 }
@@ -168,7 +168,7 @@ CUresult ipc_resolve(struct session *session, enum ipc_kind kind, struct ipc_key
     return CUDA_SUCCESS;
 }
 
-static void forget(struct session *session, struct ipc_entry *entry)
+static void entry_destroy(struct session *session, struct ipc_entry *entry)
 {
     struct server *server = session->server;
 
@@ -186,7 +186,7 @@ void ipc_withdraw(struct session *session, const struct ipc_share *share)
 {
     list_for_each_safe (struct ipc_entry, entry, &session->ipc->names, link) {
         if (entry->item.share == share)
-            forget(session, entry);
+            entry_destroy(session, entry);
     }
 }
 
@@ -196,11 +196,11 @@ void ipc_withdraw_part(struct session *session, const struct ipc_share *share, u
         find_own(session, &(struct ipc_item){.share = (struct ipc_share *)share, .offset = offset});
 
     if (entry)
-        forget(session, entry);
+        entry_destroy(session, entry);
 }
 
 void ipc_withdraw_all(struct session *session)
 {
     list_for_each_safe (struct ipc_entry, entry, &session->ipc->names, link)
-        forget(session, entry);
+        entry_destroy(session, entry);
 }

@@ -25,7 +25,7 @@ static const unsigned lengths[GRAPH_BATCH_KINDS] = {16, 8, 4, 2};
 _Static_assert(GRAPH_BATCH_MAX == 16, "the longest of them");
 
 struct batch_node {
-    CUgraphNode node;
+    CUgraphNode driver;
     bool known; /* the next two hold what it was set to last */
     struct launch launch;
     unsigned char params[REMEMBERED_PARAMS];
@@ -35,113 +35,113 @@ struct graph_batch {
     CUgraph graph;
     CUgraphExec exec;
     unsigned length;
-    struct batch_node links[GRAPH_BATCH_MAX];
+    struct batch_node nodes[GRAPH_BATCH_MAX];
 };
 
-static void node_remember(struct batch_node *link, const struct launch *launch)
+static void node_remember(struct batch_node *node, const struct launch *launch)
 {
-    link->launch = *launch;
-    link->launch.params = NULL;
-    link->known = launch->shape.params_size <= sizeof(link->params);
-    if (link->known)
-        memcpy(link->params, launch->params, launch->shape.params_size);
+    node->launch = *launch;
+    node->launch.params = NULL;
+    node->known = launch->shape.params_size <= sizeof(node->params);
+    if (node->known)
+        memcpy(node->params, launch->params, launch->shape.params_size);
 }
 
-static bool node_is(const struct batch_node *link, const struct launch *launch)
+static bool node_is(const struct batch_node *node, const struct launch *launch)
 {
-    const struct launch *last = &link->launch;
+    const struct launch *last = &node->launch;
 
-    return link->known && last->function == launch->function &&
+    return node->known && last->function == launch->function &&
            !memcmp(&last->shape, &launch->shape, sizeof(last->shape)) &&
-           !memcmp(link->params, launch->params, launch->shape.params_size);
+           !memcmp(node->params, launch->params, launch->shape.params_size);
 }
 
 /* The priority is a hint: a driver without it runs the node at normal priority. */
-static void node_set_priority(const struct batch_node *link, int priority)
+static void node_set_priority(const struct batch_node *node, int priority)
 {
     const CUlaunchAttributeValue value = {.priority = priority};
 
     if (priority && driver.cuGraphKernelNodeSetAttribute)
-        driver.cuGraphKernelNodeSetAttribute(link->node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value);
+        driver.cuGraphKernelNodeSetAttribute(node->driver, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value);
 }
 
-static CUresult node_add(const struct graph_batches *graph_batches, struct graph_batch *chain,
-                         unsigned i, const struct launch *launch)
+static CUresult node_add(const struct graph_batches *batches, struct graph_batch *batch, unsigned i,
+                         const struct launch *launch)
 {
-    struct batch_node *link = &chain->links[i];
+    struct batch_node *node = &batch->nodes[i];
     struct kernel_call call;
     CUresult result;
 
     kernel_call_init(&call, launch);
-    result = driver.cuGraphAddKernelNode_v2(
-        &link->node, chain->graph, i ? &chain->links[i - 1].node : NULL, i ? 1 : 0, &call.params);
+    result = driver.cuGraphAddKernelNode_v2(&node->driver, batch->graph,
+                                            i ? &batch->nodes[i - 1].driver : NULL, i ? 1 : 0,
+                                            &call.params);
 
     if (result != CUDA_SUCCESS)
         return result;
-    node_set_priority(link,
-                      launch->urgent ? graph_batches->urgent_priority : graph_batches->priority);
-    node_remember(link, launch);
+    node_set_priority(node, launch->urgent ? batches->urgent_priority : batches->priority);
+    node_remember(node, launch);
     return CUDA_SUCCESS;
 }
 
 /* What the node of a function refuses, it always refuses: the function uses clusters, or launches
  * kernels itself. A launch with a mistake gets its error when it is made by itself. */
-static bool node_set(const struct graph_batch *chain, struct batch_node *link,
+static bool node_set(const struct graph_batch *batch, struct batch_node *node,
                      const struct launch *launch)
 {
     struct kernel_call call;
     CUresult result;
 
     kernel_call_init(&call, launch);
-    result = driver.cuGraphExecKernelNodeSetParams_v2(chain->exec, link->node, &call.params);
+    result = driver.cuGraphExecKernelNodeSetParams_v2(batch->exec, node->driver, &call.params);
 
     if (result == CUDA_SUCCESS) {
-        node_remember(link, launch);
+        node_remember(node, launch);
         return true;
     }
-    link->known = false;
+    node->known = false;
     launch->function->not_batchable = !cuda_error_is_fatal(result);
     return false;
 }
 
-static void graph_batch_destroy(struct graph_batch *chain)
+static void graph_batch_destroy(struct graph_batch *batch)
 {
-    if (!chain)
+    if (!batch)
         return;
-    if (chain->exec)
-        driver.cuGraphExecDestroy(chain->exec);
-    if (chain->graph)
-        driver.cuGraphDestroy(chain->graph);
-    free(chain);
+    if (batch->exec)
+        driver.cuGraphExecDestroy(batch->exec);
+    if (batch->graph)
+        driver.cuGraphDestroy(batch->graph);
+    free(batch);
 }
 
 /* Created with the launches that it is wanted for. NULL when the driver refuses. */
-static struct graph_batch *graph_batch_create(const struct graph_batches *graph_batches,
+static struct graph_batch *graph_batch_create(const struct graph_batches *batches,
                                               const struct launch *launches, unsigned length)
 {
-    struct graph_batch *chain = calloc(1, sizeof(*chain));
+    struct graph_batch *batch = calloc(1, sizeof(*batch));
 
-    if (!chain)
+    if (!batch)
         return NULL;
-    chain->length = length;
-    CUresult result = driver.cuGraphCreate(&chain->graph, 0);
+    batch->length = length;
+    CUresult result = driver.cuGraphCreate(&batch->graph, 0);
     for (unsigned i = 0; result == CUDA_SUCCESS && i < length; i++)
-        result = node_add(graph_batches, chain, i, &launches[i]);
+        result = node_add(batches, batch, i, &launches[i]);
     if (result == CUDA_SUCCESS)
-        result = driver.cuGraphInstantiateWithFlags(&chain->exec, chain->graph, 0);
+        result = driver.cuGraphInstantiateWithFlags(&batch->exec, batch->graph, 0);
     if (result == CUDA_SUCCESS)
-        return chain;
-    graph_batch_destroy(chain);
+        return batch;
+    graph_batch_destroy(batch);
     return NULL;
 }
 
 /* Programs mostly launch the same kernels again. */
-static bool graph_batch_set(struct graph_batch *chain, const struct launch *launches)
+static bool graph_batch_set(struct graph_batch *batch, const struct launch *launches)
 {
-    struct batch_node *end = chain->links + chain->length;
+    struct batch_node *end = batch->nodes + batch->length;
 
-    for (struct batch_node *link = chain->links; link < end; link++, launches++) {
-        if (!node_is(link, launches) && !node_set(chain, link, launches))
+    for (struct batch_node *node = batch->nodes; node < end; node++, launches++) {
+        if (!node_is(node, launches) && !node_set(batch, node, launches))
             return false;
     }
     return true;
@@ -165,72 +165,72 @@ static unsigned batchable(const struct launch *launches, unsigned count)
 }
 
 /* The batch of this kind, set to these launches, or NULL. */
-static struct graph_batch *prepare(struct graph_batches *graph_batches, unsigned kind,
+static struct graph_batch *prepare(struct graph_batches *batches, unsigned kind,
                                    const struct launch *launches)
 {
-    struct graph_batch *chain = graph_batches->chain[kind];
+    struct graph_batch *batch = batches->batch[kind];
 
-    if (chain)
-        return graph_batch_set(chain, launches) ? chain : NULL;
-    if (++graph_batches->wanted[kind] < WANTED_OFTEN)
+    if (batch)
+        return graph_batch_set(batch, launches) ? batch : NULL;
+    if (++batches->wanted[kind] < WANTED_OFTEN)
         return NULL;
-    chain = driver_has_graph_batches() ? graph_batch_create(graph_batches, launches, lengths[kind])
-                                       : NULL;
-    graph_batches->chain[kind] = chain;
-    graph_batches->never = !chain;
-    return chain;
+    batch =
+        driver_has_graph_batches() ? graph_batch_create(batches, launches, lengths[kind]) : NULL;
+    batches->batch[kind] = batch;
+    batches->unavailable = !batch;
+    return batch;
 }
 
-unsigned graph_batches_launch(struct graph_batches *graph_batches, CUstream stream,
+unsigned graph_batches_launch(struct graph_batches *batches, CUstream stream,
                               const struct launch *launches, unsigned count)
 {
     unsigned length = batchable(launches, count);
 
-    for (unsigned kind = 0; kind < GRAPH_BATCH_QUEUED_KINDS && !graph_batches->never; kind++) {
+    for (unsigned kind = 0; kind < GRAPH_BATCH_QUEUED_KINDS && !batches->unavailable; kind++) {
         if (length < lengths[kind])
             continue;
-        struct graph_batch *chain = prepare(graph_batches, kind, launches);
-        if (!chain)
+        struct graph_batch *batch = prepare(batches, kind, launches);
+        if (!batch)
             return 0;
-        return driver.cuGraphLaunch(chain->exec, stream) == CUDA_SUCCESS ? chain->length : 0;
+        return driver.cuGraphLaunch(batch->exec, stream) == CUDA_SUCCESS ? batch->length : 0;
     }
     return 0;
 }
 
-bool graph_batches_launch_fenced(struct graph_batches *graph_batches, CUstream stream,
+bool graph_batches_launch_fenced(struct graph_batches *batches, CUstream stream,
                                  const struct launch launches[2])
 {
-    if (graph_batches->never || batchable(launches, 2) < 2)
+    if (batches->unavailable || batchable(launches, 2) < 2)
         return false;
-    struct graph_batch *chain = prepare(graph_batches, GRAPH_BATCH_FENCED, launches);
+    struct graph_batch *batch = prepare(batches, GRAPH_BATCH_FENCED, launches);
 
-    return chain && driver.cuGraphLaunch(chain->exec, stream) == CUDA_SUCCESS;
+    return batch && driver.cuGraphLaunch(batch->exec, stream) == CUDA_SUCCESS;
 }
 
-static bool graph_batch_uses(const struct graph_batch *chain, const struct module *module)
+static bool graph_batch_uses(const struct graph_batch *batch, const struct module *module)
 {
-    for (unsigned i = 0; i < chain->length; i++) {
-        if (chain->links[i].launch.function->module == module)
+    for (unsigned i = 0; i < batch->length; i++) {
+        if (batch->nodes[i].launch.function->module == module)
             return true;
     }
     return false;
 }
 
-void graph_batches_forget_module(struct graph_batches *graph_batches, const struct module *module)
+void graph_batches_forget_module(struct graph_batches *batches, const struct module *module)
 {
     for (unsigned kind = 0; kind < GRAPH_BATCH_KINDS; kind++) {
-        struct graph_batch *chain = graph_batches->chain[kind];
-        if (!chain || !graph_batch_uses(chain, module))
+        struct graph_batch *batch = batches->batch[kind];
+        if (!batch || !graph_batch_uses(batch, module))
             continue;
-        graph_batch_destroy(chain);
-        graph_batches->chain[kind] = NULL;
+        graph_batch_destroy(batch);
+        batches->batch[kind] = NULL;
     }
 }
 
-void graph_batches_fini(struct graph_batches *graph_batches)
+void graph_batches_fini(struct graph_batches *batches)
 {
     for (unsigned kind = 0; kind < GRAPH_BATCH_KINDS; kind++) {
-        graph_batch_destroy(graph_batches->chain[kind]);
-        graph_batches->chain[kind] = NULL;
+        graph_batch_destroy(batches->batch[kind]);
+        batches->batch[kind] = NULL;
     }
 }

@@ -40,26 +40,26 @@ struct launch {
 /* The graph batches of one stream. A batch is created when its length is wanted again and again,
  * because that takes as long as a hundred launches. */
 struct graph_batches {
-    struct graph_batch *chain[GRAPH_BATCH_KINDS];
+    struct graph_batch *batch[GRAPH_BATCH_KINDS];
     unsigned wanted[GRAPH_BATCH_KINDS];
     /* Of their nodes, because a node does not get those of the stream that it is launched into. */
     int priority, urgent_priority;
-    bool never; /* the driver has no graph batches for this stream */
+    bool unavailable; /* the driver has no graph batches for this stream */
 };
 
 /* Launches the first of `count` kernels as one batch: returns how many, or 0 when they have to be
  * launched one by one. stream_begin() has been called. */
-unsigned graph_batches_launch(struct graph_batches *graph_batches, CUstream stream,
+unsigned graph_batches_launch(struct graph_batches *batches, CUstream stream,
                               const struct launch *launches, unsigned count);
 
 /* Launches a kernel and behind it the one that writes its fence, as one batch with one call of the
  * driver: false when that needs two calls. */
-bool graph_batches_launch_fenced(struct graph_batches *graph_batches, CUstream stream,
+bool graph_batches_launch_fenced(struct graph_batches *batches, CUstream stream,
                                  const struct launch launches[2]);
 
 /* A module is about to end: destroys the batches that use its functions. */
-void graph_batches_forget_module(struct graph_batches *graph_batches, const struct module *module);
+void graph_batches_forget_module(struct graph_batches *batches, const struct module *module);
 
 /* Destroys all batches; those that still run go when they are done. New ones may be created
  * afterwards. */
-void graph_batches_fini(struct graph_batches *graph_batches);
+void graph_batches_fini(struct graph_batches *batches);

@@ -92,7 +92,7 @@ static CUresult take_place(struct session *session, struct granule *granule)
                         &granule->address);
 }
 
-static CUresult settle(struct session *session, struct granule *granule)
+static CUresult place_and_map(struct session *session, struct granule *granule)
 {
     CUresult result = session_visit(session, &session->window->devices->device[0]);
 
@@ -107,8 +107,8 @@ static CUresult settle(struct session *session, struct granule *granule)
 }
 
 /* Takes `fd` over. The granule is at `address`, or anywhere if that is 0. */
-static CUresult make_within_memory(struct session *session, int fd, uint64_t address, uint64_t size,
-                                   struct granule *ret_granule)
+static CUresult granule_create(struct session *session, int fd, uint64_t address, uint64_t size,
+                               struct granule *ret_granule)
 {
     struct granule granule = {.kind = GRANULE_HOST,
                               .part = session->window->devices->count,
@@ -121,7 +121,7 @@ static CUresult make_within_memory(struct session *session, int fd, uint64_t add
         fd_close(&granule.fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = settle(session, &granule);
+    CUresult result = place_and_map(session, &granule);
     if (result != CUDA_SUCCESS) {
         atomic_fetch_sub(&session->window->page_locker->host_bytes, size);
         fd_close(&granule.fd);
@@ -131,7 +131,7 @@ static CUresult make_within_memory(struct session *session, int fd, uint64_t add
     return CUDA_SUCCESS;
 }
 
-static void unmake(struct window *window, struct granule *granule)
+static void granule_destroy(struct window *window, struct granule *granule)
 {
     page_unlock_chunks(window->page_locker, (void *)(uintptr_t)granule->address, granule->size);
     unmap_at(granule->address, granule->size);
@@ -140,13 +140,13 @@ static void unmake(struct window *window, struct granule *granule)
     atomic_fetch_sub(&window->page_locker->host_bytes, granule->size);
 }
 
-static void unmake_last(struct window *window)
+static void destroy_last_idle(struct window *window)
 {
     struct granule *last = container_of(window->idle.prev, struct granule, link);
 
     list_remove(&last->link);
     window->idle_bytes -= last->size;
-    unmake(window, last);
+    granule_destroy(window, last);
     free(last);
 }
 
@@ -158,7 +158,7 @@ void host_memory_retire(struct session *session, struct granule *granule)
     list_append(&window->idle, &granule->link);
     window->idle_bytes += granule->size;
     while (window->idle_bytes > IDLE_BYTES_MAX && quiesce_try(window->devices->quiesce)) {
-        unmake_last(window);
+        destroy_last_idle(window);
         quiesce_end(window->devices->quiesce);
     }
 }
@@ -167,13 +167,13 @@ void host_memory_drop_idle(struct window *window)
 {
     list_for_each_safe (struct granule, granule, &window->idle, link) {
         list_remove(&granule->link);
-        unmake(window, granule);
+        granule_destroy(window, granule);
         free(granule);
     }
     window->idle_bytes = 0;
 }
 
-static CUresult hand_over(struct session *session, const struct granule *granule)
+static CUresult send_descriptor(struct session *session, const struct granule *granule)
 {
     struct socket_message message = {.kind = SOCKET_HOST_GRANULE, .value = granule->address};
 
@@ -182,17 +182,17 @@ static CUresult hand_over(struct session *session, const struct granule *granule
                : CUDA_SUCCESS;
 }
 
-static CUresult obtain(struct session *session, uint64_t size, struct granule *ret_granule)
+static CUresult reuse_or_create(struct session *session, uint64_t size, struct granule *ret_granule)
 {
     if (reuse_idle(session->window, size, ret_granule))
         return CUDA_SUCCESS;
     int fd;
     if (shm_create("funnel-host", size, &fd))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    return make_within_memory(session, fd, 0, size, ret_granule);
+    return granule_create(session, fd, 0, size, ret_granule);
 }
 
-static bool is_sound_size(struct session *session, const char *call, uint64_t size)
+static bool check_size(struct session *session, const char *call, uint64_t size)
 {
     if (size && size % HOST_GRANULARITY == 0 && size <= WINDOW_HOST_SPAN)
         return true;
@@ -202,7 +202,7 @@ static bool is_sound_size(struct session *session, const char *call, uint64_t si
 }
 
 /* Without memory for its description the granule is lost. */
-static void give_up(struct session *session, const struct granule *granule)
+static void keep_idle(struct session *session, const struct granule *granule)
 {
     struct granule *kept = malloc(sizeof(*kept));
 
@@ -217,7 +217,7 @@ static CUresult allow(struct session *session, const struct granule *granule)
     CUresult result = memory_allow(session, granule);
 
     if (result != CUDA_SUCCESS)
-        give_up(session, granule);
+        keep_idle(session, granule);
     return result;
 }
 
@@ -227,19 +227,18 @@ CUresult serve_fnHostGranuleCreate(struct session *session,
 {
     struct granule granule;
 
-    if (!is_sound_size(session, "fnHostGranuleCreate", in->size))
+    if (!check_size(session, "fnHostGranuleCreate", in->size))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = obtain(session, in->size, &granule);
+    CUresult result = reuse_or_create(session, in->size, &granule);
     if (result == CUDA_SUCCESS)
         result = allow(session, &granule);
     if (result != CUDA_SUCCESS)
         return result;
     ret_out->address = granule.address;
-    return hand_over(session, &granule);
+    return send_descriptor(session, &granule);
 }
 
-static bool is_sound_place(struct session *session, const struct wire_fnHostGranuleAdopt *in,
-                           int fd)
+static bool check_place(struct session *session, const struct wire_fnHostGranuleAdopt *in, int fd)
 {
     if (in->address && in->address % HOST_ALIGNMENT == 0 && !shm_check(fd, in->size))
         return true;
@@ -257,8 +256,8 @@ CUresult serve_fnHostGranuleAdopt(struct session *session, const struct wire_fnH
 
     if (result != CUDA_SUCCESS)
         return result;
-    if (!is_sound_size(session, "fnHostGranuleAdopt", in->size) || !is_sound_place(session, in, fd))
+    if (!check_size(session, "fnHostGranuleAdopt", in->size) || !check_place(session, in, fd))
         return CUDA_ERROR_INVALID_VALUE;
-    result = make_within_memory(session, fd_steal(&fd), in->address, in->size, &granule);
+    result = granule_create(session, fd_steal(&fd), in->address, in->size, &granule);
     return result != CUDA_SUCCESS ? result : allow(session, &granule);
 }

@@ -179,22 +179,22 @@ CUresult serve_cuIpcOpenMemHandle_v2(struct session *session,
                                      const struct wire_cuIpcOpenMemHandle_v2 *in,
                                      struct wire_cuIpcOpenMemHandle_v2_reply *ret_out)
 {
-    struct ipc_import *import_of_ours;
+    struct ipc_import *imported;
     struct ipc_item item;
     CUresult result =
         ipc_resolve(session, IPC_MEMORY, (struct ipc_key){{in->key0, in->key1}}, &item);
 
     if (result != CUDA_SUCCESS)
         return result;
-    import_of_ours = find_import(session, item.share);
-    if (!import_of_ours)
-        result = import(session, item.share, &import_of_ours);
-    if (result != CUDA_SUCCESS || import_of_ours->opens)
+    imported = find_import(session, item.share);
+    if (!imported)
+        result = import(session, item.share, &imported);
+    if (result != CUDA_SUCCESS || imported->opens)
         ipc_share_unref(session->server, item.share);
     if (result != CUDA_SUCCESS)
         return result;
-    import_of_ours->opens++;
-    ret_out->address = import_of_ours->address + item.offset;
+    imported->opens++;
+    ret_out->address = imported->address + item.offset;
     ret_out->size = item.size;
     ret_out->device = (uint32_t)item.share->device->ordinal;
     return CUDA_SUCCESS;

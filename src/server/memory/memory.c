@@ -125,7 +125,7 @@ static CUresult map_granule(const struct session *session, const struct granule 
 }
 
 /* The client gets a descriptor of the memory, so that the memory can outlive this server. */
-static CUresult hand_over(struct session *session, const struct granule *granule)
+static CUresult send_descriptor(struct session *session, const struct granule *granule)
 {
     struct socket_message message = {.kind = SOCKET_GRANULE, .value = granule->address};
     _cleanup_fd_ int fd = -1;
@@ -218,8 +218,8 @@ static CUresult fill_place(struct session *session, const struct device *device,
 }
 
 /* At `address`, or anywhere if that is 0; the memory behind `fd`, or new memory if that is -1. */
-static CUresult settle(struct session *session, const struct device *device, uint64_t address,
-                       uint64_t size, int fd, struct granule *ret_granule)
+static CUresult place_granule(struct session *session, const struct device *device,
+                              uint64_t address, uint64_t size, int fd, struct granule *ret_granule)
 {
     struct granule granule = {.kind = GRANULE_DEVICE,
                               .part = (unsigned)device->ordinal,
@@ -246,7 +246,7 @@ static CUresult settle(struct session *session, const struct device *device, uin
 static CUresult granule_create(struct session *session, const struct device *device,
                                uint64_t address, uint64_t size, int fd, struct granule *ret_granule)
 {
-    CUresult result = settle(session, device, address, size, fd, ret_granule);
+    CUresult result = place_granule(session, device, address, size, fd, ret_granule);
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -284,7 +284,7 @@ CUresult serve_fnGranuleCreate(struct session *session, const struct wire_fnGran
     if (result != CUDA_SUCCESS)
         return result;
     ret_out->address = granule.address;
-    return hand_over(session, &granule);
+    return send_descriptor(session, &granule);
 }
 
 static CUresult adopt(struct session *session, const struct wire_fnGranuleAdopt *in, int fd)

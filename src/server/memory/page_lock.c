@@ -78,13 +78,8 @@ static size_t chunk_at(const struct page_locker *locker, const char *address, si
     return size < left ? (size_t)size : left;
 }
 
-static void pause_between(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-}
-
 /* Where a stream waits for too long the pages stay locked, and their addresses are lost. */
-static void give_up(const struct page_locker *locker, void *address, size_t size)
+static void unlock_partly(const struct page_locker *locker, void *address, size_t size)
 {
     if (!size || quiesce_begin(locker->quiesce, "cuMemHostUnregister") != CUDA_SUCCESS)
         return;
@@ -101,10 +96,10 @@ CUresult page_lock_chunks(const struct page_locker *locker, void *address, size_
     for (size_t done = 0; done < size; done += chunk) {
         chunk = chunk_at(locker, start + done, size - done);
         if (done)
-            pause_between();
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
         CUresult result = lock(start + done, chunk);
         if (result != CUDA_SUCCESS) {
-            give_up(locker, address, done);
+            unlock_partly(locker, address, done);
             return result;
         }
     }

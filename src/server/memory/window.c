@@ -212,7 +212,7 @@ static uint64_t next_base(struct windows *windows)
 }
 
 /* Unlocks and unmaps everything page-locked in the window. */
-static void strip(struct window *window)
+static void release_memory(struct window *window)
 {
     host_memory_drop_idle(window);
     if (window->gpu_fd < 0)
@@ -222,17 +222,17 @@ static void strip(struct window *window)
 }
 
 /* Replaces everything page-locked in the window by new memory. */
-static CUresult renew(struct window *window)
+static CUresult renew_memory(struct window *window)
 {
-    strip(window);
+    release_memory(window);
     return map_gpu_region(window);
 }
 
 /* The last client's words must not look like fences that have been reached. */
-static CUresult make_clean(struct window *window)
+static CUresult clear_memory(struct window *window)
 {
     if (window->gpu_fd < 0)
-        return renew(window);
+        return renew_memory(window);
     memset((void *)(uintptr_t)window->host_base, 0, GPU_REGION_SIZE);
     return CUDA_SUCCESS;
 }
@@ -241,7 +241,7 @@ static CUresult make_clean(struct window *window)
 static CUresult take_retired(struct windows *windows, struct window **ret_window)
 {
     struct window *window = pop(windows, &windows->retired);
-    CUresult result = window ? renew(window) : CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
+    CUresult result = window ? renew_memory(window) : CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
 
     quiesce_end(windows->devices->quiesce);
     if (result == CUDA_SUCCESS)
@@ -271,7 +271,7 @@ static CUresult await_retired(struct windows *windows, struct window **ret_windo
 
 static CUresult take_idle(struct windows *windows, struct window *idle, struct window **ret_window)
 {
-    CUresult result = make_clean(idle);
+    CUresult result = clear_memory(idle);
 
     if (result == CUDA_SUCCESS)
         *ret_window = idle;
@@ -284,7 +284,7 @@ static CUresult take_idle(struct windows *windows, struct window *idle, struct w
  * own. */
 static CUresult take_empty(struct windows *windows, struct window *idle, struct window **ret_window)
 {
-    CUresult result = renew(idle);
+    CUresult result = renew_memory(idle);
 
     if (result == CUDA_SUCCESS)
         *ret_window = idle;
@@ -394,7 +394,7 @@ bool windows_trim(struct windows *windows)
 
     if (!surplus)
         return false;
-    strip(surplus);
+    release_memory(surplus);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
     list_append(&windows->idle, &surplus->link);
     return true;

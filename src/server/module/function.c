@@ -50,8 +50,8 @@ static CUresult walk_layout(CUfunction function, struct kernel_facts *ret_facts,
     return CUDA_SUCCESS;
 }
 
-/* The only way to learn how many parameters there are is to ask for one too many, so a refusal is
- * expected. */
+/* The only way to query_kernel how many parameters there are is to ask for one too many, so a
+ * refusal is expected. */
 static CUresult read_layout(CUfunction function, struct kernel_facts *ret_facts,
                             uint32_t *ret_pairs)
 {
@@ -70,10 +70,10 @@ static CUresult find_function(const struct module *module, const char *name,
     return result != CUDA_SUCCESS ? result : driver.cuKernelGetFunction(ret_function, kernel);
 }
 
-/* Another client may learn the same kernel at the same time. The first client's record is kept,
- * because no client can have changed an attribute before that. */
-static CUresult learn(const struct module *module, const char *name,
-                      struct known_kernel **ret_known)
+/* Another client may query_kernel the same kernel at the same time. The first client's record is
+ * kept, because no client can have changed an attribute before that. */
+static CUresult query_kernel(const struct module *module, const char *name,
+                             struct known_kernel **ret_known)
 {
     uint32_t pairs[2 * PARAMS_MAX];
     struct known_kernel kernel = {.facts = {.name = name}};
@@ -130,8 +130,8 @@ static CUresult enter_function(struct session *session, struct module *module, u
 }
 
 /* Tells the client of this kernel, and of others as far as there is space in the reply. */
-static void tell(const struct module *module, const struct kernel_facts *facts, uint32_t first,
-                 struct wire_cuLibraryGetKernel_reply *ret_out)
+static void write_reply(const struct module *module, const struct kernel_facts *facts,
+                        uint32_t first, struct wire_cuLibraryGetKernel_reply *ret_out)
 {
     uint32_t layout_size = facts->param_count * 8;
     char *target = ret_out->layout;
@@ -156,11 +156,11 @@ CUresult serve_cuLibraryGetKernel(struct session *session, const struct wire_cuL
     if (result == CUDA_SUCCESS)
         result = session_enter(session, library->device);
     if (result == CUDA_SUCCESS && !known)
-        result = learn(library, in->name, &known);
+        result = query_kernel(library, in->name, &known);
     if (result == CUDA_SUCCESS)
         result = enter_function(session, library, in->f, known);
     if (result == CUDA_SUCCESS)
-        tell(library, &known->facts, in->first, ret_out);
+        write_reply(library, &known->facts, in->first, ret_out);
     return result;
 }
 

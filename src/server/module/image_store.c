@@ -51,7 +51,7 @@ uint64_t image_store_hash(const void *bytes, uint64_t size)
 /* ---- the bytes ---- */
 
 /* Reading a hole would allocate its page, and a huge page may not be available then. */
-static bool may_stay(int fd, uint64_t size)
+static bool can_keep_file(int fd, uint64_t size)
 {
     struct statfs system;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -61,7 +61,7 @@ static bool may_stay(int fd, uint64_t size)
            lseek(fd, 0, SEEK_HOLE) > (off_t)size;
 }
 
-static bool count_file(struct image_store *store)
+static bool claim_file(struct image_store *store)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&store->lock);
 
@@ -71,7 +71,7 @@ static bool count_file(struct image_store *store)
     return true;
 }
 
-static void discount_file(struct image_store *store)
+static void release_file(struct image_store *store)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&store->lock);
 
@@ -83,7 +83,7 @@ static bool map_file(int fd, uint64_t size, void **ret_bytes)
 {
     void *bytes;
 
-    if (!may_stay(fd, size) || shm_map(fd, size + 1, NULL, SHM_READ_ONLY, &bytes))
+    if (!can_keep_file(fd, size) || shm_map(fd, size + 1, NULL, SHM_READ_ONLY, &bytes))
         return false;
     if (((const char *)bytes)[size]) {
         shm_unmap(bytes, size + 1);
@@ -98,10 +98,10 @@ static bool map_bytes(struct stored_image *image, int *fd)
 {
     void *bytes;
 
-    if (!count_file(image->store))
+    if (!claim_file(image->store))
         return false;
     if (!map_file(*fd, image->size, &bytes)) {
-        discount_file(image->store);
+        release_file(image->store);
         return false;
     }
     image->bytes = bytes;
@@ -129,7 +129,7 @@ static void stored_image_destroy(struct stored_image *image)
     if (image->fd >= 0) {
         shm_unmap((void *)image->bytes, image->size + 1);
         fd_close(&image->fd);
-        discount_file(image->store);
+        release_file(image->store);
     } else {
         free((void *)image->bytes);
     }

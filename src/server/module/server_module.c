@@ -18,8 +18,8 @@
 #include "server_dispatch.h"
 #include "sock.h"
 
-static CUresult take_new(struct session *session, const struct wire_cuLibraryLoadData *in,
-                         struct stored_image **ret_image)
+static CUresult receive_image(struct session *session, const struct wire_cuLibraryLoadData *in,
+                              struct stored_image **ret_image)
 {
     int fd = -1;
     CUresult result = blob_take(session, in->blob, in->image_size, &fd);
@@ -34,8 +34,8 @@ static CUresult take_new(struct session *session, const struct wire_cuLibraryLoa
     return CUDA_ERROR_INVALID_IMAGE;
 }
 
-static CUresult take_known(struct session *session, const struct wire_cuLibraryLoadData *in,
-                           struct stored_image **ret_image)
+static CUresult find_stored_image(struct session *session, const struct wire_cuLibraryLoadData *in,
+                                  struct stored_image **ret_image)
 {
     *ret_image = image_store_find_number(&server_module_cache(session->server)->images, in->image,
                                          session->identity.uid);
@@ -135,7 +135,8 @@ CUresult serve_cuLibraryLoadData(struct session *session, const struct wire_cuLi
                                  struct wire_cuLibraryLoadData_reply *ret_out)
 {
     struct stored_image *image = NULL;
-    CUresult result = in->image ? take_known(session, in, &image) : take_new(session, in, &image);
+    CUresult result =
+        in->image ? find_stored_image(session, in, &image) : receive_image(session, in, &image);
 
     if (result != CUDA_SUCCESS)
         return result;

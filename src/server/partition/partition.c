@@ -253,7 +253,7 @@ static struct partition *claim(struct partitions *partitions, struct span span, 
     return partition;
 }
 
-static void forget(struct partitions *partitions, struct partition *partition)
+static void unclaim(struct partitions *partitions, struct partition *partition)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
 
@@ -288,7 +288,7 @@ static CUresult take(struct partitions *partitions, struct span span, unsigned s
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = partition->green ? CUDA_SUCCESS : make_green(partitions, partition);
     if (result != CUDA_SUCCESS) {
-        forget(partitions, partition);
+        unclaim(partitions, partition);
         return result;
     }
     *ret_partition = partition;

@@ -169,15 +169,15 @@ CUresult serve_cuStreamWriteValue64_v2(struct session *session,
     return stream_end(hStream, in->seq, result);
 }
 
-static void forget(struct session *session, struct host_wait *wait)
+static void forget_wait(struct session *session, struct host_wait *wait)
 {
     list_remove(&wait->link);
     session->streams->host_wait_count--;
     free(wait);
 }
 
-static CUresult remember(struct stream *stream, uint64_t address, uint64_t value, unsigned flags,
-                         bool wide)
+static CUresult record_wait(struct stream *stream, uint64_t address, uint64_t value, unsigned flags,
+                            bool wide)
 {
     struct session *session = stream->session;
     struct host_wait *wait = calloc(1, sizeof(*wait));
@@ -185,7 +185,7 @@ static CUresult remember(struct stream *stream, uint64_t address, uint64_t value
     if (!wait)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (session->streams->host_wait_count >= WAITS_MAX)
-        forget(session, list_first(&session->streams->host_waits, struct host_wait, link));
+        forget_wait(session, list_first(&session->streams->host_waits, struct host_wait, link));
     *wait = (struct host_wait){.device = stream->device,
                                .address = address,
                                .value = value,
@@ -206,7 +206,7 @@ CUresult serve_cuStreamWaitValue32_v2(struct session *session,
     if (check_word(session, "cuStreamWaitValue32", in->addr, 4))
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
-        result = remember(hStream, in->addr, in->value, in->flags, false);
+        result = record_wait(hStream, in->addr, in->value, in->flags, false);
     if (result == CUDA_SUCCESS)
         result = wait_for_value(hStream, in->addr, in->value, in->flags, true);
     return stream_end(hStream, in->seq, result);
@@ -224,7 +224,7 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
         (!driver.cuStreamWaitValue64_v2 || !driver.cuStreamWriteValue64_v2))
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
-        result = remember(hStream, in->addr, in->value, in->flags, true);
+        result = record_wait(hStream, in->addr, in->value, in->flags, true);
     quiesce_wait_begin(hStream->device->quiesce);
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamWaitValue64_v2(hStream->driver, in->addr, in->value, in->flags);
@@ -235,15 +235,15 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
 }
 
 /* A value that ends the wait, whatever the word holds: NOR wants a bit that neither side has. */
-static uint64_t satisfying_value(const struct host_wait *wait)
+static uint64_t value_that_ends(const struct host_wait *wait)
 {
     return wait->flags == CU_STREAM_WAIT_VALUE_NOR ? 0 : wait->value;
 }
 
 /* The GPU writes it, on a stream that never waits, because the word may be in device memory. */
-static void satisfy(struct session *session, const struct host_wait *wait)
+static void write_awaited(struct session *session, const struct host_wait *wait)
 {
-    uint64_t value = satisfying_value(wait);
+    uint64_t value = value_that_ends(wait);
 
     if (session_enter(session, wait->device) != CUDA_SUCCESS)
         return;
@@ -273,12 +273,12 @@ void host_waits_release_all(struct session *session)
 {
     release_host_wait_words(session);
     list_for_each (struct host_wait, wait, &session->streams->host_waits, link) {
-        satisfy(session, wait);
+        write_awaited(session, wait);
     }
 }
 
 void host_waits_forget_all(struct session *session)
 {
     list_for_each_safe (struct host_wait, wait, &session->streams->host_waits, link)
-        forget(session, wait);
+        forget_wait(session, wait);
 }

@@ -39,7 +39,7 @@ CUresult serve_cuIpcGetEventHandle(struct session *session,
 }
 
 /* Takes the reference over. */
-static CUresult enter(struct session *session, uint64_t handle, struct ipc_share *share)
+static CUresult add_event(struct session *session, uint64_t handle, struct ipc_share *share)
 {
     struct event *event = NULL;
 
@@ -66,7 +66,7 @@ CUresult serve_cuIpcOpenEventHandle(struct session *session,
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = enter(session, in->hEvent, item.share);
+    result = add_event(session, in->hEvent, item.share);
     if (result != CUDA_SUCCESS) {
         session_enter(session, item.share->device);
         ipc_share_unref(session->server, item.share);

@@ -211,7 +211,7 @@ static void a_driver_that_refuses_graphs_is_not_asked_again(void **state)
     fake.refusal = CUDA_ERROR_NOT_SUPPORTED;
     assert_string_equal(run(scene, 4, 0), "graph; launch s1 f1 0 8; launch s1 f1 0 8; "
                                           "launch s1 f1 0 8; launch s1 f1 0 8; ");
-    assert_true(scene->stream[0]->launch->graph_batches.never);
+    assert_true(scene->stream[0]->launch->graph_batches.unavailable);
 }
 
 static void graphs_go_with_the_module(void **state)
