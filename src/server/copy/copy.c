@@ -7,6 +7,7 @@
 
 #include "copy_chunks.h"
 #include "copy_fence.h"
+#include "copy_state.h"
 #include "memory.h"
 #include "server_dispatch.h"
 #include "shared_copy_stream.h"
@@ -45,6 +46,12 @@ bool copy_span(uint64_t pitch, uint64_t slice_rows, uint64_t width, uint64_t hei
         return false;
     *ret_span = span;
     return true;
+}
+
+void copy_count(struct session *session, uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&session->copies->count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&session->copies->bytes, bytes, memory_order_relaxed);
 }
 
 CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpyAsync *in,

@@ -255,11 +255,6 @@ static CUresult fill_in_parts(const struct window *window, const struct wire_fnM
     return result;
 }
 
-static uint64_t fill_span(const struct wire_fnMemset *in)
-{
-    return (in->height - 1) * in->pitch + in->width * in->element_size;
-}
-
 CUresult copy_chunks_memset(const struct window *window, const struct wire_fnMemset *in,
                             CUstream stream)
 {
@@ -285,5 +280,7 @@ CUresult copy_chunks_memset(const struct window *window, const struct wire_fnMem
 
 bool copy_chunks_splits_memset(const struct window *window, const struct wire_fnMemset *in)
 {
-    return in->width && in->height && left_at(window, in->dst) < fill_span(in);
+    const uint64_t span = (in->height - 1) * in->pitch + in->width * in->element_size;
+
+    return in->width && in->height && left_at(window, in->dst) < span;
 }

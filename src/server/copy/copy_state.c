@@ -48,12 +48,6 @@ void session_copies_fini(struct session *session)
     free(session->copies);
 }
 
-void copy_count(struct session *session, uint64_t bytes)
-{
-    atomic_fetch_add_explicit(&session->copies->count, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&session->copies->bytes, bytes, memory_order_relaxed);
-}
-
 void copy_counters(const struct session *session, uint64_t *ret_count, uint64_t *ret_bytes)
 {
     *ret_count = session->copies->count;

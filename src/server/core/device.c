@@ -19,15 +19,10 @@ CUresult device_enter(const struct device *device)
     return driver.cuCtxSetCurrent(device->context);
 }
 
-static uint64_t round_up(uint64_t value, uint64_t step)
-{
-    return (value + step - 1) / step * step;
-}
-
 /* A client may come to hold all the memory of a device, in allocations with holes between them. */
 static uint64_t addresses_for(uint64_t memory)
 {
-    return round_up(memory + memory / 4 + GIB, GIB);
+    return (memory + memory / 4 + 2 * GIB - 1) / GIB * GIB;
 }
 
 static void record_attributes(struct device *device)

@@ -147,11 +147,6 @@ CUresult ipc_name(struct session *session, const struct ipc_item *item, struct i
 }
 
 /* A client of another user is only told that there is no such name. */
-static bool may_open(const struct session *session, const struct session *owner)
-{
-    return session->identity.uid == owner->identity.uid;
-}
-
 CUresult ipc_resolve(struct session *session, enum ipc_kind kind, struct ipc_key key,
                      struct ipc_item *ret_item)
 {
@@ -159,7 +154,7 @@ CUresult ipc_resolve(struct session *session, enum ipc_kind kind, struct ipc_key
     const struct ipc_entry *entry = map_get(&session->server->ipc->names, key.words[0]);
 
     if (!entry || entry->key.words[1] != key.words[1] || entry->item.share->kind != kind ||
-        !may_open(session, entry->owner))
+        session->identity.uid != entry->owner->identity.uid)
         return CUDA_ERROR_INVALID_VALUE;
     if (entry->owner == session)
         return CUDA_ERROR_INVALID_CONTEXT;

@@ -23,17 +23,12 @@ void kernel_table_fini(struct kernel_table *table)
     pthread_mutex_destroy(&table->lock);
 }
 
-static uint64_t hash_name(const char *name)
-{
-    return image_store_hash(name, strlen(name));
-}
-
 /* Names with the same hash have consecutive keys. */
 static struct known_kernel *find_locked(const struct kernel_table *table, const char *name,
                                         uint64_t *ret_key)
 {
     struct known_kernel *kernel;
-    uint64_t key = hash_name(name);
+    uint64_t key = image_store_hash(name, strlen(name));
 
     while ((kernel = map_get(&table->by_name, key)) && strcmp(kernel->facts.name, name) != 0)
         key++;

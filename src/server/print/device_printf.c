@@ -37,6 +37,7 @@
 #define PAUSE_NS_MIN (20 * NS_PER_US)
 #define PAUSE_NS_MAX (2 * NS_PER_MS)
 #define FAULT_TIMEOUT_S 1
+#define LOGGED_MAX 1024 /* bytes of output in one line of the log */
 
 /* A place in a stream, and what is to be done when the GPU has reached it. */
 struct mark {
@@ -171,11 +172,6 @@ static void flush_behind_locked(struct server_printf *printer, const struct mark
     driver.cuStreamSynchronize(*flush);
 }
 
-static void log_unowned_output(const char *text, size_t size)
-{
-    log_line("Device printf output of an unknown client: %.*s", (int)size, text);
-}
-
 static void collect_locked(struct server_printf *printer)
 {
     struct session *owner = printer->shared ? NULL : printer->holder;
@@ -184,7 +180,8 @@ static void collect_locked(struct server_printf *printer)
 
     while ((size = driver_output_read(OUTPUT_STDOUT, text, sizeof(text))) > 0) {
         if (!owner)
-            log_unowned_output(text, size < 1024 ? size : 1024);
+            log_line("Device printf output of an unknown client: %.*s",
+                     size < LOGGED_MAX ? (int)size : LOGGED_MAX, text);
         else if (!backlog_add(&owner->printf->backlog, text, size))
             log_line("Client " CLIENT_FORMAT " does not read its device printf output: %zu "
                      "bytes are lost",

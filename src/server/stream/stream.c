@@ -17,7 +17,7 @@
 
 static struct list *streams_beside(const struct stream *stream)
 {
-    return session_device_streams(stream->session, stream->device);
+    return &stream->session->streams->of_device[stream->device->ordinal];
 }
 
 /* Records the event behind all that `stream` was given. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver that does nothing but write down what it is asked to do, and a session on it without
- * client and thread. Streams and events are numbered in the order in which they are made.
+ * A driver that only records the calls that it gets, and a session on it without client and thread.
+ * Streams and events are numbered in the order in which they are created.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 struct fake {
     char trace[4096]; /* "record e1 s2; wait s3 e1; " */
-    CUresult refusal; /* what the next call that can fail answers; then it is CUDA_SUCCESS again */
+    CUresult refusal; /* what the next call that can fail returns; then it is CUDA_SUCCESS again */
     unsigned streams, events, granules, execs, libraries;
     int attributes[16];
     uint64_t free_bytes;
@@ -32,13 +32,13 @@ struct fixture {
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
-/* A handle as a client would mint it. */
+/* A handle as a client would choose it. */
 uint64_t fixture_handle(enum wire_handle kind, uint32_t index);
 
-/* The trace since the last call of this. */
+/* The trace since the last call of this function. */
 const char *fake_trace(void);
 
-/* From now on the driver takes attributes of nodes, as a new one does. */
+/* From now on the driver takes attributes of nodes, as a new driver does. */
 void fake_gives_nodes_priorities(void);
 
 /* An image of text, as a client would have sent it; for stored_image_unref(). */

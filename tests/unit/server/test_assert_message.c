@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose kernel an assertion was in. */
+/* In which kernel an assertion failed. */
 #include "assert_message.h"
 
 #include "unit.h"
 
 #define AT ": block: [0,0,0], thread: [1,0,0] Assertion `x > 0` failed.\n"
 
-static void kernels_are_recognised(void **state)
+static void kernels_are_recognized(void **state)
 {
     (void)state;
     assert_true(assert_message_names("talk.cu:15: insist" AT, "insist"));
@@ -17,7 +17,7 @@ static void kernels_are_recognised(void **state)
     assert_true(assert_message_names("t.cu:1: other" AT "t.cu:2: pick" AT, "pick"));
 }
 
-static void others_are_not(void **state)
+static void other_kernels_are_not(void **state)
 {
     (void)state;
     assert_false(assert_message_names("talk.cu:15: insist" AT, "say"));
@@ -31,8 +31,8 @@ static void others_are_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_are_recognised),
-        cmocka_unit_test(others_are_not),
+        cmocka_unit_test(kernels_are_recognized),
+        cmocka_unit_test(other_kernels_are_not),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Clients are told how many of them copy much, and also when they do not any more.
- */
+/* Clients are told how many of them copy much, and when that ends. */
 #include "copy_load.h"
 
 #include "copy.h"
@@ -31,14 +29,14 @@ static int setup(void **state)
     return 0;
 }
 
-static void who_copies_much_counts(void **state)
+static void clients_that_copy_much_count(void **state)
 {
     copy(*state, MUCH);
     copy_load_update(&((struct fixture *)*state)->server);
     assert_int_equal(told(*state), 1);
 }
 
-static void who_stops_counts_no_more(void **state)
+static void clients_that_stop_do_not_count(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -48,7 +46,7 @@ static void who_stops_counts_no_more(void **state)
     assert_int_equal(told(fixture), 0);
 }
 
-static void who_copies_little_does_not_count(void **state)
+static void clients_that_copy_little_do_not_count(void **state)
 {
     copy(*state, 4096);
     copy_load_update(&((struct fixture *)*state)->server);
@@ -97,9 +95,10 @@ static void switched_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(who_copies_much_counts, setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(who_stops_counts_no_more, setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(who_copies_little_does_not_count, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(clients_that_copy_much_count, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(clients_that_stop_do_not_count, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(clients_that_copy_little_do_not_count, setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(more_clients_than_cpus, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(switched_off, setup, fixture_teardown),
     };

@@ -35,7 +35,7 @@ static void *count_up(void *context)
     return context;
 }
 
-static void only_one_holds_it(void **state)
+static void only_one_thread_holds_it(void **state)
 {
     pthread_t threads[THREADS];
 
@@ -46,7 +46,7 @@ static void only_one_holds_it(void **state)
     assert_int_equal(count, THREADS * ROUNDS);
 }
 
-static void a_recursive_one_is_taken_again(void **state)
+static void a_recursive_mutex_is_locked_again(void **state)
 {
     pthread_mutex_t mutex = mutex_of(PTHREAD_MUTEX_RECURSIVE);
 
@@ -56,7 +56,7 @@ static void a_recursive_one_is_taken_again(void **state)
     assert_int_equal(pthread_mutex_unlock(&mutex), 0);
 }
 
-static void one_that_checks_for_errors_finds_them(void **state)
+static void an_error_checking_mutex_finds_errors(void **state)
 {
     pthread_mutex_t mutex = mutex_of(PTHREAD_MUTEX_ERRORCHECK);
 
@@ -68,9 +68,9 @@ static void one_that_checks_for_errors_finds_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_one_holds_it),
-        cmocka_unit_test(a_recursive_one_is_taken_again),
-        cmocka_unit_test(one_that_checks_for_errors_finds_them),
+        cmocka_unit_test(only_one_thread_holds_it),
+        cmocka_unit_test(a_recursive_mutex_is_locked_again),
+        cmocka_unit_test(an_error_checking_mutex_finds_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

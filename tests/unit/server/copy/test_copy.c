@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Copies and fills that reach beyond the client's own memory.
- */
+/* Copies and memsets that reach beyond the client's own memory. */
 #include "fake_driver.h"
 #include "memory.h"
 

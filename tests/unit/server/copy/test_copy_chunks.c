@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies that cross pieces of locked memory, done by a driver that refuses to cross one: the bytes
+ * Copies that cross chunks of locked memory, by a driver that refuses to cross a border: the bytes
  * have to be the same as with one call.
  */
 #include "fake_driver.h"
@@ -13,8 +13,8 @@
 #include "copy_chunks.h"
 #include "page_lock.h"
 
-#define PIECE PAGE_LOCK_CHUNK
-#define MEMORY (4 * PIECE)
+#define CHUNK PAGE_LOCK_CHUNK
+#define MEMORY (4 * CHUNK)
 
 /* Host memory of a window, of which the copies know the addresses, and memory of a device. */
 static char *host, *device, *expected;
@@ -27,7 +27,7 @@ static bool crosses(uint64_t address, uint64_t span)
 {
     uint64_t at = address - (uintptr_t)host;
 
-    return at < MEMORY && address / PIECE != (address + span - 1) / PIECE;
+    return at < MEMORY && address / CHUNK != (address + span - 1) / CHUNK;
 }
 
 static CUresult copy_row(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
@@ -94,11 +94,11 @@ static CUresult fill_rows(CUdeviceptr dst, size_t pitch, unsigned value, size_t 
 
 static char *map(void)
 {
-    char *memory = mmap(NULL, MEMORY + PIECE, PROT_READ | PROT_WRITE,
+    char *memory = mmap(NULL, MEMORY + CHUNK, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     assert_true(memory != MAP_FAILED);
-    return (char *)(((uintptr_t)memory + PIECE - 1) / PIECE * PIECE);
+    return (char *)(((uintptr_t)memory + CHUNK - 1) / CHUNK * CHUNK);
 }
 
 static int setup(void **state)
@@ -133,17 +133,17 @@ static void rows(void **state)
     assert_int_equal(calls, 1);
     memcpy(expected + 100, device, 1000);
     assert_int_equal(
-        copy_chunks(&window, (uintptr_t)host + PIECE - 10, (uintptr_t)device, 2 * PIECE, NULL), 0);
+        copy_chunks(&window, (uintptr_t)host + CHUNK - 10, (uintptr_t)device, 2 * CHUNK, NULL), 0);
     assert_int_equal(calls, 4);
-    memcpy(expected + PIECE - 10, device, 2 * PIECE);
-    assert_int_equal(copy_chunks_up(&window, (uintptr_t)host + PIECE - 3, device, 9, NULL), 0);
-    memcpy(expected + PIECE - 3, device, 9);
+    memcpy(expected + CHUNK - 10, device, 2 * CHUNK);
+    assert_int_equal(copy_chunks_up(&window, (uintptr_t)host + CHUNK - 3, device, 9, NULL), 0);
+    memcpy(expected + CHUNK - 3, device, 9);
     assert_memory_equal(host, expected, MEMORY);
     assert_int_equal(copy_chunks(&window, (uintptr_t)host, (uintptr_t)device, 0, NULL), 0);
     assert_int_equal(calls, 6);
 }
 
-/* Into host memory at an offset, and back out of it. */
+/* Into host memory at an offset, and out of it again. */
 static void check_box(uint64_t offset, uint64_t width, uint64_t pitch, uint64_t height,
                       uint64_t slice, uint64_t depth, unsigned most_calls)
 {
@@ -181,44 +181,44 @@ static void check_box(uint64_t offset, uint64_t width, uint64_t pitch, uint64_t 
 
 static void boxes(void **state)
 {
-    check_box(0, 100, 128, 50, 60, 20, 1);                      /* in one piece */
-    check_box(PIECE - 5000, 100, 128, 50, 60, 1, 4);            /* a slice that crosses in a row */
-    check_box(PIECE - 5120, 100, 128, 50, 60, 1, 2);            /* ... between rows */
-    check_box(PIECE - 5000, 100, 128, 50, 60, 200, 8);          /* slices before and behind */
-    check_box(PIECE - 64, 1 << 20, 1 << 20, 20, 20, 1, 12);     /* large rows */
-    check_box(PIECE / 2, PIECE + 100, PIECE + 100, 3, 3, 1, 9); /* each row crosses */
-    check_box(10, 1, PIECE, 4, 4, 1, 4);                        /* a row in each piece */
-    check_box(10, 1, 1, 1, PIECE, 4, 4);                        /* a slice in each piece */
+    check_box(0, 100, 128, 50, 60, 20, 1);             /* in one chunk */
+    check_box(CHUNK - 5000, 100, 128, 50, 60, 1, 4);   /* a slice that crosses within a row */
+    check_box(CHUNK - 5120, 100, 128, 50, 60, 1, 2);   /* ... between rows */
+    check_box(CHUNK - 5000, 100, 128, 50, 60, 200, 8); /* slices in the chunks before and behind */
+    check_box(CHUNK - 64, 1 << 20, 1 << 20, 20, 20, 1, 12);     /* large rows */
+    check_box(CHUNK / 2, CHUNK + 100, CHUNK + 100, 3, 3, 1, 9); /* each row crosses */
+    check_box(10, 1, CHUNK, 4, 4, 1, 4);                        /* a row in each chunk */
+    check_box(10, 1, 1, 1, CHUNK, 4, 4);                        /* a slice in each chunk */
 }
 
-/* Nothing to do with host memory, however large. */
+/* It does not touch host memory, however large it is. */
 static void boxes_of_the_device(void **state)
 {
     CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
                          .srcDevice = (uintptr_t)device,
-                         .srcPitch = PIECE,
+                         .srcPitch = CHUNK,
                          .srcHeight = 3,
                          .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
                          .dstDevice = (uintptr_t)expected,
-                         .dstPitch = PIECE,
+                         .dstPitch = CHUNK,
                          .dstHeight = 3,
-                         .WidthInBytes = PIECE,
+                         .WidthInBytes = CHUNK,
                          .Height = 3,
                          .Depth = 1};
 
     begin();
     assert_int_equal(copy_chunks_box(&window, &box, NULL), CUDA_SUCCESS);
     assert_int_equal(calls, 1);
-    assert_memory_equal(device, expected, 3 * PIECE);
+    assert_memory_equal(device, expected, 3 * CHUNK);
 }
 
-/* Every slice lies over the one before, and across. */
+/* Every slice overlaps the one before, and crosses a border. */
 static void a_box_without_an_end(void **state)
 {
     const CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
                                .srcDevice = (uintptr_t)device,
                                .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                               .dstDevice = (uintptr_t)host + PIECE - 1,
+                               .dstDevice = (uintptr_t)host + CHUNK - 1,
                                .WidthInBytes = 2,
                                .Height = 1,
                                .Depth = 1ull << 40};
@@ -229,11 +229,11 @@ static void a_box_without_an_end(void **state)
 
 static void memsets(void **state)
 {
-    struct wire_fnMemset in = {.dst = (uintptr_t)host + PIECE - 64,
+    struct wire_fnMemset in = {.dst = (uintptr_t)host + CHUNK - 64,
                                .pitch = 256,
                                .value = 0x01020304,
                                .element_size = 4,
-                               .width = 3 * PIECE / 8,
+                               .width = 3 * CHUNK / 8,
                                .height = 1};
 
     begin();
@@ -241,11 +241,11 @@ static void memsets(void **state)
     assert_int_equal(copy_chunks_memset(&window, &in, NULL), CUDA_SUCCESS);
     assert_int_equal(calls, 3);
     for (size_t i = 0; i < in.width; i++)
-        memcpy(expected + PIECE - 64 + 4 * i, &in.value, 4);
+        memcpy(expected + CHUNK - 64 + 4 * i, &in.value, 4);
     assert_memory_equal(host, expected, MEMORY);
 
     begin();
-    in.dst = (uintptr_t)host + PIECE - 1000 * 256 - 80;
+    in.dst = (uintptr_t)host + CHUNK - 1000 * 256 - 80;
     in.width = 60;
     in.height = 2000;
     assert_int_equal(copy_chunks_memset(&window, &in, NULL), CUDA_SUCCESS);

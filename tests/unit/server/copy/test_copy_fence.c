@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Fences that a copy of two bytes writes: which are, and which have to be written whole.
- */
+/* Which fences are written by a copy of two bytes, and which have to be written whole. */
 #include "copy_fence.h"
 
 #include "copy_state.h"
@@ -10,7 +8,7 @@
 
 static uint16_t numbers[65536];
 
-/* As if the table had been made: the fake driver's copies read this one. */
+/* As if the table had been created: the fake driver's copies read this one. */
 static int setup(void **state)
 {
     if (fixture_setup(state))
@@ -42,7 +40,7 @@ static void two_bytes_are_copied(void **state)
     assert_string_equal(fake_trace(), "down s1 2; down s1 2; ");
 }
 
-static void what_changes_the_upper_half_is_written_whole(void **state)
+static void a_fence_that_changes_the_upper_half_is_written_whole(void **state)
 {
     write(*state, 65535);
     fake_trace();
@@ -73,7 +71,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(two_bytes_are_copied, setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(what_changes_the_upper_half_is_written_whole, setup,
+        cmocka_unit_test_setup_teardown(a_fence_that_changes_the_upper_half_is_written_whole, setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(all_fences_of_the_stream_count, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(without_the_table_all_are_written_whole, setup,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Which copies go up in the lane, and what the client's stream waits for then.
- */
+/* Which copies use the shared stream, and what the client's stream waits for then. */
 #include "shared_copy_stream.h"
 
 #include "copy_state.h"
@@ -13,7 +11,7 @@
 
 #define OWN 0x200000000000ull
 #define OWN_SIZE 65536ull
-#define LANE ((CUstream)9)
+#define SHARED ((CUstream)9)
 
 static int setup(void **state)
 {
@@ -22,7 +20,7 @@ static int setup(void **state)
     if (fixture_setup(state))
         return -1;
     struct fixture *fixture = *state;
-    fixture->server.devices.device[0].copies->shared_stream = LANE;
+    fixture->server.devices.device[0].copies->shared_stream = SHARED;
     fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
     fixture_stream(fixture, 2, CU_STREAM_NON_BLOCKING);
     spare_event_keep(&fixture->server.devices.device[0], (CUevent)7);
@@ -53,22 +51,22 @@ static const char *copy_up(struct fixture *fixture, uint64_t size, uint32_t seq)
     return fake_trace();
 }
 
-/* The GPU has not come there yet. */
-static void promise(struct fixture *fixture, uint32_t index, uint32_t seq)
+/* The GPU has not reached the fence yet. */
+static void expect_fence(struct fixture *fixture, uint32_t index, uint32_t seq)
 {
     fence_expect(stream_of(fixture, index), seq);
 }
 
-static void goes_up_in_the_lane(void **state)
+static void uses_the_shared_stream(void **state)
 {
     assert_string_equal(copy_up(*state, 4096, 1),
                         "copy s9 4096; record e7 s9; wait s1 e7; write s1 1; ");
 }
 
-static void the_next_piece_follows(void **state)
+static void the_next_chunk_follows(void **state)
 {
     copy_up(*state, 4096, 1);
-    promise(*state, 1, 1);
+    expect_fence(*state, 1, 1);
     *window_fence(&((struct fixture *)*state)->window, 1) = 0;
     assert_string_equal(copy_up(*state, 4096, 2),
                         "copy s9 4096; record e7 s9; wait s1 e7; write s1 2; ");
@@ -84,7 +82,7 @@ static void not_before_other_work_is_done(void **state)
 
 static void not_beside_work_of_another_stream(void **state)
 {
-    promise(*state, 2, 5);
+    expect_fence(*state, 2, 5);
     assert_string_equal(copy_up(*state, 4096, 1), "copy s1 4096; write s1 1; ");
     *window_fence(&((struct fixture *)*state)->window, 2) = 5;
     assert_string_equal(copy_up(*state, 4096, 2),
@@ -110,8 +108,8 @@ static void nothing_outside_of_the_clients_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(goes_up_in_the_lane, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_next_piece_follows, setup, teardown),
+        cmocka_unit_test_setup_teardown(uses_the_shared_stream, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_next_chunk_follows, setup, teardown),
         cmocka_unit_test_setup_teardown(not_before_other_work_is_done, setup, teardown),
         cmocka_unit_test_setup_teardown(not_beside_work_of_another_stream, setup, teardown),
         cmocka_unit_test_setup_teardown(not_in_a_partition, setup, teardown),

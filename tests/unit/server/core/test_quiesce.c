@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that wait for all streams are not begun while a stream waits for a value. */
+/* Calls that wait for all streams do not begin while a stream waits for a value. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include "quiesce.h"
 
 static bool passed; /* atomic: what every event answers */
-static bool stalled;
+static bool quiesced;
 static struct quiesce *quiesce;
 
 static CUresult CUDAAPI query(CUevent event)
@@ -34,7 +34,7 @@ static int setup(void **state)
     quiesce = ((struct fixture *)*state)->server.devices.quiesce;
     driver.cuEventQuery = query;
     set(&passed, false);
-    set(&stalled, false);
+    set(&quiesced, false);
     return error;
 }
 
@@ -47,21 +47,21 @@ static void begin_a_wait(void **state)
     quiesce_wait_end(stream->device->quiesce);
 }
 
-static void *stall(void *context)
+static void *quiesce_once(void *context)
 {
     (void)context;
     if (quiesce_begin(quiesce, "a call") != CUDA_SUCCESS)
         return NULL;
-    set(&stalled, true);
+    set(&quiesced, true);
     quiesce_end(quiesce);
     return NULL;
 }
 
-static void nobody_waits(void **state)
+static void no_stream_waits(void **state)
 {
     (void)state;
-    stall(NULL);
-    assert_true(get(&stalled));
+    quiesce_once(NULL);
+    assert_true(get(&quiesced));
 }
 
 static void a_call_waits_for_the_wait(void **state)
@@ -69,15 +69,15 @@ static void a_call_waits_for_the_wait(void **state)
     pthread_t thread;
 
     begin_a_wait(state);
-    assert_int_equal(pthread_create(&thread, NULL, stall, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, quiesce_once, NULL), 0);
     usleep(20000);
-    assert_false(get(&stalled));
+    assert_false(get(&quiesced));
     set(&passed, true);
     pthread_join(thread, NULL);
-    assert_true(get(&stalled));
+    assert_true(get(&quiesced));
 }
 
-static void a_call_that_has_time_comes_back_another_time(void **state)
+static void a_try_fails_while_a_stream_waits(void **state)
 {
     begin_a_wait(state);
     assert_false(quiesce_try(quiesce));
@@ -90,7 +90,7 @@ static void a_call_that_has_time_comes_back_another_time(void **state)
 static void *begin_and_tell(void *state)
 {
     begin_a_wait(state);
-    set(&stalled, true);
+    set(&quiesced, true);
     return NULL;
 }
 
@@ -101,18 +101,18 @@ static void a_wait_waits_for_the_call(void **state)
     assert_int_equal(quiesce_begin(quiesce, "a call"), CUDA_SUCCESS);
     assert_int_equal(pthread_create(&thread, NULL, begin_and_tell, state), 0);
     usleep(20000);
-    assert_false(get(&stalled));
+    assert_false(get(&quiesced));
     quiesce_end(quiesce);
     pthread_join(thread, NULL);
-    assert_true(get(&stalled));
+    assert_true(get(&quiesced));
     set(&passed, true);
-    stall(NULL);
+    quiesce_once(NULL);
 }
 
 static uint64_t held_back_since; /* atomic: 0 = not */
 static bool begun, enough;       /* atomic */
 
-/* A wait lasts until the next has begun, or could not for a while. */
+/* A wait lasts until the next one has begun, or could not begin for a while. */
 static CUresult CUDAAPI query_overlapping(CUevent event)
 {
     (void)event;
@@ -148,34 +148,34 @@ static void a_call_gets_its_turn_among_waits_that_overlap(void **state)
     assert_int_equal(pthread_create(&thread, NULL, begin_one_after_another, stream), 0);
     while (!get(&begun))
         usleep(100);
-    stall(NULL);
+    quiesce_once(NULL);
     set(&enough, true);
     pthread_join(thread, NULL);
-    assert_true(get(&stalled));
-    stall(NULL);
+    assert_true(get(&quiesced));
+    quiesce_once(NULL);
 }
 
-static void events_are_used_again(void **state)
+static void events_are_reused(void **state)
 {
     begin_a_wait(state);
     set(&passed, true);
-    stall(NULL);
+    quiesce_once(NULL);
     unsigned made = fake.events;
     begin_a_wait(state);
     assert_int_equal(fake.events, made);
-    stall(NULL);
+    quiesce_once(NULL);
 }
 
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(nobody_waits),
+        CASE(no_stream_waits),
         CASE(a_call_waits_for_the_wait),
-        CASE(a_call_that_has_time_comes_back_another_time),
+        CASE(a_try_fails_while_a_stream_waits),
         CASE(a_wait_waits_for_the_call),
         CASE(a_call_gets_its_turn_among_waits_that_overlap),
-        CASE(events_are_used_again),
+        CASE(events_are_reused),
     };
 
     return cmocka_run_group_tests_name("stall", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What becomes of the description of a graph: a graph of the driver, or for a confined client its
+ * What the description of a graph becomes: a graph of the driver, or for a confined client its
  * nodes one by one.
  */
 #include <stdlib.h>
@@ -155,8 +155,8 @@ static void nodes_change(void **state)
     end(fixture, &made);
 }
 
-/* The first mistake is what instantiation reports, and nothing reaches the driver. */
-static void mistakes_are_kept_for_the_end(void **state)
+/* Instantiation reports the first error, and nothing reaches the driver. */
+static void errors_are_reported_by_instantiation(void **state)
 {
     struct fixture *fixture = *state;
     struct made made = make(fixture);
@@ -168,8 +168,8 @@ static void mistakes_are_kept_for_the_end(void **state)
     end(fixture, &made);
 }
 
-/* ... and afterwards it is that of the command. */
-static void later_mistakes_are_told_at_once(void **state)
+/* Afterwards an error is that of the command. */
+static void later_errors_are_reported_at_once(void **state)
 {
     struct fixture *fixture = *state;
     struct made made = make(fixture);
@@ -226,7 +226,7 @@ static void forget_module(struct session *session, const struct module *module)
         observer->forget(session, module);
 }
 
-static void modules_that_go(void **state)
+static void a_module_that_ends_breaks_its_graphs(void **state)
 {
     const struct wire_cuGraphLaunch in = {0};
     struct fixture *fixture = *state;
@@ -248,11 +248,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_graph_of_the_driver),
         CASE(nodes_change),
-        CASE(mistakes_are_kept_for_the_end),
-        CASE(later_mistakes_are_told_at_once),
+        CASE(errors_are_reported_by_instantiation),
+        CASE(later_errors_are_reported_at_once),
         CASE(confined_clients_have_no_graphs),
         CASE(priorities_follow_the_client),
-        CASE(modules_that_go),
+        CASE(a_module_that_ends_breaks_its_graphs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

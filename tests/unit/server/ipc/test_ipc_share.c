@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Names of shares: who may use them, and how long the thing itself lives.
- */
+/* Names of shares: which clients may use them, and how long the shared object lives. */
 #include "fake_driver.h"
 #include "ipc_share.h"
 #include "session_life.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What of a launch reaches the driver.
- */
+/* What a launch passes to the driver. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +53,7 @@ static void short_parameters_are_refused(void **state)
     assert_string_equal(fake_trace(), "");
 }
 
-static void attributes_are_sorted_out(void **state)
+static void hints_are_dropped(void **state)
 {
     CUlaunchAttribute attributes[] = {{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE},
                                       {.id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW},
@@ -74,7 +72,7 @@ static void attributes_with_handles_are_refused(void **state)
     assert_int_equal(launch(*state, &attribute, sizeof(attribute), 16), CUDA_ERROR_NOT_SUPPORTED);
 }
 
-static void cut_attributes_are_refused(void **state)
+static void truncated_attributes_are_refused(void **state)
 {
     CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE};
 
@@ -98,9 +96,12 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(parameters_go_through),      CASE(short_parameters_are_refused),
-        CASE(attributes_are_sorted_out),  CASE(attributes_with_handles_are_refused),
-        CASE(cut_attributes_are_refused), CASE(only_lost_contexts_are_fatal),
+        CASE(parameters_go_through),
+        CASE(short_parameters_are_refused),
+        CASE(hints_are_dropped),
+        CASE(attributes_with_handles_are_refused),
+        CASE(truncated_attributes_are_refused),
+        CASE(only_lost_contexts_are_fatal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static CUresult launch(struct scene *scene, unsigned function, unsigned stream, 
                                   scene->stream[stream]);
 }
 
-/* So many launches with parameters first, first + 1, ... wait together. */
+/* Makes `count` launches, with parameters first, first + 1 and so on, that wait together. */
 static const char *run(struct scene *scene, unsigned count, uint64_t first)
 {
     for (unsigned i = 0; i < count; i++)
@@ -184,7 +184,7 @@ static void a_launch_with_attributes_comes_after(void **state)
     assert_string_equal(fake_trace(), "launch s1 f1 0 8; launch s1 f2 1 8; ");
 }
 
-static void a_refused_function_goes_alone_for_ever(void **state)
+static void a_refused_function_always_goes_alone(void **state)
 {
     struct scene *scene = *state;
 
@@ -238,7 +238,7 @@ static void graphs_go_with_the_stream(void **state)
     assert_string_equal(fake_trace(), "destroy x1; destroy graph; destroy s1; ");
 }
 
-static void a_failed_launch_is_told(void **state)
+static void a_failed_launch_is_reported(void **state)
 {
     struct scene *scene = *state;
 
@@ -302,7 +302,7 @@ static const char *launch_and_fence(struct scene *scene, uint32_t blocks, uint32
     assert_int_equal(serve_fnFence(session, &fence, scene->stream[0]), CUDA_SUCCESS);
     assert_int_equal(session->launch->batch.count, 0);
     scene->stream[0]->launch->fence_path_probe.since =
-        0; /* nothing is learnt from how long that took */
+        0; /* the time that it took is not measured */
     return fake_trace();
 }
 
@@ -339,7 +339,7 @@ static CUresult CUDAAPI take_memory(CUdeviceptr address)
     return address == 4096 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static void fences_that_follow_each_other_are_not_told(void **state)
+static void consecutive_fences_are_counted_by_the_kernel(void **state)
 {
     struct scene *scene = *state;
 
@@ -347,7 +347,8 @@ static void fences_that_follow_each_other_are_not_told(void **state)
     driver.cuMemAlloc_v2 = give_memory;
     driver.cuMemFree_v2 = take_memory;
     scene->fixture->server.devices.device[0].launch->fence_counters = fence_counters_create();
-    for (uint32_t seq = 1; seq < 5; seq++) /* made at 3; at 4 it is told to count */
+    for (uint32_t seq = 1; seq < 5;
+         seq++) /* created at the third; from the fourth on it is told to count */
         launch_and_fence(scene, 1, seq);
     assert_string_equal(launch_and_fence(scene, 1, 5), "graph s1 x1; ");
     assert_string_equal(launch_and_fence(scene, 1, 6), "graph s1 x1; ");
@@ -360,7 +361,7 @@ static void fences_that_follow_each_other_are_not_told(void **state)
     lose_fence_kernel(scene);
 }
 
-static void a_launch_that_fills_the_device_keeps_its_fence_apart(void **state)
+static void a_launch_that_fills_the_device_has_a_separate_fence(void **state)
 {
     struct scene *scene = *state;
 
@@ -380,7 +381,7 @@ static void without_the_kernel_nothing_waits_for_a_fence(void **state)
     assert_false(launch_batch_awaits_fence(scene->fixture->session));
 }
 
-static void a_fence_is_awaited_after_fences_and_not_for_ever(void **state)
+static void a_fence_is_awaited_after_fences_and_not_forever(void **state)
 {
     struct scene *scene = *state;
     struct session *session = scene->fixture->session;
@@ -397,10 +398,10 @@ static void a_fence_is_awaited_after_fences_and_not_for_ever(void **state)
     lose_fence_kernel(scene);
 }
 
-/* So long that it does not matter when this thread gets to run. */
+/* Long enough for it not to matter when this thread runs. */
 #define HOUR (3600 * NS_PER_SEC)
 
-/* The client waits, and its next launch finds that this took so long. */
+/* The client waits, and its next launch measures how long that took. */
 static void fence_passed_after(struct scene *scene, uint32_t seq, uint64_t ns)
 {
     struct stream *stream = scene->stream[0];
@@ -409,7 +410,7 @@ static void fence_passed_after(struct scene *scene, uint32_t seq, uint64_t ns)
     stream->launch->fence_path_probe.since = clock_ns() - ns;
 }
 
-static void the_faster_way_is_taken(void **state)
+static void the_faster_path_is_taken(void **state)
 {
     struct scene *scene = *state;
     struct stream *stream = scene->stream[0];
@@ -438,19 +439,19 @@ int main(void)
         CASE(more_than_a_batch_flushes_itself),
         CASE(another_stream_comes_after),
         CASE(a_launch_with_attributes_comes_after),
-        CASE(a_refused_function_goes_alone_for_ever),
+        CASE(a_refused_function_always_goes_alone),
         CASE(a_driver_that_refuses_graphs_is_not_asked_again),
         CASE(graphs_go_with_the_module),
         CASE(graphs_go_with_the_stream),
-        CASE(a_failed_launch_is_told),
+        CASE(a_failed_launch_is_reported),
         CASE(a_share_of_the_device_has_no_graphs),
         CASE(it_can_be_switched_off),
         CASE(a_launch_and_its_fence_become_a_graph),
-        CASE(fences_that_follow_each_other_are_not_told),
-        CASE(a_launch_that_fills_the_device_keeps_its_fence_apart),
+        CASE(consecutive_fences_are_counted_by_the_kernel),
+        CASE(a_launch_that_fills_the_device_has_a_separate_fence),
         CASE(without_the_kernel_nothing_waits_for_a_fence),
-        CASE(a_fence_is_awaited_after_fences_and_not_for_ever),
-        CASE(the_faster_way_is_taken),
+        CASE(a_fence_is_awaited_after_fences_and_not_forever),
+        CASE(the_faster_path_is_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

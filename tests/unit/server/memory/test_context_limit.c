@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits of the context that all share: who raises one pays for it, and the last one to leave
- * leaves it as it was.
+ * Limits of the context that all clients share: a client that raises one is charged for it, and
+ * they are restored when the last client has left.
  */
 #include "context_limit.h"
 
@@ -57,18 +57,18 @@ static uint64_t used(const struct fixture *fixture)
     return fixture->session->memory->device[0].used;
 }
 
-static void who_raises_one_pays(void **state)
+static void raising_a_limit_is_charged(void **state)
 {
     struct fixture *fixture = *state;
 
     assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, 2048), CUDA_SUCCESS);
     assert_int_equal(used(fixture), 1024ull * SMS * THREADS_PER_SM);
     assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, 1500), CUDA_SUCCESS);
-    assert_int_equal(limits[CU_LIMIT_STACK_SIZE], 2048); /* somebody may need it */
+    assert_int_equal(limits[CU_LIMIT_STACK_SIZE], 2048); /* another client may need it */
     assert_int_equal(used(fixture), 1024ull * SMS * THREADS_PER_SM);
 }
 
-static void not_beyond_its_memory(void **state)
+static void a_limit_is_not_raised_beyond_the_clients_memory(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -89,7 +89,7 @@ static void a_refusal_costs_nothing(void **state)
     assert_int_equal(used(fixture), 0);
 }
 
-static void restored_when_nobody_is_left(void **state)
+static void restored_when_no_client_is_left(void **state)
 {
     struct fixture *fixture = *state;
     struct server *server = &fixture->server;
@@ -110,10 +110,10 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(who_raises_one_pays),
-        CASE(not_beyond_its_memory),
+        CASE(raising_a_limit_is_charged),
+        CASE(a_limit_is_not_raised_beyond_the_clients_memory),
         CASE(a_refusal_costs_nothing),
-        CASE(restored_when_nobody_is_left),
+        CASE(restored_when_no_client_is_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static CUresult release(struct fixture *fixture, uint64_t address)
     return serve_fnGranuleRelease(fixture->session, &in);
 }
 
-/* Somebody who takes the descriptors that come with granules. */
+/* Takes the descriptors that come with granules, as a client does. */
 static int setup(void **state)
 {
     int pair[2];
@@ -91,7 +91,7 @@ static void refused_memory_is_not_charged(void **state)
     assert_int_equal(fixture->session->memory->extents.count, 0);
 }
 
-static void nonsense_is_refused(void **state)
+static void invalid_requests_are_refused(void **state)
 {
     struct fixture *fixture = *state;
     uint64_t address;
@@ -147,7 +147,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(granules_lie_side_by_side),     CASE(limit_holds),
-        CASE(refused_memory_is_not_charged), CASE(nonsense_is_refused),
+        CASE(refused_memory_is_not_charged), CASE(invalid_requests_are_refused),
         CASE(only_whole_ranges_are_covered), CASE(free_memory_is_the_clients_share),
     };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reservations: nobody gets what somebody has, wishes are heard, and a place that the process has
- * for something else is passed over.
+ * Reservations of clients do not overlap, hints are followed, and a place that the process uses for
+ * something else is skipped.
  */
 #include "attach.h"
 #include "fake_driver.h"
@@ -12,7 +12,7 @@
 
 static struct reserve_area area;
 static uint64_t taken_elsewhere; /* in this process, by something else */
-static uint64_t reserved;        /* bytes, at the driver */
+static uint64_t reserved;        /* bytes reserved with the driver */
 
 static CUresult reserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
                         unsigned long long flags)
@@ -69,7 +69,7 @@ static void side_by_side_and_back(void **state)
     assert_int_equal(reserved, SLAB);
 }
 
-static void wishes(void **state)
+static void hints_are_followed(void **state)
 {
     (void)state;
     uint64_t wish = RESERVE_FIRST + 100 * PIECE;
@@ -80,7 +80,7 @@ static void wishes(void **state)
     assert_int_equal(take(UINT64_MAX, PIECE), RESERVE_FIRST + 2 * PIECE);
 }
 
-static void passes_over_what_is_taken(void **state)
+static void taken_places_are_skipped(void **state)
 {
     (void)state;
     taken_elsewhere = RESERVE_FIRST;
@@ -88,7 +88,7 @@ static void passes_over_what_is_taken(void **state)
     assert_int_equal(reserved, SLAB);
 }
 
-static void small_ones_lie_in_one_slab(void **state)
+static void small_reservations_lie_in_one_slab(void **state)
 {
     (void)state;
     assert_int_equal(take(RESERVE_FIRST + SLAB - PIECE, 2 * PIECE), RESERVE_FIRST + SLAB);
@@ -96,7 +96,7 @@ static void small_ones_lie_in_one_slab(void **state)
     assert_int_equal(reserved, 2 * SLAB);
 }
 
-static void large_ones_are_slabs_and_go_back(void **state)
+static void large_reservations_are_slabs_that_go_back(void **state)
 {
     (void)state;
     assert_int_equal(take(0, PIECE), RESERVE_FIRST);
@@ -110,7 +110,7 @@ static void large_ones_are_slabs_and_go_back(void **state)
     assert_int_equal(take(0, SLAB), RESERVE_FIRST + SLAB);
 }
 
-static void an_end(void **state)
+static void the_area_has_an_end(void **state)
 {
     uint64_t address, all = RESERVE_END - RESERVE_FIRST;
 
@@ -124,11 +124,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(side_by_side_and_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(wishes, setup, teardown),
-        cmocka_unit_test_setup_teardown(passes_over_what_is_taken, setup, teardown),
-        cmocka_unit_test_setup_teardown(small_ones_lie_in_one_slab, setup, teardown),
-        cmocka_unit_test_setup_teardown(large_ones_are_slabs_and_go_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(hints_are_followed, setup, teardown),
+        cmocka_unit_test_setup_teardown(taken_places_are_skipped, setup, teardown),
+        cmocka_unit_test_setup_teardown(small_reservations_lie_in_one_slab, setup, teardown),
+        cmocka_unit_test_setup_teardown(large_reservations_are_slabs_that_go_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_area_has_an_end, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many clients a server has addresses for, and how much it holds for those who broke the
+ * For how many clients a server has addresses, and how much it keeps for clients that broke the
  * protocol.
  */
 #include "fake_driver.h"
@@ -51,8 +51,8 @@ static CUresult find(CUdeviceptr *ret_address, void *address, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-/* One who comes back again and again gets new memory each time, but leaves little behind. */
-static void those_not_to_be_trusted_hold_little(void **state)
+/* A client that comes back again and again gets new memory each time, but leaves little behind. */
+static void clients_that_broke_the_protocol_hold_little(void **state)
 {
     const struct fixture *fixture = *state;
     const struct page_lock_options options = {.is_soft = true};
@@ -81,7 +81,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hundreds_of_clients_on_large_devices),
-        cmocka_unit_test_setup_teardown(those_not_to_be_trusted_hold_little, fixture_setup,
+        cmocka_unit_test_setup_teardown(clients_that_broke_the_protocol_hold_little, fixture_setup,
                                         fixture_teardown),
     };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions: what the clients of a library learn of its kernels, and what is each client's own.
+ * Functions: what the clients of a library are told of its kernels, and what is each client's own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static struct wire_cuLibraryGetKernel_reply find(struct fixture *fixture, int cl
     return out;
 }
 
-/* Names of the kernels that a reply tells of, each followed by a space. */
+/* The names of the kernels in a reply, each followed by a space. */
 static const char *told(const struct wire_cuLibraryGetKernel_reply *out)
 {
     static char names[8000];
@@ -116,14 +116,14 @@ static void the_next_client_is_told_of_all(void **state)
     assert_string_equal(fake_trace(), ""); /* and the driver is not asked */
 }
 
-static void who_wants_no_others_gets_none(void **state)
+static void a_client_without_space_gets_no_others(void **state)
 {
     struct wire_cuLibraryGetKernel_reply out = find(*state, 0, "3", UINT32_MAX);
 
     assert_string_equal(told(&out), "");
 }
 
-static void many_come_in_pages(void **state)
+static void many_kernels_come_in_pages(void **state)
 {
     struct wire_cuLibraryGetKernel_reply out = {0};
     unsigned replies = 0, kernels = 0;
@@ -160,7 +160,7 @@ static void a_name_that_is_too_long_comes_alone(void **state)
     assert_int_equal(out.next, 2);
 }
 
-static void what_does_not_exist_is_not_found(void **state)
+static void unknown_kernels_are_not_found(void **state)
 {
     struct wire_cuLibraryGetKernel_reply out;
 
@@ -213,7 +213,7 @@ static int shared_bytes(struct fixture *fixture, struct function *function)
     return out.value;
 }
 
-/* Two clients use the same function: what one asks for the other does not see. */
+/* Two clients use the same function: what one of them sets, the other does not see. */
 static void attributes_are_each_clients_own(void **state)
 {
     struct wire_cuLibraryGetKernel_reply out;
@@ -258,14 +258,10 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(the_next_client_is_told_of_all),
-        CASE(who_wants_no_others_gets_none),
-        CASE(many_come_in_pages),
-        CASE(a_name_that_is_too_long_comes_alone),
-        CASE(what_does_not_exist_is_not_found),
-        CASE(a_kernel_is_entered_by_its_number),
-        CASE(attributes_are_each_clients_own),
-        CASE(launches_go_by_their_clients_carveout),
+        CASE(the_next_client_is_told_of_all),  CASE(a_client_without_space_gets_no_others),
+        CASE(many_kernels_come_in_pages),      CASE(a_name_that_is_too_long_comes_alone),
+        CASE(unknown_kernels_are_not_found),   CASE(a_kernel_is_entered_by_its_number),
+        CASE(attributes_are_each_clients_own), CASE(launches_go_by_their_clients_carveout),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

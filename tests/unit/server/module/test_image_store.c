@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the server keeps of images, and whom it lends them to.
- */
+/* Which images the server keeps, and to which clients it lends them. */
 #include "image_store.h"
 
 #include <fcntl.h>
@@ -17,7 +15,7 @@
 #define SIZE (2 * (size_t)IMAGE_KEY_MIN)
 #define OWNER 1000
 
-/* A byte that no key depends on. */
+/* A byte on which no key depends. */
 #define UNSEEN 8300
 
 static struct image_store store;
@@ -105,8 +103,8 @@ static void small_images_are_copied(void **state)
     stored_image_unref(code);
 }
 
-/* Of two that the key does not tell apart, a program wants what was wanted last. */
-static void the_last_used_is_lent(void **state)
+/* Of two images with the same key, a program gets the one that was used last. */
+static void the_image_that_was_used_last_is_lent(void **state)
 {
     struct stored_image *first = enter(SIZE), *second;
     uint64_t key = image_key(image, SIZE);
@@ -137,8 +135,8 @@ static int make_file(unsigned seals)
     return fd;
 }
 
-/* Else its client could give the next one other code than was compared. */
-static void what_can_be_written_is_copied(void **state)
+/* Otherwise its client could give the next one another image than was compared. */
+static void writable_files_are_copied(void **state)
 {
     int fd = make_file(0), own = dup(fd);
     struct stored_image *code = enter_file(fd);
@@ -152,7 +150,7 @@ static void what_can_be_written_is_copied(void **state)
     close(own);
 }
 
-static void what_has_holes_is_copied(void **state)
+static void files_with_holes_are_copied(void **state)
 {
     int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     struct stored_image *code;
@@ -167,7 +165,7 @@ static void what_has_holes_is_copied(void **state)
     stored_image_unref(code);
 }
 
-static void what_has_no_nul_behind_it_is_copied(void **state)
+static void files_without_a_nul_are_copied(void **state)
 {
     int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     struct stored_image *code;
@@ -182,7 +180,7 @@ static void what_has_no_nul_behind_it_is_copied(void **state)
     stored_image_unref(code);
 }
 
-static void only_so_many_stay_in_files(void **state)
+static void the_number_of_files_is_limited(void **state)
 {
     struct stored_image *first, *second;
 
@@ -200,7 +198,7 @@ static void only_so_many_stay_in_files(void **state)
     stored_image_unref(second);
 }
 
-static void what_can_not_be_read_is_refused(void **state)
+static void unreadable_files_are_refused(void **state)
 {
     struct stored_image *code = NULL;
     int fd = make_file(F_SEAL_WRITE);
@@ -214,15 +212,11 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(the_same_image_is_kept_once),
-        CASE(large_images_are_lent_to_their_user),
-        CASE(small_images_are_copied),
-        CASE(the_last_used_is_lent),
-        CASE(what_can_be_written_is_copied),
-        CASE(what_has_holes_is_copied),
-        CASE(what_has_no_nul_behind_it_is_copied),
-        CASE(only_so_many_stay_in_files),
-        CASE(what_can_not_be_read_is_refused),
+        CASE(the_same_image_is_kept_once),    CASE(large_images_are_lent_to_their_user),
+        CASE(small_images_are_copied),        CASE(the_image_that_was_used_last_is_lent),
+        CASE(writable_files_are_copied),      CASE(files_with_holes_are_copied),
+        CASE(files_without_a_nul_are_copied), CASE(the_number_of_files_is_limited),
+        CASE(unreadable_files_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static struct cached *get(struct fixture *fixture, const char *text)
     return cached;
 }
 
-/* What the cache gives up goes when nobody is at work. */
+/* What the cache gives up is unloaded when no client is busy. */
 static const char *unload(struct module_cache *cache)
 {
     while (module_cache_unload(cache))
@@ -81,7 +81,7 @@ static void the_same_image_is_loaded_once(void **state)
     module_cache_put(cache_of(*state), first);
 }
 
-/* A load that goes on while a second client asks for the same. */
+/* A load that lasts while a second client asks for the same library. */
 static CUresult (*quick_load)(CUlibrary *, const void *, CUjit_option *, void **, unsigned,
                               CUlibraryOption *, void **, unsigned);
 static atomic_bool loading, asked;
@@ -93,7 +93,7 @@ static CUresult slow_load(CUlibrary *ret_library, const void *image, CUjit_optio
     atomic_store(&loading, true);
     while (!atomic_load(&asked))
         usleep(100);
-    usleep(20000); /* for the other to get to where it waits; when it is late, nothing is tested */
+    usleep(20000); /* for the other thread to start waiting; when it is late, nothing is tested */
     return quick_load(ret_library, image, options, values, count, library_options, library_values,
                       library_count);
 }
@@ -148,7 +148,7 @@ static CUresult load_bundle(CUlibrary *ret_library, const void *image, CUjit_opt
                       library_count);
 }
 
-static void the_driver_gets_a_bundle_in_parts(void **state)
+static void the_driver_gets_the_parts_of_a_bundle(void **state)
 {
     struct library *library = library_create(NULL, 0);
 
@@ -232,7 +232,7 @@ static void the_next_client_finds_what_the_first_found(void **state)
     assert_int_equal(writes, 2);
 }
 
-static void some_copies_stay_when_nobody_is_left(void **state)
+static void some_copies_stay_when_no_client_is_left(void **state)
 {
     struct fixture *fixture = *state;
     struct module_cache *cache = cache_of(fixture);
@@ -256,7 +256,7 @@ static void some_copies_stay_when_nobody_is_left(void **state)
     module_cache_put(cache, shared);
 }
 
-static void variables_that_are_not_found_are_not_shared(void **state)
+static void libraries_whose_variables_are_not_found_are_not_shared(void **state)
 {
     const char *text = PTX ".visible .global .align 4 .u32 other;\n" ENTRY;
     struct cached *cached = get(*state, text);
@@ -274,7 +274,7 @@ static CUresult fail_to_copy(CUdeviceptr dst, CUdeviceptr src, size_t size, CUst
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-static void variables_that_can_not_be_restored_go(void **state)
+static void libraries_that_cannot_be_restored_are_dropped(void **state)
 {
     struct cached *cached = get(*state, variable);
 
@@ -288,7 +288,7 @@ static void variables_that_can_not_be_restored_go(void **state)
 }
 
 /* Kernels of a client that unloads a library may still run. */
-static void what_is_unloaded_waits_for_the_clients_end(void **state)
+static void unloaded_libraries_wait_for_the_clients_end(void **state)
 {
     struct cached *first = get(*state, variable), *second;
     struct list parked;
@@ -304,7 +304,7 @@ static void what_is_unloaded_waits_for_the_clients_end(void **state)
     module_cache_put(cache_of(*state), first);
 }
 
-static void not_too_much_waits(void **state)
+static void few_unloaded_libraries_wait(void **state)
 {
     struct list parked;
 
@@ -317,7 +317,7 @@ static void not_too_much_waits(void **state)
     module_cache_put_parked(cache_of(*state), &parked);
 }
 
-static void what_prints_is_each_clients_own(void **state)
+static void libraries_that_print_are_not_shared(void **state)
 {
     const char *text = PTX ".extern .func (.param .b32 r) vprintf\n;\n"
                            ".global .align 1 .b8 $str[3] = {104, 105};\n" ENTRY;
@@ -328,7 +328,7 @@ static void what_prints_is_each_clients_own(void **state)
     assert_string_equal(unload(cache_of(*state)), "load l1; unload l1; ");
 }
 
-/* A client has one library on two devices, and whichever module goes last takes it along. */
+/* A client has one library on two devices, and the module that is destroyed last takes it along. */
 static void a_library_is_joined(void **state)
 {
     struct fixture *fixture = *state;
@@ -358,7 +358,7 @@ static void other_options_make_another_library(void **state)
     module_cache_put(cache_of(*state), second);
 }
 
-static void what_fails_is_not_kept(void **state)
+static void failed_loads_are_not_kept(void **state)
 {
     struct cached *cached = NULL;
 
@@ -370,13 +370,13 @@ static void what_fails_is_not_kept(void **state)
     module_cache_put(cache_of(*state), cached);
 }
 
-/* NVIDIA's driver finds out what is wrong with text after it has loaded it. */
+/* NVIDIA's driver finds errors in PTX text after it has loaded it. */
 static CUresult fail_to_compile(CUmodule *ret_module, CUlibrary library)
 {
     return CUDA_ERROR_INVALID_PTX;
 }
 
-static void what_does_not_compile_is_unloaded_later(void **state)
+static void libraries_that_do_not_compile_are_retired(void **state)
 {
     struct cached *cached = NULL;
 
@@ -386,7 +386,7 @@ static void what_does_not_compile_is_unloaded_later(void **state)
     assert_string_equal(unload(cache_of(*state)), "unload l1; ");
 }
 
-static void the_longest_idle_goes_first(void **state)
+static void the_longest_idle_library_is_evicted_first(void **state)
 {
     struct cached *cached[3];
     char text[3][sizeof(plain) + 8];
@@ -411,7 +411,7 @@ static uint64_t hash_of(const char *text)
     return image_store_hash(text, strlen(text));
 }
 
-/* The multiplier of the hash is odd, so any change of one word can be undone by the next. */
+/* The multiplier of the hash is odd, so any change of one word can be undone by the next word. */
 static void forge(const char *text, size_t at, char *ret_text)
 {
     uint64_t before, first, second, factor = 0x9e3779b97f4a7c15u;
@@ -434,7 +434,7 @@ static void forge(const char *text, size_t at, char *ret_text)
     memcpy(ret_text + at + 8, &second, 8);
 }
 
-static void another_image_of_the_same_hash_is_another(void **state)
+static void images_with_the_same_hash_are_told_apart(void **state)
 {
     char text[sizeof(plain)];
     struct cached *first = get(*state, plain), *second = NULL;
@@ -452,7 +452,7 @@ static void another_image_of_the_same_hash_is_another(void **state)
     module_cache_put(cache_of(*state), first);
 }
 
-static void what_is_used_stays(void **state)
+static void libraries_in_use_stay(void **state)
 {
     struct cached *cached = get(*state, plain);
 
@@ -493,22 +493,22 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(the_same_image_is_loaded_once),
         CASE(clients_that_start_together_load_once),
-        CASE(the_driver_gets_a_bundle_in_parts),
+        CASE(the_driver_gets_the_parts_of_a_bundle),
         CASE(variables_have_one_client_at_a_time),
         CASE(the_next_client_finds_what_the_first_found),
-        CASE(some_copies_stay_when_nobody_is_left),
-        CASE(variables_that_are_not_found_are_not_shared),
-        CASE(variables_that_can_not_be_restored_go),
-        CASE(what_is_unloaded_waits_for_the_clients_end),
-        CASE(not_too_much_waits),
-        CASE(what_prints_is_each_clients_own),
+        CASE(some_copies_stay_when_no_client_is_left),
+        CASE(libraries_whose_variables_are_not_found_are_not_shared),
+        CASE(libraries_that_cannot_be_restored_are_dropped),
+        CASE(unloaded_libraries_wait_for_the_clients_end),
+        CASE(few_unloaded_libraries_wait),
+        CASE(libraries_that_print_are_not_shared),
         CASE(a_library_is_joined),
         CASE(other_options_make_another_library),
-        CASE(what_fails_is_not_kept),
-        CASE(what_does_not_compile_is_unloaded_later),
-        CASE(the_longest_idle_goes_first),
-        CASE(another_image_of_the_same_hash_is_another),
-        CASE(what_is_used_stays),
+        CASE(failed_loads_are_not_kept),
+        CASE(libraries_that_do_not_compile_are_retired),
+        CASE(the_longest_idle_library_is_evicted_first),
+        CASE(images_with_the_same_hash_are_told_apart),
+        CASE(libraries_in_use_stay),
         CASE(it_can_be_switched_off),
         CASE(variables_are_found),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Libraries that are done with are unloaded when nobody is at work, or when there are too many. */
+/* Retired libraries are unloaded when no client is busy, or when there are too many. */
 #include "retired.h"
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void begin_a_wait(struct fixture *fixture)
     waiting = true;
 }
 
-/* The watching thread looks five times before it does something. */
+/* Upkeep does something only in every fifth round. */
 static void look(struct fixture *fixture, struct upkeep *upkeep)
 {
     for (int i = 0; i < 5; i++)
@@ -83,7 +83,7 @@ static void nothing_is_unloaded_at_once(void **state)
     assert_int_equal(retired->count, 0);
 }
 
-static void what_was_never_loaded_is_gone(void **state)
+static void libraries_that_were_never_loaded_are_freed(void **state)
 {
     retired_add(retired_of(*state), library_create(NULL, 0), 100);
     retired_add(retired_of(*state), NULL, 100);
@@ -103,7 +103,7 @@ static void not_while_a_stream_waits(void **state)
     assert_string_equal(fake_trace(), "unload l1; ");
 }
 
-static void too_many_are_too_many(void **state)
+static void their_number_is_limited(void **state)
 {
     for (unsigned i = 0; i < RETIRED_MAX; i++)
         retired_add(retired_of(*state), load(*state), 1);
@@ -114,7 +114,7 @@ static void too_many_are_too_many(void **state)
     assert_int_equal(retired_of(*state)->count, RETIRED_MAX);
 }
 
-static void too_large_is_too_large(void **state)
+static void their_bytes_are_limited(void **state)
 {
     retired_add(retired_of(*state), load(*state), RETIRED_BYTES_MAX / 2);
     retired_add(retired_of(*state), load(*state), RETIRED_BYTES_MAX / 2);
@@ -136,7 +136,7 @@ static CUresult create(struct fixture *fixture)
     return memory_create(fixture->session, 7, &prop, &handle);
 }
 
-static void they_give_way_to_memory(void **state)
+static void they_are_unloaded_when_memory_is_short(void **state)
 {
     assert_int_equal(create(*state), CUDA_ERROR_OUT_OF_MEMORY);
     assert_string_equal(fake_trace(), "create 7; ");
@@ -153,7 +153,7 @@ static void set_phase(struct fixture *fixture, enum session_phase phase)
     list_append(&fixture->server.sessions, &fixture->session->link);
 }
 
-static void upkeep_unloads_when_nobody_is_at_work(void **state)
+static void upkeep_unloads_when_no_client_is_busy(void **state)
 {
     struct upkeep upkeep = {0};
 
@@ -173,12 +173,12 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(nothing_is_unloaded_at_once),
-        CASE(what_was_never_loaded_is_gone),
+        CASE(libraries_that_were_never_loaded_are_freed),
         CASE(not_while_a_stream_waits),
-        CASE(too_many_are_too_many),
-        CASE(too_large_is_too_large),
-        CASE(they_give_way_to_memory),
-        CASE(upkeep_unloads_when_nobody_is_at_work),
+        CASE(their_number_is_limited),
+        CASE(their_bytes_are_limited),
+        CASE(they_are_unloaded_when_memory_is_short),
+        CASE(upkeep_unloads_when_no_client_is_busy),
     };
 
     return cmocka_run_group_tests_name("retired", tests, NULL, NULL);

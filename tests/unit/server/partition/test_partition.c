@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Shares of a device with 132 multiprocessors, as NVIDIA's MPS grants them on an H100.
- */
+/* Shares of a device with 132 multiprocessors, as NVIDIA's MPS grants them on an H100. */
 #include <stdlib.h>
 
 #include "fake_driver.h"
@@ -93,7 +91,7 @@ static void shares_are_rounded_as_by_nvidia(void **state)
         assert_int_equal(partitions_grant(partitions, table[i][0] * 100), table[i][1]);
 }
 
-static void device_that_can_not_be_divided_is_whole(void **state)
+static void a_device_that_cannot_be_divided_stays_whole(void **state)
 {
     struct partitions *partitions = setup_device(*state);
 
@@ -120,7 +118,7 @@ static void partitions_avoid_each_other_and_are_reused(void **state)
     free(c);
 }
 
-static void those_that_lie_badly_are_not_used_again(void **state)
+static void badly_placed_partitions_are_not_reused(void **state)
 {
     struct partitions *partitions = setup_device(*state);
     struct partition *a, *b, *large;
@@ -138,7 +136,7 @@ static void those_that_lie_badly_are_not_used_again(void **state)
     assert_int_equal(gone, 3);
 }
 
-static void a_part_of_a_part_stays_in_it(void **state)
+static void a_share_of_a_static_partition_stays_in_it(void **state)
 {
     struct partitions *partitions = setup_device(*state);
     struct partition *all, *first, *second;
@@ -153,13 +151,14 @@ static void a_part_of_a_part_stays_in_it(void **state)
                      CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     assert_int_equal(partitions_take_within(partitions, 16, 8, 16, &second),
                      CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
-    assert_false(partitions_make_spare(partitions)); /* static ones are not made ahead */
+    assert_false(
+        partitions_make_spare(partitions)); /* static partitions are not created in advance */
     free(all);
     free(first);
     free(second);
 }
 
-static void those_without_a_client_are_bounded(void **state)
+static void idle_partitions_are_limited(void **state)
 {
     struct partitions *partitions = setup_device(*state);
     struct partition *taken[40];
@@ -175,8 +174,8 @@ static void those_without_a_client_are_bounded(void **state)
     assert_int_equal(partitions->idle_count, 0);
 }
 
-/* The first client with a quarter has its neighbours' made. */
-static void spare_ones_lie_beside_the_others(void **state)
+/* For the first client with a quarter of the device, the other quarters are created. */
+static void spare_partitions_lie_beside_the_others(void **state)
 {
     struct partitions *partitions = setup_device(*state);
     struct partition *mine, *next;
@@ -199,7 +198,7 @@ static void spare_ones_lie_beside_the_others(void **state)
     assert_int_equal(gone, made);
 }
 
-static void what_the_driver_refuses_is_not_asked_for_again(void **state)
+static void refused_partitions_are_not_tried_again(void **state)
 {
     struct partitions *partitions = setup_device(*state);
     struct partition *mine;
@@ -211,7 +210,7 @@ static void what_the_driver_refuses_is_not_asked_for_again(void **state)
     free(mine);
 }
 
-static void refused_partition_counts_for_nothing(void **state)
+static void a_refused_partition_has_no_users(void **state)
 {
     struct partitions *partitions = setup_device(*state);
     struct partition *partition = NULL;
@@ -242,14 +241,14 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         CASE(shares_are_rounded_as_by_nvidia),
-        CASE(device_that_can_not_be_divided_is_whole),
+        CASE(a_device_that_cannot_be_divided_stays_whole),
         CASE(partitions_avoid_each_other_and_are_reused),
-        CASE(those_that_lie_badly_are_not_used_again),
-        CASE(a_part_of_a_part_stays_in_it),
-        CASE(those_without_a_client_are_bounded),
-        CASE(spare_ones_lie_beside_the_others),
-        CASE(what_the_driver_refuses_is_not_asked_for_again),
-        CASE(refused_partition_counts_for_nothing),
+        CASE(badly_placed_partitions_are_not_reused),
+        CASE(a_share_of_a_static_partition_stays_in_it),
+        CASE(idle_partitions_are_limited),
+        CASE(spare_partitions_lie_beside_the_others),
+        CASE(refused_partitions_are_not_tried_again),
+        CASE(a_refused_partition_has_no_users),
         CASE(streams_come_from_the_partition),
     };
 

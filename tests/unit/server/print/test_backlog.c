@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that waits for its client: in order, as much as fits at a time, and bounded. */
+/* Output that waits for its client: in order, as much as fits at a time, and bounded. */
 #include "backlog.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "unit.h"
 
-static void test_delivers_in_pieces(void **state)
+static void test_delivers_in_parts(void **state)
 {
     size_t size = 2 * OUTPUT_AREA_BYTES + 10;
     char *text = malloc(size), *taken = malloc(size);
@@ -67,7 +67,7 @@ static void test_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_delivers_in_pieces),
+        cmocka_unit_test(test_delivers_in_parts),
         cmocka_unit_test(test_waits_for_a_client_that_does_not_read),
         cmocka_unit_test(test_is_bounded),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that looks after prints: how it has the driver write out its text, and that fences
- * come behind that.
+ * The thread that delivers device printf output: how it makes the driver write it, and that fences
+ * come behind it.
  */
 #include "device_printf.h"
 
@@ -89,7 +89,7 @@ static void print_and_fence(struct fixture *fixture, struct stream *stream)
     assert_false(fences_are_deferred(fixture->session));
 }
 
-static void fences_come_behind_the_text(void **state)
+static void fences_come_behind_the_output(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -97,9 +97,9 @@ static void fences_come_behind_the_text(void **state)
     assert_true(stream_waits > 0 && waits == stream_waits);
 }
 
-/* What is put into a stream may stand behind a held one in the same queue of the GPU; and that is
- * held until its client sees a fence of this thread's. */
-static void nothing_is_queued_while_streams_are_held(void **state)
+/* Work that is put into a stream may be queued behind a stream that waits for its client, and that
+ * waits until the client sees a fence of this thread's. */
+static void nothing_is_queued_while_streams_wait_for_the_host(void **state)
 {
     struct fixture *fixture = *state;
     struct stream *stream = prepare(fixture);
@@ -114,8 +114,8 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(fences_come_behind_the_text),
-        CASE(nothing_is_queued_while_streams_are_held),
+        CASE(fences_come_behind_the_output),
+        CASE(nothing_is_queued_while_streams_wait_for_the_host),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

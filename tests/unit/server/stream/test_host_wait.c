@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What streams wait for is let go when their client is gone.
- */
+/* What streams wait for is written when their client is gone. */
 #include "fake_driver.h"
 #include "host_wait.h"
 #include "memory.h"
@@ -25,7 +23,7 @@ static void callback_is_a_fence_and_a_host_wait(void **state)
     assert_int_equal(callback(fixture, stream, 3, 8, 1), CUDA_SUCCESS);
     assert_string_equal(fake_trace(), "write s1 3; wait s1 1; ");
     assert_int_equal(callback(fixture, stream, 4, 4096, 1), CUDA_ERROR_INVALID_VALUE);
-    assert_string_equal(fake_trace(), "write s1 4; "); /* somebody waits for the fence */
+    assert_string_equal(fake_trace(), "write s1 4; "); /* a thread may wait for the fence */
 }
 
 static void host_waits_are_ended(void **state)
@@ -36,7 +34,7 @@ static void host_waits_are_ended(void **state)
     *window_host_wait_word(&fixture->window, 8) = 0xfffffffe;
     callback(fixture, stream, 1, 8, 2); /* numbers wrap around */
     *window_host_wait_word(&fixture->window, 9) = 5;
-    callback(fixture, stream, 2, 9, 4); /* open already */
+    callback(fixture, stream, 2, 9, 4); /* it is written already */
     host_waits_release_all(fixture->session);
     assert_int_equal(*window_host_wait_word(&fixture->window, 8), 2);
     assert_int_equal(*window_host_wait_word(&fixture->window, 9), 5);
@@ -52,7 +50,7 @@ static CUresult wait_for(struct fixture *fixture, struct stream *stream, uint32_
     return serve_cuStreamWaitValue32_v2(fixture->session, &in, stream);
 }
 
-static void waits_are_satisfied(void **state)
+static void awaited_values_are_written(void **state)
 {
     struct fixture *fixture = *state;
     struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
@@ -87,7 +85,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(callback_is_a_fence_and_a_host_wait),
         CASE(host_waits_are_ended),
-        CASE(waits_are_satisfied),
+        CASE(awaited_values_are_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order between a client's legacy default stream and its other streams, told by the events that
- * the driver is asked for.
+ * The order between a client's legacy default stream and its other streams, as shown by the events
+ * that the driver is asked for.
  */
 #include "fake_driver.h"
 #include "stream_state.h"
@@ -68,7 +68,7 @@ static void one_record_serves_all(void **state)
     assert_string_equal(fake_trace(), "event e1; record e1 s1; wait s2 e1; wait s3 e1; ");
 }
 
-static void non_blocking_keeps_out(void **state)
+static void non_blocking_streams_are_not_ordered(void **state)
 {
     struct fixture *fixture = *state;
     struct stream *legacy = fixture_stream(fixture, 1, WIRE_STREAM_LEGACY);
@@ -98,7 +98,7 @@ static void destroyed_stream_is_still_waited_for(void **state)
     assert_int_equal(fixture->session->streams->count, 1);
 }
 
-/* The client already waits for the fence, so it must come. */
+/* The client already waits for the fence, so it must be written. */
 static void refused_stream_writes_its_fences(void **state)
 {
     struct fixture *fixture = *state;
@@ -130,7 +130,7 @@ static CUresult create(struct fixture *fixture, uint64_t handle, uint32_t flags,
     return serve_cuStreamCreateWithPriority(fixture->session, &in);
 }
 
-static void nonsense_is_refused(void **state)
+static void invalid_requests_are_refused(void **state)
 {
     struct fixture *fixture = *state;
     uint64_t handle = fixture_handle(WIRE_STREAM, 1);
@@ -159,7 +159,7 @@ static void priority_is_granted_within_the_range(void **state)
     assert_string_equal(fake_trace(), "stream s2 0; ");
 }
 
-/* Whatever its library says: outside of its static partition a client runs nothing. */
+/* Outside of its static partition a client runs nothing, whatever its library sends. */
 static void no_stream_without_a_static_partition(void **state)
 {
     struct fixture *fixture = *state;
@@ -182,11 +182,11 @@ int main(void)
         CASE(legacy_waits_for_blocking),
         CASE(blocking_waits_for_legacy),
         CASE(one_record_serves_all),
-        CASE(non_blocking_keeps_out),
+        CASE(non_blocking_streams_are_not_ordered),
         CASE(destroyed_stream_is_still_waited_for),
         CASE(refused_stream_writes_its_fences),
         CASE(failed_work_writes_its_fence),
-        CASE(nonsense_is_refused),
+        CASE(invalid_requests_are_refused),
         CASE(priority_is_granted_within_the_range),
         CASE(no_stream_without_a_static_partition),
     };
