@@ -12,6 +12,13 @@
 
 static struct list captures = {&captures, &captures};
 
+CUstreamCaptureMode *capture_thread_mode(void)
+{
+    static __thread CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+    return &mode;
+}
+
 struct list *capture_all(void)
 {
     return &captures;
@@ -69,7 +76,8 @@ void capture_end(struct capture *capture)
 {
     struct graph *graph = capture_graph(capture);
 
-    list_for_each_safe(struct capture_stream, stream, &capture->streams, in_capture) leave(stream);
+    list_for_each_safe (struct capture_stream, stream, &capture->streams, in_capture)
+        leave(stream);
     if (graph)
         graph->is_captured_into = false;
     capture_tails_clear(&capture->orphans);
@@ -88,8 +96,7 @@ void capture_abandon(struct capture *capture)
 
 static struct capture *find(uint64_t id)
 {
-    list_for_each(struct capture, capture, &captures, in_all)
-    {
+    list_for_each (struct capture, capture, &captures, in_all) {
         if (capture->id == id)
             return capture;
     }
@@ -318,10 +325,8 @@ CUresult capture_refuse_locked(struct capture_stream *stream)
 
 struct capture *capture_blocking(CUcontext context)
 {
-    list_for_each(struct capture, capture, &captures, in_all)
-    {
-        list_for_each(struct capture_stream, stream, &capture->streams, in_capture)
-        {
+    list_for_each (struct capture, capture, &captures, in_all) {
+        list_for_each (struct capture_stream, stream, &capture->streams, in_capture) {
             if (stream->is_blocking && stream->context == context)
                 return capture;
         }
@@ -352,8 +357,7 @@ CUresult capture_unsafe_locked(void)
 {
     CUresult result = CUDA_SUCCESS;
 
-    list_for_each(struct capture, capture, &captures, in_all)
-    {
+    list_for_each (struct capture, capture, &captures, in_all) {
         if (forbids_unsafe_calls(capture))
             result = invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }

@@ -10,17 +10,10 @@
 
 #include "graph_objects.h"
 
-/* What a device's graphs use: memory counts as used from the first launch that allocates it until
- * it is given back, freed or not, as NVIDIA's driver counts it. Highest marks begin anew when the
- * program says so. */
-struct usage {
-    uint64_t used, used_high, reserved, reserved_high;
-};
-
 #define DEVICES_MAX 64
 
 static struct map by_address;
-static struct usage usages[DEVICES_MAX];
+static struct graph_memory_usage usages[DEVICES_MAX];
 
 static void count(uint64_t *sum, uint64_t *high, uint64_t more)
 {
@@ -29,7 +22,7 @@ static void count(uint64_t *sum, uint64_t *high, uint64_t more)
         *high = *sum;
 }
 
-static struct usage *usage_of(const struct graph_memory *memory)
+static struct graph_memory_usage *usage_of(const struct graph_memory *memory)
 {
     return &usages[memory->device];
 }
@@ -156,8 +149,7 @@ CUresult graph_work_allocate(const CUDA_MEM_ALLOC_NODE_PARAMS *params, CUcontext
 
 static bool frees(const struct graph *graph, const struct graph_memory *memory)
 {
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         if (node->work.type == CU_GRAPH_NODE_TYPE_MEM_FREE && node->work.memory == memory)
             return true;
     }
@@ -188,8 +180,7 @@ static bool is_memory_node(const struct graph_node *node)
 
 bool graph_has_memory(const struct graph *graph)
 {
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         if (is_memory_node(node))
             return true;
         if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH && graph_has_memory(node->work.child))
@@ -240,7 +231,7 @@ CUresult graph_memory_check_launch_locked(const struct graph_exec *exec)
 
 static void become(struct graph_memory *memory, bool live)
 {
-    struct usage *usage = usage_of(memory);
+    struct graph_memory_usage *usage = usage_of(memory);
 
     if (live && !memory->was_live)
         count(&usage->used, &usage->used_high, memory->size);
@@ -286,113 +277,9 @@ void graph_memory_freed_locked(struct graph_memory *memory)
     end_if_unused(memory);
 }
 
-/* ---- calls ---- */
-
-CUresult graph_cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph,
-                                      const CUgraphNode *dependencies, size_t numDependencies,
-                                      CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams)
-{
-    GRAPH_LOCKED;
-    struct graph_work work;
-    CUresult result =
-        nodeParams ? graph_work_allocate(nodeParams, NULL, &work) : CUDA_ERROR_INVALID_VALUE;
-
-    if (!result)
-        result = graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
-    if (!result)
-        nodeParams->dptr = work.memory->address;
-    return result;
-}
-
-CUresult graph_cuGraphMemAllocNodeGetParams(CUgraphNode hNode,
-                                            CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
-{
-    GRAPH_LOCKED;
-    const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
-
-    if (!node || !params_out)
-        return CUDA_ERROR_INVALID_VALUE;
-    *params_out = node->work.memory->params;
-    return CUDA_SUCCESS;
-}
-
-CUresult graph_cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph,
-                                     const CUgraphNode *dependencies, size_t numDependencies,
-                                     CUdeviceptr dptr)
-{
-    GRAPH_LOCKED;
-    struct graph_work work;
-    CUresult result = graph_work_free(graph_get(hGraph), dptr, &work);
-
-    return result ? result
-                  : graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
-}
-
-CUresult graph_cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_out)
-{
-    GRAPH_LOCKED;
-    const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_MEM_FREE);
-
-    if (!node || !dptr_out)
-        return CUDA_ERROR_INVALID_VALUE;
-    *dptr_out = node->work.memory->params.dptr;
-    return CUDA_SUCCESS;
-}
-
-static struct usage *find_usage(CUdevice device)
+struct graph_memory_usage *graph_memory_usage_locked(CUdevice device)
 {
     bool is_one = device >= 0 && device < DEVICES_MAX && graph_backend.device_exists(device);
 
     return is_one ? &usages[device] : NULL;
-}
-
-/* Nothing is kept that nobody could use. */
-CUresult graph_cuDeviceGraphMemTrim(CUdevice device)
-{
-    return find_usage(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
-CUresult graph_cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void *value)
-{
-    GRAPH_LOCKED;
-    const struct usage *usage = find_usage(device);
-
-    if (!usage)
-        return CUDA_ERROR_INVALID_DEVICE;
-    if (!value)
-        return CUDA_ERROR_INVALID_VALUE;
-    switch (attr) {
-    case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
-        *(cuuint64_t *)value = usage->used;
-        return CUDA_SUCCESS;
-    case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
-        *(cuuint64_t *)value = usage->used_high;
-        return CUDA_SUCCESS;
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
-        *(cuuint64_t *)value = usage->reserved;
-        return CUDA_SUCCESS;
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
-        *(cuuint64_t *)value = usage->reserved_high;
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-}
-
-CUresult graph_cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void *value)
-{
-    GRAPH_LOCKED;
-    struct usage *usage = find_usage(device);
-
-    if (!usage)
-        return CUDA_ERROR_INVALID_DEVICE;
-    if (!value || *(cuuint64_t *)value != 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (attr == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)
-        usage->used_high = usage->used;
-    else if (attr == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)
-        usage->reserved_high = usage->reserved;
-    else
-        return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
 }

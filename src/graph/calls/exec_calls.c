@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launchable graphs: a copy that the program cannot reach into, and what may still be changed of
- * it, node by node. How a whole graph is put in place of another is in update.c.
+ * Making and ending launchable graphs, and what may still be changed of them: node by node, or as a
+ * whole by another graph of the same shape.
  */
 #include <stdlib.h>
 
@@ -10,73 +10,6 @@
 #define KNOWN_FLAGS                                                                         \
     (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | \
      CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
-
-struct graph_exec *graph_exec_get(CUgraphExec handle)
-{
-    return graph_handle_get(GRAPH_HANDLE_EXEC, handle);
-}
-
-static void exec_free(struct graph_exec *exec)
-{
-    if (!exec)
-        return;
-    graph_handle_remove(GRAPH_HANDLE_EXEC, exec->handle);
-    map_fini(&exec->clones);
-    graph_free(exec->graph);
-    free(exec->nodes);
-    free(exec);
-}
-
-static unsigned count_nodes(const struct graph *graph)
-{
-    unsigned count = graph->count;
-
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
-        if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
-            count += count_nodes(node->work.child);
-    }
-    return count;
-}
-
-/* The rest of exec->nodes, in order. */
-static CUresult number_nodes(struct graph_exec *exec, const struct graph *graph)
-{
-    _cleanup_free_ struct graph_node **order = calloc(graph->count + 1, sizeof(*order));
-    CUresult result = CUDA_SUCCESS;
-
-    if (!order)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (graph_order(graph, order) != graph->count)
-        return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; !result && i < graph->count; i++) {
-        struct graph_node *node = order[i];
-
-        node->index = exec->count++;
-        exec->nodes[node->index] = node;
-        if (map_put(&exec->clones, node->original, node))
-            result = CUDA_ERROR_OUT_OF_MEMORY;
-        else if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
-            result = number_nodes(exec, node->work.child);
-    }
-    return result;
-}
-
-static CUresult exec_fill(struct graph_exec *exec, const struct graph *graph)
-{
-    CUresult result = graph_copy(graph, false, &exec->graph);
-
-    if (result)
-        return result;
-    exec->nodes = calloc(count_nodes(exec->graph) + 1, sizeof(struct graph_node *));
-    if (!exec->nodes)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    result = number_nodes(exec, exec->graph);
-    if (result)
-        return result;
-    exec->handle = graph_handle_add(GRAPH_HANDLE_EXEC, exec);
-    return exec->handle ? graph_backend.exec_create_locked(exec) : CUDA_ERROR_OUT_OF_MEMORY;
-}
 
 CUresult graph_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph,
                                            unsigned long long flags)
@@ -98,9 +31,9 @@ CUresult graph_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGr
         return CUDA_ERROR_OUT_OF_MEMORY;
     exec->flags = flags;
     exec->has_memory = has_memory;
-    CUresult result = exec_fill(exec, graph);
+    CUresult result = graph_exec_fill(exec, graph);
     if (result) {
-        exec_free(exec);
+        graph_exec_free(exec);
         return result;
     }
     graph->exec = exec->handle;
@@ -172,48 +105,8 @@ CUresult graph_cuGraphExecDestroy(CUgraphExec hGraphExec)
         return CUDA_ERROR_INVALID_VALUE;
     graph_exec_let_go(exec);
     graph_backend.exec_destroy_locked(exec);
-    exec_free(exec);
+    graph_exec_free(exec);
     return CUDA_SUCCESS;
-}
-
-/* The copy of a node that is still in the graph that the exec was made of. */
-static struct graph_node *clone_of(const struct graph_exec *exec, CUgraphNode handle)
-{
-    const struct graph_node *original = graph_node_get(handle);
-
-    return exec && original ? map_get(&exec->clones, original->handle) : NULL;
-}
-
-CUresult graph_exec_set(struct graph_exec *exec, struct graph_node *node, struct graph_work *work)
-{
-    struct graph_work old = node->work;
-
-    node->work = *work;
-    CUresult result = graph_backend.exec_set_locked(exec, node);
-    if (result) {
-        node->work = old;
-        graph_work_fini(work);
-    } else {
-        graph_work_fini(&old);
-    }
-    return result;
-}
-
-/* A kernel keeps its attributes. */
-CUresult graph_exec_node_set(CUgraphExec exec_handle, CUgraphNode handle, struct graph_work *work)
-{
-    struct graph_exec *exec = graph_exec_get(exec_handle);
-    struct graph_node *node = clone_of(exec, handle);
-    CUresult result = CUDA_SUCCESS;
-
-    if (!node || node->work.type != work->type || node->work.context != work->context)
-        result = CUDA_ERROR_INVALID_VALUE;
-    else if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
-        result = graph_kernel_copy_attributes(&work->kernel, &node->work.kernel);
-    if (!result)
-        return graph_exec_set(exec, node, work);
-    graph_work_fini(work);
-    return result;
 }
 
 CUresult graph_cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -284,7 +177,7 @@ static CUresult set_child(CUgraphExec exec_handle, CUgraphNode handle, CUgraph c
 {
     GRAPH_LOCKED;
     struct graph_exec *exec = graph_exec_get(exec_handle);
-    const struct graph_node *node = clone_of(exec, handle);
+    const struct graph_node *node = graph_exec_clone(exec, handle);
     const struct graph *graph = graph_get(child);
     CUgraphExecUpdateResultInfo ignored;
 
@@ -327,7 +220,7 @@ CUresult graph_cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode,
                                      unsigned int *isEnabled)
 {
     GRAPH_LOCKED;
-    const struct graph_node *node = clone_of(graph_exec_get(hGraphExec), hNode);
+    const struct graph_node *node = graph_exec_clone(graph_exec_get(hGraphExec), hNode);
 
     if (!node || !isEnabled || !can_be_disabled(node))
         return CUDA_ERROR_INVALID_VALUE;
@@ -340,10 +233,36 @@ CUresult graph_cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode,
 {
     GRAPH_LOCKED;
     struct graph_exec *exec = graph_exec_get(hGraphExec);
-    struct graph_node *node = clone_of(exec, hNode);
+    struct graph_node *node = graph_exec_clone(exec, hNode);
 
     if (!node || !can_be_disabled(node))
         return CUDA_ERROR_INVALID_VALUE;
     node->disabled = !isEnabled;
     return graph_backend.exec_set_locked(exec, node);
+}
+
+CUresult graph_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
+                                    CUgraphExecUpdateResultInfo *resultInfo)
+{
+    GRAPH_LOCKED;
+    struct graph_exec *exec = graph_exec_get(hGraphExec);
+    const struct graph *graph = graph_get(hGraph);
+
+    if (!exec || !graph || !resultInfo || graph->is_captured_into)
+        return CUDA_ERROR_INVALID_VALUE;
+    return graph_exec_update(exec, exec->graph, graph, resultInfo);
+}
+
+CUresult graph_cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
+                                 CUgraphNode *hErrorNode_out,
+                                 CUgraphExecUpdateResult *updateResult_out)
+{
+    CUgraphExecUpdateResultInfo info = {0};
+    CUresult result = graph_cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
+
+    if (hErrorNode_out)
+        *hErrorNode_out = info.errorNode;
+    if (updateResult_out)
+        *updateResult_out = info.result;
+    return result;
 }

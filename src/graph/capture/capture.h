@@ -92,6 +92,6 @@ CUresult capture_legacy_locked(CUcontext context);
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED as the modes of this thread and of the captures say. */
 CUresult capture_unsafe_locked(void);
 
-/* The stream is about to be destroyed. A capture that it began ends with it; one that it joined goes
- * on, and still has to be joined by the work that the stream has captured. */
+/* The stream is about to be destroyed. A capture that it began ends with it; one that it joined
+ * goes on, and still has to be joined by the work that the stream has captured. */
 void capture_stream_gone_locked(struct capture_stream *stream);

@@ -104,8 +104,7 @@ static void write_node(struct dot *dot, const struct graph_node *node, unsigned 
 
 static void write_edges(const struct dot *dot, const struct graph *graph, unsigned number)
 {
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         for (unsigned i = 0; i < node->dependents.count; i++)
             fprintf(dot->file, "\"graph_%u_node_%u\" -> \"graph_%u_node_%u\";\n", number,
                     node->number, number, node->dependents.edges[i].node->number);
@@ -117,8 +116,10 @@ static void write_graph(struct dot *dot, const struct graph *graph)
     unsigned number = dot->next_graph++, node_number = 0;
 
     fprintf(dot->file, "subgraph cluster_%u {\nlabel=\"graph_%u\"\n", number, number);
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph) node->number = node_number++;
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph) write_node(dot, node, number);
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph)
+        node->number = node_number++;
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph)
+        write_node(dot, node, number);
     write_edges(dot, graph, number);
     fprintf(dot->file, "}\n");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launch attributes of kernel nodes. What was never set reads as zeros.
+ * Kernels as the work of nodes: their parameters in a buffer of their own, and launch attributes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,7 @@ const CUlaunchAttributeValue *graph_kernel_attribute(const struct graph_kernel *
     return attribute ? &attribute->value : NULL;
 }
 
-/* Streams and launches have more than nodes do. */
-static bool is_of_nodes(CUlaunchAttributeID id)
+bool graph_kernel_knows_attribute(CUlaunchAttributeID id)
 {
     switch (id) {
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
@@ -48,7 +47,7 @@ CUresult graph_kernel_set_attribute(struct graph_kernel *kernel, CUlaunchAttribu
 {
     CUlaunchAttribute *attribute = find(kernel, id);
 
-    if (!is_of_nodes(id))
+    if (!graph_kernel_knows_attribute(id))
         return CUDA_ERROR_INVALID_VALUE;
     if (!attribute) {
         size_t size = (kernel->attribute_count + 1) * sizeof(*attribute);
@@ -74,47 +73,62 @@ CUresult graph_kernel_copy_attributes(struct graph_kernel *to, const struct grap
     return result;
 }
 
-static struct graph_kernel *kernel_of(CUgraphNode handle)
-{
-    struct graph_node *node = graph_node_get(handle);
+/* ---- the whole ---- */
 
-    return node && node->work.type == CU_GRAPH_NODE_TYPE_KERNEL ? &node->work.kernel : NULL;
+const void *graph_kernel_function(const struct graph_kernel *kernel)
+{
+    return kernel->func ? (const void *)kernel->func : (const void *)kernel->kern;
 }
 
-CUresult graph_cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
+void graph_kernel_fini(struct graph_kernel *kernel)
 {
-    GRAPH_LOCKED;
-    struct graph_kernel *to = kernel_of(dst);
-    const struct graph_kernel *from = kernel_of(src);
-
-    if (!to || !from)
-        return CUDA_ERROR_INVALID_VALUE;
-    return graph_kernel_copy_attributes(to, from);
+    free(kernel->params);
+    free(kernel->buffer);
+    free(kernel->attributes);
 }
 
-CUresult graph_cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
-                                             CUkernelNodeAttrValue *value_out)
+bool graph_kernel_allocate(struct graph_kernel *kernel, unsigned count, size_t size)
 {
-    GRAPH_LOCKED;
-    const struct graph_kernel *kernel = kernel_of(hNode);
+    kernel->param_count = count;
+    kernel->params = calloc(count + 1, sizeof(*kernel->params));
+    kernel->buffer_size = size;
+    kernel->buffer = calloc(1, size + 1);
+    return kernel->params && kernel->buffer;
+}
 
-    if (!kernel || !value_out || !is_of_nodes(attr))
-        return CUDA_ERROR_INVALID_VALUE;
-    const CUlaunchAttributeValue *value = graph_kernel_attribute(kernel, attr);
-    if (value)
-        *value_out = *value;
-    else
-        memset(value_out, 0, sizeof(*value_out));
+CUresult graph_kernel_copy(const struct graph_kernel *kernel, struct graph_kernel *ret_copy)
+{
+    struct graph_kernel copy = *kernel;
+
+    copy.attributes = NULL;
+    copy.attribute_count = 0;
+    if (!graph_kernel_allocate(&copy, kernel->param_count, kernel->buffer_size) ||
+        graph_kernel_copy_attributes(&copy, kernel)) {
+        graph_kernel_fini(&copy);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memcpy(copy.buffer, kernel->buffer, kernel->buffer_size);
+    for (unsigned i = 0; i < kernel->param_count; i++)
+        copy.params[i] = copy.buffer + ((unsigned char *)kernel->params[i] - kernel->buffer);
+    *ret_copy = copy;
     return CUDA_SUCCESS;
 }
 
-CUresult graph_cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
-                                             const CUkernelNodeAttrValue *value)
+CUDA_KERNEL_NODE_PARAMS graph_kernel_params(const struct graph_work *work)
 {
-    GRAPH_LOCKED;
-    struct graph_kernel *kernel = kernel_of(hNode);
+    const struct graph_kernel *kernel = &work->kernel;
 
-    if (!kernel || !value)
-        return CUDA_ERROR_INVALID_VALUE;
-    return graph_kernel_set_attribute(kernel, attr, value);
+    return (CUDA_KERNEL_NODE_PARAMS){
+        .func = kernel->func,
+        .gridDimX = kernel->grid[0],
+        .gridDimY = kernel->grid[1],
+        .gridDimZ = kernel->grid[2],
+        .blockDimX = kernel->block[0],
+        .blockDimY = kernel->block[1],
+        .blockDimZ = kernel->block[2],
+        .sharedMemBytes = kernel->shared,
+        .kernelParams = kernel->params,
+        .kern = kernel->kern,
+        .ctx = work->context,
+    };
 }

@@ -8,67 +8,6 @@
 #include "graph_memory.h"
 #include "graph_objects.h"
 
-static bool are_of_graph(const struct graph *graph, const CUgraphNode *nodes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct graph_node *node = nodes ? graph_node_get(nodes[i]) : NULL;
-
-        if (!node || node->graph != graph)
-            return false;
-    }
-    return true;
-}
-
-CUresult graph_node_add(CUgraphNode *ret_handle, CUgraph handle, const CUgraphNode *dependencies,
-                        const CUgraphEdgeData *data, size_t count, struct graph_work *work)
-{
-    struct graph *graph = graph_get(handle);
-    struct graph_node *node;
-    CUresult result = CUDA_ERROR_INVALID_VALUE;
-
-    if (graph && ret_handle && are_of_graph(graph, dependencies, count))
-        result = graph_add(graph, true, work, &node);
-    if (result) {
-        graph_work_fini(work);
-        return result;
-    }
-    for (size_t i = 0; !result && i < count; i++)
-        result = graph_connect(graph_node_get(dependencies[i]), node, data ? &data[i] : NULL);
-    if (result)
-        graph_remove(node);
-    else
-        *ret_handle = graph_node_handle(node);
-    return result;
-}
-
-struct graph_node *graph_node_of(CUgraphNode handle, CUgraphNodeType type)
-{
-    struct graph_node *node = graph_node_get(handle);
-
-    return node && node->work.type == type ? node : NULL;
-}
-
-/* Attributes stay: they have calls of their own. */
-CUresult graph_node_set(CUgraphNode handle, struct graph_work *work)
-{
-    struct graph_node *node = graph_node_of(handle, work->type);
-    bool loses_memory =
-        node && work->type == CU_GRAPH_NODE_TYPE_GRAPH && graph_has_memory(node->work.child);
-    CUresult result = node && !loses_memory ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-
-    if (node && work->type == CU_GRAPH_NODE_TYPE_KERNEL)
-        result = graph_kernel_copy_attributes(&work->kernel, &node->work.kernel);
-    if (result) {
-        graph_work_fini(work);
-        return result;
-    }
-    graph_work_fini(&node->work);
-    node->work = *work;
-    if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
-        work->child->in = node;
-    return CUDA_SUCCESS;
-}
-
 static CUDA_KERNEL_NODE_PARAMS newer(const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 {
     return (CUDA_KERNEL_NODE_PARAMS){

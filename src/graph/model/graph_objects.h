@@ -72,7 +72,6 @@ void graph_exec_let_go(struct graph_exec *exec);
 CUresult graph_node_add(CUgraphNode *ret_handle, CUgraph handle, const CUgraphNode *dependencies,
                         const CUgraphEdgeData *data, size_t count, struct graph_work *work);
 CUresult graph_node_set(CUgraphNode handle, struct graph_work *work);
-CUresult graph_exec_node_set(CUgraphExec exec_handle, CUgraphNode handle, struct graph_work *work);
 /* A node of that type, or NULL. */
 struct graph_node *graph_node_of(CUgraphNode handle, CUgraphNodeType type);
 
@@ -102,6 +101,13 @@ CUresult graph_work_check(struct graph_work *work, struct graph_work *ret_work);
 CUresult graph_work_copy(const struct graph_work *work, bool named, struct graph_work *ret_copy);
 void graph_work_fini(struct graph_work *work);
 
+/* Storage for so many parameters and a buffer of `size` bytes, all zero: false, no memory; then the
+ * caller still ends the kernel. */
+bool graph_kernel_allocate(struct graph_kernel *kernel, unsigned count, size_t size);
+CUresult graph_kernel_copy(const struct graph_kernel *kernel, struct graph_kernel *ret_copy);
+void graph_kernel_fini(struct graph_kernel *kernel);
+/* Whether nodes have an attribute of this number: streams and launches have more. */
+bool graph_kernel_knows_attribute(CUlaunchAttributeID id);
 CUDA_KERNEL_NODE_PARAMS graph_kernel_params(const struct graph_work *work);
 CUresult graph_kernel_set_attribute(struct graph_kernel *kernel, CUlaunchAttributeID id,
                                     const CUlaunchAttributeValue *value);

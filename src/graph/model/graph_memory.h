@@ -23,6 +23,16 @@ struct graph_memory {
     uint64_t id, behind; /* the owner's */
 };
 
+/* What a device's graphs use, in bytes: memory counts as used from the first launch that allocates
+ * it until it is given back, freed or not, as NVIDIA's driver counts it. Highest marks begin anew
+ * when the program says so. */
+struct graph_memory_usage {
+    uint64_t used, used_high, reserved, reserved_high;
+};
+
+/* NULL: there is no such device. */
+struct graph_memory_usage *graph_memory_usage_locked(CUdevice device);
+
 /* Nodes come and go, in graphs and in execs. */
 void graph_memory_add_node(struct graph_memory *memory, CUgraphNodeType type);
 void graph_memory_remove_node(struct graph_memory *memory, CUgraphNodeType type);

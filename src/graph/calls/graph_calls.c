@@ -49,8 +49,7 @@ CUresult graph_cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
 /* In child graphs, too. */
 static const struct graph_node *find_clone(const struct graph *graph, uint64_t original)
 {
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         const struct graph_node *found = NULL;
 
         if (node->original == original)
@@ -131,7 +130,7 @@ CUresult graph_cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNo
     if (!graph || !numNodes)
         return CUDA_ERROR_INVALID_VALUE;
     struct answer answer = {.first = nodes, .room = *numNodes};
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph)
         answer_add(&answer, node, NULL, NULL);
     return answer_end(&answer, numNodes);
 }
@@ -144,8 +143,7 @@ CUresult graph_cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, size_
     if (!graph || !numRootNodes)
         return CUDA_ERROR_INVALID_VALUE;
     struct answer answer = {.first = rootNodes, .room = *numRootNodes};
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         if (node->dependencies.count == 0)
             answer_add(&answer, node, NULL, NULL);
     }
@@ -161,8 +159,7 @@ CUresult graph_cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNode
     if (!graph || !numEdges || !from != !to || (edgeData && !from))
         return CUDA_ERROR_INVALID_VALUE;
     struct answer answer = {.first = from, .second = to, .data = edgeData, .room = *numEdges};
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         for (unsigned i = 0; i < node->dependents.count; i++) {
             const struct graph_edge *edge = &node->dependents.edges[i];
 

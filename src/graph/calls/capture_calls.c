@@ -8,13 +8,6 @@
 
 static uint64_t last_id;
 
-CUstreamCaptureMode *capture_thread_mode(void)
-{
-    static __thread CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-
-    return &mode;
-}
-
 CUresult graph_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     CUstreamCaptureMode *own = capture_thread_mode();
@@ -137,7 +130,8 @@ static void mark_joined(const struct capture *capture, const struct graph *graph
     const struct capture_tails *tails = &capture->origin->tails;
     struct graph_node *stack = NULL;
 
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph) node->cursor = 0;
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph)
+        node->cursor = 0;
     for (size_t i = 0; i < tails->count; i++) {
         struct graph_node *node = graph_node_get(tails->nodes[i]);
 
@@ -168,8 +162,7 @@ static bool are_marked(const struct capture_tails *tails)
 static bool has_unjoined(const struct capture *capture, const struct graph *graph)
 {
     mark_joined(capture, graph);
-    list_for_each(struct capture_stream, stream, &capture->streams, in_capture)
-    {
+    list_for_each (struct capture_stream, stream, &capture->streams, in_capture) {
         if (!are_marked(&stream->tails))
             return true;
     }

@@ -137,8 +137,7 @@ static unsigned count_keeps(const struct graph *graph)
 {
     unsigned count = graph->keeps.count;
 
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
             count += count_keeps(node->work.child);
     }
@@ -150,8 +149,7 @@ static void take_keeps(struct graph *graph, struct leaving *leaving)
     for (unsigned i = 0; i < graph->keeps.count; i++)
         leaving->keeps[leaving->count++] = graph->keeps.keeps[i];
     graph->keeps.count = 0;
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
             take_keeps(node->work.child, leaving);
     }

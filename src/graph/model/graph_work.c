@@ -9,27 +9,6 @@
 #include "graph_memory.h"
 #include "graph_objects.h"
 
-const void *graph_kernel_function(const struct graph_kernel *kernel)
-{
-    return kernel->func ? (const void *)kernel->func : (const void *)kernel->kern;
-}
-
-static void kernel_fini(struct graph_kernel *kernel)
-{
-    free(kernel->params);
-    free(kernel->buffer);
-    free(kernel->attributes);
-}
-
-static bool kernel_allocate(struct graph_kernel *kernel, unsigned count, size_t size)
-{
-    kernel->param_count = count;
-    kernel->params = calloc(count + 1, sizeof(*kernel->params));
-    kernel->buffer_size = size;
-    kernel->buffer = calloc(1, size + 1);
-    return kernel->params && kernel->buffer;
-}
-
 /* extra: pairs of a key and a value up to the end mark. */
 static CUresult pack_buffer(const struct graph_kernel_info *info, void **extra,
                             unsigned char *ret_buffer)
@@ -111,7 +90,7 @@ CUresult graph_work_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct graph_w
             graph_backend.kernel_locked(graph_kernel_function(&work.kernel), work.context, &info);
     if (result)
         return result;
-    if (!kernel_allocate(&work.kernel, info.param_count, info.params_size))
+    if (!graph_kernel_allocate(&work.kernel, info.param_count, info.params_size))
         result = CUDA_ERROR_OUT_OF_MEMORY;
     else
         result = graph_pack_params(&info, params->kernelParams, params->extra, work.kernel.buffer);
@@ -121,25 +100,6 @@ CUresult graph_work_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct graph_w
     }
     point_into_buffer(&info, &work.kernel);
     return graph_work_check(&work, ret_work);
-}
-
-CUDA_KERNEL_NODE_PARAMS graph_kernel_params(const struct graph_work *work)
-{
-    const struct graph_kernel *kernel = &work->kernel;
-
-    return (CUDA_KERNEL_NODE_PARAMS){
-        .func = kernel->func,
-        .gridDimX = kernel->grid[0],
-        .gridDimY = kernel->grid[1],
-        .gridDimZ = kernel->grid[2],
-        .blockDimX = kernel->block[0],
-        .blockDimY = kernel->block[1],
-        .blockDimZ = kernel->block[2],
-        .sharedMemBytes = kernel->shared,
-        .kernelParams = kernel->params,
-        .kern = kernel->kern,
-        .ctx = work->context,
-    };
 }
 
 CUresult graph_work_copy_box(const CUDA_MEMCPY3D *copy, CUcontext context,
@@ -191,6 +151,21 @@ CUresult graph_work_event(CUgraphNodeType type, CUevent event, struct graph_work
     return event ? graph_work_check(&work, ret_work) : CUDA_ERROR_INVALID_VALUE;
 }
 
+CUresult graph_work_mem_ops(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params,
+                            struct graph_work *ret_work)
+{
+    struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+    CUresult result = graph_mem_ops_check(params->count, params->paramArray);
+
+    if (!result && params->flags)
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (!result)
+        result = graph_backend.context_locked(params->ctx, &work.context);
+    if (!result)
+        result = graph_mem_ops_copy(params->count, params->paramArray, &work.mem_ops);
+    return result ? result : graph_work_check(&work, ret_work);
+}
+
 static CUresult fill_of_any(const CUDA_MEMSET_NODE_PARAMS_v2 *params, struct graph_work *ret_work)
 {
     const CUDA_MEMSET_NODE_PARAMS fill = {
@@ -240,57 +215,4 @@ CUresult graph_work_any(const CUgraphNodeParams *params, struct graph_work *ret_
         return (unsigned)params->type <= CU_GRAPH_NODE_TYPE_CONDITIONAL ? CUDA_ERROR_NOT_SUPPORTED
                                                                         : CUDA_ERROR_INVALID_VALUE;
     }
-}
-
-static CUresult copy_kernel(const struct graph_kernel *kernel, struct graph_kernel *ret_copy)
-{
-    struct graph_kernel copy = *kernel;
-
-    copy.attributes = NULL;
-    copy.attribute_count = 0;
-    if (!kernel_allocate(&copy, kernel->param_count, kernel->buffer_size) ||
-        graph_kernel_copy_attributes(&copy, kernel)) {
-        kernel_fini(&copy);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    memcpy(copy.buffer, kernel->buffer, kernel->buffer_size);
-    for (unsigned i = 0; i < kernel->param_count; i++)
-        copy.params[i] = copy.buffer + ((unsigned char *)kernel->params[i] - kernel->buffer);
-    *ret_copy = copy;
-    return CUDA_SUCCESS;
-}
-
-static bool is_of_memory(const struct graph_work *work)
-{
-    return work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || work->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
-}
-
-CUresult graph_work_copy(const struct graph_work *work, bool named, struct graph_work *ret_copy)
-{
-    struct graph_work copy = *work;
-    CUresult result = CUDA_SUCCESS;
-
-    if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
-        result = copy_kernel(&work->kernel, &copy.kernel);
-    else if (work->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
-        result = graph_mem_ops_copy(work->mem_ops.count, work->mem_ops.ops, &copy.mem_ops);
-    else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
-        result = graph_copy(work->child, named, &copy.child);
-    else if (is_of_memory(work))
-        graph_memory_add_node(work->memory, work->type);
-    if (!result)
-        *ret_copy = copy;
-    return result;
-}
-
-void graph_work_fini(struct graph_work *work)
-{
-    if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
-        kernel_fini(&work->kernel);
-    else if (work->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
-        free(work->mem_ops.ops);
-    else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
-        graph_free(work->child);
-    else if (is_of_memory(work))
-        graph_memory_remove_node(work->memory, work->type);
 }

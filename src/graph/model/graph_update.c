@@ -54,9 +54,9 @@ static struct graph_node **find_order(const struct graph *graph, unsigned *ret_c
 
     if (!order)
         return NULL;
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph) node->cursor = 0;
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph)
+        node->cursor = 0;
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         if (node->dependents.count == 0)
             count = walk(node, order, count);
     }
@@ -179,31 +179,5 @@ CUresult graph_exec_update(struct graph_exec *exec, const struct graph *mine,
     if (result && !pairs.info.result)
         pairs.info.result = CU_GRAPH_EXEC_UPDATE_ERROR;
     *ret_info = pairs.info;
-    return result;
-}
-
-CUresult graph_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
-                                    CUgraphExecUpdateResultInfo *resultInfo)
-{
-    GRAPH_LOCKED;
-    struct graph_exec *exec = graph_exec_get(hGraphExec);
-    const struct graph *graph = graph_get(hGraph);
-
-    if (!exec || !graph || !resultInfo || graph->is_captured_into)
-        return CUDA_ERROR_INVALID_VALUE;
-    return graph_exec_update(exec, exec->graph, graph, resultInfo);
-}
-
-CUresult graph_cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
-                                 CUgraphNode *hErrorNode_out,
-                                 CUgraphExecUpdateResult *updateResult_out)
-{
-    CUgraphExecUpdateResultInfo info = {0};
-    CUresult result = graph_cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
-
-    if (hErrorNode_out)
-        *hErrorNode_out = info.errorNode;
-    if (updateResult_out)
-        *updateResult_out = info.result;
     return result;
 }

@@ -1,34 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Graphs and nodes as objects. A node is in its graph's list and in the edges of its neighbours;
- * each edge is there twice, once at either end.
+ * each edge is there twice, once at either end. What a node does may be a graph in turn, so copying
+ * and freeing the one and the other is here.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph_memory.h"
 #include "graph_objects.h"
-#include "handles.h"
-
-static struct handles objects;
-
-uint64_t graph_handle_add(enum graph_handle_type type, void *object)
-{
-    if (!objects.chunks && handles_init(&objects, HANDLE_INDEX_MAX))
-        return 0;
-    return handles_add(&objects, type, object);
-}
-
-void *graph_handle_get(enum graph_handle_type type, const void *handle)
-{
-    return objects.chunks ? handles_get(&objects, type, (uintptr_t)handle) : NULL;
-}
-
-void graph_handle_remove(enum graph_handle_type type, uint64_t handle)
-{
-    if (handle)
-        handles_remove(&objects, type, handle);
-}
 
 struct graph *graph_new(bool named)
 {
@@ -49,8 +29,7 @@ void graph_free(struct graph *graph)
     if (!graph)
         return;
     graph_handle_remove(GRAPH_HANDLE_GRAPH, graph->handle);
-    list_for_each_safe(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each_safe (struct graph_node, node, &graph->nodes, in_graph) {
         node->dependencies.count = node->dependents.count = 0; /* all of them go */
         graph_remove(node);
     }
@@ -159,6 +138,41 @@ void graph_remove(struct graph_node *node)
     free(node);
 }
 
+static bool is_of_memory(const struct graph_work *work)
+{
+    return work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || work->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+}
+
+CUresult graph_work_copy(const struct graph_work *work, bool named, struct graph_work *ret_copy)
+{
+    struct graph_work copy = *work;
+    CUresult result = CUDA_SUCCESS;
+
+    if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        result = graph_kernel_copy(&work->kernel, &copy.kernel);
+    else if (work->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        result = graph_mem_ops_copy(work->mem_ops.count, work->mem_ops.ops, &copy.mem_ops);
+    else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        result = graph_copy(work->child, named, &copy.child);
+    else if (is_of_memory(work))
+        graph_memory_add_node(work->memory, work->type);
+    if (!result)
+        *ret_copy = copy;
+    return result;
+}
+
+void graph_work_fini(struct graph_work *work)
+{
+    if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        graph_kernel_fini(&work->kernel);
+    else if (work->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        free(work->mem_ops.ops);
+    else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        graph_free(work->child);
+    else if (is_of_memory(work))
+        graph_memory_remove_node(work->memory, work->type);
+}
+
 static CUresult copy_node(struct graph_node *node, struct graph *to, bool named,
                           struct graph_node **ret_copy)
 {
@@ -182,8 +196,7 @@ static CUresult copy_edges(const struct graph *graph, struct graph_node **copies
 {
     CUresult result = CUDA_SUCCESS;
 
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         for (unsigned i = 0; !result && i < node->dependencies.count; i++) {
             const struct graph_edge *edge = &node->dependencies.edges[i];
 
@@ -202,8 +215,7 @@ CUresult graph_copy(const struct graph *graph, bool named, struct graph **ret_gr
 
     if (result)
         return result;
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         node->number = number++;
         if (!result)
             result = copy_node(node, copy, named, &copies[node->number]);
@@ -223,8 +235,7 @@ unsigned graph_order(const struct graph *graph, struct graph_node **ret_order)
 {
     unsigned count = 0;
 
-    list_for_each(struct graph_node, node, &graph->nodes, in_graph)
-    {
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         node->number = node->dependencies.count;
         if (node->number == 0)
             ret_order[count++] = node;
