@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "client_log.h"
 #include "text.h"
 
 bool environment_requires_server(void)
@@ -39,7 +40,7 @@ bool environment_socket_path(char *path, size_t capacity)
     return text_format(path, capacity, "/tmp/funnel-%u/%s", (unsigned)geteuid(), HELLO_SOCKET_NAME);
 }
 
-/* "1G", "512MB", "4096": bytes; 0 when it is not a size. */
+/* "1G" or "512MB": bytes; 0 when it is not a size. A number without a unit is none, as in MPS. */
 static uint64_t parse_size(const char *text, const char **ret_end)
 {
     char *end;
@@ -66,7 +67,13 @@ static uint64_t parse_size(const char *text, const char **ret_end)
             end++;
     }
     *ret_end = end;
-    return value > UINT64_MAX >> shift ? 0 : value << shift;
+    return !shift || value > UINT64_MAX >> shift ? 0 : value << shift;
+}
+
+/* A value that is ignored without a word would leave a program without the limit it asks for. */
+static void log_ignored(const char *name, const char *value, const char *expected)
+{
+    client_log("%s: \"%.200s\" is not %s; ignored", name, value, expected);
 }
 
 /* Devices named by UUID are for the daemon, which knows them. */
@@ -85,22 +92,50 @@ static void keep_named_limit(struct hello *hello, const char *name, size_t lengt
     }
 }
 
-/* "0=1G,1=512MB,GPU-302653ec=2G". */
-static void parse_memory_limits(const char *text, struct hello *hello)
+/* One "0=1G" or "GPU-302653ec=2G"; false when it is neither. */
+static bool parse_memory_limit(const char *text, struct hello *hello)
 {
-    while (text && *text) {
-        char *end;
-        unsigned long device = strtoul(text, &end, 10);
-        size_t name = strcspn(text, "=,");
-        const char *rest;
+    char *end;
+    unsigned long device = strtoul(text, &end, 10);
+    size_t name = strcspn(text, "=,");
+    bool named = strncasecmp(text, "GPU-", 4) == 0;
+    const char *rest = text;
+    uint64_t bytes = text[name] == '=' ? parse_size(text + name + 1, &rest) : 0;
 
-        if (end != text && *end == '=' && device < HELLO_MAX_DEVICES)
-            hello->memory_limit[device] = parse_size(end + 1, &rest);
-        else if (strncasecmp(text, "GPU-", 4) == 0 && text[name] == '=')
-            keep_named_limit(hello, text, name, parse_size(text + name + 1, &rest));
+    if (!bytes || (*rest && *rest != ',') || (!named && (end == text || *end != '=')))
+        return false;
+    if (named)
+        keep_named_limit(hello, text, name, bytes);
+    else if (device < HELLO_MAX_DEVICES)
+        hello->memory_limit[device] = bytes;
+    return true;
+}
+
+/* "0=1G,1=512MB,GPU-302653ec=2G". */
+static void parse_memory_limits(const char *list, struct hello *hello)
+{
+    const char *text = list;
+
+    while (text && *text) {
+        if (!parse_memory_limit(text, hello))
+            log_ignored("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", list,
+                        "a list of DEVICE=SIZE such as 0=1G,1=512M");
         text = strchr(text, ',');
         text = text ? text + 1 : NULL;
     }
+}
+
+static void parse_percentage(const char *text, struct hello *hello)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end != text && !*end && strspn(text, "+.0123456789eE-") == strlen(text) && value > 0 &&
+        value <= 100)
+        hello->sm_centipercent = (uint32_t)(value * 100 + 0.5);
+    else
+        log_ignored("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", text,
+                    "a percentage above 0 and at most 100");
 }
 
 static void copy_variable(const char *name, char *text, size_t capacity)
@@ -121,13 +156,14 @@ void environment_limits(struct hello *hello)
 {
     const char *percentage = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
     const char *priority = getenv("CUDA_MPS_CLIENT_PRIORITY");
-    double value = percentage ? strtod(percentage, NULL) : 0;
 
-    if (value > 0 && value <= 100)
-        hello->sm_centipercent = (uint32_t)(value * 100 + 0.5);
+    if (percentage && *percentage)
+        parse_percentage(percentage, hello);
     hello->priority = HELLO_PRIORITY_UNSET;
     if (priority && (strcmp(priority, "0") == 0 || strcmp(priority, "1") == 0))
         hello->priority = (uint32_t)(*priority - '0');
+    else if (priority && *priority)
+        log_ignored("CUDA_MPS_CLIENT_PRIORITY", priority, "0 or 1");
     parse_memory_limits(getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"), hello);
 }
 

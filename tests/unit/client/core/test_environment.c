@@ -2,10 +2,13 @@
 /* What the environment means to the client. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "environment.h"
+#include "log.h"
 
 static struct device_record records[3] = {
     {.uuid = {0x11, 0x22, 0x33}},
@@ -89,6 +92,48 @@ static void test_wrong_limits_are_not_asked_for(void **state)
     assert_int_equal(hello.memory_limit[0], 0);
 }
 
+/* Whether the log of the limits that are read now holds `expected`, or is empty if that is NULL. */
+static bool logs(const char *variable, const char *value, const char *expected)
+{
+    struct hello hello = {0};
+    char text[1024] = "";
+    int ends[2];
+    ssize_t size;
+
+    unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+    unsetenv("CUDA_MPS_CLIENT_PRIORITY");
+    unsetenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+    setenv(variable, value, 1);
+    if (pipe2(ends, O_NONBLOCK))
+        return false;
+    log_open(ends[1], "Test");
+    environment_limits(&hello);
+    log_open(-1, "Test");
+    size = read(ends[0], text, sizeof(text) - 1);
+    close(ends[0]);
+    close(ends[1]);
+    return expected ? size > 0 && strstr(text, expected) : size <= 0;
+}
+
+static void test_values_that_are_ignored_are_logged(void **state)
+{
+    const char *share = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE";
+    const char *memory = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT";
+
+    assert_true(logs(share, "abc", "\"abc\" is not a percentage above 0 and at most 100; ignored"));
+    assert_true(logs(share, "50x", "\"50x\" is not"));
+    assert_true(logs(share, "0x20", "\"0x20\" is not"));
+    assert_true(logs(share, "101", "\"101\" is not"));
+    assert_true(logs(share, "50", NULL));
+    assert_true(logs(share, "", NULL));
+    assert_true(logs(memory, "foo", "\"foo\" is not a list of DEVICE=SIZE"));
+    assert_true(logs(memory, "0=1", "\"0=1\" is not"));
+    assert_true(logs(memory, "0=1Gx", "\"0=1Gx\" is not"));
+    assert_true(logs(memory, "0=1G,1=2", "\"0=1G,1=2\" is not"));
+    assert_true(logs(memory, "0=1G,GPU-ab=512MB", NULL));
+    assert_true(logs("CUDA_MPS_CLIENT_PRIORITY", "high", "\"high\" is not 0 or 1; ignored"));
+}
+
 static void test_socket_path(void **state)
 {
     char path[64];
@@ -109,6 +154,7 @@ int main(void)
         cmocka_unit_test(test_devices_by_uuid),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_wrong_limits_are_not_asked_for),
+        cmocka_unit_test(test_values_that_are_ignored_are_logged),
         cmocka_unit_test(test_socket_path),
     };
 
