@@ -278,8 +278,9 @@ static bool take_sm_share(struct session *session, unsigned device)
         log_line("Client " CLIENT_FORMAT ": static partition of %u SMs on device %u",
                  CLIENT_ARGS(session), sm_count, device);
     else if (sm_share_own(session, device)->partition)
-        log_line("Client " CLIENT_FORMAT ": Active Threads Percentage set to %u.%u, %u SMs",
-                 CLIENT_ARGS(session), percent, rest / 10, sm_count);
+        log_line("Client " CLIENT_FORMAT
+                 ": Active Threads Percentage set to %u.%u on device %u, %u SMs",
+                 CLIENT_ARGS(session), percent, rest / 10, device, sm_count);
     return true;
 }
 
@@ -312,6 +313,11 @@ static void log_limits(const struct session *session)
 
     limits_describe(&limits, session->server->devices.count, text);
     log_line("Client " CLIENT_FORMAT " has %s", CLIENT_ARGS(session), text);
+    for (unsigned i = 0; i < session->server->devices.count; i++)
+        if (limits.memory_limit[i])
+            log_line("Device pinned memory limit for device %u set to 0x%llx bytes", i,
+                     (unsigned long long)limits.memory_limit[i]);
+    log_line("Server Priority set to %u", limits.priority);
 }
 
 static bool negotiate(struct session *session)

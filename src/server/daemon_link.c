@@ -82,7 +82,7 @@ void daemon_link_client_attached(struct server *server, const struct session *se
     send_message(server, &attached);
 }
 
-void daemon_link_client_gone(struct server *server, const struct session *session)
+static void report_gone(const struct server *server, const struct session *session, CUresult status)
 {
     struct server_client_gone gone;
     uint64_t used;
@@ -90,11 +90,24 @@ void daemon_link_client_gone(struct server *server, const struct session *sessio
     server_message_init(&gone, SERVER_CLIENT_GONE, 0);
     gone.pid = session->identity.pid;
     gone.id = session->life->announced ? session->id : 0;
-    gone.status = session->life->end_status;
+    gone.status = (int32_t)status;
     gone.memory_refused = memory_refusals(session);
     for (unsigned i = 0; i < server->devices.count; i++)
         memory_usage(session, i, &used, &gone.memory_peak[i]);
     send_message(server, &gone);
+}
+
+void daemon_link_client_gone(struct server *server, const struct session *session)
+{
+    report_gone(server, session, (CUresult)session->life->end_status);
+}
+
+void daemon_link_clients_lost(struct server *server, CUresult status)
+{
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (session->life->announced)
+            report_gone(server, session, status);
+    }
 }
 
 void daemon_link_client_refused(struct server *server, int pid, CUresult status, const char *text)

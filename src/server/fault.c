@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "copy_load.h"
 #include "cuda_error.h"
+#include "daemon_link.h"
 #include "device_printf.h"
 #include "driver_output.h"
 #include "fence.h"
@@ -147,6 +148,7 @@ static void fault_raise(struct server *server, struct session *witness, CUresult
     device_printf_fault(server);
     fail_clients_locked(server, result);
     report_to_daemon(server, result, &suspects);
+    daemon_link_clients_lost(server, result);
     /* The driver could not even be shut down in order. */
     _exit(FAULT_EXIT_STATUS);
 }

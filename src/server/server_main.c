@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "command_protocol.h"
 #include "cpus.h"
 #include "daemon_link.h"
 #include "driver_output.h"
@@ -39,7 +40,10 @@ struct options {
 static const char usage[] =
     "usage: funnel-server [--device auto|cuda|soft] [--control-fd N] [--log-fd N]\n"
     "       funnel-server [--device auto|cuda|soft] --listen SOCKET\n"
-    "Shares a GPU between CUDA programs. Started by funneld; --listen is for tests.\n";
+    "       funnel-server -v\n"
+    "Shares a GPU between CUDA programs. Started by funneld; --listen is for tests, and -v prints "
+    "the\n"
+    "version of CUDA MPS whose server this stands for.\n";
 
 static int parse_number(const char *text, int *ret_number)
 {
@@ -209,6 +213,8 @@ int server_main(int argc, char **argv)
     struct options options;
     char why[400] = "";
 
+    if (argc == 2 && (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")))
+        return printf("%d\n", MPS_BINARY_VERSION) < 0;
     if (parse_options(argc, argv, &options)) {
         fputs(usage, stderr);
         return 2;
@@ -219,6 +225,9 @@ int server_main(int argc, char **argv)
         options.log_fd = dup(options.log_fd);
     log_open(options.log_fd, "Server");
     log_line("Startup");
+    log_line("CUDA MPS Server binary version: %d, of Funnel", MPS_BINARY_VERSION);
+    if (options.control_fd >= 0)
+        log_line("Connecting to control daemon on descriptor %d", options.control_fd);
     raise_descriptor_limit();
     server_init(&server);
     server.on_fatal = fault_on_fatal;
@@ -237,6 +246,9 @@ int server_main(int argc, char **argv)
     daemon_link_ready(&server);
     log_line("Server has started");
     loop_run(server.life->loop);
+    daemon_link_clients_lost(&server, CUDA_ERROR_MPS_RPC_FAILURE);
+    for (unsigned i = 0; i < server.devices.count; i++)
+        log_line("Destroy server context on device %u", i);
     log_line("Server exits");
     /* Threads of sessions may still be inside the driver, so nothing is destroyed. */
     _exit(0);

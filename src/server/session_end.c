@@ -94,6 +94,7 @@ static void log_end(const struct session *session)
     log_line("Client " CLIENT_FORMAT ": %llu launches, %llu copies of %llu MiB together",
              CLIENT_ARGS(session), (unsigned long long)launch_count(session),
              (unsigned long long)copies, (unsigned long long)(bytes >> 20));
+    log_line("Status of client " CLIENT_FORMAT " is INACTIVE", CLIENT_ARGS(session));
     log_line("Client " CLIENT_FORMAT " exit", CLIENT_ARGS(session));
 }
 

@@ -29,6 +29,22 @@ class Whole(harness.TestCase):
         self.processes.append(process)
         return process
 
+    def test_version_of_the_server(self):
+        done = self.run_program("nvidia-cuda-mps-server", "-v")
+        self.assertEqual((done.returncode, done.stdout),
+                         (0, self.run_program("nvidia-cuda-mps-control", "-v").stdout))
+
+    def test_log_of_the_server(self):
+        """What support looks for in the log of NVIDIA's server."""
+        self.run_through(*self.program("vector_add"))
+        self.funnel("stop", "--force")
+        with open(os.path.join(self.log, "server.log")) as file:
+            log = file.read()
+        for line in ("CUDA MPS Server binary version: 13010", "Connecting to control daemon",
+                     "Creating server context on device 0", "Server Priority set to 0",
+                     "} is ACTIVE", "} is INACTIVE", "Destroy server context on device 0"):
+            self.assertIn(line, log)
+
     def endless(self):
         """A program that runs until the test ends it, attached and at work."""
         process = self.in_background(*self.program("n_body", "-n", "256", "-r", "100000000"))

@@ -187,6 +187,32 @@ class Memory(limits_harness.TestCase):
         wait_until(lambda: "met its memory limit" in self.control_log())
         self.assertIn(f"held at most {64 * MIB} bytes", self.control_log())
 
+    def held_after(self, end):
+        """Whether control.log accounts for a program whose server ends by `end`."""
+        self.start()
+        self.mps("memacct set audit_log=true\n")
+        program = self.begin("fill=16", "wait", environment={MEMORY: "0=64M"})
+        self.assertEqual(program.answer(), [4, 2])
+        end()
+        wait_until(lambda: f"Audit: client {program.pid} " in self.control_log())
+        self.assertIn(f"held at most {64 * MIB} bytes", self.control_log())
+
+    def test_held_when_the_server_is_ended_by_force(self):
+        self.held_after(lambda: self.mps(f"shutdown_server {self.servers()[0]} -f\n"))
+        self.assertIn("Destroy server context on device 0", self.server_log())
+        self.assertIn(f"Device pinned memory limit for device 0 set to {hex(64 * MIB)} bytes",
+                      self.server_log())
+        self.assertIn("Server Priority set to 0", self.server_log())
+
+    def test_held_when_the_daemon_is_ended_by_force(self):
+        self.held_after(lambda: self.funnel("stop", "--force"))
+
+    def test_held_when_the_server_faults(self):
+        def fault():
+            self.begin("fault", "10", program="limits_load").process.communicate("\n", timeout=60)
+
+        self.held_after(fault)
+
     def test_one_client_leaves_another_its_memory(self):
         self.start()
         greedy = self.begin("fill=16", "wait", environment={MEMORY: "0=512M"})
@@ -372,13 +398,13 @@ class Logs(limits_harness.TestCase):
         who = rf"of user {os.getuid()}, group batch, namespace \w+: \S*limits_probe fill=16 wait\n"
         limits = "25.0 % of the SMs, below normal priority, at most 64 MiB of device 0\n"
         self.assertRegex(self.control_log(), f"Client {program.pid} is {who}")
-        self.assertIn(f"Client {program.pid} goes to server {server} with {limits}",
+        self.assertIn(f"Client {program.pid} is handed over to server {server} with {limits}",
                       self.control_log())
         self.assertRegex(self.control_log(), rf"Commands of process \d+ of user {os.getuid()}\n")
         client = f"Client {{PID: {program.pid}, Context ID: 1}}"
         log = self.server_log()
         self.assertRegex(log, re.escape(client) + " is " + who)
-        for text in (f" has {limits}", ": Active Threads Percentage set to 25.0, 4 SMs",
+        for text in (f" has {limits}", ": Active Threads Percentage set to 25.0 on device 0, 4 SMs",
                      ": out of memory: it has 64 MiB of device 0, wants 16384 KiB more",
                      ": limits are now 50.0 % of the SMs, below normal priority, at most 128 MiB "
                      "of device 0",
