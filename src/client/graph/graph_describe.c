@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 
-#include "cleanup.h"
 #include "client_graph.h"
 #include "host_register.h"
 #include "wire_calls.h"

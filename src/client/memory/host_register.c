@@ -22,42 +22,21 @@
 #include "client_vmm.h"
 #include "fd.h"
 #include "granule.h"
+#include "host_register_table.h"
 #include "page_swap.h"
-#include "ranges.h"
 
 #define REGISTER_FLAGS                                                                          \
     (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY | \
      CU_MEMHOSTREGISTER_READ_ONLY)
 
-/* Areas that one registered range may consist of. */
-#define AREAS_MAX 64u
-
-/* In a child of fork, this much of either end is as it was at the fork: it may hold what has
- * nothing to do with the registered memory. The rest it shares with the parent until it writes
- * there. */
-#define SAVED_MAX (512u << 10)
-
-struct registration {
-    uint64_t start, size; /* whole pages of the program */
-    uint64_t window;      /* where the granule is */
-    int fd;
-    bool live;                    /* not while it is being made or ended */
-    struct allocation allocation; /* `address` is not set */
-    char *saved;                  /* around a fork: the first bytes, then the last ones */
-};
-
-static struct {
-    pthread_mutex_t lock;
-    struct ranges by_host, by_window;
-    unsigned live;
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct registration_table registrations = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void host_register_init(void)
 {
-    pthread_mutex_init(&table.lock, NULL);
-    ranges_init(&table.by_host);
-    ranges_init(&table.by_window);
-    table.live = 0;
+    pthread_mutex_init(&registrations.lock, NULL);
+    ranges_init(&registrations.by_host);
+    ranges_init(&registrations.by_window);
+    registrations.live = 0;
 }
 
 /* ---- finding ---- */
@@ -65,7 +44,7 @@ void host_register_init(void)
 /* Memory that another thread registers at this moment is of no concern to a call. */
 static bool is_any_live(void)
 {
-    return __atomic_load_n(&table.live, __ATOMIC_RELAXED) > 0;
+    return __atomic_load_n(&registrations.live, __ATOMIC_RELAXED) > 0;
 }
 
 static bool holds(const struct allocation *allocation, uint64_t address, uint64_t start)
@@ -75,13 +54,13 @@ static bool holds(const struct allocation *allocation, uint64_t address, uint64_
 
 static bool find_locked(uint64_t address, struct allocation *ret_allocation)
 {
-    const struct range *range = ranges_find(&table.by_host, address);
+    const struct range *range = ranges_find(&registrations.by_host, address);
     const bool by_host = range != NULL;
     const struct registration *found;
     uint64_t start;
 
     if (!range)
-        range = ranges_find(&table.by_window, address);
+        range = ranges_find(&registrations.by_window, address);
     if (!range)
         return false;
     found = range->value;
@@ -97,7 +76,7 @@ bool host_register_find(uint64_t address, struct allocation *ret_allocation)
 {
     if (!is_any_live())
         return false;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table.lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&registrations.lock);
     return find_locked(address, ret_allocation);
 }
 
@@ -112,10 +91,18 @@ uint64_t host_register_on_device(uint64_t address)
 
 /* ---- entering and leaving the table ---- */
 
+struct registration *registration_next_locked(const struct registration *last)
+{
+    const struct range *range = ranges_next(&registrations.by_host, last ? last->start + 1 : 0);
+
+    return range ? range->value : NULL;
+}
+
 static CUresult announce(struct registration *registration)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table.lock);
-    int r = ranges_add(&table.by_host, registration->start, registration->size, registration);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&registrations.lock);
+    int r =
+        ranges_add(&registrations.by_host, registration->start, registration->size, registration);
 
     if (r == -EEXIST)
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
@@ -124,27 +111,28 @@ static CUresult announce(struct registration *registration)
 
 static CUresult go_live(struct registration *registration)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table.lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&registrations.lock);
 
-    if (ranges_add(&table.by_window, registration->window, registration->size, registration) < 0)
+    if (ranges_add(&registrations.by_window, registration->window, registration->size,
+                   registration) < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     registration->live = true;
-    __atomic_add_fetch(&table.live, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&registrations.live, 1, __ATOMIC_RELAXED);
     return CUDA_SUCCESS;
 }
 
 static void retire_locked(struct registration *registration)
 {
     registration->live = false;
-    __atomic_sub_fetch(&table.live, 1, __ATOMIC_RELAXED);
-    ranges_remove(&table.by_window, registration->window, NULL);
+    __atomic_sub_fetch(&registrations.live, 1, __ATOMIC_RELAXED);
+    ranges_remove(&registrations.by_window, registration->window, NULL);
 }
 
 /* It is not found any more, but its pages are not free for another registration yet. */
 static struct registration *retire(uint64_t host)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table.lock);
-    const struct range *range = ranges_find(&table.by_host, host);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&registrations.lock);
+    const struct range *range = ranges_find(&registrations.by_host, host);
     struct registration *registration = range ? range->value : NULL;
 
     if (!registration || !registration->live || registration->allocation.host != host)
@@ -155,12 +143,10 @@ static struct registration *retire(uint64_t host)
 
 static struct registration *retire_one_of(const struct context *context)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table.lock);
-    const struct range *range = NULL;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&registrations.lock);
+    struct registration *registration = NULL;
 
-    while ((range = ranges_next(&table.by_host, range ? range->start + 1 : 0))) {
-        struct registration *registration = range->value;
-
+    while ((registration = registration_next_locked(registration))) {
         if (registration->live && registration->allocation.context == context) {
             retire_locked(registration);
             return registration;
@@ -171,9 +157,9 @@ static struct registration *retire_one_of(const struct context *context)
 
 static void forget(struct registration *registration)
 {
-    pthread_mutex_lock(&table.lock);
-    ranges_remove(&table.by_host, registration->start, NULL);
-    pthread_mutex_unlock(&table.lock);
+    pthread_mutex_lock(&registrations.lock);
+    ranges_remove(&registrations.by_host, registration->start, NULL);
+    pthread_mutex_unlock(&registrations.lock);
     free(registration);
 }
 
@@ -205,7 +191,7 @@ static CUresult look_at_pages(const struct registration *registration, struct pa
 {
     const uint64_t end = registration->start + registration->size;
     CUresult result = CUDA_SUCCESS;
-    int r = page_map_read(registration->start, end, areas, AREAS_MAX, ret_count);
+    int r = page_map_read(registration->start, end, areas, REGISTRATION_AREAS_MAX, ret_count);
 
     if (r < 0)
         return refuse(registration, "the range consists of too many mappings");
@@ -238,17 +224,15 @@ static CUresult replace_pages(struct registration *registration, const struct pa
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Where our pages still are: the program may have unmapped them, and there may be something else
- * now. */
-static bool find_own_pages(const struct registration *registration, struct page_area *areas,
-                           unsigned *ret_count)
+bool registration_find_pages(const struct registration *registration, struct page_area *areas,
+                             unsigned *ret_count)
 {
     const uint64_t end = registration->start + registration->size;
     unsigned count, own = 0;
     struct stat file;
 
     if (fstat(registration->fd, &file) < 0 ||
-        page_map_read(registration->start, end, areas, AREAS_MAX, &count) < 0)
+        page_map_read(registration->start, end, areas, REGISTRATION_AREAS_MAX, &count) < 0)
         return false;
     for (unsigned i = 0; i < count; i++)
         if (areas[i].shared && areas[i].inode == file.st_ino && areas[i].device == file.st_dev &&
@@ -261,10 +245,10 @@ static bool find_own_pages(const struct registration *registration, struct page_
 /* Puts pages of the program's own back. */
 static bool give_pages_back(const struct registration *registration)
 {
-    struct page_area areas[AREAS_MAX];
+    struct page_area areas[REGISTRATION_AREAS_MAX];
     unsigned count;
 
-    return find_own_pages(registration, areas, &count) &&
+    return registration_find_pages(registration, areas, &count) &&
            pages_unshare(areas, count, registration->start, registration->fd) == 0;
 }
 
@@ -280,7 +264,7 @@ static void end(struct registration *registration)
 
 static CUresult take_pages(struct registration *registration)
 {
-    struct page_area areas[AREAS_MAX];
+    struct page_area areas[REGISTRATION_AREAS_MAX];
     unsigned count;
     CUresult result = look_at_pages(registration, areas, &count);
 
@@ -402,112 +386,9 @@ CUresult host_register_replay(void)
     CUresult result = CUDA_SUCCESS;
 
     while (result == CUDA_SUCCESS &&
-           (range = ranges_next(&table.by_window, range ? range->start + 1 : 0))) {
+           (range = ranges_next(&registrations.by_window, range ? range->start + 1 : 0))) {
         const struct registration *registration = range->value;
         result = granule_replay_host(registration->window, registration->size, registration->fd);
     }
     return result;
-}
-
-/* ---- fork ---- */
-
-static uint64_t saved_size(const struct registration *registration)
-{
-    return registration->size < 2 * SAVED_MAX ? registration->size : 2 * SAVED_MAX;
-}
-
-/* What is not saved in the middle. */
-static uint64_t middle_size(const struct registration *registration)
-{
-    return registration->size - saved_size(registration);
-}
-
-static void save(struct registration *registration)
-{
-    const uint64_t size = saved_size(registration), half = size / 2;
-    const char *window = (const char *)(uintptr_t)registration->window;
-    void *saved = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    registration->saved = saved == MAP_FAILED ? NULL : saved;
-    if (!registration->saved)
-        return;
-    memcpy(registration->saved, window, half);
-    memcpy(registration->saved + half, window + half + middle_size(registration), size - half);
-}
-
-/* Bytes [from, to) of the range, as far as the area has them. */
-static void restore_part(const struct registration *registration, const struct page_area *area,
-                         uint64_t from, uint64_t to, const char *saved)
-{
-    const uint64_t start = area->start - registration->start, end = start + area->size;
-    const uint64_t first = start > from ? start : from, last = end < to ? end : to;
-
-    if (first < last)
-        memcpy((char *)(uintptr_t)registration->start + first, saved + (first - from),
-               last - first);
-}
-
-static void restore(const struct registration *registration, const struct page_area *area)
-{
-    const uint64_t half = saved_size(registration) / 2;
-
-    if (!registration->saved || !(area->protection & PROT_WRITE))
-        return;
-    restore_part(registration, area, 0, half, registration->saved);
-    restore_part(registration, area, half + middle_size(registration), registration->size,
-                 registration->saved + half);
-}
-
-/* The lock is held from here to the other side of the fork. */
-void host_register_before_fork(void)
-{
-    const struct range *range = NULL;
-
-    pthread_mutex_lock(&table.lock);
-    while ((range = ranges_next(&table.by_host, range ? range->start + 1 : 0)))
-        if (((struct registration *)range->value)->live)
-            save(range->value);
-}
-
-void host_register_after_fork_in_parent(void)
-{
-    const struct range *range = NULL;
-
-    while ((range = ranges_next(&table.by_host, range ? range->start + 1 : 0))) {
-        struct registration *registration = range->value;
-
-        if (registration->saved)
-            munmap(registration->saved, saved_size(registration));
-        registration->saved = NULL;
-    }
-    pthread_mutex_unlock(&table.lock);
-}
-
-/* The same pages, but what is written to them stays in the child. */
-static void part(const struct registration *registration)
-{
-    struct page_area areas[AREAS_MAX];
-    unsigned count;
-
-    if (!find_own_pages(registration, areas, &count))
-        return;
-    for (unsigned i = 0; i < count; i++) {
-        void *place = (void *)(uintptr_t)areas[i].start;
-
-        if (mmap(place, areas[i].size, areas[i].protection, MAP_PRIVATE | MAP_FIXED,
-                 registration->fd, (off_t)areas[i].offset) == place)
-            restore(registration, &areas[i]);
-    }
-}
-
-/* Our own notes may lie in registered pages: nothing is written before all are the child's own. */
-void host_register_after_fork_in_child(void)
-{
-    const struct range *range = NULL;
-
-    while ((range = ranges_next(&table.by_host, range ? range->start + 1 : 0)))
-        part(range->value);
-    while ((range = ranges_next(&table.by_host, range ? range->start + 1 : 0)))
-        fd_close(&((struct registration *)range->value)->fd);
-    pthread_mutex_unlock(&table.lock);
 }

@@ -17,7 +17,6 @@
 #include "client_graph.h"
 #include "client_library.h"
 #include "client_log.h"
-#include "client_memory.h"
 #include "client_module.h"
 #include "client_printf.h"
 #include "client_stream.h"

@@ -2,10 +2,8 @@
 /* Questions about streams, and stream attributes. */
 #include <string.h>
 
-#include "client_capture.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
-#include "wire_calls.h"
 
 CUresult client_cuStreamGetFlags(CUstream hStream, unsigned *flags)
 {
