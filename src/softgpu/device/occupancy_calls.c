@@ -2,6 +2,7 @@
 /*
  * Occupancy: how many blocks of a kernel one SM holds, after the engine's own residency model.
  */
+#include "cuda_occupancy.h"
 #include "soft_context.h"
 #include "soft_module.h"
 
@@ -53,40 +54,48 @@ CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunc
                                                                      dynamicSMemSize, 0);
 }
 
-/* The block size with most threads resident; among equals the largest. */
+/* What the search starts from. The lock is not held while it runs, for it calls the program. */
+static CUresult start_search(CUfunction function, struct cuda_block_search *search)
+{
+    struct context *context;
+    struct kernel *kernel;
+
+    SOFT_LOCKED;
+    CUresult result = find(function, &context, &kernel);
+
+    if (result)
+        return result;
+    search->block_max = (int)kernel->info->max_threads_per_block;
+    search->sm_count = (int)context->device->sm_count;
+    return CUDA_SUCCESS;
+}
+
+static CUresult answer_search(const void *function, int block_size, size_t shared, int *ret_blocks)
+{
+    return soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        ret_blocks, (CUfunction)function, block_size, shared, CU_OCCUPANCY_DEFAULT);
+}
+
 CUresult
 soft_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
                                                CUoccupancyB2DSize blockSizeToDynamicSMemSize,
                                                size_t dynamicSMemSize, int blockSizeLimit,
                                                unsigned int flags)
 {
-    struct context *context;
-    struct kernel *kernel;
-    unsigned best = 0, best_block = 0, limit;
+    struct cuda_block_search search = {
+        .blocks = answer_search,
+        .context = func,
+        .shared_for = blockSizeToDynamicSMemSize,
+        .shared = dynamicSMemSize,
+        .warp_size = SOFT_WARP_SIZE,
+        .threads_per_sm = SOFT_THREADS_PER_SM,
+    };
 
     if (!minGridSize || !blockSize || (flags & ~CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE))
         return CUDA_ERROR_INVALID_VALUE;
-    SOFT_LOCKED;
-    CUresult result = find(func, &context, &kernel);
+    CUresult result = start_search(func, &search);
 
-    if (result)
-        return result;
-    limit = kernel->info->max_threads_per_block;
-    if (blockSizeLimit > 0 && (unsigned)blockSizeLimit < limit)
-        limit = blockSizeLimit;
-    for (unsigned block = limit; block > 0; block = block % 32 ? block & ~31u : block - 32) {
-        size_t shared =
-            blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(block) : dynamicSMemSize;
-        unsigned blocks = blocks_that_fit(context, kernel, block, shared);
-
-        if (blocks * block > best) {
-            best = blocks * block;
-            best_block = block;
-        }
-    }
-    *blockSize = best_block;
-    *minGridSize = best ? best / best_block * context->device->sm_count : 0;
-    return CUDA_SUCCESS;
+    return result ? result : cuda_best_block(&search, blockSizeLimit, minGridSize, blockSize);
 }
 
 CUresult soft_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,

@@ -14,6 +14,7 @@
 #define SOFT_SM_VERSION 90
 
 /* The residency model: what one SM holds at once. */
+#define SOFT_WARP_SIZE 32
 #define SOFT_THREADS_PER_SM 2048
 #define SOFT_BLOCKS_PER_SM 32
 #define SOFT_SHARED_PER_SM (228 << 10)

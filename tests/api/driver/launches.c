@@ -210,6 +210,17 @@ static void function_attributes(void)
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuFuncGetAttribute(&value, (CUfunction_attribute)999, kernel));
 }
 
+static CUfunction sized;
+
+/* The program may call the driver while it is asked. */
+static size_t shared_for(int block_size)
+{
+    int fixed = 0;
+
+    MUST(cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, sized));
+    return block_size > 256 ? (size_t)1 << 30 : (size_t)fixed;
+}
+
 static void occupancy(void)
 {
     CUfunction kernel = get_kernel(module, "fill");
@@ -222,6 +233,9 @@ static void occupancy(void)
     IS_TRUE(blocks >= 1 && blocks <= warps / 256);
     EXPECT(CUDA_SUCCESS, cuOccupancyMaxPotentialBlockSize(&grid, &block, kernel, NULL, 0, 0));
     IS_TRUE(grid >= 1 && block >= 32 && block <= 1024);
+    sized = kernel;
+    EXPECT(CUDA_SUCCESS, cuOccupancyMaxPotentialBlockSize(&grid, &block, kernel, shared_for, 0, 0));
+    IS_TRUE(grid >= 1 && block == 256);
     EXPECT(CUDA_ERROR_INVALID_VALUE,
            cuOccupancyMaxActiveBlocksPerMultiprocessor(NULL, kernel, 256, 0));
 }
