@@ -76,7 +76,7 @@ static void watch_fork(void)
 
 /* ---- deciding ---- */
 
-/* Every subsystem begins anew, from the lowest one up. */
+/* Gives every subsystem its initial state, from the lowest one up. */
 static CUresult init_subsystems(void)
 {
     client->generation = ++generation;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuGetErrorName and cuGetErrorString, and the profiler that is never there. */
+/* cuGetErrorName and cuGetErrorString, and the calls of a profiler, which do nothing. */
 #include "client_prototypes.h"
 #include "cuda_error.h"
 

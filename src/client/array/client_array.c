@@ -216,7 +216,7 @@ bool array_destroy(uint64_t handle)
     return true;
 }
 
-/* As for memory: waits for this client's work alone. */
+/* As cuMemFree, this waits only for this client's work. */
 CUresult client_cuArrayDestroy(CUarray hArray)
 {
     const struct array *array = array_lookup(hArray);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texture and surface objects. What a program holds, and gives to its kernels, is the driver's own
- * number, so the server is asked for it; the descriptions are kept here.
+ * Texture and surface objects. Programs pass the driver's own number to their kernels, so the
+ * server has to return it; the descriptions are kept here.
  */
 #include "client_texture.h"
 

@@ -68,7 +68,7 @@ static uint64_t known_level(const struct array *array, unsigned level)
     return array->level_handles[level];
 }
 
-/* Another thread may have been faster: then its level is the one. */
+/* Another thread may have entered a level first: then that one is used. */
 static uint64_t enter_level(struct array *array, unsigned level, uint64_t handle)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);

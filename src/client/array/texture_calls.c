@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls on texture and surface objects: what each kind is made on.
+ * The calls on texture and surface objects, which are made on arrays or on memory.
  */
 #include "client_array.h"
 #include "client_prototypes.h"

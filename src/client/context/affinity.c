@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contexts with a part of the client's multiprocessors: because the program asks for a number of
- * them (execution affinity), or because each of its contexts is to follow the percentage that the
- * environment holds when it is made, which a variable of MPS allows.
+ * them (execution affinity), or because a variable of MPS gives each context the percentage that is
+ * in the environment when the context is made.
  */
 #include "affinity.h"
 
@@ -131,8 +131,8 @@ CUresult client_cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecA
     return CUDA_SUCCESS;
 }
 
-/* As in MPS: the client's for as long as it lives, or that of the current context where contexts
- * have their own percentages. */
+/* As in MPS this is the client's number, or that of the current context where contexts have their
+ * own percentages. */
 int affinity_sm_count(const struct device *device)
 {
     struct context *context;

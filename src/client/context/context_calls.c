@@ -159,7 +159,7 @@ CUresult client_cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
     return result;
 }
 
-/* Banks have had one width since long before the oldest device that we serve. */
+/* On all devices that Funnel supports banks have one width. */
 CUresult client_cuCtxSetSharedMemConfig(CUsharedconfig config)
 {
     struct context *context;

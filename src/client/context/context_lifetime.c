@@ -14,8 +14,8 @@
 #include "client_thread.h"
 #include "cudart.h"
 
-/* Ends everything that the context owns. Libraries get their keys back first, while what they
- * attached to is still there. */
+/* Ends everything that the context owns. Libraries are called back first, while what they have
+ * attached to still exists. */
 static void context_empty(struct context *context)
 {
     cudart_context_gone(context->handle);
@@ -36,7 +36,7 @@ bool context_make_current(CUcontext handle)
     return context_stack_push(&thread_self()->stack, handle) == 0;
 }
 
-/* On some devices this client can have no context at all. */
+/* On some devices the server allows this client no context. */
 static CUresult device_error(const struct device *device)
 {
     CUresult error = client_error();
@@ -172,7 +172,7 @@ CUresult context_open(CUcontext *pctx, unsigned flags, CUdevice dev, uint32_t sh
     return CUDA_SUCCESS;
 }
 
-/* The structure itself stays: another thread may be in the middle of a call on it. */
+/* The structure itself is not freed: another thread may be in a call that uses it. */
 CUresult client_cuCtxDestroy_v2(CUcontext ctx)
 {
     struct context *context = context_lookup(ctx);

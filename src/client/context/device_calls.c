@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions about devices: all answered from the table that came with the attach. */
+/* Questions about devices, answered from the table that came with the attach. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kind of copy is it? Both sides are classified by address. Inside the window the GPU does it
- * alone; pageable memory takes the way of copy_pageable.c.
+ * Copies. Both sides are classified by address. Inside the window the GPU copies alone;
+ * copy_pageable.c copies pageable memory.
  */
 #include "client_copy.h"
 
@@ -85,7 +85,7 @@ void copy_rows(const struct box *box)
         }
 }
 
-/* Between two places of the program's own memory: the stream first, then the thread. */
+/* Between two places of the program's own memory the calling thread copies, after the stream. */
 static CUresult copy_on_host(const struct box *box, struct stream *stream)
 {
     CUresult result = stream_synchronize(stream);

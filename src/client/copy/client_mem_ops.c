@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Words in memory that a stream writes or waits for. A batch is sent word by word: the server has
- * to know each wait, to end it should the program die.
+ * to know each wait, to end it if the program dies.
  */
 #include "client_mem_ops.h"
 

@@ -18,7 +18,7 @@
 #define DOWNLOADS_IN_FLIGHT 6u
 #define SHARED_FROM (4u << 20)
 
-/* So many copying clients keep the way to the GPU busy without gaps (measured on an H200). */
+/* So many copying clients keep the link to the GPU busy without gaps (measured on an H200). */
 #define CONTENDED_FROM 3u
 
 /* One copy, for all threads that take part in it. */
@@ -63,7 +63,7 @@ static bool is_contended(void)
     return channel_load(&client->channel).copiers >= CONTENDED_FROM;
 }
 
-/* Helpers are worth waking for what takes a thread a quarter of a millisecond. */
+/* Waking helpers pays for data that takes one thread a quarter of a millisecond. */
 static CUresult transfer_run(const struct box *box, bool upload, struct stream *stream,
                              void (*work)(void *transfer))
 {
@@ -113,7 +113,7 @@ static CUresult send_row(const struct walk *walk, const struct wire_cuMemcpyAsyn
                            : wire_cuMemcpyAsync(&client->channel, row);
 }
 
-/* Of `walk` only what does not change is looked at. */
+/* Reads only those members of `walk` that do not change. */
 static CUresult send_chunk(const struct walk *walk, const struct chunk *chunk, uint64_t slot,
                            struct stream *stream, struct fence *ret_fence)
 {
@@ -220,7 +220,7 @@ struct download {
     unsigned slot;
 };
 
-/* What one thread has under way, oldest first. */
+/* The downloads that one thread has started, oldest first. */
 struct downloads {
     struct transfer *transfer;
     struct download ring[DOWNLOADS_IN_FLIGHT];
@@ -249,7 +249,7 @@ static bool take_slot(struct downloads *downloads, unsigned *ret_slot)
     return result == CUDA_SUCCESS;
 }
 
-/* False when there is no slot, or nothing left to be started. */
+/* False when there is no slot, or nothing is left to be started. */
 static bool start_one(struct downloads *downloads)
 {
     unsigned at = (downloads->first + downloads->count) % DOWNLOADS_IN_FLIGHT;

@@ -59,7 +59,7 @@ CUresult client_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevic
     return copy_on(hStream, dstDevice, SIDE_DEVICE, srcDevice, SIDE_DEVICE, ByteCount, false);
 }
 
-/* Addresses are unique in the whole process, so the contexts add nothing. */
+/* Addresses are unique in the process, so the contexts are only checked. */
 CUresult client_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
                              CUcontext srcContext, size_t ByteCount)
 {

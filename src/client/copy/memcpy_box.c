@@ -5,7 +5,7 @@
 #include "client_prototypes.h"
 #include "cuda_array.h"
 
-/* An array's bytes are counted as if its rows were packed. */
+/* Offsets in an array are counted as if its rows were packed. */
 static CUresult place_array(const struct cuda_box_side *side, const struct cuda_box *box,
                             uint64_t *ret_offset, uint64_t *ret_pitch, uint64_t *ret_height,
                             uint64_t *ret_array)

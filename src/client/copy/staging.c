@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's staging slots: the bookkeeping of staging_ring.c with a lock and waiting around. */
+/* The client's staging slots: staging_ring.c with a lock, and with waiting. */
 #include "staging.h"
 
 #include <string.h>

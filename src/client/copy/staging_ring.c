@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which staging slot to take next: pure bookkeeping. */
+/* Which staging slot to take next; see staging_ring.h. */
 #include "staging_ring.h"
 
 #include <stddef.h>

@@ -70,7 +70,8 @@ static uint64_t parse_size(const char *text, const char **ret_end)
     return !shift || value > UINT64_MAX >> shift ? 0 : value << shift;
 }
 
-/* A value that is ignored without a word would leave a program without the limit it asks for. */
+/* A value that is ignored without a message would leave a program without the limit that it asks
+ * for. */
 static void log_ignored(const char *name, const char *value, const char *expected)
 {
     client_log("%s: \"%.200s\" is not %s; ignored", name, value, expected);

@@ -21,7 +21,7 @@ static bool copies_array(const struct graph_work *work)
             work->copy.srcMemoryType == CU_MEMORYTYPE_ARRAY);
 }
 
-/* Copies of arrays are rare, and not worth segments of their own kind. */
+/* Copies of arrays are rare, so they are steps rather than parts of segments. */
 static enum plan_kind kind_of_copy(const struct box *box, enum place dst, enum place src)
 {
     if (box_has_array(box))
@@ -33,7 +33,7 @@ static enum plan_kind kind_of_copy(const struct box *box, enum place dst, enum p
     return dst == PLACE_PAGEABLE ? PLAN_DOWN : PLAN_DEVICE;
 }
 
-/* Copies and memsets of nothing are legal, and nothing to the driver. */
+/* Copies and memsets of no bytes are allowed, and not sent. */
 static CUresult classify(const struct graph_work *work, enum plan_kind *ret_kind, bool *ret_acts)
 {
     struct box box;
@@ -304,7 +304,7 @@ static CUresult plan_anew(struct graph_exec *exec)
     if (before->behind) {
         CUevent unused = after->behind;
 
-        after->behind = before->behind; /* the next launch is behind the last one still */
+        after->behind = before->behind; /* the next launch stays behind the last one */
         before->behind = unused;
     }
     plan_free(before);

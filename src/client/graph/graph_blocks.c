@@ -33,7 +33,7 @@ CUresult graph_memory_take(CUcontext given, struct graph_memory *memory)
     return result;
 }
 
-/* The context may have taken it along. */
+/* The block may have been freed with its context. */
 void graph_memory_give(struct graph_memory *memory)
 {
     const struct fence fence = fence_unpack(memory->behind);

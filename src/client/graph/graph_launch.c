@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launching graphs. One without steps is one command. Where the program takes part, its steps stand
- * between the segments as they would between other commands of the stream, and a second launch
- * waits for the first, wherever that was.
+ * Launching graphs. A graph without steps is one command. Where the program takes part, its steps
+ * are between the segments as they would be between other commands of the stream, and a second
+ * launch waits for the first one, on whatever stream that was.
  */
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ static void copy_rows_once(void *box)
     free(box);
 }
 
-/* The program's side of a copy, by the thread that calls its functions. */
+/* Has the thread of host functions copy what is in the program's memory. */
 static CUresult queue_rows(const struct box *box, struct stream *stream)
 {
     struct box *copy = malloc(sizeof(*copy));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything goes as early as what it depends on allows; see graph_plan.h. */
+/* Every node is placed as early as its dependencies allow; see graph_plan.h. */
 #include "graph_plan.h"
 
 static bool ends_with_step(const struct plan_node *node)
@@ -29,7 +29,7 @@ static void place(struct plan_node *node, uint32_t segment, uint32_t phase)
     node->phase = node->kind == PLAN_DOWN ? segment : phase;
 }
 
-/* Numbers in each segment follow the order of the nodes. */
+/* Numbers the nodes of each segment in their order. */
 static void number_segments(struct plan_node *nodes, uint32_t count, uint32_t phases)
 {
     for (uint32_t segment = 0; segment < phases; segment++) {

@@ -19,7 +19,7 @@
 #define HELPERS_MAX 2u
 
 static struct team {
-    pthread_mutex_t turn; /* whose job it is */
+    pthread_mutex_t turn; /* held by the owner of the job */
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t begun, left;
     void (*work)(void *context);

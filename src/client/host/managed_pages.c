@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A range is cut at what is there already; areas are never joined or cut, so those that lie in it
- * when it is given back are the same. */
+/* A range is divided where areas exist already. Areas are never joined or divided later, so the
+ * range consists of the same areas when it is given back. */
 #include "managed_pages.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static uint64_t page_end(uint64_t address)
     return page_start(address + (uint64_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* A kernel older than the flag takes the address for a wish. */
+/* A kernel older than the flag takes the address for a hint. */
 static int map_at(uint64_t start, uint64_t size)
 {
     void *wanted = (void *)(uintptr_t)start;
@@ -49,7 +49,7 @@ static int add_area(struct managed_pages *pages, uint64_t start, uint64_t size)
     return error;
 }
 
-/* Counts `by` more users of an area; the last one's going unmaps it. */
+/* Counts `by` more users of an area, which is unmapped when none is left. */
 static void count_area(struct managed_pages *pages, const struct range *area, intptr_t by)
 {
     struct range old = *area;

@@ -69,7 +69,7 @@ static int protection_of(const char *letters)
            (letters[2] == 'x' ? PROT_EXEC : 0);
 }
 
-/* The program's break and what it has named itself are ordinary memory. */
+/* The heap, and memory that the program has named itself, are ordinary memory. */
 static bool is_special(const char *name)
 {
     return name[0] == '[' && strcmp(name, "[heap]") != 0 && strncmp(name, "[anon", 5) != 0;

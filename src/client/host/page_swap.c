@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writers are held back, the bytes are copied, and one system call puts the new pages in the place
- * of the old ones: other threads see the one or the other. Between the first step and the last
- * nothing is written but the copy, for what this thread itself writes to might lie in the range.
+ * Writers are held back, the bytes are copied, and one system call replaces the old pages by the
+ * new ones: other threads see either. Between the first step and the last one nothing but the copy
+ * is written, because other data of this thread might lie in the range.
  */
 #include "page_swap.h"
 
@@ -20,7 +20,7 @@
 #include "copy_team.h"
 #include "fd.h"
 
-/* Newer than some headers. */
+/* Constants that are newer than some headers. */
 #define FEATURE_WP_SHARED_MEMORY (1ull << 12)
 #define FEATURE_WP_UNPOPULATED (1ull << 13)
 #define USER_MODE_ONLY 1
@@ -90,7 +90,7 @@ static int protect_area(int userfault, const struct page_area *area)
                                           .mode = UFFDIO_WRITEPROTECT_MODE_WP};
     int r;
 
-    /* Older kernels protect only pages that are there. */
+    /* Older kernels protect only pages that are present. */
     madvise((void *)(uintptr_t)area->start, area->size, MADV_POPULATE_READ);
     if (ioctl(userfault, UFFDIO_REGISTER, &watch) < 0 ||
         !(watch.ioctls & 1ull << _UFFDIO_WRITEPROTECT))
@@ -127,7 +127,7 @@ static void let_writers_go(struct guard *guard)
     pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
 }
 
-/* A handler of a signal would be a writer on this very thread. */
+/* A signal handler would be a writer on this thread, so signals are blocked. */
 static int hold_writers(struct guard *guard, const struct page_area *areas, unsigned count)
 {
     sigset_t all;
@@ -157,7 +157,7 @@ static int map_file(const struct page_area *area, int how, int fd, uint64_t offs
                : -errno;
 }
 
-/* One call instead of a page fault each. */
+/* One call instead of a page fault for each page. */
 static void populate(const struct page_area *area)
 {
     madvise((void *)(uintptr_t)area->start, area->size,
@@ -208,8 +208,8 @@ static int move_in(const struct page_area *area)
     return -ENOMEM;
 }
 
-/* Writes back what is there, in one step: the page becomes this process's own. If another thread
- * comes between, it has done the same. */
+/* Writes the byte that is there, atomically: the page becomes private to this process. If another
+ * thread writes first, that has the same effect. */
 static void touch(volatile char *byte)
 {
     char value = *byte;

@@ -9,7 +9,7 @@
 
 #define CHUNK ((size_t)256 << 10)
 
-/* Helpers are worth waking for what takes a thread a quarter of a millisecond. */
+/* Waking helpers pays for data that takes one thread a quarter of a millisecond. */
 #define SHARED_FROM ((size_t)1 << 20)
 
 struct comparison {

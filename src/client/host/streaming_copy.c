@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streaming copies in three widths. Each first brings the destination to a cache line, moves whole
- * lines, and leaves the rest to memcpy. Lines are fetched ahead by hand, because the hardware does
- * not look beyond a page.
+ * Streaming copies in three widths. Each copies up to a cache line of the destination, moves whole
+ * lines, and leaves the rest to memcpy(). Lines are prefetched explicitly, because the hardware
+ * does not prefetch beyond a page.
  */
 #include "streaming_copy.h"
 

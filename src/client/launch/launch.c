@@ -16,7 +16,7 @@
 #define PARAMS_MAX 32764
 #define ATTRIBUTES_MAX 64
 
-/* What a launch hands over as parameters: a value each, or one buffer that is packed already. */
+/* The parameters of a launch: a pointer to each value, or one buffer that is packed already. */
 struct params {
     void **values;
     const void *packed;
@@ -154,7 +154,7 @@ static CUresult check_launch(const CUlaunchConfig *config, const struct function
     return result;
 }
 
-/* The parameters are packed where they travel. */
+/* The parameters are packed in the ring. */
 static CUresult send_launch(const CUlaunchConfig *config, const struct function *function,
                             const struct params *params, struct stream *stream)
 {

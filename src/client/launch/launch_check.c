@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* From 1 up: 0 less 1 is more than any maximum. */
+/* Whether 1 <= value <= maximum: 0 wraps to more than any maximum. */
 static bool within(unsigned value, int32_t maximum)
 {
     return value - 1 < (uint32_t)maximum;

@@ -5,8 +5,8 @@
 #include "cuda_occupancy.h"
 #include "wire_calls.h"
 
-/* What the program has asked for. The server only knows the most that any client has. A bound that
- * has been lowered does not matter here. */
+/* Whether the program may use so much shared memory. The server only knows the largest bound of all
+ * clients. A bound that has been lowered does not matter here. */
 static bool may_have_shared(const struct function *function, size_t dynamic)
 {
     const struct device *device = function->module->context->device;
@@ -140,7 +140,7 @@ CUresult client_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSiz
         CU_OCCUPANCY_DEFAULT);
 }
 
-/* Attributes about events and graph nodes say nothing about how much fits. */
+/* Attributes about events and graph nodes do not affect occupancy. */
 static CUresult enter_config(const CUlaunchConfig *config, CUfunction func,
                              struct function **ret_function)
 {

@@ -16,10 +16,10 @@
 
 static struct copier {
     pthread_mutex_t pull_lock; /* of the thread that copies down, until it has merged the copy */
-    struct stream *stream;     /* made once, for good; its fields under the channel lock */
-    uint64_t event;            /* behind the last copy up */
-    uint64_t pushes;           /* under the channel lock: how often something went up */
-    uint64_t work, seen;       /* atomic: what may have written, and how much of it has come down */
+    struct stream *stream; /* made once and never destroyed; its fields under the channel lock */
+    uint64_t event;        /* recorded behind the last copy up */
+    uint64_t pushes;       /* under the channel lock: how often something went up */
+    uint64_t work, seen;   /* atomic: what may have written, and how much of it has come down */
 } copier;
 
 void managed_copy_init(void)
@@ -92,7 +92,7 @@ static CUresult wait_for(struct fence fence)
 
 /* ---- up ---- */
 
-/* What is read here is what is sent: the program may be writing. */
+/* What is read here once is sent: the program may be writing meanwhile. */
 static void send_row(const struct managed_variable *variable, size_t start, size_t end)
 {
     memcpy(variable->known + start, managed_here(variable) + start, end - start);
@@ -100,7 +100,8 @@ static void send_row(const struct managed_variable *variable, size_t start, size
                 end - start);
 }
 
-/* Kernels that run may be changing what lies between, so then each row goes by itself. */
+/* Running kernels may be changing the bytes between two rows, so each row is sent by itself then.
+ */
 static bool send_changes(const struct managed_variable *variable, bool settled)
 {
     const unsigned char *here = managed_here(variable);

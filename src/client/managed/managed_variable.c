@@ -15,11 +15,12 @@
 #include "managed_hooks.h"
 #include "managed_pages.h"
 
-/* The two copies begin apart. */
+/* The alignment of the two copies. */
 #define COPY_ALIGNMENT 64u
 
 static struct managed {
-    pthread_mutex_t changes; /* one comes or goes at a time; held while waiting for a copy */
+    pthread_mutex_t
+        changes; /* one variable is added or removed at a time; held while waiting for a copy */
     pthread_mutex_t lock;
     struct ranges variables; /* those in use */
     struct managed_pages pages;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuIpc...: what has been named for others, and what has been opened of theirs. Opening the same
- * handle again gives the same address, and as many closes end it.
+ * cuIpc...: memory that has a handle for other processes, and memory of theirs that is open here.
+ * Opening the same handle again returns the same address, which stays open until it is closed as
+ * often.
  */
 #include "client_ipc.h"
 
@@ -17,7 +18,7 @@
 #include "ranges.h"
 #include "wire_calls.h"
 
-/* What the 64 bytes of a handle hold. */
+/* The contents of the 64 bytes of a handle. */
 struct ipc_handle {
     char magic[8];
     uint32_t kind;

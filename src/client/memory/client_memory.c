@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The heaps, and what is known of an address. */
+/* The heaps, and finding what is at an address. */
 #include "client_memory.h"
 
 #include <stdlib.h>
@@ -136,7 +136,8 @@ static bool in_global(uint64_t address, uint64_t size, bool *ret_whole)
     return range != NULL;
 }
 
-/* What is not registered belongs to the program alone, and so does a range that is so in part. */
+/* Memory that is not registered is the program's own, and so is a range that is registered only in
+ * part. */
 static enum place place_outside(uint64_t address, uint64_t size)
 {
     struct allocation allocation;

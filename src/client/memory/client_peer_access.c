@@ -39,7 +39,7 @@ CUresult client_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice
     return CUDA_SUCCESS;
 }
 
-/* Of atomics and arrays nothing was asked at the attach, so nothing is promised. */
+/* The server does not report access by atomics and to arrays, so both are answered with no. */
 CUresult client_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib,
                                         CUdevice srcDevice, CUdevice dstDevice)
 {

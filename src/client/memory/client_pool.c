@@ -105,7 +105,8 @@ static CUresult charge(uint64_t handle, uint64_t size, struct device **ret_devic
     return CUDA_SUCCESS;
 }
 
-/* Pools may be gone before what is from them. `waits`: as they were when it was freed. */
+/* A pool may be destroyed before its allocations are freed. `waits` is stream_waits() when the
+ * allocation was freed. */
 static void refund(uint64_t handle, uint64_t size, uint64_t waits)
 {
     POOLS_LOCKED;
@@ -367,7 +368,7 @@ CUresult client_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolPr
     return CUDA_SUCCESS;
 }
 
-/* What is from it stays until it is freed. */
+/* Allocations from the pool stay until they are freed. */
 CUresult client_cuMemPoolDestroy(CUmemoryPool handle)
 {
     POOLS_LOCKED;
@@ -449,7 +450,7 @@ CUresult client_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute a
     return result;
 }
 
-/* How blocks are reused is ours to decide; those settings are only read back. */
+/* How blocks are reused does not depend on the settings, which programs only read back. */
 CUresult client_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr, void *value)
 {
     struct pool *pool = value ? pool_look_at(handle) : NULL;

@@ -157,7 +157,7 @@ static void forget_mappings_locked(uint64_t address, uint64_t size)
     }
 }
 
-/* Memory under a running kernel must not go away: that fault would end every client. */
+/* Memory must not be unmapped under a running kernel: the fault would end every client. */
 static CUresult wait_for_own_work(void)
 {
     CUresult result = client_error();

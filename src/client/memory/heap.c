@@ -17,7 +17,8 @@
 #define PAGE 4096u
 #define KEPT_BYTES (UINT64_C(256) << 20)
 
-/* A map holds pointers: pages above, the descriptor below, and descriptor 0 is one, too. */
+/* A map holds pointers: the upper half is the number of pages, the lower one the descriptor plus 1,
+ * for 0 is a descriptor, too. */
 static void *granule_to_value(uint64_t size, int fd)
 {
     return (void *)(uintptr_t)(size / PAGE << 32 | ((uint32_t)fd + 1));
@@ -51,7 +52,7 @@ static bool take(struct heap *heap, struct allocation *allocation)
     return allocation->address != 0;
 }
 
-/* A large one has the granule to itself; a small one leaves the rest to others. */
+/* A large allocation takes the whole granule; a small one leaves the rest to others. */
 static int add_granule_locked(struct heap *heap, uint64_t address, uint64_t size, int fd,
                               struct allocation *allocation)
 {
@@ -98,7 +99,7 @@ static uint64_t shared_size(struct heap *heap, uint64_t needed)
     return size > needed ? size : needed;
 }
 
-/* When the shared size cannot be had any more, just what is needed still may. */
+/* When a shared granule is not available any more, one of just the needed size may still be. */
 static CUresult grow_for(struct heap *heap, struct allocation *allocation)
 {
     uint64_t needed = (allocation->size + heap->granularity - 1) & ~(heap->granularity - 1);

@@ -41,7 +41,7 @@ void host_register_init(void)
 
 /* ---- finding ---- */
 
-/* Memory that another thread registers at this moment is of no concern to a call. */
+/* A call need not see memory that another thread registers at the same time. */
 static bool is_any_live(void)
 {
     return __atomic_load_n(&registrations.live, __ATOMIC_RELAXED) > 0;
@@ -314,7 +314,7 @@ static struct registration *registration_create(struct context *context, uint64_
     return registration;
 }
 
-/* Takes the registration over. */
+/* Takes over the registration, also when it fails. */
 static CUresult make(struct registration *registration)
 {
     CUresult result = check_place(registration->start, registration->start + registration->size);

@@ -20,7 +20,7 @@ static uint64_t saved_size(const struct registration *registration)
     return registration->size < 2 * SAVED_MAX ? registration->size : 2 * SAVED_MAX;
 }
 
-/* What is not saved in the middle. */
+/* Bytes in the middle that are not saved. */
 static uint64_t middle_size(const struct registration *registration)
 {
     return registration->size - saved_size(registration);

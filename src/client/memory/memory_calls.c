@@ -36,7 +36,8 @@ CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     return result;
 }
 
-/* Rows begin where every kind of access is aligned and a texture may be bound. */
+/* Rows begin at multiples of 512 bytes, where every kind of access is aligned and a texture may be
+ * bound. */
 CUresult client_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
                                    size_t Height, unsigned ElementSizeBytes)
 {
@@ -54,7 +55,7 @@ CUresult client_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
     return result;
 }
 
-/* Managed memory is host memory that the device reaches: freed like that, but by this call. */
+/* Managed memory is host memory that the device reaches, but it is freed by this call. */
 static struct heap *heap_of_device_pointer(uint64_t address)
 {
     struct allocation allocation;

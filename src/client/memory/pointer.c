@@ -9,7 +9,7 @@
 #include "client_vmm.h"
 #include "cuda_pointer.h"
 
-/* Where an address of an allocation is when that begins at `start`; 0: where it was. */
+/* The address at the same offset when the allocation begins at `start`; 0: the address itself. */
 static uint64_t seen_from(const struct allocation *allocation, uint64_t address, uint64_t start)
 {
     return start ? start + (address - allocation->address) : address;
@@ -20,7 +20,7 @@ static CUmemorytype memory_type(const struct allocation *allocation, enum place 
     return allocation->managed || place == PLACE_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
 }
 
-/* The program reaches what is page-locked, and its managed variables. */
+/* The program reaches page-locked memory, and its managed variables. */
 static uint64_t host_address(const struct allocation *allocation, enum place place,
                              uint64_t address)
 {

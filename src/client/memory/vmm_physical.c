@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Physical memory that programs make for mappings of their own, and its way to other processes as
- * a descriptor. The server makes it; references are counted here.
+ * Physical memory that programs make for mappings of their own, and that they share with other
+ * processes as a descriptor. The server makes it; references are counted here.
  */
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ static void physical_forget(struct physical *physical)
     free(physical);
 }
 
-/* Neither held nor mapped, it is the server's to end. */
+/* Memory that is neither held nor mapped any more is released by the server. */
 void vmm_physical_settle_locked(struct physical *physical)
 {
     struct wire_cuMemRelease in = {.handle = physical->handle};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reservations of addresses. The server chooses some that no other client has; here they are kept
- * free of everything else.
+ * Reservations of addresses. The server chooses addresses that no other client has; here they are
+ * kept free of everything else.
  */
 #include <sys/mman.h>
 
@@ -58,8 +58,8 @@ static bool enter_reservation(uint64_t address, uint64_t size)
     return false;
 }
 
-/* The server knows what no client has; what is taken in this process it learns by being asked for
- * another. */
+/* The server offers addresses that no client has. When they are taken in this process, it is asked
+ * for others. */
 static CUresult reserve(struct wire_fnReserve *in, uint64_t *ret_address)
 {
     struct wire_fnReserve_reply out;

@@ -17,7 +17,7 @@
 #define LOG_MAX 4096
 #define NAMES_MAX 8000
 
-/* A variable whose address was given out, so that copies know it for device memory. */
+/* A variable whose address the program knows, so that copies find that it is device memory. */
 struct global {
     struct allocation variable;
     struct list link;
@@ -65,7 +65,7 @@ static CUresult send_image_load(const struct module *module, const struct image 
     return ask_for(image, &in, ret_out);
 }
 
-/* What was linked for no device that the server has may still be linked for it. */
+/* Code that was linked for other devices only may still be linked for this one. */
 static CUresult send_load(struct module *module, const struct jit_options *options)
 {
     char text[LOG_MAX];
@@ -181,7 +181,7 @@ static void forget_contents(struct module *module)
     }
 }
 
-/* Work of the module that still runs is the server's to wait for. */
+/* The server waits for work of the module that still runs. */
 void module_unload(struct module *module)
 {
     struct wire_cuLibraryUnload in = {.library = module->handle};
@@ -284,7 +284,8 @@ CUresult module_global(struct module *module, const char *name, bool managed_onl
 
     if (result != CUDA_SUCCESS)
         return result;
-    module->has_state = true; /* the program may write there, and it will be elsewhere */
+    module->has_state =
+        true; /* the program may write there, and another server loads the variable elsewhere */
     if (out.managed)
         result = enter_managed(module, out.address, out.size);
     if (result != CUDA_SUCCESS)

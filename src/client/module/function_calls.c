@@ -262,7 +262,7 @@ CUresult client_cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
     return CUDA_SUCCESS;
 }
 
-/* Ours are loaded as soon as they have a handle. */
+/* Functions are loaded as soon as they have a handle. */
 CUresult client_cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     struct function *found;

@@ -50,7 +50,7 @@ uint64_t kernel_name_hash(const char *name)
     return hash;
 }
 
-/* Without a handle yet, and nothing known of it. */
+/* A function without a handle, of which nothing but the name is known. */
 static struct function *function_create(struct module *module, const char *name)
 {
     struct function *function = calloc(1, sizeof(*function));
@@ -67,7 +67,7 @@ static struct function *function_create(struct module *module, const char *name)
     return NULL;
 }
 
-/* Bytes of the buffer that are no parameter's. */
+/* Whether bytes of the buffer belong to no parameter. */
 static bool has_gaps(const struct kernel_facts *facts)
 {
     uint64_t used = 0;
@@ -200,7 +200,7 @@ static CUresult ask(struct function *function)
     return result != CUDA_SUCCESS ? result : take_reply(function, &out);
 }
 
-/* The ring keeps the order: nothing names the function before it is the server's, too. */
+/* The ring keeps the order: no command names the function before the server has it. */
 static CUresult accept_offer(const struct function *function)
 {
     const struct wire_fnFunctionEnter in = {
@@ -242,7 +242,7 @@ static bool is_same(const struct function *function,
            memcmp(out->layout, function->layout, layout_size) == 0;
 }
 
-/* What the program has set. */
+/* Sets the attributes that the program has set. */
 static CUresult set_attributes(const struct function *function, const int32_t *found)
 {
     CUresult result = CUDA_SUCCESS;

@@ -193,7 +193,7 @@ static void replay_object(void *context, uint64_t handle, void *object)
         replay->result = replay_one(replay->kind, handle, object);
 }
 
-/* The answer says that all before it was done. */
+/* The answer means that everything before it was done. */
 static CUresult wait_for_server(void)
 {
     struct wire_cuMemGetInfo_v2 in = {.device = client->devices[0].index};

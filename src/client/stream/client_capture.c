@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the calls of the client to the model of captures (src/graph); see client_capture.h. */
+/* From calls on streams to the captures of src/graph; see client_capture.h. */
 #include "client_capture.h"
 
 #include <string.h>

@@ -27,7 +27,7 @@ struct event {
     uint64_t handle;
     struct context *context;
     unsigned flags;
-    /* Of the last record, under the channel lock. One that was never recorded is complete. */
+    /* The last record, under the channel lock. An event that was never recorded is complete. */
     bool recorded;
     struct fence fence;
     uint64_t stream;
@@ -71,7 +71,7 @@ static void send_create(const struct event *event)
     channel_unlock(&client->channel);
 }
 
-/* An event that the server does not know of yet. */
+/* An event of which the server does not know yet. */
 static struct event *event_mint(struct context *context, unsigned flags)
 {
     struct event *event = calloc(1, sizeof(*event));
@@ -329,7 +329,7 @@ static CUresult find_record(CUevent handle, struct last_record *ret_record)
     return CUDA_SUCCESS;
 }
 
-/* The same for the program, which may not ask about a record that was captured. */
+/* The same for a call of the program, which may not ask about a record that was captured. */
 static CUresult ask_record(CUevent handle, struct last_record *ret_record)
 {
     struct event *event = event_lookup(handle);

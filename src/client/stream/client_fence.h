@@ -66,8 +66,8 @@ enum fence_wait_mode {
 
 /* Waits for a fence, and writes device printf output meanwhile. `stream` is the handle of the
  * word's stream, by which the server wakes the thread; 0 = poll. Returns early, with the error,
- * when the fence will never pass. The library may change under the caller (recovery_hook.h), which reads
- * everything anew. */
+ * when the fence will never pass. The library may change under the caller (recovery_hook.h), which
+ * reads everything anew. */
 CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mode);
 
 /* Waits for every number issued so far for the device with this ordinal, also of streams that are

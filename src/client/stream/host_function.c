@@ -42,7 +42,7 @@ struct job {
 static struct runner {
     pthread_mutex_t lock;
     pthread_cond_t wake, ended;
-    struct list jobs; /* in the order of the calls, so those of one stream are in theirs */
+    struct list jobs; /* in the order of the calls, so the jobs of one stream are in order */
     bool started;
 } runner;
 
@@ -186,7 +186,7 @@ static CUresult send_job(struct job *job, struct stream *stream)
     return result;
 }
 
-/* NULL: no memory, or no thread. */
+/* NULL when there is no memory, or no thread. */
 static struct job *create_job(const struct job *what)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&runner.lock);

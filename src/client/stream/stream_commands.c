@@ -20,7 +20,7 @@ static bool is_idle(const struct stream *stream)
     return !stream->unfenced && fence_word_idle(stream->word);
 }
 
-/* A fence of the legacy stream stands for those of blocking ones, such as this. */
+/* A fence of the legacy stream covers the blocking streams, of which this is one. */
 static bool legacy_covers(const struct stream *stream)
 {
     const struct stream *legacy = stream->group->legacy;
@@ -91,7 +91,7 @@ void stream_end(void)
     channel_unlock(&client->channel);
 }
 
-/* Work on the legacy stream is behind that of all blocking streams, and so is a fence on it. */
+/* Work on the legacy stream waits for that of all blocking streams, and so does a fence on it. */
 static bool needs_fence(const struct stream *stream)
 {
     return stream->unfenced ||

@@ -79,7 +79,7 @@ CUresult client_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx 
     return client_cuStreamGetCtx(hStream, pCtx);
 }
 
-/* Attributes are hints about caches and domains; a stream has the defaults. */
+/* Attributes are hints about caches and domains; every stream has the defaults. */
 CUresult client_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,
                                      CUstreamAttrValue *value_out)
 {

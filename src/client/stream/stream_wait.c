@@ -44,7 +44,7 @@ CUresult stream_synchronize(struct stream *stream)
     return end_waiting(result);
 }
 
-/* All fences first, so that the streams finish side by side. */
+/* Sends all fences first, so that the streams finish concurrently. */
 static CUresult fence_context_locked(struct context *context)
 {
     struct stream *legacy = stream_group_of(context->device)->legacy;
