@@ -107,7 +107,7 @@ class Running(limits_harness.TestCase):
                             (["--client", "x", "--sm", "5"], "process id"),
                             (["--user", "1", "--group", "g", "--sm", "5"], "one of"),
                             (["--client", "1", "--sm", "5", "--sms", "5"], "use one"),
-                            (["--client", "1", "--device", "0", "--sm", "5"], "goes with"),
+                            (["--client", "1", "--device", "0", "--sm", "5"], "needs --memory"),
                             (["--client", "1", "--memory", "5"], "512M"),
                             (["--group", "a-b", "--sm", "5"], "letters")):
             done = self.funnel("limit", *words)

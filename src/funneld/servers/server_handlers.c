@@ -92,8 +92,8 @@ static void on_gone(struct server_process *server, const struct server_client_go
 static void on_abandoned(struct server_process *server, unsigned clients)
 {
     if (clients > server->abandoned)
-        journal("Server %d: %u client%s ended, but a kernel of theirs goes on", (int)server->pid,
-                clients, clients == 1 ? " has" : "s have");
+        journal("Server %d: %u client%s ended, but a kernel goes on", (int)server->pid, clients,
+                clients == 1 ? " has" : "s have");
     server->abandoned = clients;
     if (server->stopping)
         server_process_kill_abandoned(server);
