@@ -11,6 +11,7 @@
 #include "session.h"
 #include "window.h"
 
+/* Copies memory to memory. */
 CUresult copy_chunks(const struct window *window, CUdeviceptr dst, CUdeviceptr src, uint64_t size,
                      CUstream stream);
 
@@ -21,6 +22,7 @@ CUresult copy_chunks_up(const struct window *window, CUdeviceptr dst, const void
 /* The sides are arrays, or memory of type CU_MEMORYTYPE_UNIFIED. */
 CUresult copy_chunks_box(const struct window *window, const CUDA_MEMCPY3D *box, CUstream stream);
 
+/* Fills memory as the command describes. */
 CUresult copy_chunks_memset(const struct window *window, const struct wire_fnMemset *in,
                             CUstream stream);
 

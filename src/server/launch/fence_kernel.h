@@ -16,6 +16,8 @@
  * driver writes the fences of the device. */
 void fence_kernel_load(struct device *device);
 
+/* Frees its description and the fence counters. The kernel stays loaded. It may never have been
+ * loaded. */
 void fence_kernel_unload(struct device *device);
 
 /* Session thread: launches a kernel and its fence with one call. False when that needs two calls.

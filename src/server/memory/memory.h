@@ -86,7 +86,9 @@ void server_memory_fini(struct server *server);
  * sessions. */
 void memory_set_reclaimer(struct server *server, memory_reclaimer *reclaim);
 
+/* The windows of the server, which have a lock of their own. */
 struct windows *server_windows(struct server *server);
 
+/* The part of a session. 0 or -ENOMEM. */
 int session_memory_init(struct session *session);
 void session_memory_fini(struct session *session);

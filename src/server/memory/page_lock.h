@@ -31,6 +31,7 @@ struct page_locker {
     atomic_uint_fast64_t host_bytes; /* of the host granules of all windows */
 };
 
+/* Before any other thread uses it. */
 void page_locker_init(struct page_locker *locker, struct quiesce *quiesce,
                       const struct page_lock_options *options);
 

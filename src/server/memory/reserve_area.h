@@ -20,6 +20,7 @@ struct reserve_area {
     struct ranges slabs; /* reserved with the driver, for small reservations */
 };
 
+/* Before any other thread uses it. */
 void reserve_area_init(struct reserve_area *area);
 
 /* How many bytes of addresses one client may reserve. */

@@ -49,6 +49,7 @@ struct windows {
     unsigned next_place;
 };
 
+/* Before any other thread uses them. The devices and the locker stay the caller's. */
 void windows_init(struct windows *windows, const struct devices *devices,
                   struct page_locker *page_locker);
 

@@ -39,6 +39,7 @@ struct stored_image {
     unsigned users;
 };
 
+/* Before any other thread uses it. */
 void image_store_init(struct image_store *store);
 
 /* No image is used any more. */
@@ -60,6 +61,7 @@ struct stored_image *image_store_find(struct image_store *store, uint64_t key, u
 struct stored_image *image_store_find_number(struct image_store *store, uint64_t number,
                                              uid_t owner);
 
+/* Another reference to an image that the caller has one to. */
 struct stored_image *stored_image_ref(struct stored_image *image);
 
 /* Drops a reference. NULL is allowed. */

@@ -27,6 +27,7 @@ struct kernel_table {
     uint32_t count, capacity;
 };
 
+/* The second frees all kernels, which no function refers to any more. */
 void kernel_table_init(struct kernel_table *table);
 void kernel_table_fini(struct kernel_table *table);
 

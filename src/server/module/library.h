@@ -40,6 +40,7 @@ struct library *library_create(const void *options, uint32_t options_size);
 CUresult library_load(struct library *library, struct quiesce *quiesce, const void *image,
                       size_t size);
 
+/* Another use of a library that the caller uses. */
 struct library *library_use(struct library *library);
 
 /* Gives up a use: true when that was the last one, and then the caller has to destroy the

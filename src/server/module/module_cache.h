@@ -53,6 +53,7 @@ struct image_log {
     uint32_t capacity, size;
 };
 
+/* Before any other thread uses it. With `enabled` false each client loads its libraries itself. */
 void module_cache_init(struct module_cache *cache, struct quiesce *quiesce, bool enabled);
 
 /* Unloads all libraries. None is used any more. */
@@ -89,6 +90,7 @@ bool module_cache_give_way(struct module_cache *cache);
  * The device's context is current. */
 void module_cache_trim(struct module_cache *cache, const struct device *device);
 
+/* The library of an entry that the caller uses. */
 const struct library *cached_library(const struct cached *cached);
 
 /* What is known of its kernels. */

@@ -28,6 +28,7 @@ struct retired {
     uint64_t bytes;
 };
 
+/* Before any other thread uses it. */
 void retired_init(struct retired *retired, struct quiesce *quiesce);
 
 /* Unloads all. There are no clients any more. */

@@ -15,6 +15,7 @@ struct module {
     struct list functions; /* struct function */
 };
 
+/* The library of a module. */
 static inline const struct library *module_library(const struct module *module)
 {
     return cached_library(module->cached);
@@ -44,7 +45,9 @@ void server_modules_fini(struct server *server);
 /* Before there are sessions. The observer stays the caller's and must outlive the server. */
 void server_modules_observe(struct server *server, struct module_observer *observer);
 
+/* The cache of the server, which has a lock of its own. */
 struct module_cache *server_module_cache(struct server *server);
 
+/* The part of a session. 0 or -ENOMEM. */
 int session_modules_init(struct session *session);
 void session_modules_fini(struct session *session);

@@ -34,4 +34,5 @@ CUresult variables_remember(struct variables *variables, CUlibrary library);
  * context is current. After an error they may have any value. */
 CUresult variables_restore(const struct variables *variables, struct quiesce *quiesce);
 
+/* Frees what was recorded, and the names. */
 void variables_fini(struct variables *variables);

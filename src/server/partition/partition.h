@@ -46,6 +46,7 @@ struct partitions {
     bool settled; /* no partition is wanted in advance */
 };
 
+/* Divides the device. Before any other thread uses it. */
 void partitions_init(struct partitions *partitions, const struct device *device);
 
 /* How many multiprocessors a percentage, in hundredths, stands for, as NVIDIA's MPS rounds it; all

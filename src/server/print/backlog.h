@@ -15,6 +15,7 @@ struct backlog {
     size_t start, size, capacity; /* text[start .. size) is not delivered yet */
 };
 
+/* Whether all output has been delivered. */
 static inline bool backlog_empty(const struct backlog *backlog)
 {
     return backlog->start == backlog->size;
@@ -27,4 +28,5 @@ bool backlog_add(struct backlog *backlog, const char *text, size_t size);
 void backlog_deliver(struct backlog *backlog, struct channel_server *channel,
                      enum region_output kind);
 
+/* Frees the output that is left. */
 void backlog_drop(struct backlog *backlog);

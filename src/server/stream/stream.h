@@ -97,5 +97,6 @@ void server_streams_fini(struct server *server);
 /* Before there are sessions. The observer stays the caller's and must outlive the server. */
 void server_streams_observe(struct server *server, struct stream_observer *observer);
 
+/* The part of a session. 0 or -ENOMEM. */
 int session_streams_init(struct session *session);
 void session_streams_fini(struct session *session);
