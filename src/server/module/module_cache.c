@@ -176,7 +176,8 @@ static CUresult load(struct cached *cached, struct image_log *ret_log)
     uint32_t size = (uint32_t)strnlen(cached->library->log, LIBRARY_LOG_SIZE);
 
     ret_log->size = size < ret_log->capacity ? size : ret_log->capacity;
-    memcpy(ret_log->text, cached->library->log, ret_log->size);
+    if (ret_log->size)
+        memcpy(ret_log->text, cached->library->log, ret_log->size);
     return result;
 }
 
