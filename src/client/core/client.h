@@ -12,6 +12,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "attach.h"
@@ -72,6 +73,12 @@ struct client {
 /* NULL until attached. Never freed: threads may be inside it. Hidden, so that it is reached without
  * a look into the table of what other libraries might replace. */
 extern __attribute__((visibility("hidden"))) struct client *client;
+
+/* Whether an address is in the client's window. */
+static inline bool client_in_window(uint64_t address)
+{
+    return address >= client->window_base && address < client->window_end;
+}
 
 /* A number that no other context, stream or allocation of this client has. */
 static inline uint64_t client_next_id(void)

@@ -4,11 +4,15 @@
  * change that leaves a node in its segment is sent to the server as it is; after any other the
  * whole graph is planned anew.
  */
+#include "exec_plan.h"
+
 #include <stdlib.h>
 
 #include "client_event.h"
-#include "client_graph.h"
+#include "client_memory.h"
 #include "client_prototypes.h"
+#include "graph_backend.h"
+#include "graph_describe.h"
 #include "host_function.h"
 #include "wire_calls.h"
 

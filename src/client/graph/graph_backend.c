@@ -4,11 +4,15 @@
  * be done. The checks are those of the calls on streams, so what a graph accepts, its launch
  * accepts as well.
  */
+#include "graph_backend.h"
+
 #include "client_capture.h"
 #include "client_event.h"
-#include "client_graph.h"
+#include "client_library.h"
 #include "client_mem_ops.h"
 #include "cuda_box.h"
+#include "exec_plan.h"
+#include "graph_blocks.h"
 #include "launch_check.h"
 #include "memset.h"
 

@@ -3,12 +3,15 @@
  * Memory of graphs in the client: blocks of the device's heap, as those of pools. Allocations and
  * frees in graphs are nodes that do nothing, and are not sent to the server.
  */
+#include "graph_blocks.h"
+
 #include "cleanup.h"
 #include "client_capture.h"
+#include "client_context.h"
 #include "client_event.h"
-#include "client_graph.h"
 #include "client_memory.h"
 #include "client_pool.h"
+#include "exec_plan.h"
 #include "graph_memory.h"
 
 /* The lock is held, so frees that are still to come are not waited for. */

@@ -3,9 +3,14 @@
  * Segments of graphs are sent to the server node by node. Only the last command waits: it has the
  * driver's graph made and returns what was wrong.
  */
+#include "graph_describe.h"
+
 #include <stdlib.h>
 
-#include "client_graph.h"
+#include "client.h"
+#include "client_copy.h"
+#include "exec_plan.h"
+#include "graph_backend.h"
 #include "host_register.h"
 #include "wire_calls.h"
 

@@ -90,11 +90,6 @@ struct device *memory_device_of(uint64_t address)
     return device_with_index((address - client->window_base) / client->device_stride);
 }
 
-static bool is_in_window(uint64_t address)
-{
-    return address >= client->window_base && address < client->window_end;
-}
-
 static bool find_in_window(uint64_t address, struct allocation *ret_allocation,
                            enum place *ret_place)
 {
@@ -121,7 +116,7 @@ bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place
         *ret_place = PLACE_DEVICE;
         return true;
     }
-    if (is_in_window(address))
+    if (client_in_window(address))
         return find_in_window(address, ret_allocation, ret_place);
     *ret_place = PLACE_PINNED;
     return host_register_find(address, ret_allocation);
@@ -158,7 +153,7 @@ enum place memory_place(uint64_t address, uint64_t size)
 
     if (vmm_is_reserved(address))
         return vmm_covers(address, size) ? PLACE_DEVICE : PLACE_NOWHERE;
-    if (!is_in_window(address))
+    if (!client_in_window(address))
         return place_outside(address, size);
     if (!find_in_window(address, &allocation, &place))
         return PLACE_NOWHERE;

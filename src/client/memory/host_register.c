@@ -47,11 +47,6 @@ static bool is_any_live(void)
     return __atomic_load_n(&registrations.live, __ATOMIC_RELAXED) > 0;
 }
 
-static bool holds(const struct allocation *allocation, uint64_t address, uint64_t start)
-{
-    return address - start < allocation->size;
-}
-
 static bool find_locked(uint64_t address, struct allocation *ret_allocation)
 {
     const struct range *range = ranges_find(&registrations.by_host, address);
@@ -65,7 +60,7 @@ static bool find_locked(uint64_t address, struct allocation *ret_allocation)
         return false;
     found = range->value;
     start = by_host ? found->allocation.host : found->allocation.device;
-    if (!found->live || !holds(&found->allocation, address, start))
+    if (!found->live || address - start >= found->allocation.size)
         return false;
     *ret_allocation = found->allocation;
     ret_allocation->address = start;
@@ -283,11 +278,6 @@ static CUresult take_pages(struct registration *registration)
 
 /* ---- the calls ---- */
 
-static bool is_in_window(uint64_t address)
-{
-    return address >= client->window_base && address < client->window_end;
-}
-
 static CUresult check_place(uint64_t start, uint64_t end)
 {
     if (start < client->window_end && client->window_base < end)
@@ -359,7 +349,7 @@ CUresult client_cuMemHostUnregister(void *p)
     struct context *context;
     CUresult result = context_enter_unsafe(&context);
 
-    if (!p || is_in_window((uintptr_t)p))
+    if (!p || client_in_window((uintptr_t)p))
         return CUDA_ERROR_INVALID_VALUE;
     for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
         result = stream_drain_device(&client->devices[i]);

@@ -118,12 +118,6 @@ bool recovery_allows(const uint64_t used[2])
     return true;
 }
 
-/* Work on an object that the program has ended since then cannot be done again. */
-static bool fit_together(unsigned work, unsigned ends)
-{
-    return !work || !ends;
-}
-
 bool recovery_sift(unsigned char *messages, uint32_t size, uint32_t *ret_size, uint32_t *ret_slots)
 {
     uint32_t kept = 0, slots = 0;
@@ -155,5 +149,6 @@ bool recovery_sift(unsigned char *messages, uint32_t size, uint32_t *ret_size, u
     }
     *ret_size = kept;
     *ret_slots = slots;
-    return fit_together(work, ends);
+    /* Work on an object that the program has ended since then cannot be done again. */
+    return !work || !ends;
 }
