@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The configuration file creates servers, namespaces and partitions, or is refused with its line.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "service.h"
+#include "unit.h"
+
+static struct daemon daemon_state;
+static char folder[64];
+
+static int setup(void **state)
+{
+    memset(&daemon_state, 0, sizeof(daemon_state));
+    daemon_init(&daemon_state);
+    strcpy(folder, "/tmp/funnel-config-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    strcpy(daemon_state.paths.pipe, folder);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    char command[96];
+
+    services_close(&daemon_state);
+    snprintf(command, sizeof(command), "rm -r '%s'", folder);
+    return system(command);
+}
+
+static int apply(const char *text, char reason[CONFIG_REASON_MAX])
+{
+    char path[96];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/servers.toml", folder);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return config_apply(&daemon_state, path, reason);
+}
+
+static void test_a_server_with_a_namespace(void **state)
+{
+    char reason[CONFIG_REASON_MAX] = "";
+    const struct service *service;
+    const struct mps_namespace *space;
+
+    assert_int_equal(apply("schema_version = \"1.0\"\n"
+                           "[servers.night]\n"
+                           "allowed_devices = [\"1\", \"2\"]\n"
+                           "active_thread_percentage = 50\n"
+                           "[servers.night.namespaces.small]\n"
+                           "pinned_memory_limit = \"8G\"\n"
+                           "client_priority = 1\n",
+                           reason),
+                     0);
+    service = service_find(&daemon_state, "night");
+    assert_non_null(service);
+    assert_string_equal(service->devices, "1,2");
+    space = service_namespace(service, NAMESPACE_DEFAULT);
+    assert_int_equal(space->change.sm_centipercent, 5000);
+    assert_false(space->change.sets_memory);
+    space = service_namespace(service, "small");
+    assert_int_equal(space->change.sm_centipercent, 0);
+    assert_true(space->change.sets_memory && space->change.memory == 8ull << 30);
+    assert_true(space->change.sets_priority && space->change.priority == 1);
+}
+
+static void test_partitions(void **state)
+{
+    char reason[CONFIG_REASON_MAX] = "";
+    const struct service *service;
+
+    assert_int_equal(apply("[[servers.divided.devices]]\n"
+                           "uuid = \"GPU-302653ec\"\n"
+                           "[[servers.divided.devices.sm_partitions]]\n"
+                           "name = \"serving\"\n"
+                           "chunks = 12\n"
+                           "[[servers.divided.devices.sm_partitions]]\n"
+                           "name = \"rest\"\n"
+                           "chunks = 4\n"
+                           "include_remainder = true\n",
+                           reason),
+                     0);
+    service = service_find(&daemon_state, "divided");
+    assert_true(service->partitions.on);
+    assert_int_equal(service->partitions.count, 2);
+    assert_string_equal(service->partitions.partition[0].device, "GPU-302653ec");
+    assert_int_equal(service->partitions.partition[0].chunks, 12);
+    assert_false(service->partitions.partition[0].takes_remainder);
+    assert_true(service->partitions.partition[1].takes_remainder);
+}
+
+static void test_features(void **state)
+{
+    char reason[CONFIG_REASON_MAX] = "";
+
+    assert_int_equal(apply("[features.memacct]\naudit_log = true\n", reason), 0);
+    assert_true(daemon_state.audits && daemon_state.audits_by_order);
+}
+
+static void check_refused(const char *text, const char *line, const char *cause)
+{
+    char reason[CONFIG_REASON_MAX] = "";
+
+    assert_true(apply(text, reason) < 0);
+    if (!strstr(reason, line) || !strstr(reason, cause))
+        fail_msg("\"%s\" does not say \"%s\" and \"%s\"", reason, line, cause);
+    services_close(&daemon_state);
+}
+
+static void test_refused(void **state)
+{
+    check_refused("color = \"red\"\n", "line 1", "color is not known outside of tables");
+    check_refused("[server.a]\n", "line 1", "is not known");
+    check_refused("[servers.a]\ncolor = 1\n", "line 2", "there is no key 'color'");
+    check_refused("[servers.a]\nactive_thread_percentage = 101\n", "line 2", "at most 100");
+    check_refused("[servers.a]\nactive-thread-percentage = 50\n", "line 2", "there is no key");
+    check_refused("[servers.a]\nlocality_domains = true\n", "line 2", "not supported");
+    check_refused("[servers.log]\n", "line 1", "taken by a file of the daemon");
+    check_refused("[servers.Night]\n", "line 1", "not a valid name");
+    check_refused("[servers.uid_7]\nuid = 8\n", "line 2", "");
+    check_refused("[[servers.a.devices.sm_partitions]]\nname = \"x\"\n", "line 1", "uuid");
+    check_refused("[[servers.a.devices]]\nuuid = \"0\"\n[[servers.a.devices.sm_partitions]]\n"
+                  "name = \"x\"\n",
+                  "", "no name or no chunks");
+    check_refused("[features.memacct]\nenabled = false\n", "line 2", "cannot be switched off");
+    check_refused("[features.context-share]\nenabled = true\n", "line 2", "not supported");
+}
+
+static void test_unreadable(void **state)
+{
+    char reason[CONFIG_REASON_MAX] = "";
+
+    assert_true(config_apply(&daemon_state, "/nonexistent.toml", reason) < 0);
+    assert_non_null(strstr(reason, "Cannot read /nonexistent.toml"));
+}
+
+int main(void)
+{
+#define WITH_DAEMON(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        WITH_DAEMON(test_a_server_with_a_namespace),
+        WITH_DAEMON(test_partitions),
+        WITH_DAEMON(test_features),
+        WITH_DAEMON(test_refused),
+        WITH_DAEMON(test_unreadable),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
