@@ -28,7 +28,7 @@ static inline void cleanup_mutex(pthread_mutex_t **mutex)
     pthread_mutex_unlock(*mutex);
 }
 
-/* The variable is only there for its end of scope, so nobody reads it. */
+/* The variable is only there for its end of scope, so no code reads it. */
 #define _cleanup_mutex_ __attribute__((cleanup(cleanup_mutex), unused))
 
 /* Gives a pointer away: evaluates to it and leaves NULL behind. */

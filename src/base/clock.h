@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time, and the pause between two looks at a word in shared memory. */
+/* Time, and the pause between two reads of a word in shared memory. */
 #pragma once
 
 #include <stdint.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sleeping on a 32-bit word that another process may write (shared futexes). */
+/* Sleeping on a 32-bit word that another process may write (shared futexes). Any thread may call
+ * these; the word must stay mapped. */
 #pragma once
 
 #include <stdint.h>
 
 /* Sleeps while *word is `expected`, at most `timeout_ns` (0 = no limit).
  * 0 = woken, possibly for no reason; -EAGAIN = *word was something else; -ETIMEDOUT; -EINTR.
- * The caller looks at its own condition again in every case. */
+ * The caller checks its own condition again in every case. */
 int futex_wait(const uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 
 /* Wakes up to `count` sleepers; returns how many there were. Costs a system call, so callers look

@@ -63,15 +63,15 @@ static inline uint32_t handle_index(uint64_t handle)
 /* A table of at most `limit` live handles (1 .. HANDLE_INDEX_MAX + 1): 0, -EINVAL or -ENOMEM. */
 int handles_init(struct handles *handles, uint32_t limit);
 
-/* Frees the table, not the objects. Nobody may use it any more. */
+/* Frees the table, not the objects. No thread may use it any more. */
 void handles_fini(struct handles *handles);
 
 /* While there are fresh indices, a freed one rests until this many others were freed. */
 #define HANDLES_REST 1024u
 
 /* Mints a handle for `object` (not NULL). Of the rested indices the one freed longest ago is used
- * first: a stale handle stays recognisable for long, and a peer that hears of handles from several
- * threads still hears of the end of one before it hears of its successor. 0 = full or out of
+ * first: a stale handle stays recognizable for long, and a peer that is told of handles by several
+ * threads is still told of the end of one before it is told of its successor. 0 = full or out of
  * memory. */
 uint64_t handles_add(struct handles *handles, unsigned type, void *object);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for a lock. */
+/* The slow paths: sleeping for a lock, and waking a thread that sleeps. */
 #include "lock.h"
 
 #include "futex.h"
 
-/* Whoever has waited leaves the lock awaited, for it can not know whether others still sleep: each
- * of them is woken by the one before, the last by nobody's need. */
+/* A thread that has waited leaves the lock awaited, for it cannot know whether others still sleep:
+ * each of them is woken by the one before, and the last wakes none. */
 void lock_wait(struct lock *lock)
 {
     while (__atomic_exchange_n(&lock->state, LOCK_AWAITED, __ATOMIC_ACQUIRE) != LOCK_FREE)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lock for what is held for a moment, again and again, and mostly by one thread: taking it when
- * it is free and giving it back are one instruction each. All zero is a free lock. */
+ * it is free and giving it back are one instruction each. All zero is a free lock. It is not
+ * recursive, and serves the threads of one process. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,10 +14,10 @@ struct lock {
 enum lock_state {
     LOCK_FREE,
     LOCK_TAKEN,
-    LOCK_AWAITED, /* taken, and somebody may be asleep */
+    LOCK_AWAITED, /* taken, and a thread may sleep on it */
 };
 
-/* Waits until the lock is given. */
+/* Waits until the lock is this thread's. */
 void lock_wait(struct lock *lock);
 
 /* Wakes one of those who sleep. */
@@ -32,7 +33,7 @@ static inline void lock_take(struct lock *lock)
         lock_wait(lock);
 }
 
-/* Gives it back: whoever waits sees what was done, partner lock_take(). */
+/* Gives the lock back: the next holder sees what was done, partner lock_take(). */
 static inline void lock_give(struct lock *lock)
 {
     if (__atomic_exchange_n(&lock->state, LOCK_FREE, __ATOMIC_RELEASE) == LOCK_AWAITED)

@@ -3,7 +3,7 @@
  *
  * A process that never calls log_open() is silent; this is how the library inside a user's program
  * behaves by default. Logging never blocks and never kills: a line that cannot be written (disk
- * full, pipe full) is dropped and counted. */
+ * full, pipe full) is dropped and counted. Any thread may log, with any lock held. */
 #pragma once
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ void log_open(int fd, const char *role);
 /* Writes "[YYYY-MM-DD HH:MM:SS.mmm Role   pid] text\n". errno is preserved. */
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, only with FUNNEL_DEBUG=1 in the environment. */
+/* As log_line(), but only with FUNNEL_DEBUG=1 in the environment. */
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* How many lines were lost so far. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hash map from uint64_t to a pointer. Open addressing with linear probing; removal moves the
- * entries behind back, so there are no tombstones and lookups stay short for ever. Not locked. */
+ * entries behind it back, so there are no tombstones and lookups stay short. Not locked: the caller
+ * sees to it that no thread changes a map while another uses it. */
 #pragma once
 
 #include <stddef.h>
@@ -23,7 +24,8 @@ void map_init(struct map *map);
 /* Frees the map's own memory, not the values. */
 void map_fini(struct map *map);
 
-/* Adds `key`; `value` must not be NULL. 0, -EEXIST (and no change) or -ENOMEM. */
+/* Adds `key`; `value`, which must not be NULL, stays the caller's. 0, -EEXIST (and no change) or
+ * -ENOMEM. */
 int map_put(struct map *map, uint64_t key, void *value);
 
 /* The value of `key`, or NULL. */

@@ -3,7 +3,8 @@
  * allocation does this address belong to?
  *
  * A sorted array: lookups are binary searches over memory that is side by side, and allocations
- * mostly come in ascending order, which only appends. Not locked. */
+ * mostly come in ascending order, which only appends. Not locked: the caller sees to it that no
+ * thread changes a set while another uses it. */
 #pragma once
 
 #include <stddef.h>

@@ -6,6 +6,7 @@
 
 bool switch_is_on(const char *name);
 
-/* The same for what is asked again and again: reads the environment the first time only, for other
- * threads of a program may be writing it. `known` is the caller's, static and 0 at first. */
+/* As switch_is_on(), for what is asked again and again: reads the environment the first time only,
+ * as other threads of a program may be writing it. `known` is the caller's, static and 0 at first.
+ */
 bool switch_is_on_once(int *known, const char *name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short strings in fixed arrays, and numbers in text. (Not strings.h: libc has that name.) */
+/* Short strings in fixed arrays, and numbers in text. Sizes are bytes and count the NUL. (Not
+ * strings.h: libc has that name.) */
 #pragma once
 
 #include <stdbool.h>

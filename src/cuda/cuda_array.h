@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What follows from the description of an array. The formats of video and of compressed blocks are
- * not carried.
+ * not carried. The functions are pure.
  */
 #pragma once
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of copies: what CUDA refuses, and what each copy is. */
+/* Batches of copies: what CUDA refuses, and what each copy is. Called without a lock, for the
+ * copier's functions take what locks they need. Sizes and pitches are bytes. */
 #pragma once
 
 #include "cuda_box.h"
 
-/* Who makes the copies. The second gets a box that makes sense. */
+/* The functions that make the copies. An error of one ends the batch, and is its result. */
 struct cuda_batch_copier {
     CUresult (*copy)(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream);
     CUresult (*copy_box)(const struct cuda_box *box, CUstream stream);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the structures of CUDA's copies in two and three dimensions say, in one form. */
+/* What the structures of CUDA's copies in two and three dimensions say, in one form. Widths, `x`
+ * and pitches are bytes. The functions are pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,6 +33,6 @@ struct cuda_box_rows {
     uint64_t pitch, height;
 };
 
-/* False for what CUDA refuses: a kind that there is not, rows that overlap, slices that do. */
+/* False for what CUDA refuses: an unknown kind of memory, rows that overlap, slices that do. */
 bool cuda_box_rows_of(const struct cuda_box_side *side, const struct cuda_box *box,
                       struct cuda_box_rows *ret_rows);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and descriptions of CUresult, and what follows from it. */
+/* Names and descriptions of CUresult, and what follows from it. The texts are constant; any thread
+ * may ask. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,5 +13,5 @@ const char *cuda_error_name(CUresult result);
 /* "invalid argument"; NULL for a number that is none. */
 const char *cuda_error_string(CUresult result);
 
-/* Whether the context is lost. */
+/* Whether the error ends the context: every later call on it reports the same. */
 bool cuda_error_is_fatal(CUresult result);

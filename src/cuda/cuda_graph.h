@@ -79,7 +79,7 @@ struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v1_st {
 };
 typedef CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 CUDA_BATCH_MEM_OP_NODE_PARAMS_v2;
 
-/* External semaphores, which nobody looks into here. */
+/* External semaphores, which no code here looks into. */
 struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_st {
     CUexternalSemaphore *extSemArray;
     const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray;
@@ -102,7 +102,7 @@ typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
     CUcontext ctx;
 } CUDA_CONDITIONAL_NODE_PARAMS;
 
-/* Any of them: 256 bytes, for ever. */
+/* Any of them, in 256 bytes. */
 struct CUgraphNodeParams_st {
     CUgraphNodeType type;
     int reserved0[3];

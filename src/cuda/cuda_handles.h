@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scalars and opaque handles of the CUDA driver API.
- * A handle is a pointer to a structure that nobody outside the driver ever sees. Ours hold a
+ * A handle is a pointer to a structure that no code outside the driver ever sees. Ours hold a
  * number (base/handles.h), never the address of anything.
  */
 #pragma once

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a program has advised about a managed allocation. Pages here never move, so advice is only
- * remembered and told again; it is kept for an allocation, not for each page of it.
+ * remembered and told again; it is kept for an allocation, not for each page of it. The functions
+ * take no lock: the advice is the caller's to guard.
  */
 #pragma once
 
@@ -21,12 +22,17 @@ struct cuda_advice {
 /* An ordinal as the older calls have it: CU_DEVICE_CPU is the host. */
 CUmemLocation cuda_location_of(CUdevice device);
 
-/* CUDA_ERROR_INVALID_DEVICE, or INVALID_VALUE for a kind of place that there is not. */
+/* CUDA_ERROR_INVALID_DEVICE for a device that there is not, CUDA_ERROR_INVALID_VALUE for an unknown
+ * kind of place. */
 CUresult cuda_location_check(CUmemLocation location, int device_count);
 
+/* Takes advice down. Errors are those of cuda_location_check(), and CUDA_ERROR_INVALID_VALUE for
+ * unknown advice; then nothing has changed. */
 CUresult cuda_advise(struct cuda_advice *advice, CUmem_advise what, CUmemLocation location,
                      int device_count);
 
+/* Writes one attribute, as cuMemRangeGetAttribute does: CUDA_ERROR_INVALID_VALUE for an unknown
+ * one, or for a size in bytes that is not the attribute's. */
 CUresult cuda_advice_get(const struct cuda_advice *advice, CUmem_range_attribute attribute,
                          void *ret_data, size_t size);
 

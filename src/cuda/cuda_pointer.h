@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What cuPointerGetAttribute says of an address, and in how many bytes. Who answers fills in what
- * he knows; which attribute that is and how wide it is stands here once.
+ * What cuPointerGetAttribute says of an address, and in how many bytes. The client and the software
+ * GPU fill in what they know of the address; which attribute that is, and how wide, stands here
+ * once. The functions are pure.
  */
 #pragma once
 

@@ -44,7 +44,8 @@ struct cudart_ops {
 /* ops must stay valid for the life of the process. Called before anything else here. */
 void cudart_init(const struct cudart_ops *ops);
 
-/* The whole of cuGetExportTable. An unknown table gives CUDA_ERROR_INVALID_VALUE and NULL. */
+/* The whole of cuGetExportTable. An unknown table gives CUDA_ERROR_INVALID_VALUE and NULL. A table
+ * lives as long as the process. From any thread. */
 CUresult cudart_get_export_table(const void **ret_table, const CUuuid *id);
 
 /*
@@ -56,8 +57,8 @@ void cudart_context_gone(CUcontext context);
 /*
  * One row of the generated cuGetProcAddress table: for callers of at least `version`, `name` means
  * `function`. flag 0 is the default, 2 the per-thread default stream. Rows are sorted by name
- * (strcmp), then flag, then version, all ascending. Rows of flag 1 (legacy stream) are never
- * looked at, for they would repeat flag 0; a name with no rows of flag 2 answers from flag 0.
+ * (strcmp), then flag, then version, all ascending. There are no rows of flag 1
+ * (legacy stream), for they would repeat flag 0; a name with no rows of flag 2 answers from flag 0.
  */
 struct entry_point {
     const char *name;
@@ -68,7 +69,8 @@ struct entry_point {
 
 /*
  * The whole of cuGetProcAddress_v2. A name that cannot be had is not an error: the result is
- * CUDA_SUCCESS with a NULL function and the reason in ret_status (which may be NULL).
+ * CUDA_SUCCESS with a NULL function and the reason in ret_status (which may be NULL). From any
+ * thread.
  */
 CUresult cudart_get_proc_address(const struct entry_point *table, size_t count, const char *symbol,
                                  void **ret_function, int version, cuuint64_t flags,

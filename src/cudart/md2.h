@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MD2 (RFC 1319) and HMAC (RFC 2104) over it. Long broken as cryptography; here it is only the
- * checksum in which libcudart expects an answer.
+ * checksum in which libcudart expects an answer. A struct is one thread's.
  */
 #pragma once
 

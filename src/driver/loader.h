@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which driver library this process runs on. Exactly one is loaded, once, before any other thread
- * starts; from then on everybody calls it through the table `driver`.
+ * starts; from then on every thread calls it through the table `driver`.
  */
 #pragma once
 
@@ -22,14 +22,14 @@ extern struct driver_table driver;
 /* Parses "auto", "cuda" or "soft": 0 or -EINVAL. */
 int driver_kind_parse(const char *text, enum driver_kind *ret_kind);
 
-/* Loads and initialises a driver library: 0 and which one it is, or a negative value and a sentence
- * in `why` for the person who started this process. */
+/* Loads and initializes a driver library: 0 and which one it is, or a negative value and a message
+ * in `why`, of at most `why_size` bytes, for the person who started this process. Called once. */
 int driver_load(enum driver_kind wanted, enum driver_kind *ret_kind, char *why, size_t why_size);
 
-/* The path of the library that driver_load() chose. */
+/* The path of the library that driver_load() chose. Lives as long as the process. */
 const char *driver_path(void);
 
-/* Between true and false the driver's own sentences about this thread's calls are not logged: the
+/* Between true and false the driver's own messages about this thread's calls are not logged: the
  * caller asks what it knows may be refused. */
 void driver_expect_refusal(bool expected);
 

@@ -16,7 +16,7 @@
 /* Every message begins with this. */
 struct ring_message {
     uint32_t size; /* of the whole message, header included */
-    uint32_t kind; /* the user's own; the ring never looks at it */
+    uint32_t kind; /* what the message is: the ring never reads it */
 };
 
 /* The shared words, one cache line for each writer. Touched only by ring.c and the functions below.
@@ -25,13 +25,13 @@ struct ring_shared {
     _Alignas(RING_LINE) uint32_t tail;     /* producer: bytes ever published, modulo 2^32 */
     uint32_t want_space;                   /* producer sets: it sleeps on `head`; consumer clears */
     _Alignas(RING_LINE) uint32_t head;     /* consumer: bytes ever released, modulo 2^32 */
-    uint32_t seen;                         /* consumer: `tail` as it last looked at it */
+    uint32_t seen;                         /* consumer: `tail` as it last read it */
     _Alignas(RING_LINE) uint32_t sleeping; /* consumer sets: it sleeps here; either side clears */
 };
 
 _Static_assert(sizeof(struct ring_shared) == 3 * RING_LINE, "one line for each writer");
 
-/* One end. Private to its process: a peer can not change what is kept here. */
+/* One end. Private to its process: a peer cannot change what is kept here. */
 struct ring {
     struct ring_shared *shared;
     unsigned char *data; /* `size` bytes, readable a second time right behind */
@@ -48,7 +48,7 @@ struct ring {
 int ring_map(int fd, uint64_t offset, uint32_t size, void **ret_data);
 void ring_unmap(void *data, uint32_t size);
 
-/* Makes the shared words those of an empty ring, before anybody attaches. The cursors start shortly
+/* Makes the shared words those of an empty ring, before an end attaches. The cursors start shortly
  * below their wrap, so that every run crosses it. */
 void ring_format(struct ring_shared *shared);
 
@@ -72,7 +72,7 @@ static inline uint32_t ring_room(const struct ring *ring)
     return used <= ring->size ? ring->size - used : 0;
 }
 
-/* Looks how far the consumer is by now: whether there is room for so much. */
+/* Reads how far the consumer is by now: whether there is space for so many bytes. */
 bool ring_find_room(struct ring *ring, uint32_t size);
 
 /* Room for a message of `size` bytes (multiple of 16, at most half of the ring), or NULL: no room
@@ -91,7 +91,7 @@ static inline void ring_store_tail(struct ring_shared *shared, uint32_t tail)
     __atomic_store_n(&shared->tail, tail, __ATOMIC_SEQ_CST);
 }
 
-/* Wakes the consumer if it sleeps and nobody else has woken it. */
+/* Wakes the consumer if it sleeps and no other thread has woken it. */
 void ring_wake_consumer(struct ring *ring);
 
 /* Publishes `size` bytes that were reserved: one message, or several side by side. Wakes the
@@ -105,7 +105,7 @@ static inline void ring_commit(struct ring *ring, uint32_t size)
         ring_wake_consumer(ring);
 }
 
-/* The consumer is gone: how many of the bytes published last it can not have read. */
+/* The consumer is gone: how many of the bytes published last it cannot have read. */
 uint32_t ring_unread(const struct ring *ring);
 
 /* Waits until ring_reserve(ring, size) succeeds: true; false once `alive` says so, which is asked
@@ -122,7 +122,7 @@ int ring_next(struct ring *ring, void *buffer, uint32_t capacity);
 void ring_release(struct ring *ring);
 
 /* Waits until there is a message, ring_kick(), or `timeout_ns` (0 = no limit) is over: spins for
- * the usual budget, then sleeps. May return early; the caller looks again. */
+ * the usual budget, then sleeps. May return early; the caller calls ring_next() again. */
 void ring_wait_message(struct ring *ring, uint64_t timeout_ns);
 
 /* From any thread of the consumer's process: makes the current or the next ring_wait_message()

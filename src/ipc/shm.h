@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory shared by descriptor (memfd), sealed so that no peer can shrink it under a reader. */
+/* Memory shared by descriptor (memfd), sealed so that no peer can shrink it under a reader. Sizes
+ * are bytes. The functions hold no state, and any thread may call them. */
 #pragma once
 
 #include <stddef.h>
@@ -8,10 +9,12 @@
 #define SHM_REPLACE (1u << 0)   /* map over what is at the fixed address; default: refuse */
 #define SHM_READ_ONLY (1u << 1) /* map for reading */
 
-/* `size` zero bytes that can never shrink, grow or get other seals: 0 or -errno. */
+/* `size` zero bytes that can never shrink, grow or get other seals: 0 or -errno. The descriptor is
+ * the caller's to close. */
 int shm_create(const char *name, size_t size, int *ret_fd);
 
-/* A copy of `data`, with a NUL behind it, that nobody can write any more. */
+/* A copy of `data`, with a NUL behind it, that no process can write any more: 0 or -errno. The
+ * descriptor is the caller's to close. */
 int shm_create_read_only(const char *name, const void *data, size_t size, int *ret_fd);
 
 /* Maps the first `size` bytes, shared, at `fixed_address` if not NULL: 0; -EEXIST when something is
@@ -23,6 +26,6 @@ int shm_map(int fd, size_t size, void *fixed_address, unsigned flags, void **ret
 void shm_unmap(void *address, size_t size);
 
 /* Whether a descriptor from a peer is safe to map: 0 when it is a memory file of at least `size`
- * bytes, sealed against shrinking, so that reading it can not raise SIGBUS; else -EINVAL (not a
+ * bytes, sealed against shrinking, so that reading it cannot raise SIGBUS; else -EINVAL (not a
  * memory file), -EPERM (not sealed) or -EMSGSIZE (too small). */
 int shm_check(int fd, size_t size);

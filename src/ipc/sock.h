@@ -2,7 +2,9 @@
 /* Unix sockets of whole messages (SOCK_SEQPACKET) that carry file descriptors.
  *
  * Everything is close-on-exec. Nothing received is trusted: a message that was cut, in its data or
- * in its descriptors, is an error, and every descriptor that came with it is closed. */
+ * in its descriptors, is an error, and every descriptor that came with it is closed. Descriptors
+ * that a function returns are the caller's to close. The functions hold no state: any thread may
+ * call them, and messages of threads that send on one socket do not mix. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +21,8 @@ int sock_listen(const char *path, mode_t mode, int *ret_fd);
 /* The next caller of a listening socket: 0 or -errno. */
 int sock_accept(int listen_fd, int *ret_fd);
 
-/* Connects to a listener: 0; -ENOENT or -ECONNREFUSED when nobody listens; -ENAMETOOLONG; ... */
+/* Connects to a listener: 0; -ENOENT or -ECONNREFUSED when no process listens; -ENAMETOOLONG;
+ * -errno. */
 int sock_connect(const char *path, int *ret_fd);
 
 /* Two connected ends. */
@@ -31,7 +34,7 @@ int sock_pair(int ret_fds[2]);
 int sock_send(int fd, const void *data, size_t size, const int *fds, size_t fd_count);
 
 /* Receives one message: its bytes; 0 = the peer closed (an empty message counts as that).
- * timeout_ms: -1 = no limit (-ETIMEDOUT can not happen), 0 = do not wait (-EAGAIN when none is
+ * timeout_ms: -1 = no limit (-ETIMEDOUT cannot happen), 0 = do not wait (-EAGAIN when none is
  * there), else -ETIMEDOUT. -EMSGSIZE = longer than `capacity`, -EPROTO = more descriptors than
  * `fd_capacity`; either way the message is gone. The first *ret_fd_count of ret_fds are the
  * caller's to close; it is 0 on every error. With ret_fds NULL no descriptor is welcome. */

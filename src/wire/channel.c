@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's end of the control region. The one idea: whoever waits here, for room or for an
- * answer, also notices within 100 ms that the server is gone, and then returns. */
+/* The client's end of the control region. A thread that waits here, for space or for an answer,
+ * also notices within 100 ms that the server is gone, and then returns. */
 #include "channel.h"
 
 #include <errno.h>

@@ -53,10 +53,11 @@ struct channel {
     uint64_t used[2];    /* bit c: call c was ever sent; under the lock */
     struct lock lock;    /* turns of the producers */
     int socket;          /* not ours to close */
-    uint32_t busy_slots; /* bit s: slot s is somebody's; also the futex of those who wait */
+    uint32_t busy_slots; /* bit s: slot s is taken; the futex of threads that wait for one */
     uint32_t gone;       /* 1 = the server's end has closed */
-    uint32_t broken;     /* 1 = and somebody has heard of it */
-    /* Asked before that: whether there is a new server. NULL = there is none. */
+    uint32_t broken;     /* 1 = and a call has reported it */
+    /* Called before a call reports that the server is gone: whether there is a new one. NULL =
+     * never. */
     bool (*revive)(void);
     uint32_t output_seen; /* of region->output_notifications */
     uint32_t output_head[OUTPUT_KINDS];
@@ -101,8 +102,8 @@ static inline CUresult channel_sticky_error(const struct channel *channel)
     return (CUresult)__atomic_load_n(&channel->region->sticky_error, __ATOMIC_ACQUIRE);
 }
 
-/* That, else CUDA_ERROR_MPS_RPC_FAILURE if the server is known to be gone. Two loads; no system
- * call. */
+/* channel_sticky_error(), else CUDA_ERROR_MPS_RPC_FAILURE if the server is known to be gone. Two
+ * loads; no system call. */
 static inline CUresult channel_error(const struct channel *channel)
 {
     CUresult sticky = channel_sticky_error(channel);
@@ -118,20 +119,21 @@ CUresult channel_failure(const struct channel *channel);
 /* Takes the error of an earlier asynchronous command out, or CUDA_SUCCESS. */
 CUresult channel_take_deferred_error(struct channel *channel);
 
-/* The program is going to hear that the server is gone: from now on it is too late for another. */
+/* The program is about to be told that the server is gone: from now on it is too late for another.
+ */
 void channel_break(struct channel *channel);
 
-/* Asks the kernel whether the server is still there; once gone, gone for good. For those who sleep
- * on something else, such as a fence word: ask at least every 100 ms. */
+/* Asks the kernel whether the server is still there; once gone, gone for good. For threads that
+ * sleep on something else, such as a fence word: ask at least every 100 ms. */
 bool channel_alive(struct channel *channel);
 
-/* ---- after the server's death; nobody else is inside ---- */
+/* ---- after the server's death; no other thread uses the channel ---- */
 
 /* The end of what was sent, which the server has not read: its size. Its first message is at
  * channel->sent minus that. */
 uint32_t channel_unread(const struct channel *channel, const unsigned char **ret_messages);
 
-/* Takes the region of another server, at the same addresses; those who wait for an answer go on
+/* Takes the region of another server, at the same addresses; threads that wait for an answer go on
  * waiting, with the new one. 0 or -errno, and then everything is as before. */
 int channel_reopen(struct channel *channel, int region_fd, size_t region_size, uint32_t ring_bytes);
 
@@ -151,7 +153,7 @@ static inline bool channel_has_output(const struct channel *channel)
            __atomic_load_n(&channel->output_seen, __ATOMIC_RELAXED);
 }
 
-/* What the server tells each of its clients about all of them. */
+/* What the server tells each of its clients about all of them. A hint: the reader may be late. */
 struct channel_load {
     uint32_t copiers; /* how many are copying much, this one perhaps among them */
     bool lacks_cpus;  /* those at work are more than there are CPUs */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes a word of every eighth cache line, and the first and last page as a whole: there is what
- * compilers write about the rest.
+ * Takes a word of every eighth cache line, and the first and last page as a whole: there stands
+ * what compilers write about the rest.
  */
 #include "image_key.h"
 

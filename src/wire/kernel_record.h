@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of a library as a reply lists them: one record behind the other, each a multiple of four
- * bytes. Header, offset and size of each parameter, name, padding. */
+ * bytes. Header, offset and size of each parameter in bytes, name, padding. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 /* One that is larger travels only when it is asked for by name, so each page takes some. */
 #define KERNEL_RECORD_MAX 2048u
 
-/* What is the same for every client. */
+/* What is alike for every client. */
 struct kernel_facts {
     const char *name;
     const uint32_t *layout; /* pairs: offset and size of each parameter */

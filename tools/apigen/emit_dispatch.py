@@ -16,7 +16,7 @@ struct texture;
 
 /* What the session offers to the dispatcher, besides session_lookup(). */
 
-/* Says in a sentence which argument of which call was no handle. */
+/* Logs which argument of which call was not a handle. */
 void session_no_handle(struct session *session, const char *call, const char *argument,
                        uint64_t handle);
 

@@ -45,7 +45,7 @@ class Side:
         return "    if (__atomic_load_n(&soft_stalling, __ATOMIC_RELAXED))\n        soft_stand_aside();\n"
 
     def inside(self, call, edge):
-        """The client library knows who is inside it; before it is attached nobody is."""
+        """The client library counts the threads inside it, from its attach on."""
         if not self.passthrough:
             return ""
         early = "    if (how == CLIENT_FUNNEL)\n    " if "early" in call.tags else ""

@@ -56,7 +56,7 @@ def emit_driver(api):
         body += text + (" /* optional */" if call.tags["driver"] == "optional" else "") + "\n"
     body += "};\n\n"
     body += comment("Fills the table from a library that dlopen() gave: 0, or -ENOSYS and a "
-                    "sentence that names the first required call that is missing.")
+                    "message that names the first required call that is missing.")
     body += ("int driver_table_load(struct driver_table *table, void *library, char *why, "
              "size_t why_size);\n")
     source = head('"driver_table.h"', "", "<dlfcn.h>", "<errno.h>", "<stdbool.h>", "<stdio.h>")

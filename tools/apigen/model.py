@@ -78,7 +78,7 @@ class Field:
     handle: Optional[str] = None
     new: bool = False
     maximum: int = 0
-    placed: bool = False    # whoever sends it writes it where it travels
+    placed: bool = False    # the sender writes it where it travels
 
     @property
     def trailing(self):

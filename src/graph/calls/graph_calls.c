@@ -81,7 +81,7 @@ struct answer {
     CUgraphNode *first, *second;
     CUgraphEdgeData *data;
     size_t room, count;
-    bool is_lossy; /* an edge had data that nobody asked for */
+    bool is_lossy; /* an edge had data, and the caller has no array for it */
 };
 
 static void answer_add(struct answer *answer, const struct graph_node *first,

@@ -325,7 +325,7 @@ static bool is_move(const CUgraphNodeParams *params)
            params->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
 }
 
-/* Only what is nobody's child, and does not contain what it is moved into. */
+/* Only a graph that is not a child, and does not contain what it is moved into. */
 static bool can_move(const struct graph *child, const struct graph *into)
 {
     if (!child || child->in || child->is_captured_into)

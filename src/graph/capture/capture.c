@@ -2,7 +2,7 @@
 /*
  * Captures. One has an origin, the stream in which it began and has to end, and the streams that
  * joined by waiting for its events. What goes wrong makes it invalid; it stays so until its end is
- * asked for, so that the program hears of it there.
+ * asked for, so that the program is told of it there.
  */
 #include "capture_objects.h"
 #include "graph_memory.h"
@@ -85,7 +85,7 @@ void capture_end(struct capture *capture)
     free(capture);
 }
 
-/* A graph that nobody has heard of goes with its capture. */
+/* A graph that the program was not given yet goes with its capture. */
 void capture_abandon(struct capture *capture)
 {
     struct graph *graph = capture->is_own_graph ? capture_graph(capture) : NULL;

@@ -76,11 +76,11 @@ static inline bool capture_has_event(const struct capture_event *event)
 CUresult capture_wait_locked(struct capture_stream *stream, struct capture_event *event,
                              CUevent handle, unsigned flags, bool is_recorded);
 
-/* What cannot be done to a captured event (query, synchronise, elapsed time): invalidates the
+/* What cannot be done to a captured event (query, synchronize, elapsed time): invalidates the
  * capture, and answers CUDA_ERROR_CAPTURED_EVENT. 0 for another event. */
 CUresult capture_refuse_event_locked(struct capture_event *event);
 
-/* A call that cannot be captured (synchronise, query) on this stream: 0 when it does not capture;
+/* A call that cannot be captured (synchronize, query) on this stream: 0 when it does not capture;
  * else the capture is invalid, and the answer CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
 CUresult capture_refuse_locked(struct capture_stream *stream);
 
@@ -88,7 +88,7 @@ CUresult capture_refuse_locked(struct capture_stream *stream);
  * it waits for captures (that capture is then invalid). */
 CUresult capture_legacy_locked(CUcontext context);
 
-/* Before a call that is unsafe while somebody captures (cuMemAlloc, cuCtxSynchronize): 0, or
+/* Before a call that is unsafe while a stream captures (cuMemAlloc, cuCtxSynchronize): 0, or
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED as the modes of this thread and of the captures say. */
 CUresult capture_unsafe_locked(void);
 

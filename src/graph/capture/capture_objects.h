@@ -10,7 +10,7 @@
 struct capture {
     uint64_t id;
     uint64_t graph;    /* its handle */
-    bool is_own_graph; /* made for this capture, so nobody else has it yet */
+    bool is_own_graph; /* made for this capture, so the program does not have it yet */
     bool is_invalid;
     CUstreamCaptureMode mode;
     const CUstreamCaptureMode *thread; /* where its thread has its mode: that tells threads apart */

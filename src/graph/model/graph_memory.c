@@ -2,7 +2,8 @@
 /*
  * Memory that graphs allocate and free. A node's address is known when the node is made and stays
  * the same in every launch; so the memory is taken then, and given back when no graph can allocate
- * it any more and nobody has it. Launches only turn it from nobody's into the program's, and back.
+ * it any more and the program does not have it. Launches only give it to the program and take it
+ * back.
  */
 #include "graph_memory.h"
 

@@ -16,7 +16,7 @@ struct graph_memory {
     CUmemAccessDesc access[1];
     uint64_t home;              /* the graph that allocates it */
     unsigned nodes, allocators; /* nodes that name it, and those of them that allocate it */
-    bool live;                  /* a launch has allocated it, and nobody has freed it since */
+    bool live;                  /* a launch has allocated it, and it was not freed since */
     bool was_live;              /* some launch has */
     bool will_live;             /* while a launch is checked */
     bool freed_at_home, freed_elsewhere;
@@ -39,8 +39,8 @@ void graph_memory_remove_node(struct graph_memory *memory, CUgraphNodeType type)
 /* The node is in that graph now, which is the program's. */
 void graph_memory_settle(struct graph_memory *memory, CUgraphNodeType type, uint64_t graph);
 
-/* Before a launch: whether what it allocates is nobody's and what it frees is there. And after it;
- * `behind` is up to date by then. */
+/* Before a launch: CUDA_ERROR_INVALID_VALUE when it allocates what is allocated already, or frees
+ * what is not. And after it; `behind` is up to date by then. */
 CUresult graph_memory_check_launch_locked(const struct graph_exec *exec);
 void graph_memory_launched_locked(const struct graph_exec *exec);
 

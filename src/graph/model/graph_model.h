@@ -5,7 +5,7 @@
  * the generator forwards the owner's cuGraphX to graph_cuX (graph_prototypes.h).
  *
  * Everything is under one lock, the owner's. graph_cuX take it; what is named _locked has it.
- * Nobody keeps a pointer to a node or a graph across two calls, only a handle.
+ * No code keeps a pointer to a node or a graph across two calls, only a handle.
  */
 #pragma once
 
@@ -81,7 +81,7 @@ struct graph_node {
     unsigned index; /* in exec->nodes */
     bool disabled;  /* keeps its place among the others, and does nothing */
     void *owner;    /* the backend's */
-    /* Of whoever walks through the graph. */
+    /* Scratch space of a walk through the graph, which holds the lock throughout. */
     struct graph_node *next;
     unsigned cursor, number;
 };

@@ -62,7 +62,7 @@ void graph_disconnect(struct graph_node *from, struct graph_node *to);
 /* Graphs that allocate or free are neither copied nor taken apart, for their memory is one. */
 bool graph_has_memory(const struct graph *graph);
 
-/* User objects: what a copy of a graph keeps as well, and what nobody keeps any more. */
+/* User objects: what a copy of a graph keeps as well, and giving up all that a graph keeps. */
 CUresult graph_keeps_copy(const struct graph_keeps *keeps, struct graph_keeps *to);
 void graph_keeps_drop(struct graph_keeps *keeps);
 /* An exec is about to go: what it keeps stays until its launches are done. */

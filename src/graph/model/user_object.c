@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Things of the program that live as long as somebody needs them: the program itself, a graph, or
- * a launch that is under way. The last of them to let go has the program's function called, by a
+ * Things of the program that live as long as they are needed: by the program itself, a graph, or a
+ * launch that is under way. The last of them to let go has the program's function called, by a
  * thread of the owner's that holds no lock.
  *
- * That thread must not wait for the owner's lock either: whoever has it may be waiting for work
+ * That thread must not wait for the owner's lock either: its holder may be waiting for work
  * that only this thread can bring on. So references have a lock of their own, which is held for
  * nothing else.
  */
@@ -60,7 +60,7 @@ static bool has(const struct user_object *object, uint64_t count)
     return count <= object->references;
 }
 
-/* True when nobody is left; then it is the caller's to end. */
+/* True when that was the last reference; then the object is the caller's to end. */
 static bool drop(struct user_object *object, uint64_t count)
 {
     REFERENCES_LOCKED;

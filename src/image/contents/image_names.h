@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of an image's variables. Whoever knows all of them can put a library back into the
- * state in which it was loaded.
+ * The names of an image's variables. With all of them, a library can be put back into the state in
+ * which it was loaded. The functions hold no state and take no lock.
  */
 #pragma once
 
@@ -11,13 +11,13 @@
 
 #include "image_parts.h"
 
-/* More than these are not looked after. */
+/* An image with more variables counts as one whose variables are not known. */
 #define IMAGE_NAMES_MAX 4096u
 
 struct image_name {
     char *name;
-    uint64_t size; /* 0: not known */
-    bool constant; /* kernels can not write to it */
+    uint64_t size; /* bytes; 0 = not known */
+    bool constant; /* kernels cannot write to it */
 };
 
 struct image_names {
@@ -26,7 +26,8 @@ struct image_names {
 };
 
 /* The names of all variables that an image, which is sound, has on a device of this architecture:
- * false when they can not be known, or a variable is of a kind whose state is not in its bytes. */
+ * false when they cannot be known, or a variable is of a kind whose state is not in its bytes. The
+ * caller ends the names. */
 bool image_names_read(const void *bytes, size_t size, unsigned sm, struct image_names *ret_names);
 
 /* Whether no kernel writes to any of them: they are constant, or compilers and the libraries of
@@ -35,7 +36,7 @@ bool image_names_are_constant(const struct image_names *names);
 
 void image_names_fini(struct image_names *names);
 
-/* ---- for those who read parts ---- */
+/* ---- for the readers of parts ---- */
 
 bool image_names_add(struct image_names *names, const char *name, size_t length, uint64_t size,
                      bool constant);

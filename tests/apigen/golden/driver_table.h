@@ -13,7 +13,7 @@ struct driver_table {
 };
 
 /*
- * Fills the table from a library that dlopen() gave: 0, or -ENOSYS and a sentence that names the
+ * Fills the table from a library that dlopen() gave: 0, or -ENOSYS and a message that names the
  * first required call that is missing.
  */
 int driver_table_load(struct driver_table *table, void *library, char *why, size_t why_size);

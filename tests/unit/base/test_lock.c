@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small lock: one at a time, and nobody sleeps for ever. */
+/* The small lock: one holder at a time, and no thread sleeps forever. */
 #include "lock.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines: their form, what cannot be forged in them, and that losing one hurts nobody. */
+/* Log lines: their form, what cannot be forged in them, and that losing one does no harm. */
 #include "log.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 
 #define PTX ".version 8.0\n.target sm_90\n.address_size 64\n"
 
-/* "a b c": the names in order, or "-" when they can not be known. */
+/* "a b c": the names in order, or "-" when they cannot be known. */
 static const char *names_in(const void *bytes, size_t size)
 {
     static char text[512];

@@ -41,7 +41,7 @@ static inline void ring_fixture_fini(struct ring_fixture *fixture)
     shm_unmap(fixture->shared, FIXTURE_PAGE);
 }
 
-/* Message number `number`: its payload can be recognised byte by byte. */
+/* Message number `number`: its payload can be recognized byte by byte. */
 static inline void fill_message(struct ring_message *message, uint32_t size, uint32_t number)
 {
     unsigned char *payload = (unsigned char *)(message + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's end: commands, answers, errors, and a server that dies while somebody waits. */
+/* The client's end: commands, answers, errors, and a server that dies while a thread waits. */
 #include "channel.h"
 
 #include <errno.h>
