@@ -222,6 +222,10 @@ void view_status(const struct snapshot *snapshot, const struct paths *paths)
     printf("  pipe directory: %s\n  log directory:  %.*s\n  device:         %.*s\n", paths->pipe,
            (int)sizeof(daemon->log_directory), daemon->log_directory, (int)sizeof(daemon->device),
            daemon->device);
+    if (daemon->multiuser || daemon->static_partitioning)
+        printf("  mode:           %s%s%s\n", daemon->multiuser ? "one server for all users" : "",
+               daemon->multiuser && daemon->static_partitioning ? ", " : "",
+               daemon->static_partitioning ? "static partitioning" : "");
     if (daemon->waiting)
         printf("  %u program%s wait%s for a server\n", daemon->waiting,
                daemon->waiting == 1 ? "" : "s", daemon->waiting == 1 ? "s" : "");

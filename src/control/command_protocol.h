@@ -55,6 +55,8 @@ struct command_daemon {
     uint32_t priority;
     uint32_t waiting; /* programs that wait for a server */
     uint32_t quitting;
+    uint32_t multiuser;           /* one server for all users */
+    uint32_t static_partitioning; /* every program runs in a static partition */
 };
 
 struct command_server {

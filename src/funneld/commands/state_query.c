@@ -23,6 +23,8 @@ static void send_daemon(struct console *console)
         .priority = daemon->defaults.priority,
         .waiting = daemon->waiting_clients,
         .quitting = daemon->quitting,
+        .multiuser = daemon->multiuser,
+        .static_partitioning = daemon->partitions.on,
     };
 
     text_copy(message.device, sizeof(message.device), daemon->device);

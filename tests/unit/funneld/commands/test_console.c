@@ -115,6 +115,42 @@ static void test_the_daemons_user_may_quit(void **state)
     check_may_quit(DAEMON_USER);
 }
 
+static void test_a_server_that_ends_does_not_end_the_daemon(void **state)
+{
+    daemon_quit_server_reaped(&daemon_state);
+    event_base_loop(daemon_state.base, EVLOOP_NONBLOCK);
+    assert_false(event_base_got_break(daemon_state.base));
+    daemon_state.quitting = true;
+    daemon_quit_server_reaped(&daemon_state);
+    assert_true(event_base_got_break(daemon_state.base));
+}
+
+static int seconds_to_the_end(void)
+{
+    struct timeval due, now;
+
+    assert_true(event_pending(daemon_state.quit_timeout, EV_TIMEOUT, &due));
+    evutil_gettimeofday(&now, NULL);
+    return (int)(due.tv_sec - now.tv_sec);
+}
+
+static void test_a_second_quit_only_shortens_the_time(void **state)
+{
+    struct server_process server = {.daemon = &daemon_state, .state = SERVER_ACTIVE};
+
+    server.connection.fd = -1;
+    list_append(&daemon_state.servers, &server.link);
+    daemon_quit(&daemon_state, -1, NULL);
+    assert_false(event_pending(daemon_state.quit_timeout, EV_TIMEOUT, NULL));
+    daemon_quit(&daemon_state, 100, NULL);
+    daemon_quit(&daemon_state, 1000, NULL);
+    daemon_quit(&daemon_state, -1, NULL);
+    assert_in_range(seconds_to_the_end(), 50, 100);
+    daemon_quit(&daemon_state, 10, NULL);
+    assert_in_range(seconds_to_the_end(), 0, 10);
+    assert_true(server.stopping);
+}
+
 static void test_who_may_manage_what(void **state)
 {
     struct server_process own = {.uid = OTHER_USER}, foreign = {.uid = OTHER_USER + 1};
@@ -226,6 +262,8 @@ int main(void)
         WITH_DAEMON(test_other_users_may_not_quit),
         WITH_DAEMON(test_root_may_quit),
         WITH_DAEMON(test_the_daemons_user_may_quit),
+        WITH_DAEMON(test_a_server_that_ends_does_not_end_the_daemon),
+        WITH_DAEMON(test_a_second_quit_only_shortens_the_time),
         WITH_DAEMON(test_who_may_manage_what),
         WITH_DAEMON(test_defaults),
         WITH_DAEMON(test_unknown_commands),
