@@ -70,13 +70,17 @@ static void silence_errors(void)
 
 _Noreturn static void become_daemon(const char *program, const struct daemon_options *options)
 {
-    const char *arguments[7] = {"funneld", "-d", "--device", options->device};
+    const char *arguments[9] = {"funneld", "-d", "--device", options->device};
     int count = 4;
 
     if (options->static_partitioning)
         arguments[count++] = "--static-partitioning";
     if (options->multiuser)
         arguments[count++] = "--multiuser-server";
+    if (options->config) {
+        arguments[count++] = "--apply";
+        arguments[count++] = options->config;
+    }
     execv(program, (char **)arguments);
     _exit(cli_fail("cannot run %s: %s", program, strerror(errno)));
 }

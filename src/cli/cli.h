@@ -16,7 +16,7 @@ struct subcommand {
 /* Tables that end with a name of NULL. */
 extern const struct subcommand daemon_subcommands[]; /* start, stop, log */
 extern const struct subcommand run_subcommands[];    /* run */
-extern const struct subcommand limit_subcommands[];  /* limit, provision */
+extern const struct subcommand limit_subcommands[];  /* limit, provision, terminate */
 extern const struct subcommand view_subcommands[];   /* status, ps, servers, clients, devices */
 
 /* The one that runs now; usage errors name it. */
@@ -50,6 +50,7 @@ int cli_client_log(const struct paths *paths, bool create, char *ret_path, size_
 struct daemon_options {
     const char *device;       /* auto, cuda, soft */
     bool static_partitioning; /* every program runs in a static partition */
+    const char *config;       /* a configuration file of MPS 3, or NULL */
     bool multiuser;           /* one server for all users */
 };
 

@@ -23,19 +23,22 @@ static int run_start(int argc, char **argv)
     static const struct option known[] = {{"device", required_argument, NULL, 'D'},
                                           {"static-partitioning", no_argument, NULL, 'S'},
                                           {"multiuser", no_argument, NULL, 'm'},
+                                          {"apply", required_argument, NULL, 'a'},
                                           {NULL, 0, NULL, 0}};
     struct daemon_options options = {.device = "auto"};
     struct paths paths;
     int option, status;
     bool works;
 
-    while ((option = getopt_long(argc, argv, "Sm", known, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "Sma:", known, NULL)) != -1) {
         if (option == 'D')
             options.device = optarg;
         else if (option == 'S')
             options.static_partitioning = true;
         else if (option == 'm')
             options.multiuser = true;
+        else if (option == 'a')
+            options.config = optarg;
         else
             return cli_usage("unknown option");
     }
@@ -226,13 +229,14 @@ static int run_log(int argc, char **argv)
 
 const struct subcommand daemon_subcommands[] = {
     {"start", "start the daemon",
-     "Usage: funnel start [--device auto|cuda|soft] [-S] [-m]\n\n"
+     "Usage: funnel start [--device auto|cuda|soft] [-S] [-m] [-a FILE]\n\n"
      "Starts the daemon of your pipe directory in the background.\n\n"
      "  --device WHICH  cuda: NVIDIA's driver; soft: the software GPU;\n"
      "                  auto: NVIDIA's driver when it works, else the software GPU (default)\n"
      "  -S, --static-partitioning  every program runs in a static partition of the SMs, which\n"
      "                  sm_partition of nvidia-cuda-mps-control cuts\n"
-     "  -m, --multiuser one server for the programs of all users; needs root\n\n"
+     "  -m, --multiuser one server for the programs of all users; needs root\n"
+     "  -a, --apply FILE  create the servers and namespaces of this configuration file\n\n"
      "Examples:\n"
      "  funnel start\n"
      "  CUDA_MPS_PIPE_DIRECTORY=/tmp/mine funnel start --device soft\n"

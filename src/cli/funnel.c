@@ -27,9 +27,9 @@ static void print_help(FILE *out)
           out);
     for (size_t i = 0; i < TABLE_COUNT; i++)
         for (const struct subcommand *row = tables[i]; row->name; row++)
-            fprintf(out, "  %-9s %s\n", row->name, row->summary);
-    fputs("  help      help on a command: funnel help run\n"
-          "  version   print the release\n\n"
+            fprintf(out, "  %-10s %s\n", row->name, row->summary);
+    fputs("  help       help on a command: funnel help run\n"
+          "  version    print the release\n\n"
           "The daemon is found through CUDA_MPS_PIPE_DIRECTORY, as NVIDIA's is.\n",
           out);
 }

@@ -303,6 +303,25 @@ static int run_provision(int argc, char **argv)
     return provision(&plan);
 }
 
+/* ---- terminate ---- */
+
+static int run_terminate(int argc, char **argv)
+{
+    char line[LINE_MAX_BYTES];
+    _cleanup_fd_ int fd = -1;
+    uint64_t client;
+
+    if (argc != 2)
+        return cli_usage("which program? funnel ps lists them");
+    if (text_to_u64(argv[1], &client))
+        return cli_usage("%s is not the process id of a program", argv[1]);
+    text_format(line, sizeof(line), "client terminate %s", argv[1]);
+    if (connect_daemon(&fd) || run_line(fd, line, true))
+        return 1;
+    printf("Program %s has lost the GPU: its next CUDA call fails.\n", argv[1]);
+    return 0;
+}
+
 const struct subcommand limit_subcommands[] = {
     {"limit", "change limits of programs that run",
      "Usage: funnel limit --client PID|ID | --user USER | --group NAME\n"
@@ -336,5 +355,13 @@ const struct subcommand limit_subcommands[] = {
      "  funnel provision weight serving=3 batch=1\n"
      "  funnel provision sms 4711=64 4712=32\n",
      run_provision},
+    {"terminate", "take the GPU from a program that runs",
+     "Usage: funnel terminate PID|ID\n\n"
+     "Ends what the program has on the GPU and frees its memory there; other programs continue.\n"
+     "The process itself is not killed: its CUDA calls fail with error 810 from then on. A "
+     "program\n"
+     "of another PID namespace, whose PID is 0, is named by its ID.\n\n"
+     "Example:\n  funnel terminate 4711\n",
+     run_terminate},
     {NULL, NULL, NULL, NULL},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots as JSON. Numbers are plain: bytes, seconds since the epoch, hundredths of a percent. */
+/* Snapshots as JSON. Numbers are plain: bytes, and seconds since the epoch. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,15 +43,29 @@ static json_t *devices_json(const struct snapshot *snapshot)
     return list;
 }
 
+/* The user by name, and the share as people write it: 12.5. */
+static json_t *with_user_and_share(json_t *json, uint32_t uid, uint32_t centipercent)
+{
+    char user[VIEW_CELL];
+
+    view_format_user(uid, user);
+    json_object_set_new(json, "user", text_value(user, sizeof(user)));
+    json_object_set_new(json, "sm_percent", json_real(centipercent / 100.0));
+    return json;
+}
+
 static json_t *server_json(const struct command_server *server)
 {
-    return json_pack("{s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i}", "name",
-                     server->name, "pipe_directory", server->directory, "pid", server->pid, "uid",
-                     server->uid, "state", snapshot_state_name(server), "driver",
-                     snapshot_driver_name(server->driver), "driver_version", server->driver_version,
-                     "devices", server->device_count, "clients", server->client_count,
-                     "max_clients", server->max_clients, "since", (json_int_t)server->since,
-                     "sm_centipercent", server->sm_centipercent, "priority", server->priority);
+    json_t *json =
+        json_pack("{s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i}", "name",
+                  server->name, "pipe_directory", server->directory, "pid", server->pid, "uid",
+                  server->uid, "state", snapshot_state_name(server), "driver",
+                  snapshot_driver_name(server->driver), "driver_version", server->driver_version,
+                  "devices", server->device_count, "clients", server->client_count, "max_clients",
+                  server->max_clients, "since", (json_int_t)server->since, "sm_centipercent",
+                  server->sm_centipercent, "priority", server->priority);
+
+    return with_user_and_share(json, server->uid, server->sm_centipercent);
 }
 
 static json_t *servers_json(const struct snapshot *snapshot)
@@ -61,6 +75,12 @@ static json_t *servers_json(const struct snapshot *snapshot)
     for (unsigned i = 0; i < snapshot->server_count; i++)
         json_array_append_new(list, server_json(&snapshot->servers[i]));
     return list;
+}
+
+/* A limit that is not set is null, and not 0. */
+static json_t *limit_or_null(uint64_t bytes)
+{
+    return bytes ? json_integer((json_int_t)bytes) : json_null();
 }
 
 /* One entry for each device that the client uses. */
@@ -77,11 +97,11 @@ static json_t *client_devices_json(const struct snapshot *snapshot,
             continue;
         snapshot_uuid_text(&server->devices[d], uuid);
         json_array_append_new(list,
-                              json_pack("{s:i, s:s, s:i, s:I, s:I, s:I}", "ordinal", d, "uuid",
+                              json_pack("{s:i, s:s, s:i, s:I, s:I, s:o}", "ordinal", d, "uuid",
                                         uuid, "sm_granted", row->sm_granted[d], "memory_used",
                                         (json_int_t)row->memory_used[d], "memory_peak",
                                         (json_int_t)row->memory_peak[d], "memory_limit",
-                                        (json_int_t)row->limits.memory_limit[d]));
+                                        limit_or_null(row->limits.memory_limit[d])));
     }
     return list;
 }
@@ -89,8 +109,7 @@ static json_t *client_devices_json(const struct snapshot *snapshot,
 static json_t *client_json(const struct snapshot *snapshot, const struct command_client *client)
 {
     const struct server_status_row *row = &client->row;
-
-    return json_pack(
+    json_t *json = json_pack(
         "{s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
         "s:o}",
         "pid", row->identity.pid, "id", row->id, "uid", row->identity.uid, "server",
@@ -104,6 +123,8 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
         (json_int_t)snapshot_memory_of(client), "memory_refused", (json_int_t)row->memory_refused,
         "launches", (json_int_t)row->launches, "copies", (json_int_t)row->copies, "copied_bytes",
         (json_int_t)row->copied_bytes, "devices", client_devices_json(snapshot, client));
+
+    return with_user_and_share(json, row->identity.uid, row->limits.sm_centipercent);
 }
 
 static json_t *clients_json(const struct snapshot *snapshot)
@@ -155,13 +176,15 @@ static json_t *status_json(const struct snapshot *snapshot, const struct paths *
     const struct command_daemon *daemon = &snapshot->daemon;
 
     return json_pack(
-        "{s:i, s:i, s:o, s:I, s:o, s:s, s:o, s:i, s:b, s:o, s:o, s:o}", "pid", daemon->pid, "uid",
-        daemon->uid, "version", text_value(daemon->version, sizeof(daemon->version)), "since",
-        (json_int_t)daemon->since, "device", text_value(daemon->device, sizeof(daemon->device)),
-        "pipe_directory", paths->pipe, "log_directory",
-        text_value(daemon->log_directory, sizeof(daemon->log_directory)), "waiting",
-        daemon->waiting, "quitting", daemon->quitting != 0, "servers", servers_json(snapshot),
-        "devices", devices_json(snapshot), "clients", clients_json(snapshot));
+        "{s:i, s:i, s:o, s:I, s:o, s:s, s:o, s:i, s:b, s:b, s:b, s:o, s:o, s:o}", "pid",
+        daemon->pid, "uid", daemon->uid, "version",
+        text_value(daemon->version, sizeof(daemon->version)), "since", (json_int_t)daemon->since,
+        "device", text_value(daemon->device, sizeof(daemon->device)), "pipe_directory", paths->pipe,
+        "log_directory", text_value(daemon->log_directory, sizeof(daemon->log_directory)),
+        "waiting", daemon->waiting, "quitting", daemon->quitting != 0, "multiuser",
+        daemon->multiuser != 0, "static_partitioning", daemon->static_partitioning != 0, "servers",
+        servers_json(snapshot), "devices", devices_json(snapshot), "clients",
+        clients_json(snapshot));
 }
 
 static json_t *make_json(const struct snapshot *snapshot, const struct paths *paths,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an operator does wrong, looks for, or is not allowed to do: each with an answer that helps."""
 import os
+import pwd
 import signal
 import unittest
 
@@ -157,6 +158,32 @@ class Operator(Started):
         self.assertIn("-S", self.mps("sm_partition add 0 1\n")[1])
 
 
+    # ---- what the front end can do ----
+
+    def test_terminate(self):
+        client = self.attach()
+        done = self.funnel("terminate", str(os.getpid()))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("has lost the GPU", done.stdout)
+        self.assertEqual(client.socket.recv(1), b"")
+        self.assertIn("not found", self.refused("terminate", "99999999"))
+        self.assertEqual(self.funnel("terminate").returncode, 2)
+        self.assertEqual(self.funnel("terminate", "x").returncode, 2)
+
+    def test_json_for_people_and_programs(self):
+        self.mps("set_default_active_thread_percentage 12.5\n")
+        self.attach()
+        client, = self.funnel_json("ps")
+        self.assertEqual(client["sm_percent"], 12.5)
+        self.assertEqual(client["user"], pwd.getpwuid(os.getuid()).pw_name)
+        self.assertIsNone(client["devices"][0]["memory_limit"])
+        server, = self.funnel_json("servers")
+        self.assertEqual((server["sm_percent"], server["user"]),
+                         (12.5, pwd.getpwuid(os.getuid()).pw_name))
+        status = self.funnel_json("status")
+        self.assertEqual((status["multiuser"], status["static_partitioning"]), (False, False))
+
+
 class Foreign(Started):
     """Clients of another PID namespace have no process id that the daemon knows; their ID names
     them wherever a process id does."""
@@ -177,6 +204,19 @@ class Foreign(Started):
 
 
 class Starts(harness.TestCase):
+    def test_modes_are_shown(self):
+        self.start("--device", "soft", "--static-partitioning")
+        self.assertIn("mode:           static partitioning", self.funnel("status").stdout)
+        self.assertTrue(self.funnel_json("status")["static_partitioning"])
+
+    def test_servers_of_a_file(self):
+        path = os.path.join(self.root, "servers.toml")
+        with open(path, "w") as file:
+            file.write("[servers.night]\n")
+        done = self.funnel("start", "--device", "soft", "--apply", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([s["name"] for s in self.funnel_json("servers")], ["night"])
+
     def test_a_driver_that_does_not_work(self):
         nothing = {"FUNNEL_DRIVER": "/nonexistent/libcuda.so.1"}
         done = self.funnel("start", "--device", "cuda", environment=nothing)
