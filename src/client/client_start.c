@@ -5,6 +5,7 @@
  */
 #include "client_start.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ static void after_fork_in_child(void)
         fd_close(&client->socket);
         call_after_fork();
         client = NULL;
-        __atomic_store_n(&client_mode_word, CLIENT_COLD, __ATOMIC_RELEASE);
+        atomic_store_explicit(&client_mode_word, CLIENT_COLD, memory_order_release);
     }
     pthread_mutex_unlock(&decide_lock);
 }
@@ -124,7 +125,7 @@ static CUresult fall_back(CUresult status, const char *why)
         log_once(more);
         return CUDA_ERROR_NO_DEVICE;
     }
-    __atomic_store_n(&client_mode_word, CLIENT_PASSTHROUGH, __ATOMIC_RELEASE);
+    atomic_store_explicit(&client_mode_word, CLIENT_PASSTHROUGH, memory_order_release);
     return CUDA_SUCCESS;
 }
 
@@ -163,7 +164,7 @@ CUresult client_start(void)
     CUresult result = client_decide();
 
     if (result == CUDA_SUCCESS && client)
-        __atomic_store_n(&client_mode_word, CLIENT_FUNNEL, __ATOMIC_RELEASE);
+        atomic_store_explicit(&client_mode_word, CLIENT_FUNNEL, memory_order_release);
     return result;
 }
 

@@ -2,6 +2,8 @@
 /* Making contexts, and ending all that they own; see context_lifetime.h. */
 #include "context_lifetime.h"
 
+#include <stdatomic.h>
+
 #include "affinity.h"
 #include "client_array.h"
 #include "client_context.h"
@@ -59,7 +61,7 @@ CUresult client_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
         return error;
     pthread_mutex_lock(&client->lock);
     device->primary->retained++;
-    __atomic_store_n(&device->primary->active, true, __ATOMIC_RELEASE);
+    atomic_store_explicit(&device->primary->active, true, memory_order_release);
     pthread_mutex_unlock(&client->lock);
     *pctx = device->primary->handle;
     return CUDA_SUCCESS;
@@ -71,7 +73,7 @@ static void deactivate(struct context *context)
     pthread_mutex_lock(&client->lock);
     context->epoch++;
     if (context->retained == 0)
-        __atomic_store_n(&context->active, false, __ATOMIC_RELEASE);
+        atomic_store_explicit(&context->active, false, memory_order_release);
     pthread_mutex_unlock(&client->lock);
 }
 
@@ -183,7 +185,7 @@ CUresult client_cuCtxDestroy_v2(CUcontext ctx)
     context_empty(context);
     if (!handles_remove(&client->handles, CLIENT_CONTEXT, (uint64_t)ctx))
         return CUDA_ERROR_INVALID_CONTEXT;
-    __atomic_store_n(&context->active, false, __ATOMIC_RELEASE);
+    atomic_store_explicit(&context->active, false, memory_order_release);
     pthread_mutex_lock(&client->lock);
     list_remove(&context->link);
     pthread_mutex_unlock(&client->lock);

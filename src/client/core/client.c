@@ -8,7 +8,7 @@
 #include "managed_hooks.h"
 
 struct client *client;
-int client_mode_word = CLIENT_COLD;
+_Atomic int client_mode_word = CLIENT_COLD;
 
 CUresult client_asked_error(void)
 {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -44,7 +45,7 @@ struct client {
     struct attach_request request;
     pthread_mutex_t socket_lock; /* from a request for a descriptor until it is here */
     uint32_t generation;         /* differs from that of any client before a fork */
-    uint32_t next_blob;          /* atomic: the last number given to a sent descriptor */
+    _Atomic uint32_t next_blob;  /* atomic: the last number given to a sent descriptor */
 
     /* What the server offered. It does not change, and another server has to offer the same. All
      * sizes are in bytes. */
@@ -52,8 +53,8 @@ struct client {
     uint64_t window_base, window_end;
     uint64_t device_span, device_stride;
     uint64_t host_base;
-    const uint32_t *fences;
-    uint32_t *host_wait_words;
+    const _Atomic uint32_t *fences;
+    _Atomic uint32_t *host_wait_words;
     uint32_t fence_count, host_wait_count;
     uint64_t staging_address;
     uint32_t staging_slots;
@@ -67,7 +68,7 @@ struct client {
 
     pthread_mutex_t lock; /* held briefly: the list of contexts, and the lists in each */
     struct list contexts;
-    uint64_t next_id; /* atomic: of contexts, streams, allocations */
+    _Atomic uint64_t next_id; /* atomic: of contexts, streams, allocations */
 };
 
 /* NULL until attached. Never freed: threads may be inside it. Hidden, so that it is reached without
@@ -83,7 +84,7 @@ static inline bool client_in_window(uint64_t address)
 /* A number that no other context, stream or allocation of this client has. */
 static inline uint64_t client_next_id(void)
 {
-    return __atomic_add_fetch(&client->next_id, 1, __ATOMIC_RELAXED);
+    return atomic_fetch_add_explicit(&client->next_id, 1, memory_order_relaxed) + 1;
 }
 
 /* An error that every call reports from now on, or CUDA_SUCCESS. The caller passes it on to the

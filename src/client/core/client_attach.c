@@ -227,8 +227,8 @@ static void take_offer(struct client *made, const struct attach_offer *offer)
     made->device_span = offer->device_span;
     made->device_stride = offer->device_stride;
     made->host_base = offer->window_base + offer->device_span;
-    made->fences = (const uint32_t *)(uintptr_t)offer->fence_address;
-    made->host_wait_words = (uint32_t *)(uintptr_t)offer->host_wait_address;
+    made->fences = (const _Atomic uint32_t *)(uintptr_t)offer->fence_address;
+    made->host_wait_words = (_Atomic uint32_t *)(uintptr_t)offer->host_wait_address;
     made->fence_count = offer->fence_count;
     made->host_wait_count = offer->host_wait_count;
     made->staging_address = offer->staging_address;

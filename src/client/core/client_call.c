@@ -2,6 +2,7 @@
 /* Places of threads, and closing the library; see client_call.h. */
 #include "client_call.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -16,7 +17,7 @@
 #define POLL_NS 200000
 
 __thread __attribute__((tls_model("initial-exec"))) struct call_place *call_place;
-uint32_t call_closed;
+_Atomic uint32_t call_closed;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct call_place *places;
@@ -70,7 +71,7 @@ void call_place_give(void)
 void call_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);
-    __atomic_store_n(&call_closed, 0, __ATOMIC_RELAXED);
+    atomic_store_explicit(&call_closed, 0, memory_order_relaxed);
     for (struct call_place *place = places; place; place = place->next) {
         place->depth = place == call_place ? place->depth : 0;
         place->parked = 0;
@@ -87,7 +88,7 @@ static void poll_pause(void)
 
 static bool is_closed(void)
 {
-    return __atomic_load_n(&call_closed, __ATOMIC_SEQ_CST);
+    return atomic_load_explicit(&call_closed, memory_order_seq_cst);
 }
 
 /* While the client is being moved the error may be gone already, so the error alone does not say
@@ -110,12 +111,12 @@ void call_enter_slowly(void)
 
 void call_park(void)
 {
-    __atomic_store_n(&call_place->parked, 1, __ATOMIC_SEQ_CST);
+    atomic_store_explicit(&call_place->parked, 1, memory_order_seq_cst);
 }
 
 void call_unpark(void)
 {
-    __atomic_store_n(&call_place->parked, 0, __ATOMIC_SEQ_CST);
+    atomic_store_explicit(&call_place->parked, 0, memory_order_seq_cst);
 }
 
 bool call_is_outermost(void)
@@ -125,8 +126,8 @@ bool call_is_outermost(void)
 
 static bool is_at_rest(const struct call_place *place)
 {
-    return !__atomic_load_n(&place->depth, __ATOMIC_SEQ_CST) ||
-           __atomic_load_n(&place->parked, __ATOMIC_SEQ_CST);
+    return !atomic_load_explicit(&place->depth, memory_order_seq_cst) ||
+           atomic_load_explicit(&place->parked, memory_order_seq_cst);
 }
 
 static bool all_are_at_rest(void)
@@ -143,7 +144,7 @@ bool call_close(void)
 {
     uint64_t until = clock_ns() + CLOSE_TIMEOUT_NS;
 
-    __atomic_store_n(&call_closed, 1, __ATOMIC_SEQ_CST);
+    atomic_store_explicit(&call_closed, 1, memory_order_seq_cst);
     while (!all_are_at_rest()) {
         if (clock_ns() > until) {
             call_open();
@@ -156,5 +157,5 @@ bool call_close(void)
 
 void call_open(void)
 {
-    __atomic_store_n(&call_closed, 0, __ATOMIC_SEQ_CST);
+    atomic_store_explicit(&call_closed, 0, memory_order_seq_cst);
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,15 +14,15 @@
 
 /* A thread's place. It is kept when the thread ends, for another one. */
 struct call_place {
-    uint32_t depth;  /* atomic: 0 = outside */
-    uint32_t parked; /* atomic: inside, and the library may change */
+    _Atomic uint32_t depth;  /* atomic: 0 = outside */
+    _Atomic uint32_t parked; /* atomic: inside, and the library may change */
     bool taken;
     struct call_place *next;
 };
 
 extern __thread __attribute__((tls_model("initial-exec"))) struct call_place *call_place;
 /* Atomic: no thread may come in at the moment. */
-extern __attribute__((visibility("hidden"))) uint32_t call_closed;
+extern __attribute__((visibility("hidden"))) _Atomic uint32_t call_closed;
 
 /* For the first call of a thread. Never NULL. */
 struct call_place *call_place_take(void);
@@ -34,8 +35,8 @@ static inline void call_begin(void)
 {
     struct call_place *place = call_place ? call_place : call_place_take();
 
-    __atomic_exchange_n(&place->depth, place->depth + 1, __ATOMIC_SEQ_CST);
-    if (__builtin_expect(__atomic_load_n(&call_closed, __ATOMIC_SEQ_CST) ||
+    atomic_exchange_explicit(&place->depth, place->depth + 1, memory_order_seq_cst);
+    if (__builtin_expect(atomic_load_explicit(&call_closed, memory_order_seq_cst) ||
                              channel_error(&client->channel) != CUDA_SUCCESS,
                          0))
         call_enter_slowly();
@@ -45,7 +46,7 @@ static inline void call_end(void)
 {
     struct call_place *place = call_place;
 
-    __atomic_store_n(&place->depth, place->depth - 1, __ATOMIC_RELEASE);
+    atomic_store_explicit(&place->depth, place->depth - 1, memory_order_release);
 }
 
 /* The calling thread is inside, and waits where the library may change under it. */

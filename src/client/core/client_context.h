@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "client.h"
 
 /* A context whose memory another one may touch, as both were then. */
@@ -19,14 +21,14 @@ struct context {
     unsigned long long id;
     struct device *device;
     bool primary;
-    bool active;       /* atomic; of a primary one: the program retains it */
-    unsigned retained; /* under client->lock */
+    atomic_bool active; /* atomic; of a primary one: the program retains it */
+    unsigned retained;  /* under client->lock */
     unsigned flags;
     unsigned version;
-    uint64_t epoch;        /* grows with every reset */
-    uint32_t share;        /* of the client's multiprocessors, 0 = all of them: see affinity.c */
-    uint32_t sm_count;     /* in that share */
-    struct stream *legacy; /* of a share; others use the device's; under client->lock */
+    uint64_t epoch;    /* grows with every reset */
+    uint32_t share;    /* of the client's multiprocessors, 0 = all of them: see affinity.c */
+    uint32_t sm_count; /* in that share */
+    struct stream *_Atomic legacy; /* of a share; others use the device's; under client->lock */
     CUfunc_cache cache;
     unsigned limits_set; /* bit l: the program has set limits[l] */
     uint64_t limits[CU_LIMIT_MAX];
@@ -59,5 +61,5 @@ struct context *context_lookup(CUcontext handle);
 
 static inline bool context_active(const struct context *context)
 {
-    return __atomic_load_n(&context->active, __ATOMIC_ACQUIRE);
+    return atomic_load_explicit(&context->active, memory_order_acquire);
 }

@@ -2,6 +2,7 @@
 /* What the generated entry points (client_entry.c) need of the library behind them. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "cuda_abi.h"
@@ -13,12 +14,12 @@ enum client_mode {
     CLIENT_PASSTHROUGH = 2, /* no daemon: calls go to the real driver */
 };
 
-extern int client_mode_word; /* atomic: enum client_mode */
+extern _Atomic int client_mode_word; /* atomic: enum client_mode */
 
 /* Partner: client_start.c, which stores it when everything is made. */
 static inline int client_mode(void)
 {
-    return __atomic_load_n(&client_mode_word, __ATOMIC_ACQUIRE);
+    return atomic_load_explicit(&client_mode_word, memory_order_acquire);
 }
 
 /* What calls return before cuInit, but for the few that CUDA allows then. */

@@ -5,6 +5,7 @@
  */
 #include "client_printf.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 #define KEPT_MAX (1u << 20)
 
-bool printf_output_is_kept;
+atomic_bool printf_output_is_kept;
 
 struct kept_output {
     char *bytes; /* NULL until output is kept for the first time */
@@ -70,7 +71,7 @@ void printf_output_write_all(void)
     channel_mark_output_seen(&client->channel);
     for (unsigned kind = 0; kind < OUTPUT_KINDS; kind++)
         write_out_locked(kind);
-    __atomic_store_n(&printf_output_is_kept, false, __ATOMIC_RELAXED);
+    atomic_store_explicit(&printf_output_is_kept, false, memory_order_relaxed);
 }
 
 /* Makes space. The program itself may print in between, so only whole lines are written. */
@@ -112,7 +113,7 @@ void printf_output_keep(void)
     OUTPUT_LOCKED;
 
     channel_mark_output_seen(&client->channel);
-    __atomic_store_n(&printf_output_is_kept, true, __ATOMIC_RELAXED);
+    atomic_store_explicit(&printf_output_is_kept, true, memory_order_relaxed);
     for (unsigned kind = 0; kind < OUTPUT_KINDS; kind++)
         keep_locked(kind);
 }

@@ -7,9 +7,11 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "client.h"
 
-extern bool printf_output_is_kept; /* atomic */
+extern atomic_bool printf_output_is_kept; /* atomic */
 
 /* Called once while attaching. */
 void printf_output_init(void);
@@ -25,7 +27,7 @@ void printf_output_keep(void);
 static inline void printf_output_write(void)
 {
     if (channel_has_output(&client->channel) ||
-        __atomic_load_n(&printf_output_is_kept, __ATOMIC_RELAXED))
+        atomic_load_explicit(&printf_output_is_kept, memory_order_relaxed))
         printf_output_write_all();
 }
 

@@ -2,6 +2,8 @@
 /* Sending and receiving descriptors; see client_socket.h. */
 #include "client_socket.h"
 
+#include <stdatomic.h>
+
 #include "client.h"
 #include "client_log.h"
 #include "fd.h"
@@ -13,7 +15,8 @@ CUresult client_send_descriptor(int fd, uint64_t size, uint32_t *ret_blob)
 {
     struct socket_message message = {.kind = SOCKET_BLOB, .value = size};
 
-    message.id = *ret_blob = __atomic_add_fetch(&client->next_blob, 1, __ATOMIC_RELAXED);
+    message.id = *ret_blob =
+        atomic_fetch_add_explicit(&client->next_blob, 1, memory_order_relaxed) + 1;
     return sock_send(client->socket, &message, sizeof(message), &fd, 1) < 0
                ? CUDA_ERROR_MPS_RPC_FAILURE
                : CUDA_SUCCESS;

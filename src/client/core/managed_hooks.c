@@ -3,4 +3,4 @@
 #include "managed_hooks.h"
 
 struct managed_hooks managed_hooks;
-uint32_t managed_in_use;
+_Atomic uint32_t managed_in_use;

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,12 +23,12 @@ struct managed_hooks {
 };
 
 extern struct managed_hooks managed_hooks;
-extern uint32_t managed_in_use; /* atomic: managed variables that are kept alike */
+extern _Atomic uint32_t managed_in_use; /* atomic: managed variables that are kept alike */
 
 /* Partner: the counting of variables in managed_variable.c. */
 static inline bool managed_any(void)
 {
-    return __builtin_expect(__atomic_load_n(&managed_in_use, __ATOMIC_ACQUIRE) != 0, 0);
+    return __builtin_expect(atomic_load_explicit(&managed_in_use, memory_order_acquire) != 0, 0);
 }
 
 /* With the channel lock, before work is put on a stream: it will find what the host has written. */

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ static struct team {
     unsigned size;    /* how many helpers there may be */
     unsigned job;     /* grows with each */
     unsigned welcome; /* helpers that may still join */
-    unsigned inside;
+    _Atomic unsigned inside;
     unsigned threads;
 } team;
 
@@ -85,7 +86,7 @@ static void *help(void *unused)
         pthread_mutex_unlock(&team.lock);
         team.work(team.context);
         pthread_mutex_lock(&team.lock);
-        __atomic_sub_fetch(&team.inside, 1, __ATOMIC_RELEASE);
+        atomic_fetch_sub_explicit(&team.inside, 1, memory_order_release);
         pthread_cond_signal(&team.left);
     }
     return NULL;
@@ -130,7 +131,7 @@ static void close_job(void)
     pthread_mutex_lock(&team.lock);
     team.welcome = 0;
     pthread_mutex_unlock(&team.lock);
-    while (__atomic_load_n(&team.inside, __ATOMIC_ACQUIRE) > 0 && spin_more(&spin))
+    while (atomic_load_explicit(&team.inside, memory_order_acquire) > 0 && spin_more(&spin))
         ;
     pthread_mutex_lock(&team.lock);
     while (team.inside > 0)

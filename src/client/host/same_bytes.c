@@ -3,6 +3,7 @@
  * page faults, which several threads share as well. */
 #include "same_bytes.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "copy_team.h"
@@ -15,8 +16,8 @@
 struct comparison {
     const char *a, *b;
     size_t size;
-    size_t next; /* the first byte that no thread has taken; atomic */
-    bool differ; /* atomic */
+    _Atomic size_t next; /* the first byte that no thread has taken; atomic */
+    atomic_bool differ;  /* atomic */
 };
 
 static bool chunk_differs(const struct comparison *all, size_t at)
@@ -32,10 +33,10 @@ static void compare_chunks(void *context)
     struct comparison *all = context;
     size_t at;
 
-    while (!__atomic_load_n(&all->differ, __ATOMIC_RELAXED) &&
-           (at = __atomic_fetch_add(&all->next, CHUNK, __ATOMIC_RELAXED)) < all->size) {
+    while (!atomic_load_explicit(&all->differ, memory_order_relaxed) &&
+           (at = atomic_fetch_add_explicit(&all->next, CHUNK, memory_order_relaxed)) < all->size) {
         if (chunk_differs(all, at))
-            __atomic_store_n(&all->differ, true, __ATOMIC_RELAXED);
+            atomic_store_explicit(&all->differ, true, memory_order_relaxed);
     }
 }
 
@@ -44,5 +45,5 @@ bool same_bytes(const void *a, const void *b, size_t size)
     struct comparison all = {.a = a, .b = b, .size = size};
 
     copy_team_run(size >= SHARED_FROM ? copy_team_size() : 0, compare_chunks, &all);
-    return !__atomic_load_n(&all.differ, __ATOMIC_RELAXED);
+    return !atomic_load_explicit(&all.differ, memory_order_relaxed);
 }

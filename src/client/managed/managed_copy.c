@@ -7,6 +7,7 @@
  */
 #include "managed_copy.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "cleanup.h"
@@ -19,7 +20,8 @@ static struct copier {
     struct stream *stream; /* made once and never destroyed; its fields under the channel lock */
     uint64_t event;        /* recorded behind the last copy up */
     uint64_t pushes;       /* under the channel lock: how often something went up */
-    uint64_t work, seen;   /* atomic: what may have written, and how much of it has come down */
+    _Atomic uint64_t work,
+        seen; /* atomic: what may have written, and how much of it has come down */
 } copier;
 
 void managed_copy_init(void)
@@ -41,13 +43,13 @@ CUresult managed_copy_prepare(struct device *device)
 
 void managed_copy_count_work(void)
 {
-    __atomic_add_fetch(&copier.work, 1, __ATOMIC_ACQ_REL);
+    atomic_fetch_add_explicit(&copier.work, 1, memory_order_acq_rel);
 }
 
 static bool is_settled(void)
 {
-    return __atomic_load_n(&copier.work, __ATOMIC_ACQUIRE) ==
-           __atomic_load_n(&copier.seen, __ATOMIC_ACQUIRE);
+    return atomic_load_explicit(&copier.work, memory_order_acquire) ==
+           atomic_load_explicit(&copier.seen, memory_order_acquire);
 }
 
 /* ---- the commands; all with the channel lock ---- */
@@ -185,7 +187,7 @@ static void ask_for_all_locked(void)
 
 static struct pull begin_pull(void)
 {
-    struct pull pull = {.work = __atomic_load_n(&copier.work, __ATOMIC_ACQUIRE)};
+    struct pull pull = {.work = atomic_load_explicit(&copier.work, memory_order_acquire)};
 
     pthread_mutex_lock(&client->lock);
     channel_lock(&client->channel);
@@ -219,7 +221,7 @@ void managed_copy_pull(void)
         return;
     merge_all();
     if (pull.all)
-        __atomic_store_n(&copier.seen, pull.work, __ATOMIC_RELEASE);
+        atomic_store_explicit(&copier.seen, pull.work, memory_order_release);
 }
 
 CUresult managed_fetch(struct managed_variable *variable, bool fresh)

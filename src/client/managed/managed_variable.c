@@ -4,6 +4,7 @@
 #include "managed_variable.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +72,7 @@ void managed_init(void)
     pthread_mutex_init(&managed.changes, NULL);
     pthread_mutex_init(&managed.lock, NULL);
     managed_copy_init();
-    __atomic_store_n(&managed_in_use, 0, __ATOMIC_RELAXED);
+    atomic_store_explicit(&managed_in_use, 0, memory_order_relaxed);
     managed_hooks = (struct managed_hooks){
         .push = managed_copy_push,
         .count_work = managed_copy_count_work,
@@ -113,7 +114,7 @@ static bool enter_locked(struct managed_variable *variable)
 
     if (ranges_add(&managed.variables, allocation->address, allocation->size, variable))
         return false;
-    __atomic_add_fetch(&managed_in_use, 1, __ATOMIC_RELEASE);
+    atomic_fetch_add_explicit(&managed_in_use, 1, memory_order_release);
     return true;
 }
 
@@ -146,7 +147,7 @@ static void end_use(struct managed_variable *variable)
     managed_lock();
     ranges_remove(&managed.variables, variable->allocation.address, NULL);
     managed_unlock();
-    __atomic_sub_fetch(&managed_in_use, 1, __ATOMIC_RELEASE);
+    atomic_fetch_sub_explicit(&managed_in_use, 1, memory_order_release);
     managed_copy_settle();
     give_copies(variable);
 }

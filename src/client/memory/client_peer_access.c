@@ -6,6 +6,7 @@
  */
 #include "client_peer_access.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "cleanup.h"
@@ -15,7 +16,7 @@
 
 /* By ordinal, atomic; bit p: the server knows that the device reaches this client's memory of the
  * device that the server numbers p. */
-static uint32_t reached_by[ATTACH_DEVICES_MAX];
+static _Atomic uint32_t reached_by[ATTACH_DEVICES_MAX];
 
 void peer_init(void)
 {
@@ -62,11 +63,11 @@ static CUresult peer_reach(struct device *from, const struct device *to)
 
     if (!can_reach(from, to))
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-    if (__atomic_load_n(&reached_by[from->ordinal], __ATOMIC_ACQUIRE) & bit)
+    if (atomic_load_explicit(&reached_by[from->ordinal], memory_order_acquire) & bit)
         return CUDA_SUCCESS;
     result = wire_cuCtxEnablePeerAccess(&client->channel, &in);
     if (result == CUDA_SUCCESS)
-        __atomic_fetch_or(&reached_by[from->ordinal], bit, __ATOMIC_RELEASE);
+        atomic_fetch_or_explicit(&reached_by[from->ordinal], bit, memory_order_release);
     return result;
 }
 

@@ -8,6 +8,7 @@
 #include "host_register.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,7 +45,7 @@ void host_register_init(void)
 /* A call need not see memory that another thread registers at the same time. */
 static bool is_any_live(void)
 {
-    return __atomic_load_n(&registrations.live, __ATOMIC_RELAXED) > 0;
+    return atomic_load_explicit(&registrations.live, memory_order_relaxed) > 0;
 }
 
 static bool find_locked(uint64_t address, struct allocation *ret_allocation)
@@ -112,14 +113,14 @@ static CUresult go_live(struct registration *registration)
                    registration) < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     registration->live = true;
-    __atomic_add_fetch(&registrations.live, 1, __ATOMIC_RELAXED);
+    atomic_fetch_add_explicit(&registrations.live, 1, memory_order_relaxed);
     return CUDA_SUCCESS;
 }
 
 static void retire_locked(struct registration *registration)
 {
     registration->live = false;
-    __atomic_sub_fetch(&registrations.live, 1, __ATOMIC_RELAXED);
+    atomic_fetch_sub_explicit(&registrations.live, 1, memory_order_relaxed);
     ranges_remove(&registrations.by_window, registration->window, NULL);
 }
 

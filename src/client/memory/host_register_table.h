@@ -3,6 +3,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "heap.h"
 #include "page_map.h"
@@ -23,7 +24,7 @@ struct registration {
 struct registration_table {
     pthread_mutex_t lock;
     struct ranges by_host, by_window; /* struct registration */
-    unsigned live;                    /* atomic: how many are found */
+    _Atomic unsigned live;            /* atomic: how many are found */
 };
 
 extern struct registration_table registrations;

@@ -5,6 +5,7 @@
  */
 #include "client_library.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -276,15 +277,15 @@ static void cache_function(struct kernel *kernel, struct context *context,
                            struct function *function)
 {
     function->kernel = kernel;
-    __atomic_store_n(&kernel->functions[context->device->ordinal % KERNEL_CACHE], function->handle,
-                     __ATOMIC_RELEASE);
+    atomic_store_explicit(&kernel->functions[context->device->ordinal % KERNEL_CACHE],
+                          function->handle, memory_order_release);
 }
 
 CUresult kernel_function(struct kernel *kernel, struct context *context,
                          struct function **ret_function)
 {
-    uint64_t cached = __atomic_load_n(&kernel->functions[context->device->ordinal % KERNEL_CACHE],
-                                      __ATOMIC_ACQUIRE);
+    uint64_t cached = atomic_load_explicit(
+        &kernel->functions[context->device->ordinal % KERNEL_CACHE], memory_order_acquire);
     struct function *function = handles_get(&client->handles, WIRE_FUNCTION, cached);
     struct module *module;
     CUresult result;

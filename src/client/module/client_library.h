@@ -6,6 +6,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "client_image.h"
 #include "client_module.h"
@@ -18,7 +19,7 @@ struct kernel {
     struct library *library;
     char *name;
     uint64_t name_hash;
-    uint64_t functions[KERNEL_CACHE]; /* handles of its functions, found last; atomic */
+    _Atomic uint64_t functions[KERNEL_CACHE]; /* handles of its functions, found last; atomic */
     struct list link;
 };
 

@@ -2,6 +2,8 @@
 /* Modules: images loaded on one device. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "client_context.h"
 #include "client_image.h"
 
@@ -14,8 +16,9 @@ struct module {
     struct image image;      /* of such a one; else the library's is used */
     bool has_state;          /* which is lost with the server */
     struct list functions;   /* under client->lock, as the rest */
-    struct list offered;  /* functions that the program has not asked for: see module_function.c */
-    uint32_t next_kernel; /* of the kernels, the first that the server has not described yet */
+    struct list offered; /* functions that the program has not asked for: see module_function.c */
+    _Atomic uint32_t
+        next_kernel; /* of the kernels, the first that the server has not described yet */
     struct list globals;
     struct list managed; /* of managed variables */
     struct list link;    /* context->modules, or library->resting */

@@ -5,6 +5,7 @@
  */
 #include "module_function.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,7 +144,8 @@ static bool wants_offers(void)
 
 static uint32_t first_wanted(struct module *module)
 {
-    return wants_offers() ? __atomic_load_n(&module->next_kernel, __ATOMIC_RELAXED) : UINT32_MAX;
+    return wants_offers() ? atomic_load_explicit(&module->next_kernel, memory_order_relaxed)
+                          : UINT32_MAX;
 }
 
 /* Another thread may have received the same offer: the one that is found first is used. */
@@ -183,7 +185,7 @@ static CUresult take_reply(struct function *function,
     memcpy(facts.attributes, out->attributes, sizeof(facts.attributes));
     keep_offers(function->module, (const char *)out->layout + layout_size,
                 out->layout_size - layout_size, function->name);
-    __atomic_store_n(&function->module->next_kernel, out->next, __ATOMIC_RELAXED);
+    atomic_store_explicit(&function->module->next_kernel, out->next, memory_order_relaxed);
     return take_facts(function, &facts);
 }
 

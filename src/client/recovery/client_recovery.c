@@ -6,6 +6,7 @@
  */
 #include "client_recovery.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -37,8 +38,8 @@
 
 static struct recovery {
     pthread_mutex_t lock;
-    pthread_t mover; /* valid while moving */
-    bool moving;     /* atomic */
+    pthread_t mover;    /* valid while moving */
+    atomic_bool moving; /* atomic */
     bool off;
     bool hopeless;
 } recovery = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -280,9 +281,9 @@ static CUresult try_to_move(CUresult error)
         __atomic_load_n(&client->channel.broken, __ATOMIC_RELAXED) || !call_close())
         return error;
     recovery.mover = pthread_self();
-    __atomic_store_n(&recovery.moving, true, __ATOMIC_RELEASE);
+    atomic_store_explicit(&recovery.moving, true, memory_order_release);
     error = move_if_allowed(&snapshot);
-    __atomic_store_n(&recovery.moving, false, __ATOMIC_RELEASE);
+    atomic_store_explicit(&recovery.moving, false, memory_order_release);
     if (error != CUDA_SUCCESS)
         channel_give_up(&client->channel, error);
     call_open();
@@ -292,7 +293,7 @@ static CUresult try_to_move(CUresult error)
 /* The thread that moves the client waits for answers, too, and must not wait for itself. */
 static bool is_mover(void)
 {
-    return __atomic_load_n(&recovery.moving, __ATOMIC_ACQUIRE) &&
+    return atomic_load_explicit(&recovery.moving, memory_order_acquire) &&
            pthread_equal(recovery.mover, pthread_self());
 }
 

@@ -2,6 +2,7 @@
 /* From calls on streams to the captures of src/graph; see client_capture.h. */
 #include "client_capture.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "cleanup.h"
@@ -10,7 +11,7 @@
 #define CAPTURE_ATTRIBUTES_MAX 64u
 
 pthread_mutex_t client_graph_lock = PTHREAD_MUTEX_INITIALIZER;
-bool client_captured;
+atomic_bool client_captured;
 
 void capture_init(void)
 {
@@ -21,7 +22,7 @@ void capture_init(void)
 /* Partner stream_is_plain(): a race with it is one of the program with itself. */
 void capture_announce(void)
 {
-    __atomic_store_n(&client_captured, true, __ATOMIC_RELAXED);
+    atomic_store_explicit(&client_captured, true, memory_order_relaxed);
 }
 
 #define GRAPHS_LOCKED _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock)
@@ -212,7 +213,7 @@ CUresult context_enter_unsafe(struct context **ret_context)
 
 CUresult capture_check_unsafe(void)
 {
-    if (!__atomic_load_n(&client_captured, __ATOMIC_RELAXED))
+    if (!atomic_load_explicit(&client_captured, memory_order_relaxed))
         return CUDA_SUCCESS;
     GRAPHS_LOCKED;
     return capture_unsafe_locked();

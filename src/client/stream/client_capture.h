@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "client_stream.h"
 #include "cuda_graph.h"
 #include "graph_model.h"
@@ -13,7 +15,7 @@
 extern pthread_mutex_t client_graph_lock;
 
 /* Atomic: a stream has captured since the process attached. */
-extern bool client_captured;
+extern atomic_bool client_captured;
 
 /* Called once while attaching. */
 void capture_init(void);
@@ -26,7 +28,8 @@ void capture_announce(void);
 static inline bool stream_is_plain(const struct stream *stream)
 {
     return !__atomic_load_n(&stream->capture.capture, __ATOMIC_RELAXED) &&
-           (stream->kind != STREAM_LEGACY || !__atomic_load_n(&client_captured, __ATOMIC_RELAXED));
+           (stream->kind != STREAM_LEGACY ||
+            !atomic_load_explicit(&client_captured, memory_order_relaxed));
 }
 
 /* True when a launch is over with *ret_result, captured or refused; it is not to be done then.

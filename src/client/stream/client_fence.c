@@ -3,6 +3,7 @@
 #include "client_fence.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -27,7 +28,7 @@
 #define SPIN_NS (100 * UINT64_C(1000000))
 
 struct fence_word {
-    uint32_t issued; /* atomic; written under the channel lock */
+    _Atomic uint32_t issued; /* atomic; written under the channel lock */
     int device;
     bool used;
 };
@@ -37,7 +38,7 @@ static struct fence_words {
     struct fence_word *words;
     uint32_t *given; /* ring of words given back, oldest first */
     uint32_t given_first, given_count;
-    uint32_t used; /* words from here on were never taken */
+    _Atomic uint32_t used; /* words from here on were never taken */
 } fences;
 
 int fence_init(void)
@@ -51,12 +52,12 @@ int fence_init(void)
 
 static uint32_t read_word(uint32_t word)
 {
-    return __atomic_load_n(&client->fences[word], __ATOMIC_ACQUIRE);
+    return atomic_load_explicit(&client->fences[word], memory_order_acquire);
 }
 
 uint32_t fence_issued(uint32_t word)
 {
-    return __atomic_load_n(&fences.words[word].issued, __ATOMIC_ACQUIRE);
+    return atomic_load_explicit(&fences.words[word].issued, memory_order_acquire);
 }
 
 bool fence_word_idle(uint32_t word)
@@ -85,7 +86,7 @@ uint32_t fence_word_take(int device)
     uint32_t word = reuse_word_locked();
 
     if (word == FENCE_NONE && fences.used < client->fence_count)
-        word = __atomic_fetch_add(&fences.used, 1, __ATOMIC_ACQ_REL);
+        word = atomic_fetch_add_explicit(&fences.used, 1, memory_order_acq_rel);
     if (word == FENCE_NONE)
         return FENCE_NONE;
     fences.words[word].device = device;
@@ -109,7 +110,7 @@ uint32_t fence_issue(uint32_t word)
 
     if (seq == 0)
         seq = 1;
-    __atomic_store_n(&fences.words[word].issued, seq, __ATOMIC_RELEASE);
+    atomic_store_explicit(&fences.words[word].issued, seq, memory_order_release);
     return seq;
 }
 
@@ -132,7 +133,8 @@ static void sleep_once(struct fence fence, uint32_t value, bool woken, struct ti
     const struct timespec interval = {0, POLL_NS};
 
     if (woken)
-        futex_wait(&client->fences[fence.word], value, timed_poll_next(poll, RECHECK_NS));
+        futex_wait((const uint32_t *)&client->fences[fence.word], value,
+                   timed_poll_next(poll, RECHECK_NS));
     else
         nanosleep(&interval, NULL);
 }
@@ -202,7 +204,7 @@ bool fence_orphans_passed(void)
 
 bool fence_device_idle(int device)
 {
-    uint32_t used = __atomic_load_n(&fences.used, __ATOMIC_ACQUIRE);
+    uint32_t used = atomic_load_explicit(&fences.used, memory_order_acquire);
 
     for (uint32_t word = 0; word < used; word++)
         if (fences.words[word].device == device && !fence_word_idle(word))
@@ -212,7 +214,7 @@ bool fence_device_idle(int device)
 
 CUresult fence_wait_device(int device)
 {
-    uint32_t used = __atomic_load_n(&fences.used, __ATOMIC_ACQUIRE);
+    uint32_t used = atomic_load_explicit(&fences.used, memory_order_acquire);
 
     for (uint32_t word = 0; word < used; word++) {
         struct fence fence = {word, fence_issued(word)};

@@ -5,6 +5,7 @@
  */
 #include "client_stream.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,9 +108,9 @@ struct stream *stream_create_own(struct context *context)
  * multiprocessors has its own, which ends with the context. */
 static struct stream *legacy_stream(struct context *context)
 {
-    struct stream **legacy =
+    struct stream *_Atomic *legacy =
         context->share ? &context->legacy : &stream_group_of(context->device)->legacy;
-    struct stream *stream = __atomic_load_n(legacy, __ATOMIC_ACQUIRE);
+    struct stream *stream = atomic_load_explicit(legacy, memory_order_acquire);
 
     if (stream)
         return stream;
@@ -118,7 +119,7 @@ static struct stream *legacy_stream(struct context *context)
         stream = stream_mint(context->share ? context : context->device->primary, STREAM_LEGACY, 0);
         if (stream && context->share)
             list_append(&context->streams, &stream->link);
-        __atomic_store_n(legacy, stream, __ATOMIC_RELEASE);
+        atomic_store_explicit(legacy, stream, memory_order_release);
     }
     pthread_mutex_unlock(&client->lock);
     return *legacy;

@@ -2,6 +2,8 @@
 /* Streams: minted here, rebuilt in the server, and waited for by their fence word. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "capture.h"
 #include "client_context.h"
 #include "client_fence.h"
@@ -14,7 +16,7 @@ enum stream_kind {
 
 /* What the streams of one device share. */
 struct stream_group {
-    struct stream *legacy; /* made when it is first used; under client->lock */
+    struct stream *_Atomic legacy; /* made when it is first used; under client->lock */
     uint32_t blocking_streams, nonblocking_streams; /* both under the channel lock */
     uint64_t blocking_work;                         /* commands put on blocking streams; likewise */
 };

@@ -7,6 +7,7 @@
 #include "host_function.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -76,8 +77,8 @@ static void end_host_wait(const struct job *job)
 {
     if (!job->holds)
         return;
-    __atomic_store_n(&client->host_wait_words[job->host_wait_word], job->host_wait_seq,
-                     __ATOMIC_RELEASE);
+    atomic_store_explicit(&client->host_wait_words[job->host_wait_word], job->host_wait_seq,
+                          memory_order_release);
 }
 
 static void call(const struct job *job, CUresult error)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for streams, contexts and devices. */
+#include <stdatomic.h>
+
 #include "cleanup.h"
 #include "client_printf.h"
 #include "client_stream.h"
@@ -19,19 +21,20 @@ static CUresult end_waiting(CUresult result)
     return result != CUDA_SUCCESS ? result : client_asked_error();
 }
 
-static uint64_t waits;
+static _Atomic uint64_t waits;
 
 /* Called by threads of the program whenever they have waited; read by stream_waits(). Two threads
  * that store the same number have waited at the same time. */
 void stream_count_wait(void)
 {
-    __atomic_store_n(&waits, __atomic_load_n(&waits, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+    atomic_store_explicit(&waits, atomic_load_explicit(&waits, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 
 /* The partner of stream_count_wait(). */
 uint64_t stream_waits(void)
 {
-    return __atomic_load_n(&waits, __ATOMIC_RELAXED);
+    return atomic_load_explicit(&waits, memory_order_relaxed);
 }
 
 CUresult stream_synchronize(struct stream *stream)

@@ -31,7 +31,7 @@ __attribute__((weak)) const struct graph_backend graph_backend = {.lock = &clien
 static struct client_fixture {
     struct channel_server *server;
     int ends[2]; /* 0 = client, 1 = server */
-    uint32_t fences[FIXTURE_WORDS], host_wait_words[FIXTURE_WORDS];
+    _Atomic uint32_t fences[FIXTURE_WORDS], host_wait_words[FIXTURE_WORDS];
     struct device_record record;
     struct context *context; /* the primary one, active and current */
 } fixture;
@@ -119,7 +119,7 @@ static inline void fixture_expect_nothing(void)
 /* Does what the GPU does behind all that was put on a stream so far. */
 static inline void fixture_finish(const struct stream *stream)
 {
-    __atomic_store_n(&fixture.fences[stream->word], fence_issued(stream->word), __ATOMIC_RELEASE);
+    fixture.fences[stream->word] = fence_issued(stream->word);
 }
 
 /* A stream whose creation the server has read. */

@@ -65,7 +65,7 @@ static void test_a_thread_waits_for_a_slot(void **state)
 static void *arrive_later(void *unused)
 {
     usleep(20000);
-    __atomic_store_n(&fixture.fences[3], 1, __ATOMIC_RELEASE);
+    fixture.fences[3] = 1;
     return NULL;
 }
 

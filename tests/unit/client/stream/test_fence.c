@@ -67,7 +67,7 @@ static void test_device_is_idle_when_all_its_words_are(void **state)
 static void *arrive(void *word)
 {
     usleep(20000);
-    __atomic_store_n(&fixture.fences[*(uint32_t *)word], 1, __ATOMIC_RELEASE);
+    fixture.fences[*(uint32_t *)word] = 1;
     return NULL;
 }
 

@@ -38,7 +38,7 @@ static struct job {
 } jobs[THREADS];
 
 static bool stop; /* atomic */
-static uint32_t words[2 * THREADS];
+static _Atomic uint32_t words[2 * THREADS];
 
 static void work(struct job *job)
 {
@@ -46,7 +46,7 @@ static void work(struct job *job)
         return;
     job->result = job->fence.seq;
     __atomic_store_n(&job->asked, false, __ATOMIC_RELAXED);
-    __atomic_store_n(&words[job->fence.word], job->fence.seq, __ATOMIC_RELEASE);
+    words[job->fence.word] = job->fence.seq;
 }
 
 static void *act_as_gpu(void *context)

@@ -65,8 +65,7 @@ static void test_runs_behind_the_fence_and_ends_the_host_wait(void **state)
     assert_int_not_equal(fixture.host_wait_words[in.host_wait_word], in.host_wait_seq);
     fixture.fences[stream->word] = in.seq;
     wait_for_calls(1);
-    while (__atomic_load_n(&fixture.host_wait_words[in.host_wait_word], __ATOMIC_ACQUIRE) !=
-           in.host_wait_seq)
+    while (fixture.host_wait_words[in.host_wait_word] != in.host_wait_seq)
         usleep(1000);
 }
 
