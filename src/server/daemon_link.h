@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection to the daemon (control/server_protocol.h). All of it is the main thread's. */
+/* The connection to the daemon (control/server_protocol.h). It is the main thread's, except where a
+ * comment says otherwise. */
 #pragma once
 
 #include "server_life.h"
