@@ -12,14 +12,13 @@
  * then the owner of the output is not known any more, and the output goes to the log until no
  * kernel that may print is left.
  */
-#include "device_printf.h"
+#include "print_state.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "backlog.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "cuda_error.h"
@@ -32,48 +31,10 @@
 #include "stream.h"
 #include "window.h"
 
-#define TURN_TIMEOUT_NS (5 * NS_PER_SEC)
-#define TURN_POLL_NS (10 * NS_PER_MS)
 #define PAUSE_NS_MIN (20 * NS_PER_US)
 #define PAUSE_NS_MAX (2 * NS_PER_MS)
 #define FAULT_TIMEOUT_S 1
 #define LOGGED_MAX 1024 /* bytes of output in one line of the log */
-
-/* A place in a stream, and what is to be done when the GPU has reached it. */
-struct mark {
-    struct list link;
-    struct session *session;
-    const struct device *device;
-    const struct stream *stream; /* NULL once it is gone */
-    CUevent event;
-    uint32_t word, seq; /* the fence to be written; seq 0 = none, the mark stands behind launches */
-    bool reached;
-    bool may_be_blocked; /* streams of its session wait for what its client does */
-};
-
-struct server_printf {
-    struct server *server;
-    pthread_mutex_t lock;
-    pthread_cond_t work;      /* for the thread */
-    pthread_cond_t turn_free; /* for workers */
-    struct list marks;        /* struct mark: in the order of each stream */
-    struct list active;       /* struct session_printf */
-    struct session *holder;   /* of the turn */
-    struct session *last;     /* who held it before: others go first */
-    unsigned waiting;         /* workers that want the turn */
-    unsigned launching;       /* between begin and end */
-    bool shared; /* a client has timed out waiting for the turn: the output has no owner */
-    bool started;
-    CUstream flush[ATTACH_DEVICES_MAX];
-    struct stream_observer stream_observer;
-};
-
-/* All of it is under the lock. */
-struct session_printf {
-    struct list link; /* in `active`, while the client's fences are deferred */
-    struct session *session;
-    struct backlog backlog;
-};
 
 static void on_stream_closing(struct stream *stream);
 static bool write_deferred_fence(struct stream *stream, uint32_t seq);
@@ -115,15 +76,6 @@ void session_printf_fini(struct session *session)
     free(session->printf);
 }
 
-static void wait_for(struct server_printf *printer, pthread_cond_t *condition, uint64_t timeout_ns)
-{
-    uint64_t until = clock_ns() + timeout_ns;
-    struct timespec at = {.tv_sec = (time_t)(until / NS_PER_SEC),
-                          .tv_nsec = (long)(until % NS_PER_SEC)};
-
-    pthread_cond_timedwait(condition, &printer->lock, &at);
-}
-
 static void activate_locked(struct server_printf *printer, struct session *session)
 {
     if (fences_are_deferred(session))
@@ -132,7 +84,7 @@ static void activate_locked(struct server_printf *printer, struct session *sessi
     fences_defer(session, true);
 }
 
-static void remove_mark_locked(struct mark *mark)
+static void remove_mark_locked(struct printf_mark *mark)
 {
     list_remove(&mark->link);
     spare_event_keep(mark->device, mark->event);
@@ -143,7 +95,7 @@ static void remove_mark_locked(struct mark *mark)
 
 static bool host_waits_exist_locked(struct server_printf *printer)
 {
-    list_for_each (struct mark, mark, &printer->marks, link) {
+    list_for_each (struct printf_mark, mark, &printer->marks, link) {
         if (mark->may_be_blocked)
             return true;
     }
@@ -159,7 +111,7 @@ static bool host_waits_exist_locked(struct server_printf *printer)
  * block it, until the client has seen a fence that only this thread can write. So nothing is put
  * into a stream while streams of a client that prints may wait for it.
  */
-static void flush_behind_locked(struct server_printf *printer, const struct mark *mark)
+static void flush_behind_locked(struct server_printf *printer, const struct printf_mark *mark)
 {
     CUstream *flush = &printer->flush[mark->device->ordinal];
 
@@ -189,81 +141,12 @@ static void collect_locked(struct server_printf *printer)
     }
 }
 
-/* ---- the turn ---- */
-
-static bool launches_pending_locked(struct server_printf *printer)
-{
-    if (printer->launching)
-        return true;
-    list_for_each (struct mark, mark, &printer->marks, link) {
-        if (!mark->seq && !mark->reached)
-            return true;
-    }
-    return false;
-}
-
-static void release_turn_locked(struct server_printf *printer)
-{
-    if ((!printer->holder && !printer->shared) || launches_pending_locked(printer))
-        return;
-    printer->last = printer->holder;
-    printer->holder = NULL;
-    printer->shared = false;
-    pthread_cond_broadcast(&printer->turn_free);
-}
-
-/* The client that had the turn last lets others go first. */
-static bool turn_is_free_locked(struct server_printf *printer, const struct session *session)
-{
-    unsigned others = printer->waiting - 1; /* one of them is the asking worker */
-
-    if (printer->shared)
-        return true;
-    return !printer->holder && (printer->last != session || !others);
-}
-
-static void share_turn_locked(struct server_printf *printer, const struct session *session)
-{
-    log_line("Client " CLIENT_FORMAT " prints although the kernels of " CLIENT_FORMAT
-             " that may print are not done: the output of both goes to this log until they are",
-             CLIENT_ARGS(session), CLIENT_ARGS(printer->holder));
-    printer->shared = true;
-    pthread_cond_broadcast(&printer->turn_free);
-}
-
-static void await_turn_locked(struct server_printf *printer, struct session *session)
-{
-    uint64_t deadline = clock_ns() + TURN_TIMEOUT_NS;
-
-    printer->waiting++;
-    pthread_cond_signal(&printer->work);
-    while (!turn_is_free_locked(printer, session) && !session->stop && clock_ns() < deadline)
-        wait_for(printer, &printer->turn_free, TURN_POLL_NS);
-    if (!turn_is_free_locked(printer, session) && !session->stop && printer->holder)
-        share_turn_locked(printer, session);
-    printer->waiting--;
-    pthread_cond_broadcast(&printer->turn_free);
-}
-
-static CUresult take_turn_locked(struct server_printf *printer, struct session *session)
-{
-    bool mine = printer->holder == session && !printer->waiting;
-
-    if (!mine)
-        await_turn_locked(printer, session);
-    if (session->stop)
-        return CUDA_ERROR_MPS_CLIENT_TERMINATED;
-    if (!printer->holder)
-        printer->holder = session;
-    return CUDA_SUCCESS;
-}
-
 /* ---- the thread ---- */
 
 /* Returns the first fatal result. */
 static CUresult query_marks_locked(struct server_printf *printer)
 {
-    list_for_each (struct mark, mark, &printer->marks, link) {
+    list_for_each (struct printf_mark, mark, &printer->marks, link) {
         if (mark->reached || device_enter(mark->device) != CUDA_SUCCESS)
             continue;
         CUresult result = driver.cuEventQuery(mark->event);
@@ -276,7 +159,7 @@ static CUresult query_marks_locked(struct server_printf *printer)
     return CUDA_SUCCESS;
 }
 
-static void write_fence(const struct mark *mark)
+static void write_fence(const struct printf_mark *mark)
 {
     const struct window *window = mark->session->window;
 
@@ -293,7 +176,7 @@ static bool settle_marks_locked(struct server_printf *printer, struct session *s
 {
     bool waits = false;
 
-    list_for_each_safe (struct mark, mark, &printer->marks, link) {
+    list_for_each_safe (struct printf_mark, mark, &printer->marks, link) {
         if (mark->session != session)
             continue;
         if (!mark->reached || (mark->seq && !delivered)) {
@@ -325,7 +208,7 @@ static CUresult make_round_locked(struct server_printf *printer)
     CUresult result = query_marks_locked(printer);
 
     collect_locked(printer);
-    release_turn_locked(printer);
+    printf_turn_release_locked(printer);
     list_for_each_safe (struct session_printf, output, &printer->active, link)
         settle_locked(printer, output->session);
     return result;
@@ -350,7 +233,7 @@ static void *printf_thread(void *context)
             return NULL;
         }
         uint64_t before = clock_ns();
-        wait_for(printer, &printer->work, pause);
+        printf_wait_locked(printer, &printer->work, pause);
         bool called = clock_ns() - before < pause;
         pause = called ? PAUSE_NS_MIN : pause < PAUSE_NS_MAX ? pause + pause / 4 : pause;
     }
@@ -376,18 +259,18 @@ static bool start_locked(struct server_printf *printer)
 
 /* ---- what workers ask for ---- */
 
-static struct mark *mark_create(struct stream *stream, uint32_t seq)
+static struct printf_mark *mark_create(struct stream *stream, uint32_t seq)
 {
-    struct mark *mark = calloc(1, sizeof(*mark));
+    struct printf_mark *mark = calloc(1, sizeof(*mark));
 
     if (!mark)
         return NULL;
-    *mark = (struct mark){.session = stream->session,
-                          .device = stream->device,
-                          .stream = stream,
-                          .word = stream->word,
-                          .seq = seq,
-                          .may_be_blocked = host_waits_exist(stream->session)};
+    *mark = (struct printf_mark){.session = stream->session,
+                                 .device = stream->device,
+                                 .stream = stream,
+                                 .word = stream->word,
+                                 .seq = seq,
+                                 .may_be_blocked = host_waits_exist(stream->session)};
     if (spare_event_take(mark->device, &mark->event) != CUDA_SUCCESS) {
         free(mark);
         return NULL;
@@ -401,9 +284,9 @@ static struct mark *mark_create(struct stream *stream, uint32_t seq)
 }
 
 /* A mark behind later launches of a stream stands for the earlier ones, too. */
-static void replace_launch_mark_locked(struct server_printf *printer, struct mark *later)
+static void replace_launch_mark_locked(struct server_printf *printer, struct printf_mark *later)
 {
-    list_for_each_safe (struct mark, mark, &printer->marks, link) {
+    list_for_each_safe (struct printf_mark, mark, &printer->marks, link) {
         if (mark->stream == later->stream && !mark->seq)
             remove_mark_locked(mark);
     }
@@ -416,7 +299,7 @@ CUresult device_printf_begin(struct session *session)
 
     if (!start_locked(printer))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = take_turn_locked(printer, session);
+    CUresult result = printf_turn_take_locked(printer, session);
     if (result != CUDA_SUCCESS)
         return result;
     activate_locked(printer, session);
@@ -427,7 +310,7 @@ CUresult device_printf_begin(struct session *session)
 void device_printf_end(struct stream *stream)
 {
     struct server_printf *printer = stream->session->server->printf;
-    struct mark *mark = mark_create(stream, 0);
+    struct printf_mark *mark = mark_create(stream, 0);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
 
     printer->launching--;
@@ -443,7 +326,7 @@ void device_printf_end(struct stream *stream)
 static bool write_deferred_fence(struct stream *stream, uint32_t seq)
 {
     struct server_printf *printer = stream->session->server->printf;
-    struct mark *mark = mark_create(stream, seq);
+    struct printf_mark *mark = mark_create(stream, seq);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
 
     if (!mark)
@@ -462,7 +345,7 @@ static void on_stream_closing(struct stream *stream)
         return;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
 
-    list_for_each (struct mark, mark, &printer->marks, link) {
+    list_for_each (struct printf_mark, mark, &printer->marks, link) {
         if (mark->stream == stream)
             mark->stream = NULL;
     }
@@ -471,7 +354,7 @@ static void on_stream_closing(struct stream *stream)
 /* Where the turn is shared it stays so for the others. */
 static void remove_session_locked(struct server_printf *printer, const struct session *session)
 {
-    list_for_each_safe (struct mark, mark, &printer->marks, link) {
+    list_for_each_safe (struct printf_mark, mark, &printer->marks, link) {
         if (mark->session == session)
             remove_mark_locked(mark);
     }
@@ -492,7 +375,7 @@ void device_printf_forget(struct session *session)
     make_round_locked(printer);
     session->current = NULL; /* the round was in contexts of its own choice */
     remove_session_locked(printer, session);
-    release_turn_locked(printer);
+    printf_turn_release_locked(printer);
     if (printer->last == session)
         printer->last = NULL;
     if (fences_are_deferred(session))
