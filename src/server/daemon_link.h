@@ -19,8 +19,9 @@ void daemon_link_client_attached(struct server *server, const struct session *se
 void daemon_link_client_gone(struct server *server, const struct session *session);
 void daemon_link_client_refused(struct server *server, int pid, CUresult status, const char *text);
 
-/* The server ends with the clients that it still has: each is reported as gone with `status`, so that
- * the daemon can account for what it held. Any thread; the sessions must not change meanwhile. */
+/* The server ends with the clients that it still has: each is reported as gone with `status`, so
+ * that the daemon can account for what it held. Any thread; the sessions must not change meanwhile.
+ */
 void daemon_link_clients_lost(struct server *server, CUresult status);
 
 /* So many clients have ended while a kernel of one still runs; 0 = none does. */

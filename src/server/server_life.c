@@ -12,26 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "array.h"
 #include "attach_client.h"
 #include "cleanup.h"
-#include "copy.h"
 #include "daemon_link.h"
-#include "device_printf.h"
 #include "fd.h"
-#include "graph.h"
-#include "ipc_share.h"
-#include "launch.h"
 #include "limits_text.h"
 #include "log.h"
-#include "memory.h"
-#include "page_lock.h"
-#include "server_module.h"
 #include "session_life.h"
-#include "sm_share.h"
 #include "sock.h"
-#include "stream.h"
-#include "switch.h"
 #include "text.h"
 
 static void add_session(struct server *server, struct session *session)
@@ -252,7 +240,7 @@ int server_listen(struct server *server, const char *path)
                : -ENOMEM;
 }
 
-/* ---- the parts of the server ---- */
+/* ---- its own part ---- */
 
 int server_life_init(struct server *server)
 {
@@ -267,76 +255,6 @@ int server_life_init(struct server *server)
 void server_life_fini(struct server *server)
 {
     free(server->life);
-}
-
-static int init_memory(struct server *server)
-{
-    const struct page_lock_options options = {
-        .whole = switch_is_on("FUNNEL_NO_LOCK_PIECES"),
-        .is_soft = server->life->driver_kind == DRIVER_SOFT,
-    };
-
-    return server_memory_init(server, &options);
-}
-
-static int init_modules(struct server *server)
-{
-    return server_modules_init(server, !switch_is_on("FUNNEL_NO_MODULE_CACHE"));
-}
-
-static int init_copies(struct server *server)
-{
-    const struct copy_options options = {
-        .no_copy_load = server->life->no_copy_load,
-        .no_shared_stream = switch_is_on("FUNNEL_NO_COPY_LANE"),
-    };
-
-    return server_copies_init(server, &options);
-}
-
-static int init_launch(struct server *server)
-{
-    const struct launch_options options = {
-        .no_batching = switch_is_on("FUNNEL_NO_LAUNCH_BATCHING"),
-        .no_fence_kernel = switch_is_on("FUNNEL_NO_FENCE_KERNEL"),
-        .no_fence_counter = switch_is_on("FUNNEL_NO_FENCE_TALLY"),
-    };
-
-    return server_launch_init(server, &options);
-}
-
-/* In the order of the layers. */
-static const struct {
-    int (*init)(struct server *server);
-    void (*fini)(struct server *server);
-} parts[] = {
-    {server_ipc_init, server_ipc_fini},
-    {init_memory, server_memory_fini},
-    {server_partitions_init, server_partitions_fini},
-    {init_modules, server_modules_fini},
-    {server_streams_init, server_streams_fini},
-    {server_printf_init, server_printf_fini},
-    {init_copies, server_copies_fini},
-    {server_arrays_init, server_arrays_fini},
-    {init_launch, server_launch_fini},
-    {server_graphs_init, server_graphs_fini},
-};
-
-#define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
-
-int server_parts_init(struct server *server)
-{
-    int error = 0;
-
-    for (unsigned i = 0; i < PART_COUNT && !error; i++)
-        error = parts[i].init(server);
-    return error;
-}
-
-void server_parts_fini(struct server *server)
-{
-    for (unsigned i = PART_COUNT; i-- > 0;)
-        parts[i].fini(server);
 }
 
 int server_life_start(struct server *server)

@@ -34,11 +34,6 @@ struct server_life {
 int server_life_init(struct server *server);
 void server_life_fini(struct server *server);
 
-/* Creates every subsystem's part, for devices that are initialized, as the FUNNEL_NO_* variables
- * say: 0 or -ENOMEM. The second undoes it. */
-int server_parts_init(struct server *server);
-void server_parts_fini(struct server *server);
-
 /* Starts the event loop: 0 or -errno. */
 int server_life_start(struct server *server);
 

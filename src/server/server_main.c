@@ -19,6 +19,7 @@
 #include "fault.h"
 #include "log.h"
 #include "server_life.h"
+#include "server_parts.h"
 #include "switch.h"
 #include "text.h"
 #include "window.h"

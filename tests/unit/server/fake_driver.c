@@ -14,6 +14,7 @@
 #include "memory_state.h"
 #include "page_lock.h"
 #include "server_life.h"
+#include "server_parts.h"
 #include "server_module.h"
 #include "session_life.h"
 #include "shm.h"

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each subsystem keeps for the server. */
+#pragma once
+
+#include "server.h"
+
+/* Creates every subsystem's part, for devices that are initialized, as the FUNNEL_NO_* variables
+ * say: 0 or -ENOMEM. The second undoes it. */
+int server_parts_init(struct server *server);
+void server_parts_fini(struct server *server);
