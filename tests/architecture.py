@@ -127,18 +127,18 @@ def file_complaints():
             yield f"{name}: {len(lines)} lines; a file of more than {MOST_LINES} has two ideas"
 
 
-def page_complaints(page):
-    """What the page names is there: files of src, and functions by their full names."""
+def page_complaints(name, page):
+    """What a page names is there: files of src, and functions by their full names."""
     everything = "\n".join(path.read_text() for path in sources())
     generated = "\n".join(path.read_text() for path in (ROOT / "tools/apigen").glob("*.py"))
     files = {path.name for path in sources()}
     for word in re.findall(r"`([\w./]+)`", page):
-        if word.startswith(("src/", "tools/", "api/", "tests/")) and not (ROOT / word).exists():
-            yield f"{PAGE.name}: there is no {word}"
-        elif re.fullmatch(r"\w+\.[ch]", word) and word not in files and word not in generated:
-            yield f"{PAGE.name}: there is no {word}"
-        elif re.match(r"(client|serve|soft)_cu", word) and word + "(" not in everything:
-            yield f"{PAGE.name}: there is no {word}"
+        if word.startswith(("src/", "tools/", "api/", "tests/", "docs/")) and not (ROOT / word).exists():
+            yield f"{name}: there is no {word}"
+        elif re.fullmatch(r"\w\w+\.[ch]", word) and word not in files and word not in generated:
+            yield f"{name}: there is no {word}"
+        elif re.match(r"(client|serve|soft)_cu[A-Z]\w", word) and word + "(" not in everything:
+            yield f"{name}: there is no {word}"
 
 
 def link_complaints(rooms, build):
@@ -160,7 +160,9 @@ def main():
     complaints = list(room_complaints(rooms))
     if not complaints:
         complaints += include_complaints(rooms)
-    complaints += [*name_complaints(), *file_complaints(), *page_complaints(page)]
+    complaints += [*name_complaints(), *file_complaints()]
+    for path in (PAGE, PAGE.with_name("CONTRIBUTING.md")):
+        complaints += page_complaints(path.name, path.read_text())
     if len(sys.argv) > 1:
         complaints += link_complaints(rooms, pathlib.Path(sys.argv[1]))
     print("\n".join(complaints) or f"{len(rooms.uses)} folders keep to {PAGE.name}.")
