@@ -34,14 +34,16 @@ RUNTIME_FAULTS = ["fault"]
 # NVIDIA's driver may crash on handles that never were; Funnel must not.
 NOT_DIRECT_ON_CUDA = {"bad_handles"}
 # Large headers: one variant is enough.
-STATIC_ONLY = {"algorithms", "halves", "intrinsics"}
+STATIC_ONLY = {"algorithms", "halves", "intrinsics", "repeated_algorithms", "warp_edges"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 # Programs that call the driver as well; nvcc brings a library to link them with.
 DRIVER_CALLS = {"pointers"}
 # Programs that several copies of are to run at once, whatever is asked for.
 COPIES = {"settings": 4}
 # What a program needs of the GPU, where that is more than nvcc's default.
-ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90", "sparse": "sm_90"}
+ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90", "sparse": "sm_90", "warp_edges": "sm_90"}
+# With --long: how many rounds, where a few are the default.
+LONG = {"repeated_algorithms": "200"}
 
 
 class Program:
@@ -122,7 +124,7 @@ def runtime_name(source, variant):
     return f"runtime/{source.stem} ({variant})"
 
 
-def runtime_programs(build, only):
+def runtime_programs(build, only, is_long):
     folder = build / "tests/api/runtime"
     folder.mkdir(parents=True, exist_ok=True)
     nvcc = find_nvcc()
@@ -134,16 +136,17 @@ def runtime_programs(build, only):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         built = pool.map(lambda one: compile_runtime(nvcc, *one, folder), wanted)
     for (source, variant, _), (program, reason) in zip(wanted, built):
-        yield Program(runtime_name(source, variant), [program], source.stem in RUNTIME_FAULTS,
-                      reason)
+        rounds = [LONG[source.stem]] if is_long and source.stem in LONG else []
+        yield Program(runtime_name(source, variant), [program, *rounds],
+                      source.stem in RUNTIME_FAULTS, reason)
 
 
-def all_programs(build, only):
+def all_programs(build, only, is_long):
     for name in DRIVER:
         yield Program(f"driver/{name}", [build / "tests/api" / name])
     for name in EXAMPLES:
         yield Program(f"examples/{name}", [build / "examples" / name])
-    yield from runtime_programs(build, only)
+    yield from runtime_programs(build, only, is_long)
     for name, argument in FAULTS:
         yield Program(f"driver/{name} {argument}", [build / "tests/api" / name, argument], True)
 
@@ -269,6 +272,7 @@ def parse_arguments():
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for each run")
     parser.add_argument("--only", help="only programs whose name contains this")
+    parser.add_argument("--long", action="store_true", help="more rounds of what repeats itself")
     parser.add_argument("--compile", action="store_true", help="build the programs, run nothing")
     options = parser.parse_args()
     clients = options.clients or ("1,4,8" if options.device == "cuda" else "1")
@@ -279,7 +283,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
-    programs = [program for program in all_programs(options.build, options.only)
+    programs = [program for program in all_programs(options.build, options.only, options.long)
                 if not options.only or options.only in program.name]
     if options.compile:
         return 1 if any((p.reason or "").startswith("nvcc failed") for p in programs) else 0
