@@ -125,13 +125,19 @@ struct plan {
     unsigned count;
 };
 
+/* The process id, or where the daemon does not know it, in another PID namespace, the ID. */
+static int number_of(const struct command_client *client)
+{
+    return client->row.identity.pid ? client->row.identity.pid : (int)client->row.id;
+}
+
 static bool has_name(const struct command_client *client, const char *name)
 {
     const struct server_identity *identity = &client->row.identity;
     const struct passwd *entry = getpwuid(identity->uid);
     char pid[16];
 
-    text_format(pid, sizeof(pid), "%d", identity->pid);
+    text_format(pid, sizeof(pid), "%d", number_of(client));
     return !strcmp(pid, name) || !strncmp(identity->group, name, sizeof(identity->group)) ||
            (entry && !strcmp(entry->pw_name, name));
 }
@@ -184,8 +190,8 @@ static int provision_running(int fd, struct plan *plan, const struct snapshot *s
         char line[LINE_MAX_BYTES], words[64];
 
         share_words(plan, snapshot, &snapshot->clients[i], words);
-        text_format(line, sizeof(line), "limit --client %d%s",
-                    snapshot->clients[i].row.identity.pid, words);
+        text_format(line, sizeof(line), "limit --client %d%s", number_of(&snapshot->clients[i]),
+                    words);
         if (*words && run_line(fd, line, false))
             return 1;
     }

@@ -106,6 +106,13 @@ def on_terminate(body, request):
     send(wire.RESULT, struct.pack("<iI", 0 if found else 201, 0), request)
 
 
+def on_set_limits(body, request):
+    pid, number, share = struct.unpack_from("<iII", body)
+    found = [c for c, (p, n, *_) in clients.items() if p == pid and number in (0, n)]
+    log(event="limits", pid=pid, id=number, share=share)
+    send(wire.RESULT, struct.pack("<iI", 0 if found else 201, 0), request)
+
+
 def leave_if_done():
     if stopping and not clients:
         sys.exit(0)
@@ -134,6 +141,8 @@ def on_control():
         leave_if_done()
     elif kind == wire.TERMINATE_CLIENT:
         on_terminate(data[16:], request)
+    elif kind == wire.SET_LIMITS:
+        on_set_limits(data[16:], request)
     elif kind == wire.REOPEN_LOG:
         os.dup2(descriptors[0], 4)
         log(event="reopened")

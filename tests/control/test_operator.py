@@ -189,6 +189,16 @@ class Foreign(Started):
     them wherever a process id does."""
     fake = "foreign"
 
+    def test_limits_by_id(self):
+        self.attach()
+        self.attach()
+        done = self.funnel("provision", "equal")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.funnel("limit", "--client", "2", "--sm", "25").stdout,
+                         "Client 2: 25.0 % of the SMs, normal priority\n")
+        self.assertEqual([(e["id"], e["share"]) for e in self.server_events("limits")],
+                         [(1, 5001), (2, 5001), (2, 2500)])
+
     def test_by_id(self):
         first, second = self.attach(), self.attach()
         self.assertEqual([line.split()[:2] for line in self.mps("ps\n")[1:]],

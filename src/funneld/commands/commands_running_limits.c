@@ -27,7 +27,7 @@ struct limit_command {
 
 struct limited_client {
     struct limit_command *command;
-    pid_t pid;
+    pid_t pid; /* or its ID where the process id is not known */
     struct server_limits limits;
 };
 
@@ -98,7 +98,8 @@ static void limit_one(struct limit_command *command, struct server_process *serv
         return;
     }
     limit_change_apply(&command->change, &server->ready, &message.limits);
-    *one = (struct limited_client){command, row->identity.pid, message.limits};
+    *one = (struct limited_client){command, row->identity.pid ? row->identity.pid : (pid_t)row->id,
+                                   message.limits};
     command->outstanding++;
     pending_request_send(server, &message, SERVER_SET_LIMITS, LIMIT_TIMEOUT_S, &handler);
 }
