@@ -25,8 +25,28 @@
 
 #define FIXTURE_WORDS 16u
 
-/* Where the client's graphs are linked, theirs is used. */
-__attribute__((weak)) const struct graph_backend graph_backend = {.lock = &client_graph_lock};
+/* What src/graph asks of the client about captures; its graphs proper are not linked here. */
+static inline CUresult fixture_find_stream(CUstream handle, struct capture_stream **ret_stream)
+{
+    struct stream *stream;
+    CUresult result = stream_enter(handle, &stream);
+
+    if (result == CUDA_SUCCESS)
+        *ret_stream = &stream->capture;
+    return result;
+}
+
+static inline CUresult fixture_check_work(const struct graph_work *work)
+{
+    return CUDA_SUCCESS;
+}
+
+const struct graph_backend graph_backend = {
+    .lock = &client_graph_lock,
+    .check_locked = fixture_check_work,
+    .stream_locked = fixture_find_stream,
+    .capture_begins_locked = capture_announce,
+};
 
 static struct client_fixture {
     struct channel_server *server;
@@ -36,35 +56,48 @@ static struct client_fixture {
     struct context *context; /* the primary one, active and current */
 } fixture;
 
-static inline void fixture_open_channel(void)
+static inline void fixture_open_channel(struct channel *channel)
 {
     assert_int_equal(sock_pair(fixture.ends), 0);
     assert_int_equal(channel_server_create(&fixture.server), 0);
-    assert_int_equal(channel_open(&client->channel, channel_server_fd(fixture.server), REGION_SIZE,
+    assert_int_equal(channel_open(channel, channel_server_fd(fixture.server), REGION_SIZE,
                                   REGION_RING_BYTES, fixture.ends[0]),
                      0);
     channel_server_close_fd(fixture.server);
 }
 
+/* The client is whole before it is the process's: the thread of host functions, which an earlier
+ * test has left, may be looking at it. */
 static inline void fixture_make_client(void)
 {
     static uint32_t generation;
+    struct client *made = calloc(1, sizeof(*made));
 
-    client = calloc(1, sizeof(*client));
-    fixture_open_channel();
-    client->generation = ++generation;
-    client->socket = fixture.ends[0];
-    client->fences = fixture.fences;
-    client->host_wait_words = fixture.host_wait_words;
-    client->fence_count = client->host_wait_count = FIXTURE_WORDS;
-    client->records = &fixture.record;
-    client->device_count = 1;
-    client->devices[0].record = &fixture.record;
-    pthread_mutex_init(&client->socket_lock, NULL);
-    pthread_mutex_init(&client->lock, NULL);
-    list_init(&client->contexts);
-    assert_int_equal(handles_init(&client->handles, 1000), 0);
+    fixture_open_channel(&made->channel);
+    made->generation = ++generation;
+    made->socket = fixture.ends[0];
+    made->fences = fixture.fences;
+    made->host_wait_words = fixture.host_wait_words;
+    made->fence_count = made->host_wait_count = FIXTURE_WORDS;
+    made->records = &fixture.record;
+    made->device_count = 1;
+    made->devices[0].record = &fixture.record;
+    pthread_mutex_init(&made->socket_lock, NULL);
+    pthread_mutex_init(&made->lock, NULL);
+    list_init(&made->contexts);
+    assert_int_equal(handles_init(&made->handles, 1000), 0);
+    client = made;
     client_mode_word = CLIENT_FUNNEL;
+}
+
+/* Once, for its thread waits for work between the tests. */
+static inline void fixture_init_host_functions(void)
+{
+    static bool done;
+
+    if (!done)
+        host_function_init();
+    done = true;
 }
 
 static inline int fixture_setup(void **state)
@@ -76,7 +109,7 @@ static inline int fixture_setup(void **state)
     assert_int_equal(fence_init(), 0);
     stream_init();
     capture_init();
-    host_function_init();
+    fixture_init_host_functions();
     assert_int_equal(context_init_primaries(), 0);
     fixture.context = client->devices[0].primary;
     fixture.context->active = true;
