@@ -14,5 +14,5 @@
 
 #include "server.h"
 
-/* The watching thread's, in each of its rounds: measures, and tells the clients. */
+/* The watchdog's, in each of its rounds: measures, and tells the clients. */
 void copy_load_update(struct server *server);

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Detects a fault, finds out which client may have caused it, and ends the server.
- *
- * A client that waits for a fence makes no call that could fail, so a thread queries an idle stream
- * of every device, some fifty times a second, to learn whether the context is lost.
- */
+/* Finds out which client may have caused a fault, tells all clients, and ends the server. */
 #include "fault.h"
 
-#include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "assert_message.h"
 #include "cleanup.h"
-#include "clock.h"
-#include "copy_load.h"
-#include "cuda_error.h"
 #include "daemon_link.h"
 #include "device_printf.h"
 #include "driver_output.h"
@@ -28,10 +18,6 @@
 #include "session_life.h"
 #include "sock.h"
 #include "text.h"
-#include "upkeep.h"
-
-#define WATCH_PERIOD_NS (20 * NS_PER_MS)
-#define MEMORY_ROUNDS 50u
 
 /* funneld knows this status: the server ended itself after a fault. */
 #define FAULT_EXIT_STATUS 3
@@ -160,54 +146,4 @@ void fault_on_fatal(struct server *server, struct session *witness, CUresult res
     fault_raise(server, witness, result);
     while (witness)
         pause();
-}
-
-static void query_device(struct server *server, const struct device *device)
-{
-    CUresult result = device_enter(device);
-
-    if (result == CUDA_SUCCESS)
-        result = driver.cuStreamQuery(device->watch);
-    if (cuda_error_is_fatal(result))
-        fault_raise(server, NULL, result);
-}
-
-/* For status rows, because the main thread makes no call that may wait. */
-static void sample_free_memory(struct device *device)
-{
-    size_t free_bytes, total;
-
-    if (!device_enter(device) && !driver.cuMemGetInfo_v2(&free_bytes, &total))
-        device->memory_free = free_bytes;
-}
-
-static void *watch_thread(void *context)
-{
-    struct server *server = context;
-    const struct timespec period = {.tv_nsec = WATCH_PERIOD_NS};
-    struct upkeep upkeep = {0};
-
-    for (unsigned round = 0;; round++) {
-        for (unsigned i = 0; i < server->devices.count; i++) {
-            struct device *device = &server->devices.device[i];
-            if (!server_is_empty(server))
-                query_device(server, device);
-            if (round % MEMORY_ROUNDS == 0)
-                sample_free_memory(device);
-        }
-        copy_load_update(server);
-        upkeep_run(server, &upkeep);
-        nanosleep(&period, NULL);
-    }
-    return NULL;
-}
-
-int fault_watch_start(struct server *server)
-{
-    pthread_t thread;
-    int error = pthread_create(&thread, NULL, watch_thread, server);
-
-    if (!error)
-        pthread_detach(thread);
-    return -error;
 }

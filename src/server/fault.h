@@ -12,6 +12,3 @@
  * `witness` is the session whose call returned the result, or NULL; it is seldom the culprit. Where
  * another thread has been here before, this returns without a witness and never with one. */
 void fault_on_fatal(struct server *server, struct session *witness, CUresult result);
-
-/* Starts the thread that queries contexts while clients only wait. 0 or -errno. */
-int fault_watch_start(struct server *server);

@@ -22,6 +22,7 @@
 #include "server_parts.h"
 #include "switch.h"
 #include "text.h"
+#include "watchdog.h"
 #include "window.h"
 
 /* The server never takes more clients than this, however many windows there are. */
@@ -187,7 +188,7 @@ static int start_serving(struct server *server, const struct options *options, c
         error = server_life_start(server);
 
     if (!error)
-        error = fault_watch_start(server);
+        error = watchdog_start(server);
     if (!error && server->life->control_fd >= 0)
         error = daemon_link_start(server);
     if (!error && options->listen_path)

@@ -7,7 +7,7 @@
 
 struct watch;
 
-/* What the watching thread knows of a client since its last round: copy_load.h. */
+/* What the watchdog knows of a client since its last round: copy_load.h. */
 struct session_load {
     uint64_t copied_bytes, work;
     unsigned busy_samples;    /* rounds in which the client still counts as busy */
@@ -28,7 +28,7 @@ struct session_life {
     atomic_int end_status;  /* why the server ended the client: a CUresult, 0 = it left by itself */
     atomic_bool distrusted; /* it broke the protocol: no memory it can write to is used again */
 
-    struct session_load load; /* the watching thread's, under the server's lock */
+    struct session_load load; /* the watchdog's, under the server's lock */
 };
 
 /* A session without thread and socket; NULL when out of memory. */

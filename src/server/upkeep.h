@@ -17,5 +17,5 @@ struct upkeep {
     bool trimmed;      /* the server has been trimmed since then */
 };
 
-/* The watching thread's, in each of its rounds. */
+/* The watchdog's, in each of its rounds. */
 void upkeep_run(struct server *server, struct upkeep *upkeep);
