@@ -75,3 +75,34 @@ bool cuda_box_rows_of(const struct cuda_box_side *side, const struct cuda_box *b
     };
     return true;
 }
+
+CUresult cuda_copy_2d(cuda_box_copier copier, const CUDA_MEMCPY2D *copy, CUstream stream, bool sync)
+{
+    if (!copy)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    const struct cuda_box box = cuda_box_of_2d(copy);
+
+    return copier(&box, stream, sync);
+}
+
+CUresult cuda_copy_3d(cuda_box_copier copier, const CUDA_MEMCPY3D *copy, CUstream stream, bool sync)
+{
+    if (!copy || copy->reserved0 || copy->reserved1)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    const struct cuda_box box = cuda_box_of_3d(copy);
+
+    return copier(&box, stream, sync);
+}
+
+CUresult cuda_copy_3d_peer(cuda_box_copier copier, const CUDA_MEMCPY3D_PEER *copy, CUstream stream,
+                           bool sync)
+{
+    if (!copy)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    const struct cuda_box box = cuda_box_of_3d_peer(copy);
+
+    return copier(&box, stream, sync);
+}

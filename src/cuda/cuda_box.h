@@ -36,3 +36,16 @@ struct cuda_box_rows {
 /* False for what CUDA refuses: an unknown kind of memory, rows that overlap, slices that do. */
 bool cuda_box_rows_of(const struct cuda_box_side *side, const struct cuda_box *box,
                       struct cuda_box_rows *ret_rows);
+
+/* Copies a box on a stream; `sync` adds what CUDA's synchronous calls promise. */
+typedef CUresult (*cuda_box_copier)(const struct cuda_box *box, CUstream stream, bool sync);
+
+/* What the calls of the cuMemcpy2D, cuMemcpy3D and cuMemcpy3DPeer families have in common: they
+ * have `copier` copy what the structure describes. CUDA_ERROR_INVALID_VALUE for NULL and for
+ * reserved members that are set, or what `copier` returns. */
+CUresult cuda_copy_2d(cuda_box_copier copier, const CUDA_MEMCPY2D *copy, CUstream stream,
+                      bool sync);
+CUresult cuda_copy_3d(cuda_box_copier copier, const CUDA_MEMCPY3D *copy, CUstream stream,
+                      bool sync);
+CUresult cuda_copy_3d_peer(cuda_box_copier copier, const CUDA_MEMCPY3D_PEER *copy, CUstream stream,
+                           bool sync);

@@ -88,67 +88,37 @@ CUresult copy_described(const struct cuda_box *from, CUstream handle, bool sync)
     return copy_box(&box, dst_side, src_side, stream, sync);
 }
 
-static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool sync)
-{
-    if (!p)
-        return CUDA_ERROR_INVALID_VALUE;
-
-    const struct cuda_box box = cuda_box_of_2d(p);
-
-    return copy_described(&box, stream, sync);
-}
-
 CUresult client_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
 {
-    return copy_2d(pCopy, NULL, true);
+    return cuda_copy_2d(copy_described, pCopy, NULL, true);
 }
 
 CUresult client_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
 {
-    return copy_2d(pCopy, NULL, true);
+    return cuda_copy_2d(copy_described, pCopy, NULL, true);
 }
 
 CUresult client_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 {
-    return copy_2d(pCopy, hStream, false);
-}
-
-static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool sync)
-{
-    if (!p || p->reserved0 || p->reserved1)
-        return CUDA_ERROR_INVALID_VALUE;
-
-    const struct cuda_box box = cuda_box_of_3d(p);
-
-    return copy_described(&box, stream, sync);
+    return cuda_copy_2d(copy_described, pCopy, hStream, false);
 }
 
 CUresult client_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
 {
-    return copy_3d(pCopy, NULL, true);
+    return cuda_copy_3d(copy_described, pCopy, NULL, true);
 }
 
 CUresult client_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 {
-    return copy_3d(pCopy, hStream, false);
-}
-
-static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool sync)
-{
-    if (!p)
-        return CUDA_ERROR_INVALID_VALUE;
-
-    const struct cuda_box box = cuda_box_of_3d_peer(p);
-
-    return copy_described(&box, stream, sync);
+    return cuda_copy_3d(copy_described, pCopy, hStream, false);
 }
 
 CUresult client_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
 {
-    return copy_3d_peer(pCopy, NULL, true);
+    return cuda_copy_3d_peer(copy_described, pCopy, NULL, true);
 }
 
 CUresult client_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
-    return copy_3d_peer(pCopy, hStream, false);
+    return cuda_copy_3d_peer(copy_described, pCopy, hStream, false);
 }

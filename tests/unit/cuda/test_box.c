@@ -76,6 +76,48 @@ static void kinds_of_memory(void **state)
     assert_false(cuda_box_rows_of(&other, &box, &rows));
 }
 
+static struct {
+    struct cuda_box box;
+    CUstream stream;
+    bool sync;
+} copied;
+
+static CUresult record_copy(const struct cuda_box *what, CUstream stream, bool sync)
+{
+    copied.box = *what;
+    copied.stream = stream;
+    copied.sync = sync;
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+static void descriptions_reach_the_copier(void **state)
+{
+    const CUDA_MEMCPY2D flat = {.WidthInBytes = 5, .Height = 6};
+    const CUDA_MEMCPY3D deep = {.WidthInBytes = 5, .Height = 6, .Depth = 7};
+    const CUDA_MEMCPY3D_PEER peer = {.WidthInBytes = 8, .Height = 9, .Depth = 10};
+    const CUstream stream = (CUstream)&copied;
+
+    assert_int_equal(cuda_copy_2d(record_copy, &flat, stream, false), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(copied.box.depth, 1);
+    assert_ptr_equal(copied.stream, stream);
+    assert_false(copied.sync);
+    assert_int_equal(cuda_copy_3d(record_copy, &deep, NULL, true), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(copied.box.depth, 7);
+    assert_true(copied.sync);
+    assert_int_equal(cuda_copy_3d_peer(record_copy, &peer, NULL, true), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(copied.box.depth, 10);
+}
+
+static void missing_descriptions_and_reserved_members_are_refused(void **state)
+{
+    CUDA_MEMCPY3D deep = {.reserved1 = &deep};
+
+    assert_int_equal(cuda_copy_2d(record_copy, NULL, NULL, true), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuda_copy_3d(record_copy, NULL, NULL, true), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuda_copy_3d(record_copy, &deep, NULL, true), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuda_copy_3d_peer(record_copy, NULL, NULL, true), CUDA_ERROR_INVALID_VALUE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,6 +125,8 @@ int main(void)
         cmocka_unit_test(what_is_not_said_is_as_the_box_needs),
         cmocka_unit_test(rows_and_slices_must_not_overlap),
         cmocka_unit_test(kinds_of_memory),
+        cmocka_unit_test(descriptions_reach_the_copier),
+        cmocka_unit_test(missing_descriptions_and_reserved_members_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
