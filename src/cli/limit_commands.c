@@ -331,8 +331,8 @@ static int run_terminate(int argc, char **argv)
 const struct subcommand limit_subcommands[] = {
     {"limit", "change limits of programs that run",
      "Usage: funnel limit --client PID|ID | --user USER | --group NAME\n"
-     "                    [--sm PERCENT | --sms NUMBER] [--memory SIZE|none [--device DEVICE]]\n"
-     "                    [--priority 0|1]\n\n"
+     "                    [--sm PERCENT|none | --sms NUMBER] [--priority 0|1]\n"
+     "                    [--memory SIZE|none [--device DEVICE]]\n\n"
      "Changes limits of programs that run, from their next command on. For a user or a group it\n"
      "binds later programs, too. A program is in the group that FUNNEL_GROUP names.\n\n"
      "      --sm PERCENT     share of the SMs, at most 100, rounded down to what the device can "

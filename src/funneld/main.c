@@ -122,7 +122,7 @@ static int parse_options(int argc, char **argv, struct options *options)
     return -1;
 }
 
-/* Scripts view for the name that the daemon was started under. */
+/* Scripts look for the name that the daemon was started under. */
 static void take_name(char *name)
 {
     prctl(PR_SET_NAME, basename(name));

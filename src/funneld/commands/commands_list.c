@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of MPS v3 that list servers, namespaces, clients and devices; and client terminate.
- */
+/* The commands of MPS v3 that list servers, namespaces, clients and devices. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Help is found by the words that ask for it; completion knows commands of both versions and options. */
+/* Help is found by the words that ask for it; completion knows commands of both versions and
+ * options. */
 #include "command_help.h"
 
 #include <stdlib.h>

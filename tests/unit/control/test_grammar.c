@@ -139,7 +139,7 @@ static void test_memory_text(void **state)
     assert_string_equal(values.memory_text, "1G");
 }
 
-static void test_sentences(void **state)
+static void test_messages(void **state)
 {
     struct grammar_values values;
 
@@ -149,14 +149,48 @@ static void test_sentences(void **state)
     assert_string_equal(reason, "Invalid value \"0\": expected the process id of a server");
 }
 
+/* Version 3 and Funnel's own command refuse what version 2 takes for 100. */
+static void test_shares(void **state)
+{
+    struct grammar_values values;
+
+    assert_int_equal(parse("SHARE", "100", &values), 0);
+    assert_int_equal(values.centipercent, 10000);
+    assert_int_equal(parse("SHARE", "0.5", &values), 0);
+    assert_int_equal(values.centipercent, 50);
+    assert_int_equal(parse("SHARE", "100.1", &values), -EINVAL);
+    assert_int_equal(parse("SHARE", "none", &values), -EINVAL);
+    assert_int_equal(parse("QUOTA", "none", &values), 0);
+    assert_true(grammar_given(&values, GRAMMAR_QUOTA));
+    assert_int_equal(values.centipercent, 0);
+    assert_int_equal(parse("QUOTA", "101", &values), -EINVAL);
+    assert_int_equal(parse("PERCENT", "101", &values), 0);
+    assert_int_equal(values.centipercent, 10000);
+    assert_int_equal(parse("PERCENT", "0x20", &values), -EINVAL);
+}
+
+/* An option of Funnel's is understood with one dash as well; a switch is not. */
+static void test_options_with_one_dash(void **state)
+{
+    struct grammar_values values;
+
+    assert_int_equal(parse("[--client CLIENT]", "--client 5", &values), 0);
+    assert_int_equal(parse("[--client CLIENT]", "-client 5", &values), 0);
+    assert_int_equal(values.client, 5);
+    assert_int_equal(parse("[--client CLIENT]", "client 5", &values), -EINVAL);
+    assert_int_equal(parse("NAME [--force]", "a -force", &values), -EINVAL);
+    assert_int_equal(parse("[-client CLIENT]", "--client 5", &values), -EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shares),         cmocka_unit_test(test_options_with_one_dash),
         cmocka_unit_test(test_split),          cmocka_unit_test(test_positional_words),
         cmocka_unit_test(test_optional_words), cmocka_unit_test(test_options),
         cmocka_unit_test(test_percent),        cmocka_unit_test(test_nothing_is_set_on_errors),
         cmocka_unit_test(test_memory),         cmocka_unit_test(test_memory_text),
-        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_messages),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
