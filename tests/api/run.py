@@ -19,6 +19,10 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import guardian  # noqa: E402  (found through the path above)
+
 SKIPPED = 77
 
 EXAMPLES = ["vector_add", "matmul", "reduction", "histogram", "n_body", "mandelbrot"]
@@ -290,6 +294,7 @@ def main():
     if not (options.build / "bin/funnel").exists():
         print(f"{options.build}/bin/funnel is missing: build first", file=sys.stderr)
         return 1
+    guardian.protect()
     with tempfile.TemporaryDirectory(prefix="funnel-api-") as folder:
         runner = Runner(options, folder)
         try:
