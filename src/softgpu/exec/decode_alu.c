@@ -328,7 +328,11 @@ static uint32_t unpack_half(struct builder *builder, uint32_t from, uint32_t *re
     return low;
 }
 
-/* A comparison of two halves at once: one for the lower half's predicate, one for the upper's. */
+/*
+ * A comparison of two halves at once: one for the lower half's predicate, one for the upper's. Both
+ * are written by one insn, since the guard and the predicate that they are combined with may be
+ * among them.
+ */
 static void compare_halves(struct builder *builder, struct tokens tokens, uint32_t p, uint32_t q)
 {
     uint32_t low[2], high[2];
@@ -337,8 +341,14 @@ static void compare_halves(struct builder *builder, struct tokens tokens, uint32
         low[i] = unpack_half(builder, source(builder, operand(builder, i + 1), PTX_B32), &high[i]);
     tokens.text[tokens.count - 1] = is_bf16 ? "bf16" : "f16";
     tokens.length[tokens.count - 1] = is_bf16 ? 4 : 3;
-    emit_compare(builder, &tokens, p, NO_OPERAND, low);
-    emit_compare(builder, &tokens, q, NO_OPERAND, high);
+    uint32_t of_low = predicate_temporary(builder), of_high = predicate_temporary(builder);
+    emit_compare(builder, &tokens, of_low, NO_OPERAND, low);
+    emit_compare(builder, &tokens, of_high, NO_OPERAND, high);
+    struct insn *insn = emit(builder, run_predicate_pair);
+    insn->d = p;
+    insn->p = q;
+    insn->a = of_low;
+    insn->b = of_high;
 }
 
 static bool is_packed(enum ptx_type type)

@@ -63,3 +63,9 @@ static inline uint32_t to_tf32_even(float x)
 
 #define DIRECTED_f16(x, direction) directed((x), (direction), 10, -14)
 #define DIRECTED_bf16(x, direction) directed((x), (direction), 7, -126)
+
+/* All in integers: arithmetic that flushes subnormals would lose those of the result. */
+static inline uint16_t to_half_rz(float x)
+{
+    return DIRECTED_f16((double)x, TOWARD_ZERO);
+}

@@ -192,13 +192,6 @@ static inline uint16_t to_half(float x)
     return half_from_double((double)x);
 }
 
-static inline uint16_t to_half_rz(float x)
-{
-    uint16_t half = half_from_double((double)x);
-    bool beyond = (half & 0x7fff) != 0 && __builtin_fabsf(from_half(half)) > __builtin_fabsf(x);
-    return beyond ? (uint16_t)(half - 1) : half;
-}
-
 /* A sum in double whose last bit remembers what was lost, so that rounding it again is right. */
 static inline double fma_to_odd(float a, float b, float c)
 {
@@ -264,6 +257,8 @@ static inline uint32_t to_tf32(float x)
 
 /* ---- Integers out of floating point: out of range saturates ---- */
 
+/* A NaN gives zero, but the top bit alone where it is an f64 or the result has 64 bits. */
+
 #define FROM_FLOAT(name, type, low, high, low32, high32, nan32, nan64)                           \
     static inline type name##_from_f32(float x)                                                  \
     {                                                                                            \
@@ -276,10 +271,10 @@ static inline uint32_t to_tf32(float x)
                : x <= (double)(low32)  ? (low)                                                   \
                                        : (type)x;                                                 \
     }
-FROM_FLOAT(s8, int8_t, INT8_MIN, INT8_MAX, -128.0f, 127.0f, 0, 0)
-FROM_FLOAT(u8, uint8_t, 0, UINT8_MAX, 0.0f, 255.0f, 0, 0)
-FROM_FLOAT(s16, int16_t, INT16_MIN, INT16_MAX, -32768.0f, 32767.0f, 0, 0)
-FROM_FLOAT(u16, uint16_t, 0, UINT16_MAX, 0.0f, 65535.0f, 0, 0)
+FROM_FLOAT(s8, int8_t, INT8_MIN, INT8_MAX, -128.0f, 127.0f, 0, INT8_MIN)
+FROM_FLOAT(u8, uint8_t, 0, UINT8_MAX, 0.0f, 255.0f, 0, 0x80)
+FROM_FLOAT(s16, int16_t, INT16_MIN, INT16_MAX, -32768.0f, 32767.0f, 0, INT16_MIN)
+FROM_FLOAT(u16, uint16_t, 0, UINT16_MAX, 0.0f, 65535.0f, 0, 0x8000)
 FROM_FLOAT(s32, int32_t, INT32_MIN, INT32_MAX, -0x1p31f, 0x1p31f, 0, INT32_MIN)
 FROM_FLOAT(u32, uint32_t, 0, UINT32_MAX, 0.0f, 0x1p32f, 0, 0x80000000u)
 FROM_FLOAT(s64, int64_t, INT64_MIN, INT64_MAX, -0x1p63f, 0x1p63f, INT64_MIN, INT64_MIN)
@@ -353,9 +348,14 @@ static inline uint32_t shift_amount64(uint64_t x)
     return x ? (uint32_t)__builtin_clzll(x) : UINT32_MAX;
 }
 
-/* From bit `base` on the offset-th set bit, downward when the offset is negative. */
+/*
+ * From bit `base` on the offset-th set bit, downward when the offset is negative. The least offset,
+ * which has no positive counterpart, gives zero on an H100.
+ */
 static inline uint32_t find_nth_set(uint32_t mask, uint32_t base, int32_t offset)
 {
+    if (offset == INT32_MIN)
+        return 0;
     int32_t wanted = offset == 0 ? 1 : offset > 0 ? offset : -offset;
     int step = offset < 0 ? -1 : 1;
     int32_t seen = 0;
@@ -392,6 +392,10 @@ static inline uint64_t low_bits64(uint32_t count)
     return count >= 64 ? UINT64_MAX : (1ull << count) - 1;
 }
 
+/*
+ * Position and length of a field are numbers of 8 bits in the instructions of 32 bits, as the PTX ISA
+ * says. Those of 64 bits take all 32 bits of both on an H100, so they do here.
+ */
 static inline uint32_t extract_u32(uint32_t x, uint32_t position, uint32_t length)
 {
     position &= 0xff;
@@ -400,8 +404,7 @@ static inline uint32_t extract_u32(uint32_t x, uint32_t position, uint32_t lengt
 
 static inline uint64_t extract_u64(uint64_t x, uint32_t position, uint32_t length)
 {
-    position &= 0xff;
-    return position > 63 ? 0 : (x >> position) & low_bits64(length & 0xff);
+    return position > 63 ? 0 : (x >> position) & low_bits64(length);
 }
 
 /* The sign is the field's top bit, or the value's when the field reaches beyond it. */
@@ -421,11 +424,9 @@ static inline int32_t extract_s32(int32_t x, uint32_t position, uint32_t length)
 
 static inline int64_t extract_s64(int64_t x, uint32_t position, uint32_t length)
 {
-    position &= 0xff;
-    length &= 0xff;
     if (length == 0)
         return 0;
-    uint32_t top = MIN(position + length - 1, 63);
+    uint32_t top = (uint32_t)MIN((uint64_t)position + length - 1, 63);
     uint64_t sign = (uint64_t)x >> top & 1 ? UINT64_MAX : 0;
     uint64_t field = low_bits64(length);
     uint64_t have = position > 63 ? 0 : low_bits64(64 - position);
@@ -444,10 +445,9 @@ static inline uint32_t insert_b32(uint32_t from, uint32_t into, uint32_t positio
 
 static inline uint64_t insert_b64(uint64_t from, uint64_t into, uint32_t position, uint32_t length)
 {
-    position &= 0xff;
     if (position > 63)
         return into;
-    uint64_t field = low_bits64(length & 0xff) << position;
+    uint64_t field = low_bits64(length) << position;
     return (into & ~field) | (from << position & field);
 }
 

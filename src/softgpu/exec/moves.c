@@ -20,12 +20,27 @@ static uint32_t predicate_result(const struct insn *insn, uint32_t a, uint32_t b
     }
 }
 
+static void set_predicate(struct warp *warp, uint32_t to, uint32_t value)
+{
+    if (to == NO_OPERAND)
+        return;
+    uint32_t *d = pred(warp, to);
+    *d = (*d & ~warp->active) | (value & warp->active);
+}
+
 void run_predicate(struct warp *warp, const struct insn *insn)
 {
     uint32_t a = *pred(warp, insn->a);
     uint32_t b = insn->b == NO_OPERAND ? 0 : *pred(warp, insn->b);
-    uint32_t *d = pred(warp, insn->d);
-    *d = (*d & ~warp->active) | (predicate_result(insn, a, b) & warp->active);
+    set_predicate(warp, insn->d, predicate_result(insn, a, b));
+}
+
+/* d and p become a and b at once. */
+void run_predicate_pair(struct warp *warp, const struct insn *insn)
+{
+    uint32_t first = *pred(warp, insn->a), second = *pred(warp, insn->b);
+    set_predicate(warp, insn->d, first);
+    set_predicate(warp, insn->p, second);
 }
 
 /* set: imm where the predicate a holds, zero elsewhere. */

@@ -151,10 +151,10 @@ REF(brev32)
         result |= (a >> i & 1) << (31 - i);
     return result;
 }
-static uint64_t extract(uint64_t x, unsigned position, unsigned length, unsigned width,
+static uint64_t extract(uint64_t x, uint64_t position, uint64_t length, unsigned width,
                         bool is_signed)
 {
-    unsigned last = position + length - 1 < width - 1 ? position + length - 1 : width - 1;
+    uint64_t last = position + length - 1 < width - 1 ? position + length - 1 : width - 1;
     uint64_t sign = is_signed && length ? x >> last & 1 : 0, result = 0;
     for (unsigned i = 0; i < width; i++)
         result |= (i < length && position + i < width ? x >> (position + i) & 1 : sign) << i;
@@ -170,7 +170,7 @@ REF(bfe_s32)
 }
 REF(bfe_s64)
 {
-    return extract(a, b & 0xff, c & 0xff, 64, true);
+    return extract(a, U32(b), U32(c), 64, true);
 }
 REF(shl32)
 {

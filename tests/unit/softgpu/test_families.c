@@ -177,12 +177,14 @@ static uint64_t found_bit(const struct row *row, uint64_t a)
 }
 
 /* A field beyond the number is made of its sign; one that begins there as well. */
+/* Position and length have 8 bits, but all 32 where the field is of 64 bits. */
 static uint64_t field(const struct row *row, uint64_t a, uint64_t from, uint64_t length)
 {
-    unsigned at = from & 0xff, count = length & 0xff;
+    uint32_t mask = row->bits == 64 ? UINT32_MAX : 0xff;
+    uint64_t at = from & mask, count = length & mask;
     uint64_t result = 0;
     wide x = value(row, a);
-    unsigned last = at + count - 1 < row->bits - 1 ? at + count - 1 : row->bits - 1;
+    uint64_t last = at + count - 1 < row->bits - 1 ? at + count - 1 : row->bits - 1;
     bool fill = row->is_signed && count && (x >> last & 1);
     for (unsigned i = 0; i < row->bits; i++) {
         bool bit = i < count && at + i < row->bits ? x >> (at + i) & 1 : fill;
