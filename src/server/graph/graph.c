@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptions of graphs: creating and destroying them, and forgetting modules. */
-#include "graph.h"
+#include "graph_state.h"
 
 #include <errno.h>
 #include <stdlib.h>

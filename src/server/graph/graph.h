@@ -11,88 +11,8 @@
  */
 #pragma once
 
-#include "graph_batch.h"
 #include "server.h"
 #include "session.h"
-
-/* Limits of one graph, and of the memory that all descriptions of a client take. */
-#define GRAPH_NODES_MAX (1u << 18)
-#define GRAPH_EDGES_MAX (1u << 22)
-#define SESSION_GRAPH_BYTES_MAX (1ull << 30)
-
-/* About how many bytes a node takes in the driver. */
-#define GRAPH_NODE_COST 1024u
-
-enum graph_node_kind {
-    GRAPH_NODE_EMPTY,
-    GRAPH_NODE_KERNEL,
-    GRAPH_NODE_COPY,
-    GRAPH_NODE_MEMSET,
-};
-
-/* A launch whose parameters and attributes the graph owns. */
-struct graph_kernel {
-    struct launch launch;
-    size_t size;  /* charged */
-    int priority; /* as the client wants it */
-    unsigned attribute_count;
-    CUlaunchAttribute *attributes;
-    _Alignas(16) unsigned char bytes[]; /* attributes, then parameters */
-};
-
-struct graph_node {
-    enum graph_node_kind kind;
-    bool disabled;
-    CUgraphNode driver;
-    union {
-        struct graph_kernel *kernel;
-        CUDA_MEMCPY3D copy;
-        struct wire_fnMemset memset;
-    };
-};
-
-struct session_graphs {
-    struct list list; /* struct graph */
-    uint64_t bytes;   /* of their descriptions */
-};
-
-struct stream;
-
-struct graph {
-    struct list link; /* session->graphs->list */
-    struct session *session;
-    const struct device *device;
-    CUresult refused; /* the first error in the description */
-    uint64_t bytes;   /* charged to the session */
-
-    struct graph_node *nodes;
-    uint32_t node_count, kernel_count;
-    uint32_t (*edges)[2]; /* ordered by the second */
-    uint32_t edge_count, edge_room;
-    const struct function *last; /* kernel of the highest number, for fault reports */
-    bool may_print;
-    bool is_split; /* a node is more than one call to the driver: see copy_chunks.h */
-
-    /* The driver's graph, built when the description is complete, or later: graph_prepare(). */
-    bool instantiated;
-    uint32_t flags;
-    CUgraph driver;
-    CUgraphExec exec;
-    unsigned session_priority; /* it was built for this priority of the client */
-};
-
-/* Charges bytes of a description: false, and an error in the log, beyond the client's limit. */
-bool graph_charge(struct graph *graph, uint64_t bytes);
-
-/* The node of this number; NULL, and an error in the log, when there is none. */
-struct graph_node *graph_find_node(struct graph *graph, const char *call, uint32_t number);
-
-/* Replaces a node's description. The driver's node stays as it is. */
-void graph_node_become(struct graph *graph, struct graph_node *node, const struct graph_node *what);
-
-/* Takes the graph out of the session's list and frees it. Launches that are running go on. NULL is
- * allowed. The device's context is current. */
-void graph_destroy(struct graph *graph);
 
 /* Ends all graphs of a client, whose work is done. */
 void graphs_destroy_all(struct session *session);
@@ -103,22 +23,3 @@ int server_graphs_init(struct server *server);
 void server_graphs_fini(struct server *server);
 int session_graphs_init(struct session *session);
 void session_graphs_fini(struct session *session);
-
-/* ---- graph_build.c ---- */
-
-/* Builds the driver's graph from the description, if it is not there, or is for another priority
- * than the client has now. The device's context is current. What the driver says,
- * CUDA_ERROR_NOT_SUPPORTED for a driver without graphs, or CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult graph_prepare(struct graph *graph);
-
-/* Destroys the driver's graph. */
-void graph_unbuild(struct graph *graph);
-
-/* Sets a node of the driver's graph to its description. What the driver says. */
-CUresult graph_update_node(const struct graph *graph, const struct graph_node *node);
-
-/* ---- graph_replay.c ---- */
-
-/* Puts the nodes into a stream one by one, where the driver's graph cannot be used. What the driver
- * says of the first node that fails. */
-CUresult graph_replay(const struct graph *graph, const struct stream *stream);

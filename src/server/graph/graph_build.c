@@ -8,7 +8,7 @@
 
 #include "cuda_graph.h"
 #include "function.h"
-#include "graph.h"
+#include "graph_state.h"
 #include "kernel_call.h"
 #include "stream.h"
 #include "window.h"

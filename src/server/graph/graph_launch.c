@@ -5,7 +5,7 @@
 #include "cuda_graph.h"
 #include "device_printf.h"
 #include "function.h"
-#include "graph.h"
+#include "graph_state.h"
 #include "launch_record.h"
 #include "server_dispatch.h"
 #include "stream.h"

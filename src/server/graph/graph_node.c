@@ -9,7 +9,7 @@
 #include "copy.h"
 #include "copy_chunks.h"
 #include "function.h"
-#include "graph.h"
+#include "graph_state.h"
 #include "launch.h"
 
 static CUresult keep_error(struct graph *graph, CUresult result)

@@ -4,7 +4,7 @@
  * that it depends on, and one stream keeps that order.
  */
 #include "copy_chunks.h"
-#include "graph.h"
+#include "graph_state.h"
 #include "launch.h"
 #include "stream.h"
 

@@ -9,7 +9,7 @@
 #include "cuda_graph.h"
 #include "fake_driver.h"
 #include "function.h"
-#include "graph.h"
+#include "graph_state.h"
 #include "launch_record.h"
 #include "launch_state.h"
 #include "memory.h"
