@@ -11,7 +11,7 @@
 
 #include "clock.h"
 
-int futex_wait(const uint32_t *word, uint32_t expected, uint64_t timeout_ns)
+int futex_wait(const void *word, uint32_t expected, uint64_t timeout_ns)
 {
     struct timespec timeout = {
         .tv_sec = (time_t)(timeout_ns / NS_PER_SEC),
@@ -21,7 +21,7 @@ int futex_wait(const uint32_t *word, uint32_t expected, uint64_t timeout_ns)
     return rc < 0 ? -errno : 0;
 }
 
-int futex_wake(const uint32_t *word, int count)
+int futex_wake(const void *word, int count)
 {
     long woken = syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
     return woken < 0 ? 0 : (int)woken;

@@ -30,20 +30,20 @@ static uint32_t chunk_count(const struct handles *handles)
 /* Pairs with the releases in publish() and retire(). */
 static uint64_t load_handle(const struct handle_entry *entry)
 {
-    return __atomic_load_n(&entry->handle, __ATOMIC_ACQUIRE);
+    return atomic_load_explicit(&entry->handle, memory_order_acquire);
 }
 
 /* The object is stored with release too: a reader that sees it also sees that the entry's former
  * handle has ended. */
 static void publish(struct handle_entry *entry, uint64_t handle, void *object)
 {
-    __atomic_store_n(&entry->object, object, __ATOMIC_RELEASE);
-    __atomic_store_n(&entry->handle, handle, __ATOMIC_RELEASE);
+    atomic_store_explicit(&entry->object, object, memory_order_release);
+    atomic_store_explicit(&entry->handle, handle, memory_order_release);
 }
 
 static void retire(struct handle_entry *entry)
 {
-    __atomic_store_n(&entry->handle, 0, __ATOMIC_RELEASE);
+    atomic_store_explicit(&entry->handle, 0, memory_order_release);
 }
 
 int handles_init(struct handles *handles, uint32_t limit)
@@ -78,7 +78,8 @@ static struct handle_entry *make_entry_locked(struct handles *handles, uint32_t 
     struct handle_chunk *chunk = calloc(1, sizeof(*chunk));
     if (!chunk)
         return NULL;
-    __atomic_store_n(&handles->chunks[index / HANDLE_CHUNK_ENTRIES], chunk, __ATOMIC_RELEASE);
+    atomic_store_explicit(&handles->chunks[index / HANDLE_CHUNK_ENTRIES], chunk,
+                          memory_order_release);
     return &chunk->entries[index % HANDLE_CHUNK_ENTRIES];
 }
 

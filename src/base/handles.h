@@ -15,6 +15,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,8 +25,8 @@
 #define HANDLE_CHUNK_ENTRIES 1024u
 
 struct handle_entry {
-    uint64_t handle; /* 0 = not live */
-    void *object;
+    _Atomic uint64_t handle; /* 0 = not live */
+    void *_Atomic object;
     uint32_t generation; /* of the last handle minted here */
     uint32_t next_free;
 };
@@ -36,10 +37,11 @@ struct handle_chunk {
 
 struct handles {
     pthread_mutex_t lock;
-    struct handle_chunk **chunks; /* each written once, with release order, under the lock */
-    uint32_t limit;               /* indices are below it */
-    uint32_t used;                /* indices from here on were never minted */
-    uint32_t oldest_free;         /* queue of freed indices, linked through the entries */
+    struct handle_chunk *_Atomic
+        *chunks;          /* each written once, with release order, under the lock */
+    uint32_t limit;       /* indices are below it */
+    uint32_t used;        /* indices from here on were never minted */
+    uint32_t oldest_free; /* queue of freed indices, linked through the entries */
     uint32_t newest_free;
     uint32_t free_count;
     uint32_t count;
@@ -86,7 +88,7 @@ static inline struct handle_entry *handles_entry(const struct handles *handles, 
     if (index >= handles->limit)
         return NULL;
     struct handle_chunk *chunk =
-        __atomic_load_n(&handles->chunks[index / HANDLE_CHUNK_ENTRIES], __ATOMIC_ACQUIRE);
+        atomic_load_explicit(&handles->chunks[index / HANDLE_CHUNK_ENTRIES], memory_order_acquire);
     return chunk ? &chunk->entries[index % HANDLE_CHUNK_ENTRIES] : NULL;
 }
 
@@ -94,10 +96,10 @@ static inline struct handle_entry *handles_entry(const struct handles *handles, 
  * after the object. The acquires pair with the releases in publish() and retire(). */
 static inline void *handle_entry_object(const struct handle_entry *entry, uint64_t handle)
 {
-    if (__atomic_load_n(&entry->handle, __ATOMIC_ACQUIRE) != handle)
+    if (atomic_load_explicit(&entry->handle, memory_order_acquire) != handle)
         return NULL;
-    void *object = __atomic_load_n(&entry->object, __ATOMIC_ACQUIRE);
-    return __atomic_load_n(&entry->handle, __ATOMIC_ACQUIRE) == handle ? object : NULL;
+    void *object = atomic_load_explicit(&entry->object, memory_order_acquire);
+    return atomic_load_explicit(&entry->handle, memory_order_acquire) == handle ? object : NULL;
 }
 
 /* The object, or NULL unless type, generation and index all match. Lock-free. */

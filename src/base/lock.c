@@ -8,7 +8,7 @@
  * each of them is woken by the one before, and the last wakes none. */
 void lock_wait(struct lock *lock)
 {
-    while (__atomic_exchange_n(&lock->state, LOCK_AWAITED, __ATOMIC_ACQUIRE) != LOCK_FREE)
+    while (atomic_exchange_explicit(&lock->state, LOCK_AWAITED, memory_order_acquire) != LOCK_FREE)
         futex_wait(&lock->state, LOCK_AWAITED, 0);
 }
 

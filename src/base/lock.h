@@ -4,11 +4,12 @@
  * recursive, and serves the threads of one process. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct lock {
-    uint32_t state; /* enum lock_state; the futex of those who wait */
+    _Atomic uint32_t state; /* enum lock_state; the futex of those who wait */
 };
 
 enum lock_state {
@@ -28,15 +29,15 @@ static inline void lock_take(struct lock *lock)
 {
     uint32_t state = LOCK_FREE;
 
-    if (!__atomic_compare_exchange_n(&lock->state, &state, LOCK_TAKEN, false, __ATOMIC_ACQUIRE,
-                                     __ATOMIC_RELAXED))
+    if (!atomic_compare_exchange_strong_explicit(&lock->state, &state, LOCK_TAKEN,
+                                                 memory_order_acquire, memory_order_relaxed))
         lock_wait(lock);
 }
 
 /* Gives the lock back: the next holder sees what was done, partner lock_take(). */
 static inline void lock_give(struct lock *lock)
 {
-    if (__atomic_exchange_n(&lock->state, LOCK_FREE, __ATOMIC_RELEASE) == LOCK_AWAITED)
+    if (atomic_exchange_explicit(&lock->state, LOCK_FREE, memory_order_release) == LOCK_AWAITED)
         lock_wake(lock);
 }
 

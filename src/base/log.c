@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <time.h>
@@ -14,19 +15,19 @@
 
 #define LOG_LINE_MAX 4096
 
-static int log_fd = -1;
-static const char *log_role = "";
-static uint64_t log_lost;
+static _Atomic int log_fd = -1;
+static const char *_Atomic log_role = "";
+static _Atomic uint64_t log_lost;
 
 void log_open(int fd, const char *role)
 {
-    __atomic_store_n(&log_role, role, __ATOMIC_RELAXED);
-    __atomic_store_n(&log_fd, fd, __ATOMIC_RELEASE);
+    atomic_store_explicit(&log_role, role, memory_order_relaxed);
+    atomic_store_explicit(&log_fd, fd, memory_order_release);
 }
 
 uint64_t log_dropped(void)
 {
-    return __atomic_load_n(&log_lost, __ATOMIC_RELAXED);
+    return atomic_load_explicit(&log_lost, memory_order_relaxed);
 }
 
 /* "[2025-01-31 12:00:00.000 Server   417] ": returns its length. */
@@ -37,7 +38,7 @@ static size_t put_stamp(char *line, size_t capacity)
     clock_gettime(CLOCK_REALTIME, &now);
     localtime_r(&now.tv_sec, &local);
     size_t length = strftime(line, capacity, "[%Y-%m-%d %H:%M:%S", &local);
-    const char *role = __atomic_load_n(&log_role, __ATOMIC_RELAXED);
+    const char *role = atomic_load_explicit(&log_role, memory_order_relaxed);
     length += (size_t)snprintf(line + length, capacity - length, ".%03ld %.32s %5ld] ",
                                now.tv_nsec / 1000000, role, (long)getpid());
     return length;
@@ -63,12 +64,12 @@ static void write_line(int fd, const char *format, va_list arguments)
 
     ssize_t written = write(fd, line, start + length + 1);
     if (written != (ssize_t)(start + length + 1))
-        __atomic_fetch_add(&log_lost, 1, __ATOMIC_RELAXED);
+        atomic_fetch_add_explicit(&log_lost, 1, memory_order_relaxed);
 }
 
 static void log_arguments(const char *format, va_list arguments)
 {
-    int fd = __atomic_load_n(&log_fd, __ATOMIC_ACQUIRE);
+    int fd = atomic_load_explicit(&log_fd, memory_order_acquire);
     if (fd < 0)
         return;
     int saved_errno = errno;
@@ -86,7 +87,7 @@ void log_line(const char *format, ...)
 
 void log_debug(const char *format, ...)
 {
-    static int known;
+    static _Atomic int known;
 
     if (!switch_is_on_once(&known, "FUNNEL_DEBUG"))
         return;

@@ -2,6 +2,7 @@
 /* See switch.h. */
 #include "switch.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,13 +15,13 @@ bool switch_is_on(const char *name)
     return value && *value && strcmp(value, "0") != 0;
 }
 
-bool switch_is_on_once(int *known, const char *name)
+bool switch_is_on_once(_Atomic int *known, const char *name)
 {
-    int state = __atomic_load_n(known, __ATOMIC_RELAXED);
+    int state = atomic_load_explicit(known, memory_order_relaxed);
 
     if (state == UNKNOWN) {
         state = switch_is_on(name) ? ON : OFF;
-        __atomic_store_n(known, state, __ATOMIC_RELAXED);
+        atomic_store_explicit(known, state, memory_order_relaxed);
     }
     return state == ON;
 }

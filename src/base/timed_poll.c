@@ -15,7 +15,7 @@
 
 static bool is_switched_off(void)
 {
-    static int known;
+    static _Atomic int known;
 
     return switch_is_on_once(&known, "FUNNEL_NO_NAPS");
 }

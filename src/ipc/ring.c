@@ -79,51 +79,51 @@
 /* Consumer. Makes the bytes before `tail` readable: partner ring_store_tail(). */
 static uint32_t load_tail(const struct ring_shared *shared)
 {
-    return __atomic_load_n(&shared->tail, __ATOMIC_SEQ_CST);
+    return atomic_load_explicit(&shared->tail, memory_order_seq_cst);
 }
 
 /* Consumer. Its reads of the message are over: partner load_head(). Then loads `want_space`:
  * partner set_want_space(). */
 static void store_head(struct ring_shared *shared, uint32_t head)
 {
-    __atomic_store_n(&shared->head, head, __ATOMIC_SEQ_CST);
+    atomic_store_explicit(&shared->head, head, memory_order_seq_cst);
 }
 
 /* Producer. Makes the bytes before `head` writable again: partner store_head(). */
 static uint32_t load_head(const struct ring_shared *shared)
 {
-    return __atomic_load_n(&shared->head, __ATOMIC_SEQ_CST);
+    return atomic_load_explicit(&shared->head, memory_order_seq_cst);
 }
 
 /* Consumer, before it looks at `tail` for the last time: partner ring_wake_consumer(). */
 static void set_sleeping(struct ring_shared *shared, uint32_t value)
 {
-    __atomic_store_n(&shared->sleeping, value, __ATOMIC_SEQ_CST);
+    atomic_store_explicit(&shared->sleeping, value, memory_order_seq_cst);
 }
 
 /* Consumer, before it reads what it has just seen: partner load_seen(), after its death. */
 static void store_seen(struct ring_shared *shared, uint32_t tail)
 {
-    __atomic_store_n(&shared->seen, tail, __ATOMIC_RELEASE);
+    atomic_store_explicit(&shared->seen, tail, memory_order_release);
 }
 
 /* Producer. Partner store_seen(). */
 static uint32_t load_seen(const struct ring_shared *shared)
 {
-    return __atomic_load_n(&shared->seen, __ATOMIC_ACQUIRE);
+    return atomic_load_explicit(&shared->seen, memory_order_acquire);
 }
 
 /* Producer, before it looks at `head` for the last time: partner take_want_space(). */
 static void set_want_space(struct ring_shared *shared)
 {
-    __atomic_store_n(&shared->want_space, 1, __ATOMIC_SEQ_CST);
+    atomic_store_explicit(&shared->want_space, 1, memory_order_seq_cst);
 }
 
 /* Consumer. Whether the producer sleeps; if so it is now ours to wake: partner set_want_space(). */
 static bool take_want_space(struct ring_shared *shared)
 {
-    return __atomic_load_n(&shared->want_space, __ATOMIC_SEQ_CST) != 0 &&
-           __atomic_exchange_n(&shared->want_space, 0, __ATOMIC_SEQ_CST) != 0;
+    return atomic_load_explicit(&shared->want_space, memory_order_seq_cst) != 0 &&
+           atomic_exchange_explicit(&shared->want_space, 0, memory_order_seq_cst) != 0;
 }
 
 /* ---- making and attaching ---- */
@@ -196,7 +196,7 @@ bool ring_find_room(struct ring *ring, uint32_t size)
 /* If it sleeps it is now ours to wake: partner set_sleeping(). */
 void ring_wake_consumer(struct ring *ring)
 {
-    if (__atomic_exchange_n(&ring->shared->sleeping, 0, __ATOMIC_SEQ_CST) != 0)
+    if (atomic_exchange_explicit(&ring->shared->sleeping, 0, memory_order_seq_cst) != 0)
         futex_wake(&ring->shared->sleeping, 1);
 }
 
@@ -256,7 +256,8 @@ int ring_next(struct ring *ring, void *buffer, uint32_t capacity)
     if (bytes <= 0)
         return (int)bytes;
     const struct ring_message *message = (const void *)ring_at_cursor(ring);
-    uint32_t size = __atomic_load_n(&message->size, __ATOMIC_RELAXED); /* once: it may change */
+    uint32_t size = atomic_load_explicit((const _Atomic uint32_t *)&message->size,
+                                         memory_order_relaxed); /* once: it may change */
     if (!plausible(size, capacity, bytes))
         return -EPROTO;
     memcpy(buffer, message, size);
@@ -294,7 +295,7 @@ void ring_release(struct ring *ring)
 /* Partner ring_kick(). */
 static bool kicked(const struct ring *ring)
 {
-    return __atomic_load_n(&ring->kicked, __ATOMIC_SEQ_CST) != 0;
+    return atomic_load_explicit(&ring->kicked, memory_order_seq_cst) != 0;
 }
 
 /* Whether the consumer has a reason to be awake. */
@@ -320,13 +321,13 @@ void ring_wait_message(struct ring *ring, uint64_t timeout_ns)
     if (!ready(ring))
         sleep_for_message(ring, timeout_ns);
     if (kicked(ring))
-        __atomic_store_n(&ring->kicked, 0, __ATOMIC_SEQ_CST);
+        atomic_store_explicit(&ring->kicked, 0, memory_order_seq_cst);
 }
 
 /* Partner kicked(). Wakes in any case: the peer may have written `sleeping`. */
 void ring_kick(struct ring *ring)
 {
-    __atomic_store_n(&ring->kicked, 1, __ATOMIC_SEQ_CST);
+    atomic_store_explicit(&ring->kicked, 1, memory_order_seq_cst);
     set_sleeping(ring->shared, 0);
     futex_wake(&ring->shared->sleeping, 1);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,11 +23,11 @@ struct ring_message {
 /* The shared words, one cache line for each writer. Touched only by ring.c and the functions below.
  */
 struct ring_shared {
-    _Alignas(RING_LINE) uint32_t tail;     /* producer: bytes ever published, modulo 2^32 */
-    uint32_t want_space;                   /* producer sets: it sleeps on `head`; consumer clears */
-    _Alignas(RING_LINE) uint32_t head;     /* consumer: bytes ever released, modulo 2^32 */
-    uint32_t seen;                         /* consumer: `tail` as it last read it */
-    _Alignas(RING_LINE) uint32_t sleeping; /* consumer sets: it sleeps here; either side clears */
+    _Alignas(RING_LINE) _Atomic uint32_t tail;     /* producer: bytes ever published, modulo 2^32 */
+    _Atomic uint32_t want_space;                   /* producer: sleeps on `head`; consumer clears */
+    _Alignas(RING_LINE) _Atomic uint32_t head;     /* consumer: bytes ever released, modulo 2^32 */
+    _Atomic uint32_t seen;                         /* consumer: `tail` as it last read it */
+    _Alignas(RING_LINE) _Atomic uint32_t sleeping; /* consumer: sleeps here; either clears */
 };
 
 _Static_assert(sizeof(struct ring_shared) == 3 * RING_LINE, "one line for each writer");
@@ -34,13 +35,13 @@ _Static_assert(sizeof(struct ring_shared) == 3 * RING_LINE, "one line for each w
 /* One end. Private to its process: a peer cannot change what is kept here. */
 struct ring {
     struct ring_shared *shared;
-    unsigned char *data; /* `size` bytes, readable a second time right behind */
-    uint32_t size;       /* power of two */
-    uint32_t cursor;     /* our own cursor: tail at the producer, head at the consumer */
-    uint32_t peer;       /* the other cursor as last seen */
-    uint32_t pending;    /* consumer: size of the message that ring_next() gave out */
-    uint32_t published;  /* consumer: `head` as last stored; behind the cursor during a burst */
-    uint32_t kicked;     /* consumer: ring_kick() was called */
+    unsigned char *data;     /* `size` bytes, readable a second time right behind */
+    uint32_t size;           /* power of two */
+    uint32_t cursor;         /* our own cursor: tail at the producer, head at the consumer */
+    uint32_t peer;           /* the other cursor as last seen */
+    uint32_t pending;        /* consumer: size of the message that ring_next() gave out */
+    uint32_t published;      /* consumer: `head` as last stored; behind the cursor during a burst */
+    _Atomic uint32_t kicked; /* consumer: ring_kick() was called */
 };
 
 /* Maps `size` bytes (power of two, whole pages) at `offset` of `fd` twice, back to back:
@@ -88,7 +89,7 @@ static inline void *ring_reserve(struct ring *ring, uint32_t size)
  * set_sleeping(). */
 static inline void ring_store_tail(struct ring_shared *shared, uint32_t tail)
 {
-    __atomic_store_n(&shared->tail, tail, __ATOMIC_SEQ_CST);
+    atomic_store_explicit(&shared->tail, tail, memory_order_seq_cst);
 }
 
 /* Wakes the consumer if it sleeps and no other thread has woken it. */
@@ -101,7 +102,7 @@ static inline void ring_commit(struct ring *ring, uint32_t size)
     assert(size % RING_ALIGNMENT == 0 && size <= ring_room(ring));
     ring->cursor += size;
     ring_store_tail(ring->shared, ring->cursor);
-    if (__atomic_load_n(&ring->shared->sleeping, __ATOMIC_SEQ_CST) != 0)
+    if (atomic_load_explicit(&ring->shared->sleeping, memory_order_seq_cst) != 0)
         ring_wake_consumer(ring);
 }
 

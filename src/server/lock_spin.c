@@ -42,7 +42,7 @@ static lock_function *libc_lock(void)
 
 static bool spinning_pays(void)
 {
-    static int off;
+    static _Atomic int off;
 
     return spin_is_cheap() && !switch_is_on_once(&off, "FUNNEL_NO_LOCK_SPIN");
 }

@@ -85,25 +85,25 @@ CUresult channel_failure(const struct channel *channel)
 
 CUresult channel_take_deferred_error(struct channel *channel)
 {
-    uint32_t *word = &channel->region->deferred_error;
-    if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0)
+    _Atomic uint32_t *word = &channel->region->deferred_error;
+    if (atomic_load_explicit(word, memory_order_acquire) == 0)
         return CUDA_SUCCESS;
-    return (CUresult)__atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL);
+    return (CUresult)atomic_exchange_explicit(word, 0, memory_order_acq_rel);
 }
 
 bool channel_alive(struct channel *channel)
 {
-    if (__atomic_load_n(&channel->gone, __ATOMIC_RELAXED))
+    if (atomic_load_explicit(&channel->gone, memory_order_relaxed))
         return false;
     if (!sock_hung_up(channel->socket))
         return true;
-    __atomic_store_n(&channel->gone, 1, __ATOMIC_RELAXED);
+    atomic_store_explicit(&channel->gone, 1, memory_order_relaxed);
     return false;
 }
 
 void channel_break(struct channel *channel)
 {
-    __atomic_store_n(&channel->broken, 1, __ATOMIC_RELAXED);
+    atomic_store_explicit(&channel->broken, 1, memory_order_relaxed);
 }
 
 /* Whether it makes sense to go on waiting for the server. */
@@ -139,7 +139,7 @@ static uint32_t whole_size(uint32_t size)
 /* NULL = the server is gone. */
 static struct ring_message *wait_for_room(struct channel *channel, uint32_t whole)
 {
-    if (__atomic_load_n(&channel->gone, __ATOMIC_RELAXED))
+    if (atomic_load_explicit(&channel->gone, memory_order_relaxed))
         return NULL;
     struct ring_message *message = ring_reserve(&channel->ring, whole);
     if (message || !ring_wait_space(&channel->ring, whole, usable, channel))
@@ -178,12 +178,12 @@ void channel_commit(struct channel *channel)
 /* A free slot, now taken; CHANNEL_NO_SLOT = none free. */
 static int take_slot(struct channel *channel)
 {
-    uint32_t busy = __atomic_load_n(&channel->busy_slots, __ATOMIC_RELAXED);
+    uint32_t busy = atomic_load_explicit(&channel->busy_slots, memory_order_relaxed);
     while (busy != ALL_SLOTS) {
         int slot = __builtin_ctz(~busy);
         /* Acquire: the slot's former user is done with it. Partner channel_reply_end(). */
-        if (__atomic_compare_exchange_n(&channel->busy_slots, &busy, busy | 1u << slot, true,
-                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        if (atomic_compare_exchange_weak_explicit(&channel->busy_slots, &busy, busy | 1u << slot,
+                                                  memory_order_acquire, memory_order_relaxed))
             return slot;
     }
     return CHANNEL_NO_SLOT;
@@ -203,21 +203,21 @@ int channel_reply_begin(struct channel *channel)
             return CHANNEL_NO_SLOT;
         }
     }
-    __atomic_store_n(&channel->region->slots[slot].state, REPLY_WAITING, __ATOMIC_RELAXED);
+    atomic_store_explicit(&channel->region->slots[slot].state, REPLY_WAITING, memory_order_relaxed);
     return slot;
 }
 
 /* Makes status and data readable: partner channel_server_reply(). */
 static bool answered(const struct reply_slot *slot)
 {
-    return __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == REPLY_DONE;
+    return atomic_load_explicit(&slot->state, memory_order_acquire) == REPLY_DONE;
 }
 
 static void sleep_for_answer(struct reply_slot *slot)
 {
     uint32_t state = REPLY_WAITING;
-    bool sleeping = __atomic_compare_exchange_n(&slot->state, &state, REPLY_SLEEPING, false,
-                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    bool sleeping = atomic_compare_exchange_strong_explicit(
+        &slot->state, &state, REPLY_SLEEPING, memory_order_relaxed, memory_order_relaxed);
     if (sleeping || state == REPLY_SLEEPING)
         futex_wait(&slot->state, REPLY_SLEEPING, LIFE_SIGN_NS);
 }
@@ -256,9 +256,9 @@ void channel_reply_end(struct channel *channel, int slot)
 {
     if (slot == CHANNEL_NO_SLOT)
         return;
-    __atomic_store_n(&channel->region->slots[slot].state, REPLY_FREE, __ATOMIC_RELAXED);
+    atomic_store_explicit(&channel->region->slots[slot].state, REPLY_FREE, memory_order_relaxed);
     uint32_t bit = 1u << slot;
-    uint32_t before = __atomic_fetch_and(&channel->busy_slots, ~bit, __ATOMIC_RELEASE);
+    uint32_t before = atomic_fetch_and_explicit(&channel->busy_slots, ~bit, memory_order_release);
     if (before == ALL_SLOTS)
         futex_wake(&channel->busy_slots, 1);
 }
@@ -316,8 +316,8 @@ int channel_reopen(struct channel *channel, int region_fd, size_t region_size, u
         return rc;
     ring_init(&channel->ring, &channel->region->ring, channel->ring_data, ring_bytes, true);
     memset(channel->output_head, 0, sizeof(channel->output_head));
-    __atomic_store_n(&channel->output_seen, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&channel->gone, 0, __ATOMIC_RELEASE);
+    atomic_store_explicit(&channel->output_seen, 0, memory_order_relaxed);
+    atomic_store_explicit(&channel->gone, 0, memory_order_release);
     return 0;
 }
 
@@ -339,21 +339,22 @@ int channel_send_again(struct channel *channel, const unsigned char *messages, u
 
 void channel_give_up(struct channel *channel, CUresult error)
 {
-    __atomic_store_n(&channel->region->sticky_error, (uint32_t)error, __ATOMIC_RELEASE);
+    atomic_store_explicit(&channel->region->sticky_error, (uint32_t)error, memory_order_release);
 }
 
 void channel_defer_error(struct channel *channel, CUresult error)
 {
-    __atomic_store_n(&channel->region->deferred_error, (uint32_t)error, __ATOMIC_RELEASE);
+    atomic_store_explicit(&channel->region->deferred_error, (uint32_t)error, memory_order_release);
 }
 
 /* ---- device output ---- */
 
 void channel_mark_output_seen(struct channel *channel)
 {
-    uint32_t count = __atomic_load_n(&channel->region->output_notifications, __ATOMIC_ACQUIRE);
+    uint32_t count =
+        atomic_load_explicit(&channel->region->output_notifications, memory_order_acquire);
 
-    __atomic_store_n(&channel->output_seen, count, __ATOMIC_RELAXED);
+    atomic_store_explicit(&channel->output_seen, count, memory_order_relaxed);
 }
 
 size_t channel_take_output(struct channel *channel, enum region_output kind, char *ret_bytes,

@@ -6,6 +6,7 @@
  * and for a synchronous one the slot in which the answer shall be. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,18 +49,19 @@ struct channel {
     struct region *region;
     void *ring_data;
     struct ring ring;
-    uint32_t reserved;   /* bytes that channel_commit() will send */
-    uint64_t sent;       /* bytes ever sent; under the lock */
-    uint64_t used[2];    /* bit c: call c was ever sent; under the lock */
-    struct lock lock;    /* turns of the producers */
-    int socket;          /* not ours to close */
-    uint32_t busy_slots; /* bit s: slot s is taken; the futex of threads that wait for one */
-    uint32_t gone;       /* 1 = the server's end has closed */
-    uint32_t broken;     /* 1 = and a call has reported it */
+    uint32_t reserved; /* bytes that channel_commit() will send */
+    uint64_t sent;     /* bytes ever sent; under the lock */
+    uint64_t used[2];  /* bit c: call c was ever sent; under the lock */
+    struct lock lock;  /* turns of the producers */
+    int socket;        /* not ours to close */
+    _Atomic uint32_t
+        busy_slots;          /* bit s: slot s is taken; the futex of threads that wait for one */
+    _Atomic uint32_t gone;   /* 1 = the server's end has closed */
+    _Atomic uint32_t broken; /* 1 = and a call has reported it */
     /* Called before a call reports that the server is gone: whether there is a new one. NULL =
      * never. */
     bool (*revive)(void);
-    uint32_t output_seen; /* of region->output_notifications */
+    _Atomic uint32_t output_seen; /* of region->output_notifications */
     uint32_t output_head[OUTPUT_KINDS];
 };
 
@@ -99,7 +101,7 @@ void channel_reply_end(struct channel *channel, int slot);
 /* What the server has set: the error that every call reports from now on, or CUDA_SUCCESS. */
 static inline CUresult channel_sticky_error(const struct channel *channel)
 {
-    return (CUresult)__atomic_load_n(&channel->region->sticky_error, __ATOMIC_ACQUIRE);
+    return (CUresult)atomic_load_explicit(&channel->region->sticky_error, memory_order_acquire);
 }
 
 /* channel_sticky_error(), else CUDA_ERROR_MPS_RPC_FAILURE if the server is known to be gone. Two
@@ -109,7 +111,7 @@ static inline CUresult channel_error(const struct channel *channel)
     CUresult sticky = channel_sticky_error(channel);
     if (sticky != CUDA_SUCCESS)
         return sticky;
-    bool gone = __atomic_load_n(&channel->gone, __ATOMIC_RELAXED) != 0;
+    bool gone = atomic_load_explicit(&channel->gone, memory_order_relaxed) != 0;
     return gone ? CUDA_ERROR_MPS_RPC_FAILURE : CUDA_SUCCESS;
 }
 
@@ -149,8 +151,8 @@ void channel_defer_error(struct channel *channel, CUresult error);
 /* Whether device output of the program may be waiting: one load. From any thread. */
 static inline bool channel_has_output(const struct channel *channel)
 {
-    return __atomic_load_n(&channel->region->output_notifications, __ATOMIC_ACQUIRE) !=
-           __atomic_load_n(&channel->output_seen, __ATOMIC_RELAXED);
+    return atomic_load_explicit(&channel->region->output_notifications, memory_order_acquire) !=
+           atomic_load_explicit(&channel->output_seen, memory_order_relaxed);
 }
 
 /* What the server tells each of its clients about all of them. A hint: the reader may be late. */
@@ -162,8 +164,8 @@ struct channel_load {
 static inline struct channel_load channel_load(const struct channel *channel)
 {
     return (struct channel_load){
-        .copiers = __atomic_load_n(&channel->region->copiers, __ATOMIC_RELAXED),
-        .lacks_cpus = __atomic_load_n(&channel->region->lacks_cpus, __ATOMIC_RELAXED),
+        .copiers = atomic_load_explicit(&channel->region->copiers, memory_order_relaxed),
+        .lacks_cpus = atomic_load_explicit(&channel->region->lacks_cpus, memory_order_relaxed),
     };
 }
 

@@ -102,17 +102,17 @@ int channel_server_reply(struct channel_server *server, int slot, CUresult statu
     if (size > 0)
         memcpy(reply->data, data, size);
     /* Release: the answer is complete. Partners answered() and sleep_for_answer() in channel.c. */
-    if (__atomic_exchange_n(&reply->state, REPLY_DONE, __ATOMIC_RELEASE) == REPLY_SLEEPING)
+    if (atomic_exchange_explicit(&reply->state, REPLY_DONE, memory_order_release) == REPLY_SLEEPING)
         futex_wake(&reply->state, 1);
     return 0;
 }
 
 /* Puts `status` into a word that has none. */
-static void set_once(uint32_t *word, CUresult status)
+static void set_once(_Atomic uint32_t *word, CUresult status)
 {
     uint32_t none = 0;
-    __atomic_compare_exchange_n(word, &none, (uint32_t)status, false, __ATOMIC_RELEASE,
-                                __ATOMIC_RELAXED);
+    atomic_compare_exchange_strong_explicit(word, &none, (uint32_t)status, memory_order_release,
+                                            memory_order_relaxed);
 }
 
 void channel_server_fail(struct channel_server *server, CUresult status)
@@ -135,13 +135,13 @@ size_t channel_server_put_output(struct channel_server *server, enum region_outp
     size_t put = output_area_put(&region->output[kind], &server->output_tail[kind], bytes, size);
 
     if (put > 0)
-        __atomic_store_n(&region->output_notifications, ++server->output_notifications,
-                         __ATOMIC_RELEASE);
+        atomic_store_explicit(&region->output_notifications, ++server->output_notifications,
+                              memory_order_release);
     return put;
 }
 
 void channel_server_put_load(struct channel_server *server, struct channel_load load)
 {
-    __atomic_store_n(&server->region->copiers, load.copiers, __ATOMIC_RELAXED);
-    __atomic_store_n(&server->region->lacks_cpus, load.lacks_cpus, __ATOMIC_RELAXED);
+    atomic_store_explicit(&server->region->copiers, load.copiers, memory_order_relaxed);
+    atomic_store_explicit(&server->region->lacks_cpus, load.lacks_cpus, memory_order_relaxed);
 }

@@ -29,26 +29,26 @@ static void copy_out(const struct output_area *area, uint32_t at, char *bytes, s
 
 size_t output_area_put(struct output_area *area, uint32_t *tail, const char *bytes, size_t size)
 {
-    uint32_t used = *tail - __atomic_load_n(&area->head, __ATOMIC_ACQUIRE);
+    uint32_t used = *tail - atomic_load_explicit(&area->head, memory_order_acquire);
 
     if (used > OUTPUT_AREA_BYTES)
         return 0;
     size = smaller(size, OUTPUT_AREA_BYTES - used);
     copy_in(area, *tail, bytes, size);
     *tail += (uint32_t)size;
-    __atomic_store_n(&area->tail, *tail, __ATOMIC_RELEASE);
+    atomic_store_explicit(&area->tail, *tail, memory_order_release);
     return size;
 }
 
 size_t output_area_take(struct output_area *area, uint32_t *head, char *ret_bytes, size_t size)
 {
-    uint32_t there = __atomic_load_n(&area->tail, __ATOMIC_ACQUIRE) - *head;
+    uint32_t there = atomic_load_explicit(&area->tail, memory_order_acquire) - *head;
 
     if (there > OUTPUT_AREA_BYTES)
         return 0;
     size = smaller(size, there);
     copy_out(area, *head, ret_bytes, size);
     *head += (uint32_t)size;
-    __atomic_store_n(&area->head, *head, __ATOMIC_RELEASE);
+    atomic_store_explicit(&area->head, *head, memory_order_release);
     return size;
 }

@@ -7,15 +7,16 @@
  * uses each end. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define OUTPUT_AREA_BYTES (1u << 16)
 
 struct output_area {
-    uint32_t tail; /* server: bytes written so far; wraps */
+    _Atomic uint32_t tail; /* server: bytes written so far; wraps */
     unsigned char pad1[60];
-    uint32_t head; /* client: bytes read so far; wraps */
+    _Atomic uint32_t head; /* client: bytes read so far; wraps */
     unsigned char pad2[4096 - 68];
     char data[OUTPUT_AREA_BYTES]; /* byte n of the output lies at n % OUTPUT_AREA_BYTES */
 };

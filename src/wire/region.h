@@ -17,6 +17,7 @@
  * control region. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "output_area.h"
@@ -42,9 +43,9 @@ enum reply_state {
 /* One answer. `status`, `size` and `data` are the server's until the state is DONE, then the
  * client's to read. */
 struct reply_slot {
-    uint32_t state; /* enum reply_state; the futex of the thread that waits */
-    int32_t status; /* a CUresult */
-    uint32_t size;  /* bytes of data */
+    _Atomic uint32_t state; /* enum reply_state; the futex of the thread that waits */
+    int32_t status;         /* a CUresult */
+    uint32_t size;          /* bytes of data */
     uint32_t reserved;
     unsigned char data[REPLY_DATA_MAX]; /* the reply of the command */
 };
@@ -59,13 +60,16 @@ enum region_output {
 };
 
 struct region {
-    uint32_t magic;          /* server, once; the client checks it */
-    uint32_t ring_bytes;     /* server, once */
-    uint32_t sticky_error;   /* server: CUresult that every later call reports; 0 = all is well */
-    uint32_t deferred_error; /* server: sets a CUresult if it is 0; the client takes it out, once */
-    uint32_t output_notifications; /* server: how often it has written to an output area; wraps */
-    uint32_t copiers;              /* server: how many clients are copying much */
-    uint32_t lacks_cpus;           /* server: 1 = the clients at work are more than the CPUs */
+    uint32_t magic;      /* server, once; the client checks it */
+    uint32_t ring_bytes; /* server, once */
+    _Atomic uint32_t
+        sticky_error; /* server: CUresult that every later call reports; 0 = all is well */
+    _Atomic uint32_t
+        deferred_error; /* server: sets a CUresult if it is 0; the client takes it out, once */
+    _Atomic uint32_t
+        output_notifications;    /* server: how often it has written to an output area; wraps */
+    _Atomic uint32_t copiers;    /* server: how many clients are copying much */
+    _Atomic uint32_t lacks_cpus; /* server: 1 = the clients at work are more than the CPUs */
     unsigned char pad1[REGION_PAGE - 28];
     struct reply_slot slots[REPLY_SLOTS];    /* of synchronous commands */
     struct output_area output[OUTPUT_KINDS]; /* device output, by enum region_output */

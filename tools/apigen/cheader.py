@@ -111,7 +111,7 @@ def up(offset, align):
 
 def lay_out(headers, name, body):
     members, offset, widest = [], 0, 1
-    body = re.sub(rf"^\s*{COMMENT}\n", "", body, flags=re.M | re.S)
+    body = re.sub(rf"^\s*{COMMENT}\n", "", body, flags=re.M | re.S).replace("_Atomic ", "")
     for found in MEMBER.finditer(body):
         size, align = size_of(headers, found["type"])
         if found["align"]:

@@ -49,7 +49,7 @@ static CUresult ask_for_image(const struct wire_fnImageFind *in, uint64_t *ret_n
 
 static bool wants_to_borrow(size_t size)
 {
-    static int known;
+    static _Atomic int known;
 
     return size >= IMAGE_KEY_MIN && !switch_is_on_once(&known, "FUNNEL_NO_IMAGE_LOANS");
 }

@@ -137,7 +137,7 @@ static struct function *find(struct module *module, const char *name, bool *ret_
 
 static bool wants_offers(void)
 {
-    static int known;
+    static _Atomic int known;
 
     return !switch_is_on_once(&known, "FUNNEL_NO_KERNEL_OFFERS");
 }

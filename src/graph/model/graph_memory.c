@@ -7,6 +7,7 @@
  */
 #include "graph_memory.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "graph_objects.h"
@@ -14,6 +15,7 @@
 #define DEVICES_MAX 64
 
 static struct map by_address;
+static _Atomic size_t known_count; /* entries of by_address, for readers without the lock */
 static struct graph_memory_usage usages[DEVICES_MAX];
 
 static void count(uint64_t *sum, uint64_t *high, uint64_t more)
@@ -61,9 +63,16 @@ static void copy_params(const CUDA_MEM_ALLOC_NODE_PARAMS *params, struct graph_m
     memory->device = params->poolProps.location.id;
 }
 
+/* Partner graph_memory_exists(), whose caller has the address from a call that returned before. */
+static void publish_count(void)
+{
+    atomic_store_explicit(&known_count, by_address.count, memory_order_relaxed);
+}
+
 static void give_back(struct graph_memory *memory)
 {
     map_remove(&by_address, memory->address);
+    publish_count();
     usage_of(memory)->reserved -= memory->size;
     if (memory->was_live)
         usage_of(memory)->used -= memory->size;
@@ -79,8 +88,10 @@ static CUresult take(CUcontext context, struct graph_memory *memory)
         return result;
     count(&usage_of(memory)->reserved, &usage_of(memory)->reserved_high, memory->size);
     memory->params.dptr = memory->address;
-    if (!map_put(&by_address, memory->address, memory))
+    if (!map_put(&by_address, memory->address, memory)) {
+        publish_count();
         return CUDA_SUCCESS;
+    }
     give_back(memory);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -257,9 +268,10 @@ void graph_memory_launched_locked(const struct graph_exec *exec)
 
 /* ---- frees by the program ---- */
 
+/* Partner publish_count(). */
 bool graph_memory_exists(void)
 {
-    return __atomic_load_n(&by_address.count, __ATOMIC_RELAXED) > 0;
+    return atomic_load_explicit(&known_count, memory_order_relaxed) > 0;
 }
 
 struct graph_memory *graph_memory_find_locked(CUdeviceptr address)

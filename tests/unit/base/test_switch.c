@@ -25,7 +25,7 @@ static void test_what_is_on(void **state)
 
 static void test_read_once(void **state)
 {
-    int on = 0, off = 0;
+    _Atomic int on = 0, off = 0;
 
     setenv("FUNNEL_TEST_SWITCH", "1", 1);
     assert_true(switch_is_on_once(&on, "FUNNEL_TEST_SWITCH"));
