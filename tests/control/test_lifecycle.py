@@ -143,7 +143,7 @@ class Lifecycle(harness.TestCase):
 
     @unittest.skipIf(os.geteuid() != 0, "needs root, to mount a disk")
     def test_full_log_disk(self):
-        """Neither a byte nor a file more fits: all goes on, only the logs do not."""
+        """The disk takes neither a byte nor a file more: everything continues, without logs."""
         os.makedirs(self.log)
         script = f"""mount -t tmpfs -o size=8k,nr_inodes=3,mode=755 none {self.log} || exit 77
             touch {self.log}/control.log && yes > {self.log}/fill 2>/dev/null

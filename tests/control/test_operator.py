@@ -250,7 +250,7 @@ class Starts(harness.TestCase):
         self.assertIn(f"set env CUDA_MPS_PIPE_DIRECTORY={self.pipe}\n", done.stdout)
 
     def test_the_reason_of_a_failed_start(self):
-        """The log may be on the disk that is full: the one who starts the daemon hears of it."""
+        """The log may be on the disk that is full, so the user who starts the daemon is told."""
         os.makedirs(os.path.join(self.pipe, "nvidia-cuda-mps-control.pid"), 0o700)
         done = self.run_program("funneld", "-d")
         self.assertEqual(done.returncode, 1)

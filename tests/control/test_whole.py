@@ -70,7 +70,7 @@ class Whole(harness.TestCase):
         self.assertIn("correct", through.stdout)
 
     def test_named_server(self):
-        """A program comes to the server whose directory it was given."""
+        """A program is served by the server whose directory it was given."""
         self.start("--device", "soft")
         for line in ("server create a --allowed-devices=0", "namespace create b --server=a"):
             done = self.run_program("nvidia-cuda-mps-control", *line.split())

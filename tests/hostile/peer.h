@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client made of nothing but the wire: it can say whatever it wants, true or not.
+ * A client that speaks the wire protocol directly, and may send anything, valid or not.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct peer {
     int fds[ATTACH_FDS];
     struct attach_offer offer;
     struct channel channel;
-    unsigned char *gpu; /* the GPU-visible region, wherever it fell */
+    unsigned char *gpu; /* the GPU-visible region, at any address */
     uint32_t next_handle;
 };
 
@@ -40,7 +40,7 @@ bool peer_attach(struct peer *peer, const char *path);
 /* The same over a socket whose other end the server has got, with the hello, from a daemon. */
 bool peer_adopt(struct peer *peer, int socket);
 
-/* Leaves; works at whatever point the peer got to. */
+/* Closes the connection, in whatever state the peer is. */
 void peer_leave(struct peer *peer);
 
 /* Has the server hung up within ten seconds? */

@@ -206,7 +206,7 @@ static CUresult adopt_host(struct peer *peer, uint64_t address, uint64_t size, i
     return wire_fnHostGranuleAdopt(&peer->channel, &in);
 }
 
-/* Memory from a server that there never was: outside of the window, over what is there, larger than
+/* Memory from a server that never existed: outside of the window, over mapped memory, larger than
  * the descriptor has, and no memory at all. */
 static void memory_that_comes_along(void **state)
 {

@@ -185,7 +185,7 @@ static void stopped_clients_stop_no_other(void **state)
     }
 }
 
-/* A client that asks for memory and never reads what comes over its socket. */
+/* A client that asks for memory and never reads from its socket. */
 static void never_reads_its_socket(void **state)
 {
     struct peer peer;
@@ -207,7 +207,7 @@ static void never_reads_its_socket(void **state)
     peer_leave(&peer);
 }
 
-static void compute_for_ever(struct peer *peer)
+static void compute_endlessly(struct peer *peer)
 {
     launch_spin(peer, peer_make_stream(peer, 1), UINT32_MAX);
 }
@@ -243,7 +243,7 @@ static void no_thread_works_for_an_ended_client(void **state)
     bool idle = false;
 
     (void)state;
-    act_and_die(compute_for_ever);
+    act_and_die(compute_endlessly);
     assert_int_equal(hostile_check(NULL), 0);
     for (unsigned second = 0; second < 60 && !idle; second++)
         idle = is_idle_for_a_second();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A kernel that writes where nothing is. It takes the context along, and this server with it; but
- * every client hears why.
+ * every client gets the reason.
  */
 #include <string.h>
 

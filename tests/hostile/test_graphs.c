@@ -108,7 +108,7 @@ static CUresult deferred(struct forger *forger)
     return channel_take_deferred_error(&forger->peer.channel);
 }
 
-/* The description is refused, and the client goes on. */
+/* The description is refused, and the client continues. */
 static void is_refused(struct forger *forger, uint32_t empty)
 {
     assert_int_not_equal(instantiate(forger, empty), CUDA_SUCCESS);

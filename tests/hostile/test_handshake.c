@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Callers that never become clients.
+ * Connections that never become clients.
  */
 #include <string.h>
 #include <unistd.h>

@@ -238,7 +238,7 @@ static bool event_is_done(struct peer *peer, uint64_t event)
     return out.done;
 }
 
-/* A stream that waits for the event of a client that is gone goes on. */
+/* A stream that waits for the event of a client that is gone continues. */
 static void an_event_outlives_its_maker(void **state)
 {
     struct wire_cuIpcGetEventHandle_reply named;

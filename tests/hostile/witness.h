@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An honest client beside the hostile ones: it adds vectors, and the sums must be right whatever
- * the others do.
+ * A well-behaved client beside the hostile ones: it adds vectors, and the sums must be right
+ * whatever the others do.
  */
 #pragma once
 
@@ -14,15 +14,15 @@ struct witness {
     uint32_t seq, round;
 };
 
-/* Attaches and makes all it needs. */
+/* Attaches and creates its objects. */
 bool witness_start(struct witness *witness, const char *path);
 
-/* Adds two vectors on the GPU: are the sums right? */
+/* Adds two vectors on the GPU; returns whether the sums are right. */
 bool witness_is_well(struct witness *witness);
 
 void witness_stop(struct witness *witness);
 
-/* The steps, for peers that begin honestly. */
+/* The steps, for peers that begin as valid clients. */
 uint64_t peer_make_stream(struct peer *peer, uint32_t word);
 CUresult peer_load_module(struct peer *peer, const void *image, uint64_t size,
                           uint64_t *ret_module);

@@ -433,7 +433,7 @@ class Faults(limits_harness.TestCase):
         self.assertNotEqual(self.servers(), [server])
 
     def test_given_to_a_server_that_is_ending(self):
-        """The connection ends before a word: the program asks once more, and hears why."""
+        """The connection ends before an answer: the program asks once more, and gets the reason."""
         os.makedirs(self.pipe)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(self.socket_path)

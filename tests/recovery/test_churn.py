@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Servers die at random moments, by SIGKILL or by a program's fault, while three programs work and
-wait. Each goes on with the right contents in its memory, or hears an error and then that error for
-ever. Run as: python3 test_churn.py BUILD [--device cuda] [--seconds N] [--seed N]."""
+wait. Each continues with the right contents in its memory, or gets an error and then that error
+forever. Run as: python3 test_churn.py BUILD [--device cuda] [--seconds N] [--seed N]."""
 import argparse
 import os
 import random
@@ -68,7 +68,7 @@ class Churn(test_recovery.TestCase):
 
     def check(self, program):
         """What came of its word, and what its memory holds afterwards."""
-        result = program.hear(program.word)
+        result = program.receive(program.word)
         for word in ("synchronize", "look") if result == FINE else ():
             result = program.ask(word) if result == FINE else result
         self.assertIn(result, (FINE, FAULT, GONE), f"{program.word}: {program.said()}")

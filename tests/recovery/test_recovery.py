@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One program's kernel faults, or the server is killed: those who had nothing in flight go on with
-all their memory, the others hear the error. Run as: test_recovery.py BUILD [--device cuda]."""
+"""One program's kernel faults, or the server is killed: programs with nothing in flight continue with
+all their memory, the others get the error. Run as: test_recovery.py BUILD [--device cuda]."""
 import os
 import signal
 import subprocess
@@ -31,20 +31,20 @@ class Probe:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def opened(self):
-        return self.hear("open")
+        return self.receive("open")
 
     def tell(self, word):
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
 
-    def hear(self, word):
+    def receive(self, word):
         said = self.process.stdout.readline().split()
         assert said and said[0] == word, f"{word}: {said}"
         return said[1]
 
     def ask(self, word):
         self.tell(word)
-        return self.hear(word)
+        return self.receive(word)
 
     def said(self):
         with open(self.log.name) as log:
@@ -148,7 +148,7 @@ class Recovery(TestCase):
         for word in ("launch", "arrive"):
             self.assertEqual(launched.ask(word), FINE)
         self.fault(culprit)
-        self.assertEqual(busy.hear("synchronize"), FAULT)
+        self.assertEqual(busy.receive("synchronize"), FAULT)
         self.assertEqual(busy.ask("look"), FAULT)
         self.assertEqual(launched.ask("synchronize"), FAULT)
         self.assertIn("work in flight", launched.said())

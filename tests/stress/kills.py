@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A client is killed at a random moment, a hundred times, while two others go on computing.
+"""A client is killed at a random moment, a hundred times, while two others continue to compute.
 
 The others' results stay right, the server stays the same one, and of the dead nothing is left: no
 entry in `funnel ps`, no descriptor, thread or device memory in the server.
@@ -41,7 +41,7 @@ def run_each(funnel, expected):
 
 def kill_one(funnel, chance):
     name = chance.choice(list(harness.PROGRAMS))
-    # Far more rounds than it will ever do.
+    # Far more rounds than it can do.
     program = funnel.start_program(name, *harness.PROGRAMS[name][:2], "-r", "1000000")
     time.sleep(chance.uniform(0, 0.3))
     assert program.poll() is None, f"{name} ended by itself: {program.communicate()}"
