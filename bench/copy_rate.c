@@ -49,7 +49,7 @@ static double gigabytes_per_second(struct job job, unsigned helpers)
         uint64_t begin = clock_ns(), spent;
 
         job.next = 0;
-        copy_team_run(helpers, copy_chunks, &job);
+        copy_team_run(helpers, copy_chunks, &job, NULL);
         spent = clock_ns() - begin;
         best = spent < best ? spent : best;
     }

@@ -170,6 +170,18 @@ class Recovery(TestCase):
                 self.everything_works(probe)
                 probe.end()
 
+    def test_copy_with_helpers(self):
+        """The threads that help with a large copy notice the end of the server, too."""
+        for word in ("look", "synchronize"):
+            with self.subTest(word):
+                probe = self.probe(FUNNEL_ALL_COPY_THREADS="1")
+                self.assertEqual(probe.opened(), FINE)
+                for _ in range(3):
+                    self.kill_server()
+                    self.assertEqual(probe.ask(word), FINE, probe.said())
+                    self.everything_works(probe)
+                probe.end()
+
     def test_what_is_made_again(self):
         words = ("graph", "register", "limit", "assertion", "environment")
         probe, culprit = self.probes(2)

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_copy.h"
 #include "copy_team.h"
 #include "staging.h"
@@ -28,6 +29,7 @@ struct transfer {
     struct walk walk;
     bool over;       /* all chunks are handed out, or one has failed */
     CUresult result; /* the first failure */
+    void (*work)(void *transfer);
 };
 
 /* ---- both directions: who does what ---- */
@@ -63,6 +65,23 @@ static bool is_contended(void)
     return channel_load(&client->channel).copiers >= CONTENDED_FROM;
 }
 
+/* A helper is inside the library while it works, so that it may wait, and so that no other thread
+ * moves the client to another server meanwhile. Threads of the program are inside already. */
+static void take_part(void *context)
+{
+    struct transfer *transfer = context;
+    bool helps = !call_is_inside();
+
+    if (helps)
+        call_begin();
+    transfer->work(transfer);
+    if (helps)
+        call_end();
+}
+
+/* A helper may move the client to another server while its owner waits for it. */
+static const struct copy_team_wait parked = {call_park, call_unpark_when_open};
+
 /* Waking helpers pays for data that takes one thread a quarter of a millisecond. */
 static CUresult transfer_run(const struct box *box, bool upload, struct stream *stream,
                              void (*work)(void *transfer))
@@ -71,10 +90,11 @@ static CUresult transfer_run(const struct box *box, bool upload, struct stream *
         .stream = stream,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .walk = walk_begin(box, upload, SLOT_SIZE, upload && is_contended()),
+        .work = work,
     };
     bool large = box->width * box->height * box->depth >= SHARED_FROM;
 
-    copy_team_run(large ? copy_team_size() : 0, work, &transfer);
+    copy_team_run(large ? copy_team_size() : 0, take_part, &transfer, &parked);
     pthread_mutex_destroy(&transfer.lock);
     return transfer.result;
 }

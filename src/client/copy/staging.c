@@ -6,6 +6,7 @@
 
 #include "cleanup.h"
 #include "client.h"
+#include "client_call.h"
 #include "staging_ring.h"
 
 static struct staging {
@@ -22,6 +23,16 @@ void staging_init(void)
     staging.ring.count = client->staging_slots;
 }
 
+/* The thread that gives a slot may have to move the client to another server first. */
+static void await_slot_locked(void)
+{
+    call_park();
+    pthread_cond_wait(&staging.given, &staging.lock);
+    pthread_mutex_unlock(&staging.lock);
+    call_unpark_when_open();
+    pthread_mutex_lock(&staging.lock);
+}
+
 CUresult staging_take(unsigned *ret_slot)
 {
     bool must_wait;
@@ -30,7 +41,7 @@ CUresult staging_take(unsigned *ret_slot)
 
     pthread_mutex_lock(&staging.lock);
     while (!staging_ring_take(&staging.ring, fence_passed, &slot, &must_wait))
-        pthread_cond_wait(&staging.given, &staging.lock);
+        await_slot_locked();
     pthread_mutex_unlock(&staging.lock);
     if (must_wait) {
         result = fence_wait(staging.ring.fence[slot], 0, FENCE_SPIN);

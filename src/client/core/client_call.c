@@ -101,11 +101,9 @@ void call_enter_slowly(void)
      */
     if (recovery_error_slowly() != CUDA_SUCCESS)
         printf_output_write();
-    while (is_closed()) {
+    if (is_closed()) {
         call_park();
-        while (is_closed())
-            poll_pause();
-        call_unpark();
+        call_unpark_when_open();
     }
 }
 
@@ -117,6 +115,25 @@ void call_park(void)
 void call_unpark(void)
 {
     atomic_store_explicit(&call_place->parked, 0, memory_order_seq_cst);
+}
+
+/* The library may be closed again between the last look and call_unpark(), by a thread that has
+ * still seen this one parked. */
+void call_unpark_when_open(void)
+{
+    for (;;) {
+        while (is_closed())
+            poll_pause();
+        call_unpark();
+        if (!is_closed())
+            return;
+        call_park();
+    }
+}
+
+bool call_is_inside(void)
+{
+    return call_place && call_place->depth > 0;
 }
 
 bool call_is_outermost(void)

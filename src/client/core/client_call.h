@@ -53,6 +53,13 @@ static inline void call_end(void)
 void call_park(void);
 void call_unpark(void);
 
+/* Ends a wait that began with call_park(): stays parked while the library is closed. */
+void call_unpark_when_open(void);
+
+/* Whether the calling thread is inside. The client's own threads are outside until they call
+ * call_begin(). */
+bool call_is_inside(void);
+
 /* Only the outermost call of a thread sees everything at rest. */
 bool call_is_outermost(void);
 

@@ -36,7 +36,11 @@ static unsigned wanted_size(void)
 {
     unsigned cpus = cpus_available();
 
-    if (cpus <= 2 || switch_is_on("FUNNEL_NO_COPY_THREADS"))
+    if (switch_is_on("FUNNEL_NO_COPY_THREADS"))
+        return 0;
+    if (switch_is_on("FUNNEL_ALL_COPY_THREADS"))
+        return HELPERS_MAX;
+    if (cpus <= 2)
         return 0;
     return cpus - 2 < HELPERS_MAX ? cpus - 2 : HELPERS_MAX;
 }
@@ -124,13 +128,10 @@ static void open_job(unsigned helpers, void (*work)(void *), void *context)
 }
 
 /* A helper is at most on its last chunk, which is done sooner than a sleeping thread wakes up. */
-static void close_job(void)
+static void await_helpers(void)
 {
     struct spin spin = spin_begin();
 
-    pthread_mutex_lock(&team.lock);
-    team.welcome = 0;
-    pthread_mutex_unlock(&team.lock);
     while (atomic_load_explicit(&team.inside, memory_order_acquire) > 0 && spin_more(&spin))
         ;
     pthread_mutex_lock(&team.lock);
@@ -139,7 +140,20 @@ static void close_job(void)
     pthread_mutex_unlock(&team.lock);
 }
 
-void copy_team_run(unsigned helpers, void (*work)(void *context), void *context)
+static void close_job(const struct copy_team_wait *wait)
+{
+    pthread_mutex_lock(&team.lock);
+    team.welcome = 0;
+    pthread_mutex_unlock(&team.lock);
+    if (wait)
+        wait->begin();
+    await_helpers();
+    if (wait)
+        wait->end();
+}
+
+void copy_team_run(unsigned helpers, void (*work)(void *context), void *context,
+                   const struct copy_team_wait *wait)
 {
     if (helpers == 0 || pthread_mutex_trylock(&team.turn) != 0) {
         work(context);
@@ -147,6 +161,6 @@ void copy_team_run(unsigned helpers, void (*work)(void *context), void *context)
     }
     open_job(helpers, work, context);
     work(context);
-    close_job();
+    close_job(wait);
     pthread_mutex_unlock(&team.turn);
 }

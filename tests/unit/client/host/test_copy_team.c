@@ -34,7 +34,7 @@ static unsigned run_job(unsigned helpers)
     struct items *items = calloc(1, sizeof(*items));
     unsigned workers;
 
-    copy_team_run(helpers, work_off, items);
+    copy_team_run(helpers, work_off, items, NULL);
     for (unsigned i = 0; i < ITEMS; i++)
         assert_int_equal(items->done[i], 1);
     workers = items->workers;
@@ -82,7 +82,7 @@ static void test_helpers_do_help(void **state)
 {
     unsigned inside = 0;
 
-    copy_team_run(2, await_company, &inside);
+    copy_team_run(2, await_company, &inside, NULL);
     assert_int_equal(inside, 3);
 }
 
@@ -95,7 +95,7 @@ static void test_a_child_of_fork_starts_anew(void **state)
         unsigned inside = 0;
 
         copy_team_init();
-        copy_team_run(2, await_company, &inside);
+        copy_team_run(2, await_company, &inside, NULL);
         _exit(inside == 3 ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
