@@ -36,13 +36,23 @@ static cudaPointerAttributes attributes_of(const void *pointer)
     return attributes;
 }
 
-static void look(const void *pointer, Expected expected)
+// Where there is no context to see the memory from, the device pointer may be missing.
+static void look_without_a_context(const void *pointer, Expected expected)
 {
     cudaPointerAttributes attributes = attributes_of(pointer);
     bool is_known = expected.type != cudaMemoryTypeUnregistered;
 
     IS_TRUE(attributes.type == expected.type);
     IS_TRUE(attributes.device == (is_known ? 0 : cudaInvalidDeviceId));
+    IS_TRUE(!attributes.devicePointer || attributes.devicePointer == pointer);
+    EXPECT(cudaSuccess, cudaGetLastError());
+}
+
+static void look(const void *pointer, Expected expected)
+{
+    cudaPointerAttributes attributes = attributes_of(pointer);
+
+    look_without_a_context(pointer, expected);
     IS_TRUE(attributes.devicePointer == (expected.on_device ? pointer : nullptr));
     IS_TRUE(attributes.hostPointer == (expected.on_host ? pointer : nullptr));
     EXPECT(cudaSuccess, cudaGetLastError());
@@ -72,7 +82,8 @@ static void look_closely(const char *start, size_t size, CUmemorytype type, bool
     bool on_device = type == CU_MEMORYTYPE_DEVICE;
 
     IS_TRUE(ask<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT, inside) == context);
-    IS_TRUE(ask<unsigned>(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, inside) == on_device);
+    if (context) // of memory that belongs to no context, NVIDIA's driver answers now 0, now 1
+        IS_TRUE(ask<unsigned>(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, inside) == on_device);
     IS_TRUE(ask<const char *>(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, inside) <= start);
     IS_TRUE(ask<size_t>(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, inside) >= size);
     IS_TRUE(ask<CUmemorytype>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, inside) == type);
@@ -263,9 +274,9 @@ static void thread_without_a_context()
         CUcontext context = NULL;
         int plain;
 
-        look(&plain, PLAIN);
-        look(pinned, HOST);
-        look(device, DEVICE);
+        look_without_a_context(&plain, PLAIN);
+        look_without_a_context(pinned, HOST);
+        look_without_a_context(device, DEVICE);
         IS_TRUE(ask<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT, device) != NULL);
         DRIVER(cuCtxGetCurrent(&context));
         IS_TRUE(context == NULL);
@@ -279,9 +290,9 @@ static void after_a_reset()
     int plain;
 
     EXPECT(cudaSuccess, cudaDeviceReset());
-    look(&plain, PLAIN);
-    look(managed_variable, MANAGED);
-    std::thread([&] { look(&plain, PLAIN); }).join();
+    look_without_a_context(&plain, PLAIN);
+    look_without_a_context(managed_variable, MANAGED);
+    std::thread([&] { look_without_a_context(&plain, PLAIN); }).join();
 }
 
 int main()
