@@ -23,17 +23,21 @@ bool image_has_inputs(const void *code)
     return read_wrapper(code, &wrapper);
 }
 
+static bool nothing_is_linked(const struct image_wrapper *wrapper)
+{
+    struct image_container linked;
+
+    if (!wrapper->linked)
+        return true;
+    memcpy(&linked, wrapper->linked, sizeof(linked));
+    return linked.magic == IMAGE_CONTAINER_MAGIC && linked.size == 0;
+}
+
 bool image_has_only_inputs(const void *code)
 {
     struct image_wrapper wrapper;
-    struct image_container linked;
 
-    if (!read_wrapper(code, &wrapper))
-        return false;
-    if (!wrapper.linked)
-        return true;
-    memcpy(&linked, wrapper.linked, sizeof(linked));
-    return linked.magic == IMAGE_CONTAINER_MAGIC && linked.size == 0;
+    return read_wrapper(code, &wrapper) && nothing_is_linked(&wrapper);
 }
 
 static size_t padded(size_t size)
@@ -41,11 +45,29 @@ static size_t padded(size_t size)
     return (size + IMAGE_BUNDLE_ALIGN - 1) / IMAGE_BUNDLE_ALIGN * IMAGE_BUNDLE_ALIGN;
 }
 
-/* The size of a bundle: the empty container, and all inputs with their padding. */
-static int measure(const void *const *inputs, size_t *ret_size)
-{
-    size_t all = sizeof(struct image_container);
+/* What a bundle begins with where nothing is linked. */
+static const struct image_container nothing = {
+    .magic = IMAGE_CONTAINER_MAGIC, .version = 1, .header_size = sizeof(nothing)};
 
+/* A driver that is given the inputs with something that was not linked from them may refuse both,
+ * so the linked container goes along although the device does not run it. */
+static const void *first_container(const struct image_wrapper *wrapper)
+{
+    size_t size;
+
+    if (nothing_is_linked(wrapper) || !image_container_size(wrapper->linked, &size))
+        return &nothing;
+    return wrapper->linked;
+}
+
+/* The size of a bundle: the first container, and all inputs, with their padding. */
+static int measure(const void *first, const void *const *inputs, size_t *ret_size)
+{
+    size_t all = 0;
+
+    if (!image_container_size(first, &all) || all > IMAGE_SIZE_MAX)
+        return -EINVAL;
+    all = padded(all);
     for (unsigned i = 0; inputs[i]; i++) {
         size_t size;
 
@@ -58,35 +80,39 @@ static int measure(const void *const *inputs, size_t *ret_size)
     return 0;
 }
 
-static void gather(const void *const *inputs, char *bytes)
+static char *append(char *bytes, const void *container)
 {
-    const struct image_container nothing = {
-        .magic = IMAGE_CONTAINER_MAGIC, .version = 1, .header_size = sizeof(nothing)};
+    size_t size;
 
-    memcpy(bytes, &nothing, sizeof(nothing));
-    bytes += sizeof(nothing);
-    for (; *inputs; inputs++) {
-        size_t size;
+    image_container_size(container, &size);
+    memcpy(bytes, container, size);
+    memset(bytes + size, 0, padded(size) - size);
+    return bytes + padded(size);
+}
 
-        image_container_size(*inputs, &size);
-        memcpy(bytes, *inputs, size);
-        memset(bytes + size, 0, padded(size) - size);
-        bytes += padded(size);
-    }
+static void gather(const void *first, const void *const *inputs, char *bytes)
+{
+    bytes = append(bytes, first);
+    for (; *inputs; inputs++)
+        bytes = append(bytes, *inputs);
 }
 
 int image_gather_inputs(const void *code, void **ret_bytes, size_t *ret_size)
 {
     struct image_wrapper wrapper;
+    const void *first;
     size_t size;
     char *bytes;
 
-    if (!read_wrapper(code, &wrapper) || measure(wrapper.inputs, &size))
+    if (!read_wrapper(code, &wrapper))
+        return -EINVAL;
+    first = first_container(&wrapper);
+    if (measure(first, wrapper.inputs, &size))
         return -EINVAL;
     bytes = malloc(size);
     if (!bytes)
         return -ENOMEM;
-    gather(wrapper.inputs, bytes);
+    gather(first, wrapper.inputs, bytes);
     *ret_bytes = bytes;
     *ret_size = size;
     return 0;

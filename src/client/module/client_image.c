@@ -17,6 +17,7 @@
 #include "image_inputs.h"
 #include "image_key.h"
 #include "image_size.h"
+#include "image_suits.h"
 #include "same_bytes.h"
 #include "shm.h"
 #include "switch.h"
@@ -136,6 +137,18 @@ struct image *image_inputs(struct image *image)
     if (!image->inputs && image->wrapper)
         image->inputs = inputs_create(image);
     return image->inputs;
+}
+
+bool image_may_run(const struct image *image, unsigned sm)
+{
+    void *bytes;
+
+    if ((!image->wrapper && !image->inputs) ||
+        shm_map(image->fd, image->size, NULL, SHM_READ_ONLY, &bytes) < 0)
+        return true;
+    bool suits = image_suits(bytes, image->size, sm);
+    shm_unmap(bytes, image->size);
+    return suits;
 }
 
 void image_keep_inputs(struct image *image)

@@ -2,6 +2,8 @@
 /* Images: what the program handed over as code. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "jit_options.h"
 
 /* The bytes, in a sealed memfd that can be sent again for another device. */
@@ -30,6 +32,10 @@ struct image *image_inputs(struct image *image);
 
 /* Gathers the inputs now: the program may free its code from here on. */
 void image_keep_inputs(struct image *image);
+
+/* Whether a device of compute capability `sm` may run the image itself, as image_suits(). Only an
+ * image with inputs is looked into: another one has nothing to be linked from. */
+bool image_may_run(const struct image *image, unsigned sm);
 
 /* Forgets the server's numbers for the image: another server has none of it. */
 void image_forget_server(struct image *image);

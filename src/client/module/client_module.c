@@ -65,14 +65,24 @@ static CUresult send_image_load(const struct module *module, const struct image 
     return ask_for(image, &in, ret_out);
 }
 
-/* Code that was linked for other devices only may still be linked for this one. */
+static unsigned compute_capability(const struct device *device)
+{
+    return (unsigned)(10 * device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                      device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+}
+
+/* Code that was linked for other devices only may still be linked for this one. A driver that loads
+ * libraries for all devices at once may say only when a kernel is asked for that it has none for
+ * this one, so that is found out here. */
 static CUresult send_load(struct module *module, const struct jit_options *options)
 {
     char text[LOG_MAX];
     struct wire_cuLibraryLoadData_reply out = {.error_log = text, .error_log_capacity = LOG_MAX};
     struct image *image = image_of(module), *inputs;
-    CUresult result = send_image_load(module, image, &out);
+    CUresult result = CUDA_ERROR_NO_BINARY_FOR_GPU;
 
+    if (image_may_run(image, compute_capability(module->context->device)))
+        result = send_image_load(module, image, &out);
     inputs = result == CUDA_ERROR_NO_BINARY_FOR_GPU ? image_inputs(image) : NULL;
     if (inputs)
         result = send_image_load(module, inputs, &out);

@@ -10,6 +10,7 @@
 
 #include "image_format.h"
 #include "image_inputs.h"
+#include "image_suits.h"
 #include "image_size.h"
 
 struct container {
@@ -128,6 +129,60 @@ static void test_inputs_are_gathered_on_multiples_of_8(void **state)
     free(bytes);
 }
 
+static void test_what_was_linked_goes_along(void **state)
+{
+    struct container linked = sample_container(), input = sample_container();
+    const void *inputs[] = {&input, NULL};
+    struct wrapper wrapper = {0x466243b1, 2, &linked, inputs};
+    char *bytes;
+    size_t size;
+
+    memset(linked.entries, 'l', sizeof(linked.entries));
+    assert_int_equal(image_gather_inputs(&wrapper, (void **)&bytes, &size), 0);
+    assert_int_equal(size, 80 + 80);
+    assert_memory_equal(bytes, &linked, 80);
+    assert_memory_equal(bytes + 80, &input, 80);
+    free(bytes);
+}
+
+struct one_entry {
+    struct image_container header;
+    unsigned char entry[64];
+};
+
+static struct one_entry entry_for(uint16_t kind, uint32_t sm)
+{
+    const uint32_t entry_header_size = 64;
+    struct one_entry container = {{0xba55ed50, 1, 16, 64}, {0}};
+
+    memcpy(container.entry, &kind, 2);
+    memcpy(container.entry + 4, &entry_header_size, 4);
+    memcpy(container.entry + 28, &sm, 4);
+    return container;
+}
+
+static bool suits(uint16_t kind, uint32_t entry_sm, unsigned sm)
+{
+    const struct one_entry container = entry_for(kind, entry_sm);
+
+    return image_suits(&container, sizeof(container), sm);
+}
+
+static void test_devices_that_an_image_suits(void **state)
+{
+    const struct image_container empty = {0xba55ed50, 1, 16, 0};
+
+    assert_true(suits(IMAGE_ELF, 90, 90));
+    assert_true(suits(IMAGE_ELF, 80, 86));
+    assert_false(suits(IMAGE_ELF, 75, 90));
+    assert_false(suits(IMAGE_ELF, 86, 80));
+    assert_true(suits(IMAGE_PTX, 75, 90));
+    assert_false(suits(IMAGE_PTX, 100, 90));
+    assert_true(suits(77, 75, 90));
+    assert_true(image_suits(&empty, sizeof(empty), 90));
+    assert_true(image_suits(".version 8.0", 12, 90));
+}
+
 static void test_inputs_with_nonsense_are_refused(void **state)
 {
     static const void *many[IMAGE_INPUTS_MAX + 2];
@@ -235,6 +290,8 @@ int main(void)
         cmocka_unit_test(test_container_with_nonsense_is_refused),
         cmocka_unit_test(test_inputs_are_told),
         cmocka_unit_test(test_inputs_are_gathered_on_multiples_of_8),
+        cmocka_unit_test(test_what_was_linked_goes_along),
+        cmocka_unit_test(test_devices_that_an_image_suits),
         cmocka_unit_test(test_inputs_with_nonsense_are_refused),
         cmocka_unit_test(test_elf_ends_with_its_last_section),
         cmocka_unit_test(test_elf_with_nonsense_is_refused),
