@@ -33,14 +33,6 @@ struct loop *loop_create(void)
     return loop;
 }
 
-void loop_destroy(struct loop *loop)
-{
-    if (!loop)
-        return;
-    event_base_free(loop->base);
-    free(loop);
-}
-
 void loop_run(struct loop *loop)
 {
     event_base_dispatch(loop->base);

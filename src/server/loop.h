@@ -14,7 +14,6 @@ typedef void (*watch_handler)(void *context, int fd);
 
 /* NULL when out of resources. */
 struct loop *loop_create(void);
-void loop_destroy(struct loop *loop);
 
 /* Runs until loop_stop(). */
 void loop_run(struct loop *loop);

@@ -21,7 +21,8 @@ static CUresult keep_error(struct graph *graph, CUresult result)
     return CUDA_SUCCESS;
 }
 
-struct graph_node *graph_find_node(struct graph *graph, const char *call, uint32_t number)
+/* NULL, and an error in the log, when there is no node of this number. */
+static struct graph_node *find_node(struct graph *graph, const char *call, uint32_t number)
 {
     if (number < graph->node_count)
         return &graph->nodes[number];
@@ -102,7 +103,7 @@ static CUresult make_kernel(struct graph *graph, const struct wire_fnGraphKernel
 static CUresult set_kernel(struct graph *graph, const struct wire_fnGraphKernelNode *in,
                            struct function *function)
 {
-    struct graph_node *node = graph_find_node(graph, "cuGraphAddKernelNode", in->node);
+    struct graph_node *node = find_node(graph, "cuGraphAddKernelNode", in->node);
     struct graph_node what = {.kind = GRAPH_NODE_KERNEL};
 
     if (!node)
@@ -140,7 +141,7 @@ static CUresult set_copy(struct graph *graph, const struct wire_fnGraphCopyNode 
         .depth = in->depth,
     };
     const struct graph_node what = {.kind = GRAPH_NODE_COPY, .copy = copy_describe(&copy)};
-    struct graph_node *node = graph_find_node(graph, "cuGraphAddMemcpyNode", in->node);
+    struct graph_node *node = find_node(graph, "cuGraphAddMemcpyNode", in->node);
 
     if (!node || !copy_check(graph->session, "cuGraphAddMemcpyNode", &what.copy))
         return CUDA_ERROR_INVALID_VALUE;
@@ -166,7 +167,7 @@ static CUresult set_memset(struct graph *graph, const struct wire_fnGraphMemsetN
                    .width = in->width,
                    .height = in->height},
     };
-    struct graph_node *node = graph_find_node(graph, "cuGraphAddMemsetNode", in->node);
+    struct graph_node *node = find_node(graph, "cuGraphAddMemsetNode", in->node);
 
     if (!node || !copy_check_memset(graph->session, "cuGraphAddMemsetNode", &what.memset))
         return CUDA_ERROR_INVALID_VALUE;
@@ -248,7 +249,7 @@ CUresult serve_cuGraphNodeSetEnabled(struct session *session,
                                      const struct wire_cuGraphNodeSetEnabled *in,
                                      struct graph *graph)
 {
-    struct graph_node *node = graph_find_node(graph, "cuGraphNodeSetEnabled", in->node);
+    struct graph_node *node = find_node(graph, "cuGraphNodeSetEnabled", in->node);
 
     if (!node || !graph->instantiated || node->kind == GRAPH_NODE_EMPTY)
         return CUDA_ERROR_INVALID_VALUE;

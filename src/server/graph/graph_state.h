@@ -77,9 +77,6 @@ struct graph {
 /* Charges bytes of a description: false, and an error in the log, beyond the client's limit. */
 bool graph_charge(struct graph *graph, uint64_t bytes);
 
-/* The node of this number; NULL, and an error in the log, when there is none. */
-struct graph_node *graph_find_node(struct graph *graph, const char *call, uint32_t number);
-
 /* Replaces a node's description. The driver's node stays as it is. */
 void graph_node_become(struct graph *graph, struct graph_node *node, const struct graph_node *what);
 

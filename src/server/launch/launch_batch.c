@@ -158,7 +158,9 @@ static bool launch_fenced(struct stream *stream, const struct launch *launch, ui
     return stream_begin(stream) == CUDA_SUCCESS && fence_kernel_behind(stream, launch, seq);
 }
 
-bool launch_batch_fence(struct session *session, struct stream *stream, uint32_t seq)
+/* Makes the launch that was set aside together with its fence: false when there is no such launch,
+ * or when that needs two calls. */
+static bool launch_with_fence(struct session *session, struct stream *stream, uint32_t seq)
 {
     struct launch_batch *batch = &session->launch->batch;
     const struct launch *launch = &batch->launches[0];
@@ -206,7 +208,7 @@ bool launch_batch_flush(struct session *session)
 CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
                        struct stream *hStream)
 {
-    if (launch_batch_fence(session, hStream, in->seq))
+    if (launch_with_fence(session, hStream, in->seq))
         return CUDA_SUCCESS;
     launch_batch_flush(session);
     return stream_end(hStream, in->seq, stream_begin(hStream));

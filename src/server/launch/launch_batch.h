@@ -46,10 +46,6 @@ void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelE
  * microsecond. */
 bool launch_batch_awaits_fence(struct session *session);
 
-/* Makes the launch that was set aside together with its fence: false when there is no such launch,
- * or when that needs two calls. */
-bool launch_batch_fence(struct session *session, struct stream *stream, uint32_t seq);
-
 /* Makes the launches that were set aside: false when there were none. Called before every other
  * command of the client. Errors are logged and deferred to the client. */
 bool launch_batch_flush(struct session *session);
