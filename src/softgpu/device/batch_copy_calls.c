@@ -5,7 +5,7 @@
 
 static CUresult copy_one(const struct cuda_box *box, CUstream stream)
 {
-    return copy_described(box, stream, true);
+    return copy_described(box, stream, false);
 }
 
 static const struct cuda_batch_copier copier = {soft_cuMemcpyAsync, copy_one};

@@ -125,75 +125,45 @@ CUresult copy_request_fill(const struct cuda_box *box, struct copy_request *requ
                : read_side(&box->src, box, &request->box.from, &request->from, &request->from_part);
 }
 
-CUresult copy_described(const struct cuda_box *box, CUstream stream, bool async)
+CUresult copy_described(const struct cuda_box *box, CUstream stream, bool sync)
 {
-    struct copy_request request = {.stream = stream, .async = async};
+    struct copy_request request = {.stream = stream, .async = !sync};
     CUresult result = copy_request_fill(box, &request);
 
     return result ? result : copy_submit(&request);
 }
 
-static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool async)
-{
-    if (!p)
-        return CUDA_ERROR_INVALID_VALUE;
-
-    const struct cuda_box box = cuda_box_of_2d(p);
-
-    return copy_described(&box, stream, async);
-}
-
 CUresult soft_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
 {
-    return copy_2d(pCopy, NULL, false);
+    return cuda_copy_2d(copy_described, pCopy, NULL, true);
 }
 
 CUresult soft_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
 {
-    return copy_2d(pCopy, NULL, false);
+    return cuda_copy_2d(copy_described, pCopy, NULL, true);
 }
 
 CUresult soft_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 {
-    return copy_2d(pCopy, hStream, true);
-}
-
-static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
-{
-    if (!p)
-        return CUDA_ERROR_INVALID_VALUE;
-
-    const struct cuda_box box = cuda_box_of_3d(p);
-
-    return copy_described(&box, stream, async);
+    return cuda_copy_2d(copy_described, pCopy, hStream, false);
 }
 
 CUresult soft_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
 {
-    return copy_3d(pCopy, NULL, false);
+    return cuda_copy_3d(copy_described, pCopy, NULL, true);
 }
 
 CUresult soft_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 {
-    return copy_3d(pCopy, hStream, true);
-}
-
-static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool async)
-{
-    if (!p)
-        return CUDA_ERROR_INVALID_VALUE;
-
-    const struct cuda_box box = cuda_box_of_3d_peer(p);
-
-    return copy_described(&box, stream, async);
+    return cuda_copy_3d(copy_described, pCopy, hStream, false);
 }
 
 CUresult soft_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
 {
-    return copy_3d_peer(pCopy, NULL, false);
+    return cuda_copy_3d_peer(copy_described, pCopy, NULL, true);
 }
 
 CUresult soft_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
-    return copy_3d_peer(pCopy, hStream, true);
+    return cuda_copy_3d_peer(copy_described, pCopy, hStream, false);
 }

@@ -43,6 +43,6 @@ struct copy_request {
 CUresult copy_submit(const struct copy_request *request);
 /* The request that a structure of CUDA's means; stream and async are left alone. */
 CUresult copy_request_fill(const struct cuda_box *box, struct copy_request *request);
-/* Both at once, for what a structure of CUDA's says. */
-CUresult copy_described(const struct cuda_box *box, CUstream stream, bool async);
+/* Fills a request and submits it. `sync`: waits for the copy, as CUDA's synchronous calls do. */
+CUresult copy_described(const struct cuda_box *box, CUstream stream, bool sync);
 void box_copy(const struct box *box);

@@ -94,8 +94,8 @@ static bool ends_with_line(struct span token, enum statement_kind *ret_kind)
     return header || span_is(token, ".file") || span_is(token, ".loc");
 }
 
-/* What a token outside all brackets says of its statement. */
-static void note(struct statement *statement, struct span token)
+/* Takes down what a token outside all brackets says of its statement. */
+static void read_token(struct statement *statement, struct span token)
 {
     if (span_is(token, ".func") || span_is(token, ".entry"))
         statement->kind = STATEMENT_FUNCTION;
@@ -141,7 +141,7 @@ static void statement_finish(const char **cursor, const char *end, struct statem
         if (depth == 0 && c == '=')
             has_value = true;
         if (depth == 0 && !has_value)
-            note(statement, token);
+            read_token(statement, token);
     }
 }
 
@@ -157,7 +157,7 @@ bool statement_next(const char **cursor, const char *end, struct statement *ret_
         *cursor = skip_line(*cursor, end);
     } else {
         statement.kind = STATEMENT_OTHER;
-        note(&statement, token);
+        read_token(&statement, token);
         statement_finish(cursor, end, &statement);
     }
     statement.text.size = *cursor - statement.text.text;

@@ -235,6 +235,9 @@ static void boxes(void)
     copy.WidthInBytes = WIDTH;
     copy.Height = HEIGHT;
     copy.Depth = DEPTH;
+    copy.reserved0 = &copy;
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D_v2(&copy));
+    copy.reserved0 = NULL;
     EXPECT(CUDA_SUCCESS, cuMemcpy3D_v2(&copy));
 
     memset(&copy, 0, sizeof(copy));
