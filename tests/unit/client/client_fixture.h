@@ -27,7 +27,7 @@
 
 /* A client and its tables are never freed (client.h), so there is nothing for LeakSanitizer to
  * find. */
-int __lsan_is_turned_off(void);
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {
     return 1;
