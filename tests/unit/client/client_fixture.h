@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "client_call.h"
 #include "client_capture.h"
 #include "client_context.h"
 #include "client_entry.h"
@@ -123,6 +124,7 @@ static inline int fixture_setup(void **state)
     fixture.context->active = true;
     thread_keep();
     assert_int_equal(context_stack_push(&thread_self()->stack, fixture.context->handle), 0);
+    call_begin();
     *state = &fixture;
     return 0;
 }
@@ -130,6 +132,7 @@ static inline int fixture_setup(void **state)
 /* The client itself stays, as in a program: threads of the library may be inside. */
 static inline int fixture_teardown(void **state)
 {
+    call_end();
     close(fixture.ends[1]);
     return 0;
 }
