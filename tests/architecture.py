@@ -24,7 +24,7 @@ PROGRAMS = {"bin/funneld": "funneld", "bin/funnel": "cli", "bin/nvidia-cuda-mps-
             "lib/funnel/softgpu/libcuda.so.1": "softgpu/device"}
 
 # api/generated/X belongs to src/X, with exceptions.
-GENERATED_FOR = {"graph": "graph/model", "softgpu": "softgpu/device", "client": "client/core",
+GENERATED_FOR = {"graph": "graph/model", "softgpu": "softgpu/device/core", "client": "client/core",
                  "server": "server/core"}
 
 WRITTEN = {".c", ".h", ".cu", ".cuh", ".def", ".py", ".api", ".sh", ".md", ".build"}

@@ -39,10 +39,10 @@ class Side:
                                  "        return client_not_ready();\n")
 
     def turn(self, work):
-        """On the software GPU a call waits outside while another stalls (soft_stall.h)."""
+        """On the software GPU a call waits outside while another stalls (device_sync.h)."""
         if self.passthrough or "lock" not in work.tags:
             return ""
-        return "    if (__atomic_load_n(&soft_stalling, __ATOMIC_RELAXED))\n        soft_stand_aside();\n"
+        return "    if (__atomic_load_n(&soft_device_syncs, __ATOMIC_RELAXED))\n        soft_device_sync_wait();\n"
 
     def inside(self, call, edge):
         """The client library counts the threads inside it, from its attach on."""

@@ -11,9 +11,7 @@
 
 #include <stdlib.h>
 
-#include "cleanup.h"
 #include "log.h"
-#include "placement.h"
 #include "server_dispatch.h"
 #include "sm_share.h"
 
@@ -129,7 +127,7 @@ static CUresult stream_check(struct session *session,
                              const struct wire_cuStreamCreateWithPriority *in,
                              const struct device **ret_device)
 {
-    const struct device *device = session_place(session, "cuStreamCreate", in->device);
+    const struct device *device = session_find_device(session, "cuStreamCreate", in->device);
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
@@ -172,32 +170,10 @@ static struct stream *stream_create(struct session *session, const struct device
     return stream;
 }
 
-/* Partner: long_work.c. */
-static void enlist_under_lock(struct stream *stream)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);
-
-    list_append(streams_beside(stream), &stream->link);
-}
-
-static void unlist_under_lock(struct stream *stream)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);
-
-    list_remove(&stream->link);
-}
-
-static void set_driver(struct stream *stream, CUstream fresh)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);
-
-    stream->driver = fresh;
-}
-
 static void stream_enlist(struct stream *stream)
 {
     stream->sm_share->streams++;
-    enlist_under_lock(stream);
+    list_append(streams_beside(stream), &stream->link);
     if (stream->legacy && !stream->sm_share->legacy)
         stream->sm_share->legacy = stream;
     stream->session->streams->count++;
@@ -244,11 +220,10 @@ static CUresult stream_renew(struct stream *stream)
             driver.cuStreamDestroy_v2(fresh);
         return result;
     }
-    CUstream old = stream->driver;
     announce_ready(stream);
-    set_driver(stream, fresh);
-    if (old)
-        driver.cuStreamDestroy_v2(old);
+    if (stream->driver)
+        driver.cuStreamDestroy_v2(stream->driver);
+    stream->driver = fresh;
     return CUDA_SUCCESS;
 }
 
@@ -260,7 +235,7 @@ static void move_streams(struct session *session, const struct sm_share *share)
     list_for_each (struct stream, stream, session_device_streams(session, share->device), link) {
         if (stream->sm_share != share || result != CUDA_SUCCESS)
             continue;
-        result = session_enter(session, stream->device);
+        result = session_enter(session, share->device);
         if (result == CUDA_SUCCESS)
             result = stream_renew(stream);
     }
@@ -315,11 +290,9 @@ CUresult serve_cuStreamCreateWithPriority(struct session *session,
     }
     stream_enlist(stream);
 
-    CUstream fresh = NULL;
     result = session_enter(session, device);
     if (result == CUDA_SUCCESS)
-        result = make_driver_stream(stream, &fresh);
-    set_driver(stream, fresh);
+        result = make_driver_stream(stream, &stream->driver);
     announce_ready(stream);
     return result;
 }
@@ -348,7 +321,7 @@ CUresult serve_cuStreamDestroy_v2(struct session *session, const struct wire_cuS
     if (legacy == hStream)
         hStream->sm_share->legacy = NULL;
     hStream->sm_share->streams--;
-    unlist_under_lock(hStream);
+    list_remove(&hStream->link);
     session_remove(session, WIRE_STREAM, in->hStream);
     session->streams->count--;
     stream_destroy(hStream);
@@ -380,7 +353,7 @@ bool streams_are_idle(struct session *session)
     const struct devices *devices = &session->server->devices;
 
     for (unsigned i = 0; i < devices->count; i++) {
-        if (!device_is_idle(session, session_device(session, i)))
+        if (!device_is_idle(session, &devices->device[i]))
             return false;
     }
     return true;
@@ -391,9 +364,9 @@ void streams_destroy_all(struct session *session)
     const struct devices *devices = &session->server->devices;
 
     for (unsigned i = 0; i < devices->count; i++) {
-        session_visit(session, session_device(session, i));
+        session_visit(session, &devices->device[i]);
         list_for_each_safe (struct stream, stream, &session->streams->of_device[i], link) {
-            unlist_under_lock(stream);
+            list_remove(&stream->link);
             stream_destroy(stream);
         }
     }

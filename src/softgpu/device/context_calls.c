@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "cudart.h"
+#include "device_sync.h"
 #include "soft_context.h"
-#include "soft_stall.h"
 #include "soft_stream.h"
 
 static CUresult create(CUcontext *ret_handle, unsigned flags, CUdevice ordinal)
@@ -91,7 +91,7 @@ CUresult soft_cuCtxSynchronize(void)
     /* Of a context that has failed, too, the text of its kernels comes out. */
     if (!result)
         result = context_current_locked(&context);
-    return result ? result : context_synchronise_locked(context);
+    return result ? result : context_synchronize_locked(context);
 }
 
 CUresult soft_cuCtxSynchronize_v2(CUcontext ctx)
@@ -100,7 +100,7 @@ CUresult soft_cuCtxSynchronize_v2(CUcontext ctx)
     SOFT_LOCKED;
     CUresult result = context_find_locked(ctx, &context);
 
-    return result ? result : context_synchronise_locked(context);
+    return result ? result : context_synchronize_locked(context);
 }
 
 CUresult soft_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
@@ -193,7 +193,7 @@ CUresult soft_cuCtxSetLimit(CUlimit limit, size_t value)
     CUresult result = context_use_locked(&context);
 
     if (!result && (limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE))
-        stall_like_hardware_locked(context);
+        device_sync_emulate_locked(context);
     if (!result)
         context->limits[limit] = value;
     if (!result && limit == CU_LIMIT_MALLOC_HEAP_SIZE)

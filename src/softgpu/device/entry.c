@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver as a library in somebody's process: whether it is initialised, what stream 0 means,
+ * The driver as a library in somebody's process: whether it is initialized, what stream 0 means,
  * and the trace of its calls.
  */
 #include "soft_entry.h"
@@ -15,36 +15,20 @@
 #include "soft.h"
 #include "soft_device.h"
 
-pthread_mutex_t soft_lock = PTHREAD_MUTEX_INITIALIZER;
-struct handles soft_handles;
 bool soft_tracing;
 
 static int trace_fd = -1;
-static bool initialised;
+static bool initialized;
 static bool forked;
-static __thread CUstream default_stream = CU_STREAM_LEGACY;
 
 bool soft_ready(void)
 {
-    return __atomic_load_n(&initialised, __ATOMIC_ACQUIRE) && !forked;
+    return __atomic_load_n(&initialized, __ATOMIC_ACQUIRE) && !forked;
 }
 
 CUresult soft_not_ready(void)
 {
     return CUDA_ERROR_NOT_INITIALIZED;
-}
-
-CUstream soft_default_stream_swap(CUstream stream)
-{
-    CUstream before = default_stream;
-
-    default_stream = stream;
-    return before;
-}
-
-CUstream soft_default_stream(void)
-{
-    return default_stream;
 }
 
 void soft_trace(const char *name, uint64_t began_ns, CUresult result, const char *format, ...)
@@ -59,7 +43,7 @@ void soft_trace(const char *name, uint64_t began_ns, CUresult result, const char
 
 void soft_unsupported(const char *name)
 {
-    soft_complain("%s is not supported by the software GPU", name);
+    soft_log("%s is not supported by the software GPU", name);
 }
 
 __attribute__((constructor)) static void open_trace(void)
@@ -74,11 +58,11 @@ static void after_fork(void)
     forked = true;
 }
 
-static CUresult initialise_locked(void)
+static CUresult initialize_locked(void)
 {
     CUresult result;
 
-    if (initialised)
+    if (initialized)
         return CUDA_SUCCESS;
     if (handles_init(&soft_handles, HANDLE_INDEX_MAX))
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -88,7 +72,7 @@ static CUresult initialise_locked(void)
         return result;
     }
     pthread_atfork(NULL, NULL, after_fork);
-    __atomic_store_n(&initialised, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&initialized, true, __ATOMIC_RELEASE);
     return CUDA_SUCCESS;
 }
 
@@ -99,7 +83,7 @@ CUresult soft_cuInit(unsigned int Flags)
     if (forked)
         return CUDA_ERROR_NOT_INITIALIZED;
     SOFT_LOCKED;
-    return initialise_locked();
+    return initialize_locked();
 }
 
 CUresult soft_cuDriverGetVersion(int *driverVersion)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_sync.h"
 #include "soft_context.h"
-#include "soft_stall.h"
 #include "soft_stream.h"
 
 #define COSCHEDULED 8u
@@ -174,7 +174,7 @@ static CUresult part_create(enum soft_handle_type type, const struct part *like,
 static void stall_primary(struct device *device)
 {
     SOFT_LOCKED;
-    stall_like_hardware_locked(device->primary);
+    device_sync_emulate_locked(device->primary);
 }
 
 /* Descriptors have no end in the API; they live as long as the process. */

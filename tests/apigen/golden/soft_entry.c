@@ -34,8 +34,8 @@ EXPORT CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
 {
     if (!soft_ready())
         return soft_not_ready();
-    if (__atomic_load_n(&soft_stalling, __ATOMIC_RELAXED))
-        soft_stand_aside();
+    if (__atomic_load_n(&soft_device_syncs, __ATOMIC_RELAXED))
+        soft_device_sync_wait();
     uint64_t began = soft_tracing ? clock_ns() : 0;
     CUresult answer = soft_cuEventRecord(hEvent, hStream);
     if (soft_tracing)
@@ -48,8 +48,8 @@ EXPORT CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
 {
     if (!soft_ready())
         return soft_not_ready();
-    if (__atomic_load_n(&soft_stalling, __ATOMIC_RELAXED))
-        soft_stand_aside();
+    if (__atomic_load_n(&soft_device_syncs, __ATOMIC_RELAXED))
+        soft_device_sync_wait();
     uint64_t began = soft_tracing ? clock_ns() : 0;
     CUstream before = soft_default_stream_swap(CU_STREAM_PER_THREAD);
     CUresult answer = soft_cuEventRecord(hEvent, hStream);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A box of bytes and where it lies, on either side of a copy. */
+#pragma once
+
+#include <stdint.h>
+
+struct box_side {
+    uint64_t address; /* of the first byte */
+    uint64_t pitch;   /* from row to row */
+    uint64_t slice;   /* from layer to layer */
+};
+
+struct box {
+    struct box_side to, from;
+    uint64_t width, height, depth;
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who waits for whom. On NVIDIA's driver some calls wait for all that runs in a context and hold
+ * its lock meanwhile, so that no other thread gets a launch or a copy in. Where a stream waits for
+ * just such a call of another thread, everything stands still for ever. With FUNNEL_SOFT_STALLS it
+ * does here too, and the bug is found without a GPU. The calls that take the lock have the word
+ * `lock` in api/, and wait at their entry (soft_entry.h) while another stalls.
+ */
+#pragma once
+
+#include "soft_context.h"
+
+/* Waits for all streams of the context; then its sticky error. Lets go of soft_lock meanwhile. */
+CUresult device_sync_locked(struct context *context);
+/* The same where the software GPU itself has no need to wait. */
+void device_sync_emulate_locked(struct context *context);
+
+/* How many calls stall at the moment; those that take the driver's lock stand aside then. Changed
+ * under soft_lock (device_sync.h). */
+extern unsigned soft_device_syncs;
+void soft_device_sync_wait(void);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every file of the software GPU's driver shares: the one lock, and the table of handles.
+ *
+ * All state of the driver is under soft_lock, which is held only for bookkeeping: kernels, copies
+ * and callbacks run without it. A handle is looked up under the lock and its object used before it
+ * is let go.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cleanup.h"
+#include "cuda_abi.h"
+#include "handles.h"
+#include "list.h"
+#include "soft_prototypes.h"
+
+enum soft_handle_type {
+    SOFT_CONTEXT = 1,
+    SOFT_STREAM,
+    SOFT_EVENT,
+    SOFT_MODULE,
+    SOFT_LIBRARY,
+    SOFT_KERNEL,
+    SOFT_FUNCTION,
+    SOFT_ALLOCATION,
+    SOFT_POOL,
+    SOFT_RESOURCE,
+    SOFT_GREEN,
+    SOFT_ARRAY,
+    SOFT_MIPMAP,
+};
+
+extern pthread_mutex_t soft_lock;
+extern struct handles soft_handles;
+
+/* Holds the lock to the end of the scope. */
+#define SOFT_LOCKED _cleanup_mutex_ pthread_mutex_t *soft_held = mutex_hold(&soft_lock)
+
+static inline void *soft_get(enum soft_handle_type type, const void *handle)
+{
+    return handles_get(&soft_handles, type, (uintptr_t)handle);
+}
+
+static inline uint64_t soft_add(enum soft_handle_type type, void *object)
+{
+    return handles_add(&soft_handles, type, object);
+}
+
+/* A sentence for whoever looks after the device (log.c). */
+__attribute__((format(printf, 1, 2))) void soft_log(const char *format, ...);
+
+/* Makes `stream` what stream 0 means in this thread, until it is swapped back. */
+CUstream soft_default_stream_swap(CUstream stream);
+/* What stream 0 means in this thread now: CU_STREAM_LEGACY or CU_STREAM_PER_THREAD. */
+CUstream soft_default_stream(void);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts: what belongs together, fails together and is thrown away together.
+ */
+#pragma once
+
+#include "exec.h"
+#include "soft.h"
+#include "soft_device.h"
+
+struct context {
+    uint64_t handle;
+    unsigned long long id;
+    struct device *device;
+    bool is_primary;
+    bool active;      /* a primary context without users is not */
+    unsigned retains; /* of a primary context */
+    unsigned flags;
+    unsigned api_version;
+    CUresult error; /* sticky: the fault that ended it */
+    struct sg_space *space;
+    struct stream *legacy;
+    struct list streams;
+    struct list events;
+    struct list memory;
+    struct list modules;
+    struct list arrays;
+    struct list textures;
+    struct list in_all; /* the active ones */
+    unsigned long long next_grid;
+    size_t limits[CU_LIMIT_MAX];
+    CUfunc_cache cache;
+    CUsharedconfig shared_config;
+    struct context *peers[SOFT_MAX_DEVICES]; /* whose memory its kernels may touch; NULL: none */
+};
+
+struct context *context_create_primary_locked(struct device *device);
+CUresult context_create_locked(struct device *device, unsigned flags, struct context **ret_context);
+CUresult context_activate_locked(struct context *context);
+/* Waits for its work, then gives everything in it back. Lets go of the lock meanwhile. */
+void context_deactivate_locked(struct context *context);
+
+struct context *context_get(CUcontext handle);
+/* The thread's current context: 201 without one, 709 when it was destroyed. */
+CUresult context_current_locked(struct context **ret_context);
+/* The same, and its sticky error if it has one: for calls that do work. */
+CUresult context_use_locked(struct context **ret_context);
+/* handle NULL means the current one. */
+CUresult context_find_locked(CUcontext handle, struct context **ret_context);
+
+/* Ends the context: everything in it finishes without running, every later call answers `error`. */
+void context_fail_locked(struct context *context, CUresult error, const char *sentence);
+/* Waits for all of its streams as they stand now; then its sticky error. */
+CUresult context_synchronize_locked(struct context *context);
+/* The same for those that the legacy stream waits for. */
+CUresult context_synchronize_legacy_locked(struct context *context);
+
+/* Adds or removes a range that kernels of this context may touch; host memory is every context's.
+ */
+void contexts_publish_locked(struct context *owner, uint64_t address, uint64_t size,
+                             unsigned access);
+void contexts_retract_locked(struct context *owner, uint64_t address);
+
+/* Where the context keeps this peer; for NULL, where it has room for one. NULL: nowhere. */
+struct context **context_peer(struct context *context, const struct context *peer);
+/* Whether kernels of a context may touch what is the peer's. */
+bool context_reaches(struct context *context, const struct context *peer);
+void context_forget_peer_locked(struct context *context, const struct context *peer);

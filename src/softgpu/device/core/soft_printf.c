@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See soft_printf.h. The text goes through the C library's streams, so that it falls in order with
+ * what the program itself prints. */
+#include "soft_printf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "soft.h"
+
+#define KEPT_MAX (1u << 20)
+#define KINDS 2
+
+struct kept {
+    char *text; /* room for KEPT_MAX, or NULL when nothing has been printed yet */
+    size_t size;
+};
+
+static struct printer {
+    pthread_mutex_t lock; /* held while writing, so that text keeps its order */
+    struct kept kept[KINDS];
+    bool any;
+} printer = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+#define PRINTER_LOCKED _cleanup_mutex_ pthread_mutex_t *printer_held = mutex_hold(&printer.lock)
+
+static FILE *file_of(unsigned kind)
+{
+    return kind == SG_PRINT_OUTPUT ? stdout : stderr;
+}
+
+static void write_out(void)
+{
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        struct kept *kept = &printer.kept[kind];
+
+        if (kept->size == 0)
+            continue;
+        fwrite(kept->text, 1, kept->size, file_of(kind));
+        fflush(file_of(kind));
+        kept->size = 0;
+    }
+    __atomic_store_n(&printer.any, false, __ATOMIC_RELAXED);
+}
+
+void print_keep(enum sg_print_kind kind, const char *text, size_t size)
+{
+    PRINTER_LOCKED;
+    struct kept *kept = &printer.kept[kind];
+
+    if (size > KEPT_MAX - kept->size)
+        write_out();
+    if (!kept->text)
+        kept->text = malloc(KEPT_MAX);
+    if (!kept->text || size > KEPT_MAX) {
+        fwrite(text, 1, size, file_of(kind));
+        return;
+    }
+    memcpy(kept->text + kept->size, text, size);
+    kept->size += size;
+    __atomic_store_n(&printer.any, true, __ATOMIC_RELAXED);
+}
+
+/* Whoever has seen a kernel's end, under soft_lock, also sees that it has printed. */
+static bool is_any_kept(void)
+{
+    return __atomic_load_n(&printer.any, __ATOMIC_RELAXED);
+}
+
+void print_flush(void)
+{
+    PRINTER_LOCKED;
+    write_out();
+}
+
+void print_flush_locked(void)
+{
+    if (!is_any_kept())
+        return;
+    pthread_mutex_unlock(&soft_lock);
+    print_flush();
+    pthread_mutex_lock(&soft_lock);
+}

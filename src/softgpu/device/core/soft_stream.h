@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams.
+ */
+#pragma once
+
+#include "capture.h"
+#include "exec.h"
+#include "schedule.h"
+#include "soft.h"
+
+#define SOFT_LEAST_PRIORITY 0
+#define SOFT_GREATEST_PRIORITY (-5)
+
+struct stream {
+    uint64_t handle;
+    unsigned long long id;
+    struct context *context;
+    unsigned flags;
+    int priority;
+    uint64_t sms[SG_MAX_SMS / 64]; /* those that it is confined to; none set: all */
+    bool destroyed;                /* goes when its last operation has finished */
+    struct operation *first;
+    struct operation *last;
+    unsigned queued; /* operations in it that have not finished */
+    struct capture_stream capture;
+    struct list in_context;
+};
+
+struct stream *stream_create_locked(struct context *context, unsigned flags, int priority);
+/* Frees a destroyed stream that has nothing left to do. */
+void stream_reap_locked(struct stream *stream);
+void stream_destroy_locked(struct stream *stream);
+/* The stream meant by a handle in the current context, which must be fit for work. For work that
+ * can be captured: whoever asks for it looks at stream->capture. */
+CUresult stream_work_locked(CUstream handle, struct stream **ret_stream);
+/* The same for what cannot be captured: an error when the stream captures. */
+CUresult stream_use_locked(CUstream handle, struct stream **ret_stream);
+/* The same for calls that only ask: a failed context is no obstacle. */
+CUresult stream_find_locked(CUstream handle, struct stream **ret_stream);
+
+/* Waits for all that is in the stream now; then what the context has to say. */
+CUresult stream_synchronize_locked(struct stream *stream);

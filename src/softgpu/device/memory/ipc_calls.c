@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of other processes. A handle stands for one allocation, whose pages both then have; they
+ * stay for as long as somebody has them mapped.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "device_sync.h"
+#include "fd.h"
+#include "ipc_file.h"
+#include "shm.h"
+#include "soft_arena.h"
+#include "soft_context.h"
+#include "soft_memory.h"
+
+/* An allocation of another process that is open here. */
+struct ipc_import {
+    struct list link;
+    struct ipc_token token;
+    struct memory *memory;
+    unsigned opens;
+};
+
+static struct list imports = {&imports, &imports};
+
+/* ---- naming ---- */
+
+static CUresult name_locked(struct memory *memory)
+{
+    struct ipc_slot *slot;
+
+    if (memory->ipc_slot >= 0)
+        return CUDA_SUCCESS;
+    memory->ipc_slot = ipc_slot_take_locked(&slot);
+    if (memory->ipc_slot < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    slot->piece = (struct ipc_piece){.fd = arena_fd_locked(),
+                                     .device = memory->device->number,
+                                     .offset = memory->arena_offset,
+                                     .size = memory->size};
+    __atomic_store_n(&slot->kind, IPC_MEMORY, __ATOMIC_RELEASE);
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
+{
+    struct memory *memory;
+    struct context *context;
+    CUresult result;
+
+    if (!pHandle)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    result = context_use_locked(&context);
+    if (result)
+        return result;
+    memory = memory_find_locked(dptr);
+    if (!memory || !memory_is_in_arena(memory) || memory->pool)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = name_locked(memory);
+    if (!result)
+        ipc_handle_write(pHandle, IPC_MEMORY, memory->ipc_slot);
+    return result;
+}
+
+/* ---- opening ---- */
+
+static bool fits(const struct ipc_piece *piece)
+{
+    return piece->size && piece->size <= INT64_MAX && piece->offset <= INT64_MAX - piece->size &&
+           piece->offset % 4096 == 0;
+}
+
+/* The other process may write the slot while it is looked at, so it is copied first. */
+static bool read_piece(const struct ipc_handle *handle, struct ipc_piece *ret_piece)
+{
+    struct ipc_slot *slot = ipc_slot_map(handle);
+
+    if (!slot)
+        return false;
+    memcpy(ret_piece, &slot->piece, sizeof(*ret_piece));
+    ipc_slot_unmap(slot);
+    return fits(ret_piece);
+}
+
+static void *map_piece(const struct ipc_handle *handle, const struct ipc_piece *piece)
+{
+    _cleanup_fd_ int fd = ipc_open(handle, piece->fd);
+    void *pages;
+
+    if (fd < 0 || shm_check(fd, piece->offset + piece->size))
+        return NULL;
+    pages = mmap(NULL, memory_mapped_size(piece->size), PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_NORESERVE, fd, (off_t)piece->offset);
+    if (pages == MAP_FAILED)
+        return NULL;
+    madvise(pages, memory_mapped_size(piece->size), MADV_DONTFORK);
+    return pages;
+}
+
+static struct device *device_with_number(unsigned number)
+{
+    for (unsigned i = 0; i < devices_count(); i++)
+        if (device_get((CUdevice)i)->number == number)
+            return device_get((CUdevice)i);
+    return NULL;
+}
+
+static CUresult enter_locked(struct context *context, void *pages, const struct ipc_piece *piece,
+                             struct memory **ret_memory)
+{
+    struct device *device = device_with_number(piece->device);
+    CUresult result;
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    result = memory_enter_locked(context, MEMORY_IMPORTED, (uintptr_t)pages, piece->size,
+                                 SG_READ | SG_WRITE, ret_memory);
+    if (!result)
+        (*ret_memory)->device = device;
+    return result;
+}
+
+static CUresult import_locked(struct context *context, const struct ipc_handle *handle,
+                              struct ipc_import **ret_import)
+{
+    struct ipc_import *import;
+    struct ipc_piece piece;
+    struct memory *memory;
+    void *pages = NULL;
+    CUresult result;
+
+    if (read_piece(handle, &piece))
+        pages = map_piece(handle, &piece);
+    if (!pages)
+        return CUDA_ERROR_INVALID_VALUE;
+    import = calloc(1, sizeof(*import));
+    result = import ? enter_locked(context, pages, &piece, &memory) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result) {
+        munmap(pages, memory_mapped_size(piece.size));
+        free(import);
+        return result;
+    }
+    import->token = handle->token;
+    import->memory = memory;
+    memory->import = import;
+    list_append(&imports, &import->link);
+    *ret_import = import;
+    return CUDA_SUCCESS;
+}
+
+static struct ipc_import *find_import_locked(const struct ipc_token *token)
+{
+    list_for_each (struct ipc_import, import, &imports, link) {
+        if (memcmp(&import->token, token, sizeof(*token)) == 0)
+            return import;
+    }
+    return NULL;
+}
+
+CUresult soft_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
+{
+    struct ipc_import *import;
+    struct context *context;
+    struct ipc_handle name;
+    CUresult result;
+
+    if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    result = context_use_locked(&context);
+    if (!result)
+        result = ipc_handle_read(&handle, IPC_MEMORY, &name);
+    if (result)
+        return result;
+    import = find_import_locked(&name.token);
+    if (!import)
+        result = import_locked(context, &name, &import);
+    if (result)
+        return result;
+    import->opens++;
+    *pdptr = import->memory->address;
+    return CUDA_SUCCESS;
+}
+
+static struct memory *imported_at_locked(CUdeviceptr address)
+{
+    struct memory *memory = memory_find_locked(address);
+
+    return memory && memory->import && memory->address == address ? memory : NULL;
+}
+
+CUresult soft_cuIpcCloseMemHandle(CUdeviceptr dptr)
+{
+    struct memory *memory;
+    struct context *context;
+    CUresult result;
+    SOFT_LOCKED;
+
+    result = context_use_locked(&context);
+    if (result)
+        return result;
+    memory = imported_at_locked(dptr);
+    if (!memory)
+        return CUDA_ERROR_INVALID_VALUE;
+    result = device_sync_locked(memory->context);
+    memory = imported_at_locked(dptr);
+    if (!memory)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (--memory->import->opens == 0)
+        memory_free_locked(memory);
+    return result;
+}
+
+void ipc_forget_memory_locked(struct memory *memory)
+{
+    if (memory->ipc_slot >= 0)
+        ipc_slot_give_locked(memory->ipc_slot);
+    if (!memory->import)
+        return;
+    list_remove(&memory->import->link);
+    free(memory->import);
+}

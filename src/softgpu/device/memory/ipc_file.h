@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What processes with the software GPU let each other have. There is no server between them: a
+ * process has one memory file of slots that others open through /proc, which the kernel grants to
+ * those that might debug it as well, and to nobody else. A handle names process, file and slot, and
+ * a number of 128 random bits that the slot must hold.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "soft.h"
+
+enum ipc_kind {
+    IPC_NONE,
+    IPC_MEMORY,
+    IPC_EVENT,
+};
+
+struct ipc_token {
+    uint64_t words[2];
+};
+
+/* What the 64 bytes of a handle hold. */
+struct ipc_handle {
+    char magic[8];
+    uint32_t kind;
+    pid_t pid;
+    int32_t fd; /* of the slots, in that process */
+    uint32_t slot;
+    struct ipc_token token;
+};
+
+/* An allocation: a piece of the process's arena. */
+struct ipc_piece {
+    int32_t fd; /* of the arena, in that process */
+    uint32_t device;
+    uint64_t offset, size;
+};
+
+/* Records of an event have numbers. The process that made the last one looks for its end in a mark,
+ * and there are so many that a record long ago is not mixed up with one of now. */
+#define IPC_EVENT_MARKS 128
+
+struct ipc_event {
+    uint64_t recorded; /* the number of the last record, 0 = none yet */
+    struct {
+        uint64_t done; /* the highest number that came to its end here */
+        pid_t pid;     /* who records here */
+    } marks[IPC_EVENT_MARKS];
+};
+
+/* A page of the file, which others may map. They may also write it, so nothing that this process
+ * relies on is read back from here. */
+struct ipc_slot {
+    struct ipc_token token;
+    uint32_t kind;
+    union {
+        struct ipc_piece piece;
+        struct ipc_event event;
+    };
+};
+
+#define IPC_SLOT_SIZE 4096
+
+/* A slot of ours, zeroed and with a token, under which others find it once its kind is set:
+ * -1 when there is none left. */
+int ipc_slot_take_locked(struct ipc_slot **ret_slot);
+void ipc_slot_give_locked(int slot);
+void ipc_handle_write(void *bytes, enum ipc_kind kind, int slot);
+
+/* Reads a handle of another process: CUDA_ERROR_INVALID_VALUE when it is none, or not of the kind;
+ * CUDA_ERROR_INVALID_CONTEXT when it is our own. */
+CUresult ipc_handle_read(const void *bytes, enum ipc_kind kind, struct ipc_handle *ret_handle);
+/* A file of its process, or -1. */
+int ipc_open(const struct ipc_handle *handle, int fd);
+/* The slot that it names, mapped, or NULL. ipc_slot_unmap() ends that. */
+struct ipc_slot *ipc_slot_map(const struct ipc_handle *handle);
+void ipc_slot_unmap(struct ipc_slot *slot);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory as the driver knows it: every range that a program was given or has registered, by
+ * address. A device address is the host address of the same bytes.
+ */
+#pragma once
+
+#include "cuda_managed.h"
+#include "soft.h"
+
+struct context;
+struct device;
+
+enum memory_kind {
+    MEMORY_DEVICE, /* cuMemAlloc: ours to unmap */
+    MEMORY_MANAGED,
+    MEMORY_HOST,            /* cuMemHostAlloc: ours to unmap */
+    MEMORY_REGISTERED,      /* cuMemHostRegister: the program's own pages */
+    MEMORY_MAPPED,          /* cuMemMap: lies in a reservation */
+    MEMORY_IMPORTED,        /* cuIpcOpenMemHandle: another process's */
+    MEMORY_VARIABLE,        /* a module's variables */
+    MEMORY_SHARED_VARIABLE, /* a library's __managed__ variable: every context's */
+};
+
+struct memory {
+    enum memory_kind kind;
+    uint64_t address;
+    uint64_t size;    /* as asked for */
+    uint64_t charged; /* of the device's memory */
+    unsigned long long id;
+    unsigned flags;
+    unsigned access;         /* of kernels; 0 = none yet */
+    struct context *context; /* NULL for what belongs to none: mapped, or a library's */
+    struct device *device;
+    struct allocation *allocation; /* of MEMORY_MAPPED */
+    uint64_t pool;                 /* handle of the pool it is from, or 0 */
+    uint64_t arena_offset;         /* see memory_is_in_arena() */
+    int ipc_slot;                  /* under which other processes may open it, or -1 */
+    struct cuda_advice advice;     /* of managed memory */
+    struct ipc_import *import;     /* of MEMORY_IMPORTED */
+    /* Of MEMORY_VARIABLE: which variable contains an address; false for what only fills its pages.
+     * NULL: the range is one piece. */
+    bool (*variable_at_locked)(const struct memory *memory, uint64_t address, uint64_t *ret_start,
+                               uint64_t *ret_size);
+    struct list in_context;
+};
+
+/* Fresh zeroed pages of the kind: 0 or an error. */
+CUresult memory_allocate_locked(struct context *context, enum memory_kind kind, uint64_t size,
+                                struct memory **ret_memory);
+/* It stays when the context ends. */
+void memory_leave_context_locked(struct memory *memory);
+/* Enters a range that exists already. */
+CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uint64_t address,
+                             uint64_t size, unsigned access, struct memory **ret_memory);
+/* Ends it at once: nothing that runs may still need it. */
+void memory_free_locked(struct memory *memory);
+/* Of ipc_calls.c: memory goes; what was known of it as named or opened goes, too. */
+void ipc_forget_memory_locked(struct memory *memory);
+
+/* What contains the address, or NULL. */
+struct memory *memory_find_locked(uint64_t address);
+struct memory *memory_next_locked(uint64_t address);
+/* What contains all of [address, address + size), which may be several mapped ranges in a row. */
+bool memory_covers_locked(uint64_t address, uint64_t size);
+bool memory_overlaps_locked(uint64_t address, uint64_t size);
+/* Whether other processes can be given it. */
+bool memory_is_in_arena(const struct memory *memory);
+/* In whole pages. */
+uint64_t memory_mapped_size(uint64_t size);
+bool memory_is_managed(const struct memory *memory);
+bool memory_is_host(const struct memory *memory);
+/* What of it contains the address: the allocation, or one of a module's variables. False for what
+ * only fills its pages. */
+bool memory_extent_locked(const struct memory *memory, uint64_t address, uint64_t *ret_start,
+                          uint64_t *ret_size);
+/* Of vmm.c: the reservation that contains the address, or nothing is written. */
+void memory_find_reservation_locked(uint64_t address, uint64_t *ret_start, uint64_t *ret_size);
+/* Of vmm.c: the CUmemAllocationHandleType flags that it may be exported by. */
+unsigned memory_handle_types(const struct memory *memory);
+
+void memory_set_access_locked(struct memory *memory, unsigned access);
+/* A context that becomes active sees the host memory that is there already. */
+void memory_show_shared_locked(struct context *context);
+/* The other's own memory, to a context that may touch it now, and may no longer. */
+void memory_show_peer_locked(struct context *owner, struct context *context);
+void memory_hide_peer_locked(struct context *owner, struct context *context);
+void memory_drop_context_locked(struct context *context);

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches: what the caller gave is checked now, so that a wrong shape is an error of this call;
+ * the grid goes to the engine when its turn in the stream comes.
+ */
+#include <string.h>
+
+#include "launch_prepare.h"
+#include "soft_context.h"
+#include "soft_module.h"
+#include "soft_printf.h"
+#include "soft_stream.h"
+
+#define PARAMS_LIMIT 32764u
+/* Operations that may be queued in a stream before a launch waits: fewer than the 1024 of NVIDIA's
+ * driver, for kernels take longer here, and whoever comes after the stream waits for all of them.
+ */
+#define QUEUE_LIMIT 64u
+
+/* What cooperative groups keep in memory for each grid; they count arrivals in `barrier`. */
+struct workspace {
+    uint32_t size;
+    uint32_t barrier;
+};
+
+struct launch {
+    struct operation operation;
+    struct sg_launch grid;
+    struct workspace workspace __attribute__((aligned(16)));
+    unsigned char params[];
+};
+
+/* One call of the API, whichever it was. */
+struct launch_request {
+    const void *function;
+    unsigned grid[3], block[3];
+    unsigned cluster[3]; /* zeros: as the kernel says */
+    unsigned shared;
+    CUstream stream;
+    void **params;
+    void **extra;
+    bool cooperative;
+    bool has_priority;
+    int priority;
+    CUevent event; /* recorded behind it */
+};
+
+static void launch_print(void *user, enum sg_print_kind kind, const char *text, size_t size)
+{
+    (void)user;
+    print_keep(kind, text, size);
+}
+
+/* After a fault nothing may synchronize any more. */
+static void launch_done(void *user, CUresult result, const char *sentence)
+{
+    struct launch *launch = user;
+
+    if (result)
+        print_flush();
+    SOFT_LOCKED;
+    if (launch->grid.workspace)
+        sg_space_remove(launch->grid.space, launch->grid.workspace);
+    if (result)
+        context_fail_locked(launch->operation.context, result, sentence);
+    operation_finish_locked(&launch->operation);
+}
+
+static bool launch_start_locked(struct operation *operation)
+{
+    struct launch *launch = (struct launch *)operation;
+    struct context *context = operation->context;
+    CUresult result;
+
+    if (launch->grid.workspace)
+        sg_space_add(launch->grid.space, launch->grid.workspace, sizeof(launch->workspace),
+                     SG_READ | SG_WRITE);
+    result = sg_engine_submit(context->device->engine, &launch->grid);
+    if (result)
+        context_fail_locked(context, result, "the grid could not be started");
+    return result != CUDA_SUCCESS;
+}
+
+static const struct operation_type launch_type = {.start_locked = launch_start_locked};
+
+static bool shape_is_possible(const struct launch_request *request)
+{
+    static const unsigned grid_limit[3] = {0x7fffffff, 65535, 65535};
+    static const unsigned block_limit[3] = {1024, 1024, 64};
+
+    for (int i = 0; i < 3; i++) {
+        if (request->grid[i] == 0 || request->grid[i] > grid_limit[i])
+            return false;
+        if (request->block[i] == 0 || request->block[i] > block_limit[i])
+            return false;
+    }
+    return request->block[0] * request->block[1] * request->block[2] <= SOFT_THREADS_PER_BLOCK;
+}
+
+/* Clusters of up to eight blocks can be launched anywhere; larger ones must be asked for. */
+static CUresult check_cluster(const struct launch_request *request, const struct kernel *kernel)
+{
+    const unsigned *fixed = kernel->info->cluster;
+    const unsigned *cluster = request->cluster[0] ? request->cluster : fixed;
+    unsigned limit = kernel->non_portable_cluster ? SG_MAX_CLUSTER : SOFT_CLUSTER_PORTABLE;
+    uint64_t size = 1;
+
+    if (!cluster[0])
+        return CUDA_SUCCESS;
+    if (fixed[0] && memcmp(fixed, cluster, sizeof(request->cluster)) != 0)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    for (int i = 0; i < 3; i++) {
+        size *= cluster[i];
+        if (size == 0 || size > limit || request->grid[i] % cluster[i])
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_shape(const struct launch_request *request, const struct kernel *kernel)
+{
+    const struct sg_kernel_info *info = kernel->info;
+    const unsigned *required = info->required_block;
+    unsigned threads;
+
+    if (!shape_is_possible(request))
+        return CUDA_ERROR_INVALID_VALUE;
+    threads = request->block[0] * request->block[1] * request->block[2];
+    if (required[0] && memcmp(required, request->block, sizeof(request->block)) != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (threads > info->max_threads_per_block)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (request->shared > (unsigned)kernel->max_dynamic_shared)
+        return CUDA_ERROR_INVALID_VALUE;
+    return check_cluster(request, kernel);
+}
+
+static unsigned sms_of(const struct stream *stream)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < SG_MAX_SMS / 64; i++)
+        count += __builtin_popcountll(stream->sms[i]);
+    return count ? count : stream->context->device->sm_count;
+}
+
+static unsigned cluster_blocks(const struct launch_request *request, const struct kernel *kernel)
+{
+    const unsigned *cluster = request->cluster[0] ? request->cluster : kernel->info->cluster;
+
+    return cluster[0] ? cluster[0] * cluster[1] * cluster[2] : 1;
+}
+
+/* A block must fit on an SM; a cooperative grid must fit on all of them at once. */
+static CUresult check_room(const struct launch_request *request, const struct kernel *kernel,
+                           const struct stream *stream)
+{
+    unsigned threads = request->block[0] * request->block[1] * request->block[2];
+    unsigned cluster = cluster_blocks(request, kernel);
+    uint64_t fit = cluster * sg_cluster_occupancy(stream->context->device->engine, kernel->info,
+                                                  threads, request->shared, cluster);
+    uint64_t blocks;
+
+    if (fit == 0)
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (!request->cooperative)
+        return CUDA_SUCCESS;
+    if (__builtin_mul_overflow((uint64_t)request->grid[0] * request->grid[1], request->grid[2],
+                               &blocks) ||
+        blocks > fit * sms_of(stream))
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    return CUDA_SUCCESS;
+}
+
+static void fill_grid(struct launch *launch, const struct launch_request *request,
+                      const struct kernel *kernel, const struct module *module,
+                      const struct stream *stream)
+{
+    struct context *context = module->context;
+
+    launch->grid = (struct sg_launch){
+        .instance = module->instance,
+        .kernel = kernel->index,
+        .dynamic_shared = request->shared,
+        .params = launch->params,
+        .params_size = kernel->info->params_size,
+        .priority = request->has_priority ? request->priority : stream->priority,
+        .cooperative = request->cooperative,
+        .stack_size = context->limits[CU_LIMIT_STACK_SIZE],
+        .grid_id = ++context->next_grid,
+        .space = context->space,
+        .print = launch_print,
+        .done = launch_done,
+        .user = launch,
+    };
+    if (request->cooperative) {
+        launch->workspace.size = sizeof(launch->workspace);
+        launch->grid.workspace = (uintptr_t)&launch->workspace;
+    }
+    memcpy(launch->grid.sm_mask, stream->sms, sizeof(stream->sms));
+    memcpy(launch->grid.grid, request->grid, sizeof(launch->grid.grid));
+    memcpy(launch->grid.block, request->block, sizeof(launch->grid.block));
+    memcpy(launch->grid.cluster, request->cluster, sizeof(launch->grid.cluster));
+}
+
+struct graph_kernel_info launch_params_of(const struct sg_kernel_info *info)
+{
+    return (struct graph_kernel_info){
+        .params_size = info->params_size,
+        .param_count = info->param_count,
+        .layout = info->params,
+    };
+}
+
+/* The stream lends its priority and its multiprocessors; the context may be another one. */
+static CUresult create_locked(const struct launch_request *request, struct context *context,
+                              const struct stream *stream, struct operation **ret_operation)
+{
+    struct kernel *kernel;
+    struct module *module;
+    struct launch *launch;
+    CUresult result = kernel_resolve_locked(request->function, context, &kernel, &module);
+
+    if (result || (result = check_shape(request, kernel)) ||
+        (result = check_room(request, kernel, stream)))
+        return result;
+    if (kernel->info->params_size > PARAMS_LIMIT)
+        return CUDA_ERROR_INVALID_VALUE;
+    launch = operation_create(sizeof(*launch) + kernel->info->params_size, &launch_type);
+    if (!launch)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    const struct graph_kernel_info params = launch_params_of(kernel->info);
+    result = graph_pack_params(&params, request->params, request->extra, launch->params);
+    if (result) {
+        operation_unref_locked(&launch->operation);
+        return result;
+    }
+    fill_grid(launch, request, kernel, module, stream);
+    *ret_operation = &launch->operation;
+    return CUDA_SUCCESS;
+}
+
+static CUresult submit_locked(const struct launch_request *request, struct stream *stream)
+{
+    struct operation *operation;
+    CUresult result = create_locked(request, stream->context, stream, &operation);
+
+    if (result)
+        return result;
+    schedule_enqueue_locked(stream, operation);
+    operation_unref_locked(operation);
+    return CUDA_SUCCESS;
+}
+
+static CUlaunchAttribute cluster_attribute(const struct launch_request *request)
+{
+    return (CUlaunchAttribute){
+        .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+        .value.clusterDim = {request->cluster[0], request->cluster[1], request->cluster[2]}};
+}
+
+/* Of the attributes those that mean something here. */
+static CUresult capture_locked(const struct launch_request *request, struct stream *stream)
+{
+    const CUDA_KERNEL_NODE_PARAMS params = {
+        .func = (CUfunction)request->function,
+        .gridDimX = request->grid[0],
+        .gridDimY = request->grid[1],
+        .gridDimZ = request->grid[2],
+        .blockDimX = request->block[0],
+        .blockDimY = request->block[1],
+        .blockDimZ = request->block[2],
+        .sharedMemBytes = request->shared,
+        .kernelParams = request->params,
+        .extra = request->extra,
+    };
+    const CUlaunchAttribute attributes[] = {
+        {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
+         .value.priority = request->has_priority ? request->priority : stream->priority},
+        {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = request->cooperative},
+        cluster_attribute(request),
+    };
+
+    return capture_kernel_locked(&stream->capture, &params, attributes,
+                                 request->cluster[0] ? 3 : 2);
+}
+
+/* As on hardware a full queue makes the launcher wait, so nobody is far ahead of the device. */
+CUresult launch_stream_locked(CUstream handle, struct stream **ret_stream)
+{
+    struct stream *stream;
+    CUresult result = stream_work_locked(handle, &stream);
+
+    while (!result && stream->queued >= QUEUE_LIMIT) {
+        operation_wait_finished_locked(stream->first);
+        result = stream_work_locked(handle, &stream);
+    }
+    if (!result)
+        *ret_stream = stream;
+    return result;
+}
+
+static CUresult submit(const struct launch_request *request)
+{
+    struct stream *stream;
+    SOFT_LOCKED;
+    CUresult result = launch_stream_locked(request->stream, &stream);
+
+    if (!result && capture_is_on(&stream->capture))
+        return capture_locked(request, stream);
+    return result ? result : submit_locked(request, stream);
+}
+
+static void read_cluster(const CUlaunchAttributeValue *value, unsigned ret_cluster[3])
+{
+    ret_cluster[0] = value->clusterDim.x;
+    ret_cluster[1] = value->clusterDim.y;
+    ret_cluster[2] = value->clusterDim.z;
+}
+
+CUresult launch_prepare_locked(const struct graph_kernel *kernel, struct context *context,
+                               const struct stream *stream, bool own_priority,
+                               struct operation **ret_operation)
+{
+    const CUlaunchAttributeValue *priority =
+        own_priority ? graph_kernel_attribute(kernel, CU_LAUNCH_ATTRIBUTE_PRIORITY) : NULL;
+    const CUlaunchAttributeValue *cooperative =
+        graph_kernel_attribute(kernel, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+    const CUlaunchAttributeValue *cluster =
+        graph_kernel_attribute(kernel, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+    struct launch_request request = {
+        .function = graph_kernel_function(kernel),
+        .shared = kernel->shared,
+        .params = kernel->params,
+        .cooperative = cooperative && cooperative->cooperative,
+        .has_priority = priority,
+        .priority = priority ? priority->priority : 0,
+    };
+
+    memcpy(request.grid, kernel->grid, sizeof(request.grid));
+    memcpy(request.block, kernel->block, sizeof(request.block));
+    if (cluster)
+        read_cluster(cluster, request.cluster);
+    return create_locked(&request, context, stream, ret_operation);
+}
+
+CUresult soft_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                             unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+                             unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+                             void **kernelParams, void **extra)
+{
+    struct launch_request request = {
+        .function = f,
+        .grid = {gridDimX, gridDimY, gridDimZ},
+        .block = {blockDimX, blockDimY, blockDimZ},
+        .shared = sharedMemBytes,
+        .stream = hStream,
+        .params = kernelParams,
+        .extra = extra,
+    };
+
+    return submit(&request);
+}
+
+CUresult soft_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                                        unsigned int gridDimZ, unsigned int blockDimX,
+                                        unsigned int blockDimY, unsigned int blockDimZ,
+                                        unsigned int sharedMemBytes, CUstream hStream,
+                                        void **kernelParams)
+{
+    struct launch_request request = {
+        .function = f,
+        .grid = {gridDimX, gridDimY, gridDimZ},
+        .block = {blockDimX, blockDimY, blockDimZ},
+        .shared = sharedMemBytes,
+        .stream = hStream,
+        .params = kernelParams,
+        .cooperative = true,
+    };
+
+    return submit(&request);
+}
+
+/* What only tunes is accepted and changes nothing. */
+static CUresult read_attribute(const CUlaunchAttribute *attribute, struct launch_request *request)
+{
+    const CUlaunchAttributeValue *value = &attribute->value;
+
+    switch (attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        request->cooperative = value->cooperative != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        request->has_priority = true;
+        request->priority = value->priority;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        read_cluster(value, request->cluster);
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        request->event = value->programmaticEvent.event;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+        request->event = value->launchCompletionEvent.event;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+        return value->deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_NOT_SUPPORTED
+                                                                : CUDA_SUCCESS;
+    default:
+        return (unsigned)attribute->id <= CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
+                               void **extra)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    if (!config || (config->numAttrs && !config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+
+    struct launch_request request = {
+        .function = f,
+        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .shared = config->sharedMemBytes,
+        .stream = config->hStream,
+        .params = kernelParams,
+        .extra = extra,
+    };
+
+    for (unsigned i = 0; !result && i < config->numAttrs; i++)
+        result = read_attribute(&config->attrs[i], &request);
+    if (!result)
+        result = submit(&request);
+    if (!result && request.event)
+        result = soft_cuEventRecord(request.event, request.stream);
+    return result;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Code: libraries, which belong to no context, and modules, which are a library's instance in one.
+ *
+ * Every module has a library: cuModuleLoadData makes one of its own, that nobody else sees. A
+ * library gets its instance in a context when something there first needs it.
+ */
+#pragma once
+
+#include "exec.h"
+#include "soft.h"
+
+struct context;
+struct library;
+struct memory;
+struct module;
+
+struct kernel {
+    uint64_t handle; /* 0 until somebody asks for it */
+    struct library *library;
+    unsigned index;
+    const struct sg_kernel_info *info;
+    int max_dynamic_shared;
+    int carveout;
+    int non_portable_cluster;
+};
+
+struct library {
+    uint64_t handle; /* 0: the private one of a module */
+    struct sg_module *code;
+    struct kernel *kernels;
+    unsigned kernel_count;
+    struct memory **managed; /* by variable; of those that are managed, when a module needed them */
+    struct list modules;
+};
+
+struct function {
+    uint64_t handle; /* 0 until somebody asks for it */
+    struct module *module;
+    struct kernel *kernel;
+};
+
+struct module {
+    uint64_t handle; /* 0 until somebody asks for it */
+    struct library *library;
+    struct context *context;
+    struct sg_instance *instance;
+    struct memory *variables; /* all of them, side by side */
+    struct function *functions;
+    struct list in_library;
+    struct list in_context;
+};
+
+/* Where a caller wants to read why its PTX was refused: CU_JIT_ERROR_LOG_BUFFER. */
+struct jit_log {
+    char *text;
+    size_t size;
+    size_t *ret_used; /* NULL, or a place among the option values */
+};
+
+CUresult library_load(const void *image, const struct jit_log *log, struct library **ret_library);
+void library_free_locked(struct library *library);
+
+/* Of managed_variable.c: gives the instance the library's managed variables; the first one that
+ * has them initializes them. */
+CUresult library_bind_managed_locked(struct library *library, struct context *context,
+                                     struct sg_instance *instance);
+void library_free_managed_locked(struct library *library);
+
+/* The library's instance in the context, made now if it is not there. */
+CUresult library_module_locked(struct library *library, struct context *context,
+                               struct module **ret_module);
+void module_free_locked(struct module *module);
+void modules_drop_context_locked(struct context *context);
+
+CUresult module_variable_locked(struct module *module, const char *name, bool managed_only,
+                                uint64_t *ret_address, size_t *ret_size);
+/* The variable that contains the address, in the memory of a module's variables. */
+bool module_variable_at_locked(const struct memory *variables, uint64_t address,
+                               uint64_t *ret_start, uint64_t *ret_size);
+CUresult module_function_locked(struct module *module, unsigned index, CUfunction *ret_handle);
+
+/* A function or a kernel, whichever the handle is: kernels may stand for functions everywhere. */
+CUresult kernel_find_locked(const void *handle, struct kernel **ret_kernel);
+/* And its instance in the context. */
+CUresult kernel_resolve_locked(const void *handle, struct context *context,
+                               struct kernel **ret_kernel, struct module **ret_module);
+
+struct jit_log jit_log_of(unsigned count, const CUjit_option *options, void **values);
+CUresult file_read(const char *path, char **ret_bytes);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host functions, stream memory operations and events:
+ * work that is in no stream yet, as an operation which a graph's launch begins when its turn comes.
+ * To make one and throw it away is to check the work.
+ */
+#pragma once
+
+#include "soft.h"
+#include "soft_stream.h"
+
+struct operation;
+
+CUresult host_function_prepare_locked(const CUDA_HOST_NODE_PARAMS *host,
+                                      struct operation **ret_operation);
+CUresult mem_ops_prepare_locked(unsigned count, const CUstreamBatchMemOpParams *ops,
+                                struct operation **ret_operation);
+/* For a record or a wait; one of the next two says which, when it is about to be begun. */
+CUresult event_prepare_locked(CUevent handle, struct operation **ret_operation);
+void event_recorded_locked(CUevent handle, struct operation *record);
+void event_awaited_locked(CUevent handle, struct operation *wait);
+
+/* Has a worker thread call the function, when `behind`, if it is not NULL, has finished. */
+void host_function_later_locked(struct operation *behind, CUhostFn function, void *user);
