@@ -393,7 +393,7 @@ static inline uint64_t low_bits64(uint32_t count)
 }
 
 /*
- * Position and length of a field are numbers of 8 bits in the instructions of 32 bits, as the PTX ISA
+ * Position and length of a field have 8 bits in the instructions of 32 bits, as the PTX ISA
  * says. Those of 64 bits take all 32 bits of both on an H100, so they do here.
  */
 static inline uint32_t extract_u32(uint32_t x, uint32_t position, uint32_t length)

@@ -73,11 +73,11 @@ static size_t write_kernel(char *text, size_t size, unsigned number)
         "ld.param.u64 %%out, [out];\nld.param.u64 %%in, [in];\n",
         number, INPUTS);
     for (unsigned i = 0; i < INPUTS; i++)
-        length += (size_t)snprintf(
-            text + length, size - length,
-            "ld.global.b64 %%d%u, [%%in+%u];\ncvt.u32.u64 %%r%u, %%d%u;\ncvt.u16.u32 %%h%u, %%r%u;\n"
-            "and.b32 %%r9, %%r%u, 1;\nsetp.ne.u32 %%p%u, %%r9, 0;\n",
-            i, 8 * i, i, i, i, i, i, i);
+        length += (size_t)snprintf(text + length, size - length,
+                                   "ld.global.b64 %%d%u, [%%in+%u];\ncvt.u32.u64 %%r%u, "
+                                   "%%d%u;\ncvt.u16.u32 %%h%u, %%r%u;\n"
+                                   "and.b32 %%r9, %%r%u, 1;\nsetp.ne.u32 %%p%u, %%r9, 0;\n",
+                                   i, 8 * i, i, i, i, i, i, i);
     return length + (size_t)snprintf(text + length, size - length,
                                      "%s\nst.global.b64 [%%out], %%d9;\nret;\n}\n",
                                      measured[number].statements);
@@ -86,8 +86,8 @@ static size_t write_kernel(char *text, size_t size, unsigned number)
 static struct machine *load_kernels(void)
 {
     static char text[COUNT * 2048];
-    size_t length = (size_t)snprintf(text, sizeof(text),
-                                     ".version 8.3\n.target sm_90\n.address_size 64\n");
+    size_t length =
+        (size_t)snprintf(text, sizeof(text), ".version 8.3\n.target sm_90\n.address_size 64\n");
     for (unsigned i = 0; i < COUNT; i++)
         length += write_kernel(text + length, sizeof(text) - length, i);
     return machine_create_from(text);
