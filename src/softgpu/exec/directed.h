@@ -24,6 +24,17 @@ static inline double odd_from_s64(int64_t x)
     return x < 0 ? -odd_from_u64(-(uint64_t)x) : odd_from_u64((uint64_t)x);
 }
 
+/*
+ * The same value in double, but subnormal values become ones that lie on the same side of every
+ * half: the conversion itself makes zeros of them where the environment flushes.
+ */
+static inline double widened(float x)
+{
+    uint32_t bits = float_bits(x), magnitude = bits & 0x7fffffff;
+    bool is_subnormal = magnitude != 0 && magnitude < 0x00800000;
+    return (double)bits_float(is_subnormal ? (bits & 0x80000000) | 0x00800000 : bits);
+}
+
 /* To a format of so many bits of mantissa whose least normal exponent is given; 16 bits in all. */
 static inline uint16_t directed(double x, enum direction direction, unsigned mantissa_bits,
                                 int least)

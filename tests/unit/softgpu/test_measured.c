@@ -57,6 +57,11 @@ static const struct measured measured[] = {
     {"cvt.rz.ftz.f16.f32 %h9, %r0; cvt.u64.u16 %d9, %h9;", {0xb30665c0}, 0x8000},
     {"cvt.rz.ftz.f16.f32 %h9, %r0; cvt.u64.u16 %d9, %h9;", {0x33671dc2}, 0},
 
+    {"cvt.rp.ftz.f16.f32 %h9, %r0; cvt.u64.u16 %d9, %h9;", {1}, 1},
+    {"cvt.rm.ftz.f16.f32 %h9, %r0; cvt.u64.u16 %d9, %h9;", {1}, 0},
+    {"cvt.rm.ftz.f16.f32 %h9, %r0; cvt.u64.u16 %d9, %h9;", {0x80000001}, 0x8001},
+    {"cvt.rp.ftz.f16.f32 %h9, %r0; cvt.u64.u16 %d9, %h9;", {0x80000000}, 0x8000},
+
     /* The predicates of two halves may be the guard, or what they are combined with. */
     {"setp.gt.xor.bf16x2 %p0|%p1, %r2, %r3, %p0;" PREDICATES, {1, 1, 0x1a, 0x7fc00000}, 1},
     {"@%p0 setp.ne.f16x2 %p0|%p1, %r2, %r3;" PREDICATES, {1, 0, 0x3c003c00, 0x40003c00}, 1},
