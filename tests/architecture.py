@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds the tree to ARCHITECTURE.md: tests/architecture.py [BUILD].
 
-The table of rooms there is what is checked against, so the page and the code cannot drift apart.
+The table of folders there is what the code is checked against, so the two cannot drift apart.
 With a build folder, the libraries that each final program links are checked too.
 """
 
@@ -34,7 +34,7 @@ NO_LICENCE = ["tests/apigen/refused"]
 NO_LIMIT = ["tests/apigen/golden", "docs/api-coverage.md", "docs/protocol.md"]
 
 
-class Rooms:
+class Folders:
     """Which folder of src/ may use which, as the table says."""
 
     def __init__(self, page):
@@ -72,38 +72,38 @@ def sources():
     return sorted(path for path in (ROOT / "src").rglob("*") if path.suffix in (".c", ".h", ".def"))
 
 
-def room_complaints(rooms):
+def folder_errors(table):
     folders = {str(path.parent.relative_to(ROOT / "src")) for path in sources()}
-    for folder in sorted(folders - set(rooms.uses)):
+    for folder in sorted(folders - set(table.uses)):
         yield f"src/{folder}: has no row in {PAGE.name}"
-    for folder in sorted(set(rooms.uses) - folders):
+    for folder in sorted(set(table.uses) - folders):
         yield f"{PAGE.name}: there is no src/{folder}/"
-    for folder, uses in rooms.uses.items():
+    for folder, uses in table.uses.items():
         for name in uses:
             if name not in folders and name not in LIBRARIES:
                 yield (f"{PAGE.name}: src/{folder}/ may use '{name}', "
                        "which is no folder and no library")
 
 
-def include_complaints(rooms):
+def include_errors(table):
     owners = headers()
     for path in sources():
         folder = str(path.parent.relative_to(ROOT / "src"))
-        allowed = rooms.reach(folder)
+        allowed = table.reach(folder)
         text = path.read_text()
         where = path.relative_to(ROOT)
         for name in re.findall(r'^\s*#\s*include "(.*?)"', text, re.M):
             homes = owners.get(name, [])
             if folder not in homes and not allowed.intersection(homes):
-                yield (f"{where}: '{name}' belongs to {' and '.join(homes) or 'nobody'}, "
+                yield (f"{where}: '{name}' belongs to {' and '.join(homes) or 'no folder'}, "
                        f"not to what {folder} may use")
         for name in re.findall(r"^\s*#\s*include <(.*?)>", text, re.M):
             for library, start in LIBRARIES.items():
-                if name.startswith(start) and library not in rooms.uses[folder]:
+                if name.startswith(start) and library not in table.uses[folder]:
                     yield f"{where}: <{name}> is {library}'s, which {folder} may not use"
 
 
-def name_complaints():
+def name_errors():
     """The generated tables of entry points are there once for each driver library."""
     for name, folders in sorted(headers().items()):
         if len(folders) > 1 and name != "entry_points.h":
@@ -117,7 +117,7 @@ def written_files():
                 yield path, str(path.relative_to(ROOT))
 
 
-def file_complaints():
+def file_errors():
     for path, name in written_files():
         lines = path.read_text().splitlines()
         licensed = any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:2])
@@ -127,7 +127,7 @@ def file_complaints():
             yield f"{name}: {len(lines)} lines; a file of more than {MOST_LINES} has two ideas"
 
 
-def page_complaints(name, page):
+def page_errors(name, page):
     """What a page names is there: files of src, and functions by their full names."""
     everything = "\n".join(path.read_text() for path in sources())
     generated = "\n".join(path.read_text() for path in (ROOT / "tools/apigen").glob("*.py"))
@@ -141,7 +141,7 @@ def page_complaints(name, page):
             yield f"{name}: there is no {word}"
 
 
-def link_complaints(rooms, build):
+def link_errors(table, build):
     """What goes into each program. funneld, above all, must not hold what loads a driver."""
     rules = dict(re.findall(r"^build (\S+): c_LINKER\S* (.*)$", (build / "build.ninja").read_text(),
                             re.M))
@@ -150,23 +150,23 @@ def link_complaints(rooms, build):
             yield f"{build}: {program} is not built"
             continue
         for linked in sorted(set(re.findall(r"src/(\S+)/lib\w+\.a", rules[program]))):
-            if linked not in rooms.reach(folder):
+            if linked not in table.reach(folder):
                 yield f"{program}: links src/{linked}, which {folder} may not use"
 
 
 def main():
     page = PAGE.read_text()
-    rooms = Rooms(page)
-    complaints = list(room_complaints(rooms))
-    if not complaints:
-        complaints += include_complaints(rooms)
-    complaints += [*name_complaints(), *file_complaints()]
+    table = Folders(page)
+    errors = list(folder_errors(table))
+    if not errors:
+        errors += include_errors(table)
+    errors += [*name_errors(), *file_errors()]
     for path in (PAGE, PAGE.with_name("CONTRIBUTING.md")):
-        complaints += page_complaints(path.name, path.read_text())
+        errors += page_errors(path.name, path.read_text())
     if len(sys.argv) > 1:
-        complaints += link_complaints(rooms, pathlib.Path(sys.argv[1]))
-    print("\n".join(complaints) or f"{len(rooms.uses)} folders keep to {PAGE.name}.")
-    return 1 if complaints else 0
+        errors += link_errors(table, pathlib.Path(sys.argv[1]))
+    print("\n".join(errors) or f"{len(table.uses)} folders keep to {PAGE.name}.")
+    return 1 if errors else 0
 
 
 if __name__ == "__main__":
