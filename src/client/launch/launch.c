@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client_capture.h"
+#include "client_event.h"
 #include "client_library.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -20,6 +21,7 @@
 struct params {
     void **values;
     const void *packed;
+    size_t packed_size;
 };
 
 /* Usually one word, which is copied in less time than a call of memcpy() takes. */
@@ -54,12 +56,16 @@ static CUresult put_params(const struct function *function, const struct params 
         return CUDA_SUCCESS;
     if (!params->packed)
         return pack(function, params->values, into);
-    memcpy(into, params->packed, function->params_size);
+    memcpy(into, params->packed, params->packed_size);
+    memset((unsigned char *)into + params->packed_size, 0,
+           function->params_size - params->packed_size);
     return CUDA_SUCCESS;
 }
 
-/* The other way to pass parameters: one buffer that the program has packed itself. */
-static CUresult take_extra(void **extra, const struct function *function, const void **ret_packed)
+/* The other way to pass parameters: one buffer that the program has packed itself. It may end
+ * before the last parameter does: NCCL's kernels take 4 KiB, of which a launch gives what it uses.
+ */
+static CUresult take_extra(void **extra, const struct function *function, struct params *ret_params)
 {
     const void *packed = NULL;
     const size_t *size = NULL;
@@ -74,9 +80,10 @@ static CUresult take_extra(void **extra, const struct function *function, const 
     }
     if (function->params_size == 0)
         return CUDA_SUCCESS;
-    if (!packed || !size || *size > PARAMS_MAX || *size < function->params_size)
+    if (!packed || !size || *size > PARAMS_MAX)
         return CUDA_ERROR_INVALID_VALUE;
-    *ret_packed = packed;
+    ret_params->packed = packed;
+    ret_params->packed_size = *size < function->params_size ? *size : function->params_size;
     return CUDA_SUCCESS;
 }
 
@@ -85,30 +92,57 @@ static CUresult take_params(void **values, void **extra, const struct function *
 {
     *ret_params = (struct params){.values = values};
     if (extra)
-        return values ? CUDA_ERROR_INVALID_VALUE : take_extra(extra, function, &ret_params->packed);
+        return values ? CUDA_ERROR_INVALID_VALUE : take_extra(extra, function, ret_params);
     return values || function->param_count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static bool launch_attribute_travels(const CUlaunchAttribute *attribute)
+/* The event that a launch is to record, NULL for none. It is recorded behind the kernel, which CUDA
+ * allows: these events come no sooner than asked for, and at the latest when the kernel ends. */
+static CUevent event_of(const CUlaunchAttribute *attribute)
 {
     switch (attribute->id) {
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        return attribute->value.programmaticEvent.event;
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
-        return false;
+        return attribute->value.launchCompletionEvent.event;
     default:
-        return true;
+        return NULL;
     }
+}
+
+static bool is_event_attribute(const CUlaunchAttribute *attribute)
+{
+    return attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
+           attribute->id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+}
+
+static bool has_events(const CUlaunchConfig *config)
+{
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (is_event_attribute(&config->attrs[i]))
+            return true;
+    return false;
+}
+
+static CUresult check_attribute(const CUlaunchAttribute *attribute)
+{
+    if (is_event_attribute(attribute))
+        return event_exists(event_of(attribute)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    if (attribute->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE &&
+        attribute->value.deviceUpdatableKernelNode.deviceUpdatable)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return CUDA_SUCCESS;
 }
 
 static CUresult check_attributes(const CUlaunchConfig *config)
 {
+    CUresult result = CUDA_SUCCESS;
+
     if (config->numAttrs > ATTRIBUTES_MAX || (config->numAttrs > 0 && !config->attrs))
         return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; i < config->numAttrs; i++)
-        if (!launch_attribute_travels(&config->attrs[i]))
-            return CUDA_ERROR_NOT_SUPPORTED;
-    return CUDA_SUCCESS;
+    for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++)
+        result = check_attribute(&config->attrs[i]);
+    return result;
 }
 
 static bool cooperative(const CUlaunchConfig *config)
@@ -181,6 +215,27 @@ static CUresult send_launch(const CUlaunchConfig *config, const struct function 
     return result;
 }
 
+/* Handles of the program's process mean nothing to the server, which hears nothing of events. */
+static CUresult launch_with_events(const CUlaunchConfig *config, const struct function *function,
+                                   const struct params *params, struct stream *stream)
+{
+    CUlaunchAttribute attributes[ATTRIBUTES_MAX];
+    CUlaunchConfig plain = *config;
+    CUresult result;
+
+    plain.attrs = attributes;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        attributes[i] = config->attrs[i];
+        if (is_event_attribute(&attributes[i]))
+            attributes[i].id = CU_LAUNCH_ATTRIBUTE_IGNORE;
+    }
+    result = send_launch(&plain, function, params, stream);
+    for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++)
+        if (is_event_attribute(&config->attrs[i]))
+            result = event_record_on(event_of(&config->attrs[i]), stream);
+    return result;
+}
+
 static CUresult launch(const CUlaunchConfig *config, CUfunction f, void **values, void **extra)
 {
     const struct device *device;
@@ -202,10 +257,15 @@ static CUresult launch(const CUlaunchConfig *config, CUfunction f, void **values
         return result;
     if (stream->device != device)
         return CUDA_ERROR_INVALID_HANDLE;
+    if (has_events(config) && stream_captures(stream))
+        return CUDA_ERROR_NOT_SUPPORTED;
     if (!stream_is_plain(stream) && capture_takes_kernel(stream, config, f, values, extra, &result))
         return result;
     result = take_params(values, extra, function, &params);
-    return result != CUDA_SUCCESS ? result : send_launch(config, function, &params, stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return has_events(config) ? launch_with_events(config, function, &params, stream)
+                              : send_launch(config, function, &params, stream);
 }
 
 CUresult client_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,

@@ -132,11 +132,21 @@ CUresult client_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop
     return CUDA_SUCCESS;
 }
 
+/* None of it can be made here. Programs ask for its granularity before they try: NCCL does, and
+ * then does without. */
+static bool is_of_host(const CUmemAllocationProp *prop)
+{
+    return prop->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+           (prop->location.type == CU_MEM_LOCATION_TYPE_HOST ||
+            prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+            prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT);
+}
+
 CUresult client_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
                                               CUmemAllocationGranularity_flags option)
 {
-    struct device *device;
-    CUresult result = check_prop(prop, &device);
+    struct device *device = &client->devices[0];
+    CUresult result = is_of_host(prop) ? CUDA_SUCCESS : check_prop(prop, &device);
 
     if ((unsigned)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
         return CUDA_ERROR_INVALID_VALUE;

@@ -23,11 +23,17 @@ void capture_init(void);
 /* A stream is about to capture: sets client_captured. */
 void capture_announce(void);
 
-/* Whether no capture concerns the stream. Another thread that begins to capture it at this moment
- * races with its own program. */
+/* Whether the stream is being captured. Another thread that begins to capture it at this moment races
+ * with its own program. */
+static inline bool stream_captures(const struct stream *stream)
+{
+    return __atomic_load_n(&stream->capture.capture, __ATOMIC_RELAXED);
+}
+
+/* Whether no capture concerns the stream. */
 static inline bool stream_is_plain(const struct stream *stream)
 {
-    return !__atomic_load_n(&stream->capture.capture, __ATOMIC_RELAXED) &&
+    return !stream_captures(stream) &&
            (stream->kind != STREAM_LEGACY ||
             !atomic_load_explicit(&client_captured, memory_order_relaxed));
 }

@@ -9,7 +9,8 @@
 #include "graph_memory.h"
 #include "graph_objects.h"
 
-/* extra: pairs of a key and a value up to the end mark. */
+/* extra: pairs of a key and a value up to the end mark. The buffer may end before the last
+ * parameter does, and what it does not give is zero. */
 static CUresult pack_buffer(const struct graph_kernel_info *info, void **extra,
                             unsigned char *ret_buffer)
 {
@@ -24,10 +25,13 @@ static CUresult pack_buffer(const struct graph_kernel_info *info, void **extra,
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
-    if (given < info->params_size || (info->params_size && !buffer))
+    if (info->params_size && !buffer)
         return CUDA_ERROR_INVALID_VALUE;
-    if (info->params_size)
-        memcpy(ret_buffer, buffer, info->params_size);
+    if (given > info->params_size)
+        given = info->params_size;
+    if (given)
+        memcpy(ret_buffer, buffer, given);
+    memset(ret_buffer + given, 0, info->params_size - given);
     return CUDA_SUCCESS;
 }
 

@@ -63,6 +63,22 @@ static void parameters_in_a_buffer(void)
     IS_TRUE(parameters_arrived());
 }
 
+/* NCCL's kernels take 4 KiB, and a launch gives only what it uses: here no count. */
+static void buffer_that_ends_early(void)
+{
+    struct {
+        CUdeviceptr out;
+        uint32_t value;
+    } buffer = {out, 5};
+    size_t size = 12;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+
+    EXPECT(CUDA_SUCCESS,
+           cuLaunchKernel(get_kernel(module, "fill"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
+    EXPECT(CUDA_SUCCESS, cuCtxSynchronize());
+}
+
 static void four_kilobytes(void)
 {
     struct {
@@ -171,6 +187,46 @@ static void launch_ex(void)
            cuLaunchKernelEx(NULL, get_kernel(module, "fill"), NULL, NULL));
 }
 
+/* As NCCL launches on a device with clusters, and the events that a launch may record. */
+static void launch_with_an_event(CUlaunchAttributeID id)
+{
+    uint32_t value = 11, n = 64;
+    void *parameters[] = {&out, &value, &n};
+    CUlaunchAttribute attributes[2] = {
+        {.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+         .value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE},
+        {.id = id},
+    };
+    CUlaunchConfig config = {1, 1, 1, 64, 1, 1, 0, NULL, attributes, 2};
+    CUstream other;
+    CUevent event;
+
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    MUST(cuStreamCreate(&config.hStream, CU_STREAM_NON_BLOCKING));
+    MUST(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    if (id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+        attributes[1].value.programmaticEvent.event = event;
+    else
+        attributes[1].value.launchCompletionEvent.event = event;
+    MUST(cuMemsetD32_v2(out, 0, 64));
+    MUST(cuCtxSynchronize());
+    EXPECT(CUDA_SUCCESS, cuLaunchKernelEx(&config, get_kernel(module, "fill"), parameters, NULL));
+    EXPECT(CUDA_SUCCESS, cuStreamWaitEvent(other, event, 0));
+    EXPECT(CUDA_SUCCESS, cuStreamSynchronize(other));
+    EXPECT(CUDA_SUCCESS, cuEventQuery(event));
+    EXPECT(CUDA_SUCCESS, cuStreamSynchronize(config.hStream));
+    IS_TRUE(words_are(out, 64, 11));
+    MUST(cuStreamDestroy_v2(config.hStream));
+    MUST(cuStreamDestroy_v2(other));
+    MUST(cuEventDestroy_v2(event));
+}
+
+static void events_of_launches(void)
+{
+    launch_with_an_event(CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT);
+    launch_with_an_event(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
+}
+
 static void launch_bounds(void)
 {
     CUfunction kernel = get_kernel(module, "at_most_64");
@@ -247,11 +303,13 @@ int main(void)
     out = make_words(4096, 0);
     RUN(parameters_by_pointer);
     RUN(parameters_in_a_buffer);
+    RUN(buffer_that_ends_early);
     RUN(four_kilobytes);
     RUN(shapes);
     RUN(shapes_that_are_refused);
     RUN(shared_memory);
     RUN(launch_ex);
+    RUN(events_of_launches);
     RUN(launch_bounds);
     RUN(function_attributes);
     RUN(occupancy);

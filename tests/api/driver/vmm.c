@@ -200,6 +200,19 @@ static void mistakes(void)
     MUST(cuMemAddressFree(segment, 2 * piece));
 }
 
+/* NCCL asks for this before it tries to make memory of a NUMA node, which it can do without. */
+static void granularity_of_host_memory(void)
+{
+    CUmemAllocationProp prop = properties(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    size_t granularity = 0;
+
+    prop.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    prop.location.id = 0;
+    EXPECT(CUDA_SUCCESS,
+           cuMemGetAllocationGranularity(&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    IS_TRUE(granularity > 0 && granularity % 4096 == 0);
+}
+
 int main(void)
 {
     CUmemAllocationProp prop;
@@ -217,6 +230,7 @@ int main(void)
     RUN(as_a_descriptor);
     RUN(access_is_told);
     RUN(kernels_reach_it);
+    RUN(granularity_of_host_memory);
     RUN(mistakes);
     return check_close();
 }

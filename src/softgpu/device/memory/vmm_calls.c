@@ -423,14 +423,23 @@ CUresult soft_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
     return CUDA_SUCCESS;
 }
 
+/* The granularity is told of memory that cuMemCreate does not make, as by NVIDIA's driver. */
+static bool is_of_host(const CUmemAllocationProp *prop)
+{
+    return prop->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+           (prop->location.type == CU_MEM_LOCATION_TYPE_HOST ||
+            prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+            prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT);
+}
+
 CUresult soft_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
                                             CUmemAllocationGranularity_flags option)
 {
     if (!granularity || !prop || (unsigned)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!is_possible(prop))
+    if (!is_of_host(prop) && !is_possible(prop))
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (!device_get(prop->location.id))
+    if (!is_of_host(prop) && !device_get(prop->location.id))
         return CUDA_ERROR_INVALID_DEVICE;
     *granularity = GRANULARITY;
     return CUDA_SUCCESS;
