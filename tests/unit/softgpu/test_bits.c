@@ -64,7 +64,8 @@ static uint64_t inserted(unsigned bits, uint64_t a, uint64_t b, unsigned at, uns
 }
 REF(bfi)
 {
-    return inserted(row->bits, a, b, c & 0xff, 13);
+    /* As on an H100, a position is of 8 bits in a field of 32 only. */
+    return inserted(row->bits, a, b, row->bits == 64 ? at_most(c, 64) : c & 0xff, 13);
 }
 
 REF(bmsk)
