@@ -354,6 +354,22 @@ struct Row {
         return result;
     }
 
+    // One kernel of the whole time, on one multiprocessor.
+    Result long_kernel(double limit)
+    {
+        float *out;
+        CHECK(cudaMalloc(&out, 32 * sizeof(float)));
+        int steps = steps_for(limit, out, stream);
+        Result result;
+        auto start = clock_type::now();
+        fma_kernel<<<1, 32, 0, stream>>>(out, steps);
+        CHECK(cudaStreamSynchronize(stream));
+        result.seconds = seconds_since(start);
+        result.latencies.push_back((float)result.seconds);
+        result.units = 1;
+        return result;
+    }
+
     // How much later than a kernel of five milliseconds its waiter goes on, asleep meanwhile.
     Result wake(double limit)
     {
@@ -443,6 +459,7 @@ const std::map<std::string, std::function<Result(Row &, double)>> rows = {
     {"malloc", [](Row &r, double t) { return r.allocate(t, false); }},
     {"malloc_async", [](Row &r, double t) { return r.allocate(t, true); }},
     {"idle", [](Row &r, double t) { return r.idle(t); }},
+    {"long_kernel", [](Row &r, double t) { return r.long_kernel(t); }},
     {"hold", [](Row &r, double t) { return r.hold(t); }},
     {"wake", [](Row &r, double t) { return r.wake(t); }},
     {"disturb_nothing", [](Row &r, double t) { return r.disturb_by(t, "nothing"); }},

@@ -117,7 +117,8 @@ class Mps(Native):
 class Funnel(Native):
     name = "funnel"
 
-    def __init__(self, funnel, device):
+    def __init__(self, funnel, device, *options):
+        self.options = options
         self.funnel = str(funnel)
         self.device = device
         self.directory = tempfile.mkdtemp(prefix="bench-funnel-")
@@ -130,7 +131,7 @@ class Funnel(Native):
 
     def start(self):
         os.makedirs(self.compiled, exist_ok=True)
-        subprocess.run([self.funnel, "start", "--device", self.device], env=self.environment(),
+        subprocess.run([self.funnel, "start", "--device", self.device, *self.options], env=self.environment(),
                        check=True, timeout=60, stdout=subprocess.DEVNULL)
 
     def stop(self):

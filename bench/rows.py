@@ -66,6 +66,57 @@ def stall(kind):
     return run
 
 
+KERNEL_SECONDS = 3
+# What a program does that starts while a kernel runs.
+NEWCOMERS = {
+    "code": (["modules"], "200 kernels that the server has not seen"),
+    "text": (["client", "disturb_module", 0.001], "PTX that the server has not seen"),
+    "limit": (["client", "disturb_limit", 0.001], "cudaDeviceSetLimit of a larger stack"),
+}
+
+
+def time_newcomer(bench, mode, name, *arguments):
+    """Milliseconds from its start to its report."""
+    began = time.monotonic()
+    with clients.Client(mode, [bench.program(name), *arguments]) as client:
+        if arguments:  # a row of client.cu
+            client.await_ready()
+            client.go()
+        client.report(60)
+    return (time.monotonic() - began) * 1e3
+
+
+def play_beside_kernel(bench, mode, newcomer):
+    program = bench.program("client")
+    bench.program(newcomer[0])
+    with clients.Client(mode, [program, "long_kernel", KERNEL_SECONDS]) as kernel, \
+         clients.Client(mode, [program, "launch_sync", KERNEL_SECONDS]) as witness:
+        for client in kernel, witness:
+            client.await_ready()
+        for client in kernel, witness:
+            client.go()
+        time.sleep(0.5)
+        result_ms = time_newcomer(bench, mode, *newcomer)
+        reports = [client.report(60) for client in (kernel, witness)]
+    return {"worst_ms": reports[1]["max_us"] / 1e3, "p50_us": reports[1]["p50_us"],
+            "result_ms": result_ms}
+
+
+def beside_kernel(kind, *options):
+    """A kernel of some seconds, a witness of small launches, and a program that starts meanwhile,
+    in a server that is new to all of them."""
+    def run(bench, mode, count, seconds):
+        here = modes.Funnel(bench.funnel, bench.device, *options) if options else mode
+        here.restart()
+        try:
+            bench.warm_up(here)
+            return play_beside_kernel(bench, here, NEWCOMERS[kind][0])
+        finally:
+            if options:
+                here.stop()
+    return run
+
+
 def started_twice(program):
     """The same program beside a server that is new to it, with nothing compiled before, and
     again."""
@@ -223,6 +274,11 @@ MEASUREMENTS = {
     "start_up": (start_up, "a small program, from start to end"),
     "torch_matmul": (torch("matmul"), "PyTorch, matrix product 2048^2"),
     "torch_train": (torch("train"), "PyTorch, training step of a small network"),
+    **{f"beside_{kind}": (beside_kernel(kind), f"a kernel of {KERNEL_SECONDS} s, small launches, "
+                          f"and a program that starts with {what}")
+       for kind, (_, what) in NEWCOMERS.items()},
+    **{f"spare_{kind}": (beside_kernel(kind, "--spare"), f"the same with --spare ({what})")
+       for kind, (_, what) in NEWCOMERS.items()},
     **{f"stall_{kind}": (stall(kind), f"200 ms kernels here, {what} there: a third's worst launch")
        for kind, what in STALLS.items()},
 }
@@ -237,7 +293,7 @@ ONLY_SOFT = {*HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
 # Without CUDA there is nothing to share.
 ONLY_NATIVE = {*HOST_RATES}
 # No driver but ours takes so many.
-ONLY_FUNNEL = {"attach", "oversubscribed"}
+ONLY_FUNNEL = {"attach", "oversubscribed", *[f"spare_{kind}" for kind in NEWCOMERS]}
 # Also there with all clients: they are what it is about.
 ALL_CLIENTS = {"oversubscribed"}
 
@@ -274,6 +330,7 @@ FIGURES = {
     "second_of_first": Figure("second start, of the first"),
     "work_ms": Figure("ms, the same launches again"),
     "worst_ms": Figure("ms"),
+    "result_ms": Figure("ms, start to end of the program that starts"),
     "giga": Figure("thousand millions a second", True),
     "giga_a_core": Figure("thousand millions a second and core", True),
     "whole_ms": Figure("ms"),
@@ -339,6 +396,9 @@ ROWS = [
       for what in ("code", "text")
       for figure in ("first_load_ms", "second_load_ms", "second_of_first", "work_ms")],
     *[Row(f"stall_{kind}", "worst_ms", (3,), {3: Goal(1)}) for kind in STALLS],
+    *[Row(f"{where}_{kind}", figure, (3,), {3: Goal(most)} if where == "spare" else None)
+      for kind in NEWCOMERS for where in ("beside", "spare")
+      for figure, most in (("worst_ms", 20), ("result_ms", 500))],
     Row("attach", "start_ms", (256,), {256: Goal(100)}),
     Row("start_up", "whole_ms", (1,), {1: Goal(50)}),
     Row("rate_fma", "giga_a_core", (1,)),
