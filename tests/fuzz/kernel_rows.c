@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "opcodes.h"
+#include "alu_table.h"
 
 static struct row rows[] = {
 #define OP1(name, suffix, d, a, mods, ...) {#name, #suffix, {#d, #a}, 1, mods, FORM, 0},

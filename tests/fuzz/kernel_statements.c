@@ -10,7 +10,7 @@
 
 #include "kernel_rows.h"
 #include "kernel_text.h"
-#include "opcodes.h"
+#include "alu_table.h"
 
 static const char *const float_types[] = {"f16x2", "bf16x2", "f16", "bf16", "f32", "f64", "tf32"};
 

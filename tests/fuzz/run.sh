@@ -63,9 +63,14 @@ python3 -B "$root/tools/apigen/apigen.py" emit wire "$root/api" "$work"
 python3 -B "$fuzz/list_decoders.py" "$work/wire_calls.h" "$work/decoders.h"
 cx16=$(uname -m | sed -n 's/x86_64/-mcx16/p')
 image=$root/src/image
+exec_includes=-I$root/src/softgpu/exec
+for folder in "$root"/src/softgpu/exec/*/; do
+    exec_includes="$exec_includes -I$folder"
+done
+# shellcheck disable=SC2086 # the folders, one word each
 start build fuzz_ptx $cx16 -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas \
-    -Wno-missing-field-initializers -I"$root/src/softgpu/ptx" -I"$root/src/softgpu/exec" \
-    "$root"/src/softgpu/ptx/*.c "$root"/src/softgpu/exec/*.c -lm
+    -Wno-missing-field-initializers -I"$root/src/softgpu/ptx" $exec_includes \
+    "$root"/src/softgpu/ptx/*.c "$root"/src/softgpu/exec/*/*.c -lm
 start build fuzz_ring
 start build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c "$root/src/cuda/cuda_error.c"
 start build fuzz_fatbin -I"$image" -I"$image/expand" -I"$root/src/softgpu/fatbin" \

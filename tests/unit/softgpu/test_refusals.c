@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decode.h"
+#include "refused.h"
 
 static void expect_refusal(const char *text, const char *words)
 {

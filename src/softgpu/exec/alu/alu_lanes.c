@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The arithmetic handlers: a loop over the lanes for every row of the opcode table.
+ *
+ * Each handler has two loops: one for when every lane counts, which has no tests in it, and one
+ * that keeps the lanes that are not active. Both are straight enough for the compiler to vectorise;
+ * this file is compiled once for each generation of CPU.
+ */
+#include "alu_table.h"
+#include "fp8.h"
+#include "isa.h"
+#include "lane_any.h"
+#include "rounding.h"
+#include "warp_state.h"
+
+/* C_t is the type of the value, S_t the type of a lane's storage. */
+typedef uint8_t C_u8;
+typedef int8_t C_s8;
+typedef uint16_t C_u16, C_b16;
+typedef int16_t C_s16;
+typedef uint32_t C_u32, C_b32;
+typedef int32_t C_s32;
+typedef uint64_t C_u64, C_b64;
+typedef int64_t C_s64;
+typedef float C_f32;
+typedef double C_f64;
+
+typedef uint32_t S_u8, S_u16, S_b16, S_u32, S_b32;
+typedef int32_t S_s8, S_s16, S_s32;
+typedef uint64_t S_u64, S_b64;
+typedef int64_t S_s64;
+typedef float S_f32;
+typedef double S_f64;
+
+#define AT(type, name) \
+    S_##type *name##_lanes = __builtin_assume_aligned(warp->regs + insn->name, REGISTER_ALIGN)
+#define GET(type, name) const C_##type name = (C_##type)name##_lanes[lane]
+/* Registers are either the same or apart, so lanes never depend on each other. */
+#define EACH_LANE _Pragma("GCC ivdep") for (unsigned lane = 0; lane < LANES; lane++)
+
+#define OP1(name, suffix, td, ta, mods, expression)                               \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                             \
+        AT(td, d);                                                                \
+        const AT(ta, a);                                                          \
+        if (warp->full) {                                                         \
+            EACH_LANE                                                             \
+            {                                                                     \
+                GET(ta, a);                                                       \
+                d_lanes[lane] = (S_##td)(C_##td)(expression);                     \
+            }                                                                     \
+            return;                                                               \
+        }                                                                         \
+        const uint32_t *on = warp->lane_on;                                       \
+        EACH_LANE                                                                 \
+        {                                                                         \
+            GET(ta, a);                                                           \
+            S_##td result = (S_##td)(C_##td)(expression);                         \
+            d_lanes[lane] = on[lane] ? result : d_lanes[lane];                    \
+        }                                                                         \
+    }
+
+#define OP2(name, suffix, td, ta, tb, mods, expression)                           \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                             \
+        AT(td, d);                                                                \
+        const AT(ta, a);                                                          \
+        const AT(tb, b);                                                          \
+        if (warp->full) {                                                         \
+            EACH_LANE                                                             \
+            {                                                                     \
+                GET(ta, a);                                                       \
+                GET(tb, b);                                                       \
+                d_lanes[lane] = (S_##td)(C_##td)(expression);                     \
+            }                                                                     \
+            return;                                                               \
+        }                                                                         \
+        const uint32_t *on = warp->lane_on;                                       \
+        EACH_LANE                                                                 \
+        {                                                                         \
+            GET(ta, a);                                                           \
+            GET(tb, b);                                                           \
+            S_##td result = (S_##td)(C_##td)(expression);                         \
+            d_lanes[lane] = on[lane] ? result : d_lanes[lane];                    \
+        }                                                                         \
+    }
+
+#define OP3(name, suffix, td, ta, tb, tc, mods, expression)                       \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                             \
+        AT(td, d);                                                                \
+        const AT(ta, a);                                                          \
+        const AT(tb, b);                                                          \
+        const AT(tc, c);                                                          \
+        if (warp->full) {                                                         \
+            EACH_LANE                                                             \
+            {                                                                     \
+                GET(ta, a);                                                       \
+                GET(tb, b);                                                       \
+                GET(tc, c);                                                       \
+                d_lanes[lane] = (S_##td)(C_##td)(expression);                     \
+            }                                                                     \
+            return;                                                               \
+        }                                                                         \
+        const uint32_t *on = warp->lane_on;                                       \
+        EACH_LANE                                                                 \
+        {                                                                         \
+            GET(ta, a);                                                           \
+            GET(tb, b);                                                           \
+            GET(tc, c);                                                           \
+            S_##td result = (S_##td)(C_##td)(expression);                         \
+            d_lanes[lane] = on[lane] ? result : d_lanes[lane];                    \
+        }                                                                         \
+    }
+
+/* The fourth source is in insn->p. */
+#define OP4(name, suffix, td, ta, tb, tc, te, mods, expression)                                \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)              \
+    {                                                                                          \
+        AT(td, d);                                                                             \
+        const AT(ta, a);                                                                       \
+        const AT(tb, b);                                                                       \
+        const AT(tc, c);                                                                       \
+        const S_##te *fourth = __builtin_assume_aligned(warp->regs + insn->p, REGISTER_ALIGN); \
+        const uint32_t *on = warp->lane_on;                                                    \
+        EACH_LANE                                                                              \
+        {                                                                                      \
+            GET(ta, a);                                                                        \
+            GET(tb, b);                                                                        \
+            GET(tc, c);                                                                        \
+            const C_##te e = fourth[lane];                                                     \
+            S_##td result = (S_##td)(C_##td)(expression);                                      \
+            d_lanes[lane] = on[lane] || warp->full ? result : d_lanes[lane];                   \
+        }                                                                                      \
+    }
+
+/* NaNs are rare, so they are looked for behind the results instead of in the way of each. */
+static void quieten(float *lanes)
+{
+    EACH_LANE
+    lanes[lane] = quiet(lanes[lane]);
+}
+
+/* `get` makes the operands' values known, one by one. */
+#define FLOAT_BODY(get, expression)                        \
+    AT(f32, d);                                            \
+    if (warp->full) {                                      \
+        EACH_LANE                                          \
+        {                                                  \
+            get;                                           \
+            d_lanes[lane] = (expression);                  \
+        }                                                  \
+        if (__builtin_expect(any_nan(d_lanes), false))     \
+            quieten(d_lanes);                              \
+        return;                                            \
+    }                                                      \
+    const uint32_t *on = warp->lane_on;                    \
+    EACH_LANE                                              \
+    {                                                      \
+        get;                                               \
+        float result = quiet(expression);                  \
+        d_lanes[lane] = on[lane] ? result : d_lanes[lane]; \
+    }
+
+#define FLOAT1(name, expression)                                             \
+    static void run_##name##_f32(struct warp *warp, const struct insn *insn) \
+    {                                                                        \
+        const AT(f32, a);                                                    \
+        FLOAT_BODY(GET(f32, a), expression)                                  \
+    }
+
+#define FLOAT2(name, expression)                                             \
+    static void run_##name##_f32(struct warp *warp, const struct insn *insn) \
+    {                                                                        \
+        const AT(f32, a);                                                    \
+        const AT(f32, b);                                                    \
+        FLOAT_BODY(GET(f32, a); GET(f32, b), expression)                     \
+    }
+
+#define FLOAT3(name, expression)                                             \
+    static void run_##name##_f32(struct warp *warp, const struct insn *insn) \
+    {                                                                        \
+        const AT(f32, a);                                                    \
+        const AT(f32, b);                                                    \
+        const AT(f32, c);                                                    \
+        FLOAT_BODY(GET(f32, a); GET(f32, b); GET(f32, c), expression)        \
+    }
+
+enum boolean_operator {
+    BOOLEAN_NONE,
+    BOOLEAN_AND,
+    BOOLEAN_OR,
+    BOOLEAN_XOR,
+};
+
+static uint32_t combine(enum boolean_operator operator, uint32_t result, uint32_t with)
+{
+    switch (operator) {
+    case BOOLEAN_AND:
+        return result & with;
+    case BOOLEAN_OR:
+        return result | with;
+    case BOOLEAN_XOR:
+        return result ^ with;
+    default:
+        return result;
+    }
+}
+
+/* p = comparison op c, and q = !comparison op c. */
+static inline void set_predicates(struct warp *warp, const struct insn *insn, uint32_t result)
+{
+    uint32_t active = warp->active;
+    uint32_t with = 0;
+    if (insn->mode == BOOLEAN_NONE && insn->p == NO_OPERAND && insn->d != NO_OPERAND) {
+        uint32_t *p = pred(warp, insn->d);
+        *p = (*p & ~active) | (result & active);
+        return;
+    }
+    if (insn->mode)
+        with = *pred(warp, insn->c) ^ ((insn->flags & INSN_NEGATE_C) ? FULL_MASK : 0);
+    if (insn->d != NO_OPERAND) {
+        uint32_t *p = pred(warp, insn->d);
+        *p = (*p & ~active) | (combine(insn->mode, result, with) & active);
+    }
+    if (insn->p != NO_OPERAND) {
+        uint32_t *q = pred(warp, insn->p);
+        *q = (*q & ~active) | (combine(insn->mode, ~result, with) & active);
+    }
+}
+
+#define CMP(name, suffix, t, mods, expression)                                         \
+    static void run_setp_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                                  \
+        const AT(t, a);                                                                \
+        const AT(t, b);                                                                \
+        uint32_t flags[LANES] __attribute__((aligned(64)));                            \
+        EACH_LANE                                                                      \
+        {                                                                              \
+            GET(t, a);                                                                 \
+            GET(t, b);                                                                 \
+            flags[lane] = (expression) ? FULL_MASK : 0;                                \
+        }                                                                              \
+        set_predicates(warp, insn, mask_of_flags(flags));                              \
+    }
+
+#define TEST(name, suffix, t, expression)                                               \
+    static void run_testp_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                                   \
+        const AT(t, a);                                                                 \
+        uint32_t result = 0;                                                            \
+        for (unsigned lane = 0; lane < LANES; lane++) {                                 \
+            GET(t, a);                                                                  \
+            result |= (expression) ? 1u << lane : 0;                                    \
+        }                                                                               \
+        set_predicates(warp, insn, result);                                             \
+    }
+
+#define SEL(name, suffix, t)                                                                      \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)                 \
+    {                                                                                             \
+        AT(t, d);                                                                                 \
+        const AT(t, a);                                                                           \
+        const AT(t, b);                                                                           \
+        uint32_t chosen = *pred(warp, insn->c) ^ ((insn->flags & INSN_NEGATE_C) ? FULL_MASK : 0); \
+        const uint32_t *on = warp->lane_on;                                                       \
+        bool full = warp->full;                                                                   \
+        EACH_LANE                                                                                 \
+        {                                                                                         \
+            S_##t result = chosen >> lane & 1 ? a_lanes[lane] : b_lanes[lane];                    \
+            d_lanes[lane] = on[lane] || full ? result : d_lanes[lane];                            \
+        }                                                                                         \
+    }
+
+/* Twice as wide as a value, so that the carry has a place. */
+typedef uint64_t WIDE_u32;
+typedef unsigned __int128 WIDE_u64;
+
+/* Of a product's names: with _cc the carry is written, without it is kept. */
+#define CARRY_KEEPS_cc(bit) CARRY_writes(bit)
+#define CARRY_KEEPS(bit) CARRY_keeps(bit)
+#define CARRY_writes(bit) carry |= (uint32_t)((bit)&1) << lane
+#define CARRY_keeps(bit) carry |= warp->carry & 1u << lane
+
+#define CARRY_BODY(t, writes, sum)               \
+    const C_##t in = warp->carry >> lane & 1;    \
+    WIDE_##t wide = (sum);                       \
+    (void)in;                                    \
+    CARRY_##writes(wide >> (8 * sizeof(C_##t))); \
+    d_lanes[lane] = on[lane] || full ? (C_##t)wide : d_lanes[lane];
+
+#define CARRY2(name, suffix, t, writes, sum)                                      \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                             \
+        AT(t, d);                                                                 \
+        const AT(t, a);                                                           \
+        const AT(t, b);                                                           \
+        const uint32_t *on = warp->lane_on;                                       \
+        bool full = warp->full;                                                   \
+        uint32_t carry = 0;                                                       \
+        for (unsigned lane = 0; lane < LANES; lane++) {                           \
+            GET(t, a);                                                            \
+            GET(t, b);                                                            \
+            CARRY_BODY(t, writes, sum)                                            \
+        }                                                                         \
+        warp->carry = (warp->carry & ~warp->active) | (carry & warp->active);     \
+    }
+
+#define CARRY3(name, suffix, t, writes, sum)                                      \
+    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
+    {                                                                             \
+        AT(t, d);                                                                 \
+        const AT(t, a);                                                           \
+        const AT(t, b);                                                           \
+        const AT(t, c);                                                           \
+        const uint32_t *on = warp->lane_on;                                       \
+        bool full = warp->full;                                                   \
+        uint32_t carry = 0;                                                       \
+        for (unsigned lane = 0; lane < LANES; lane++) {                           \
+            GET(t, a);                                                            \
+            GET(t, b);                                                            \
+            GET(t, c);                                                            \
+            CARRY_BODY(t, writes, sum)                                            \
+        }                                                                         \
+        warp->carry = (warp->carry & ~warp->active) | (carry & warp->active);     \
+    }
+
+#include "alu.def"
+#include "convert.def"
+#undef OP1
+#undef OP2
+#undef OP3
+#undef OP4
+#undef FLOAT1
+#undef FLOAT2
+#undef FLOAT3
+#undef CMP
+#undef TEST
+#undef SEL
+#undef CARRY2
+#undef CARRY3
+
+const handler_fn ISA_NAME(alu_handlers)[ALU_COUNT] = {
+#define ROW(name, suffix) [ALU_##name##_##suffix] = run_##name##_##suffix,
+#define OP1(name, suffix, ...) ROW(name, suffix)
+#define OP2(name, suffix, ...) ROW(name, suffix)
+#define OP3(name, suffix, ...) ROW(name, suffix)
+#define OP4(name, suffix, ...) ROW(name, suffix)
+#define FLOAT1(name, ...) ROW(name, f32)
+#define FLOAT2(name, ...) ROW(name, f32)
+#define FLOAT3(name, ...) ROW(name, f32)
+#define CMP(name, suffix, ...) ROW(setp_##name, suffix)
+#define TEST(name, suffix, ...) ROW(testp_##name, suffix)
+#define SEL(name, suffix, ...) ROW(name, suffix)
+#define CARRY2(name, suffix, ...) ROW(name, suffix)
+#define CARRY3(name, suffix, ...) ROW(name, suffix)
+#include "alu.def"
+#include "convert.def"
+};

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Barriers of a block. Lanes arrive one by one; a barrier opens when as many have come as it
+ * expects, which without a count is every lane that has not exited.
+ */
+#include "barrier.h"
+
+#include <string.h>
+
+#include "warp.h"
+#include "warp_fault.h"
+
+static uint32_t arrived_lanes(const struct block *block, const struct barrier *barrier)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        uint32_t here = barrier->arrived[i];
+        /* A whole warp counts as 32, although its last lanes may not exist. */
+        bool whole = here && (here | ~block->warps[i].alive) == FULL_MASK;
+        count += whole ? LANES : (uint32_t)__builtin_popcount(here);
+    }
+    return count;
+}
+
+static bool everyone_is_here(const struct block *block, const struct barrier *barrier)
+{
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        if (block->warps[i].alive & ~barrier->arrived[i])
+            return false;
+    }
+    return true;
+}
+
+static bool is_complete(const struct block *block, const struct barrier *barrier)
+{
+    return barrier->expected ? arrived_lanes(block, barrier) >= barrier->expected
+                             : everyone_is_here(block, barrier);
+}
+
+/* Those of the waiting lanes that this barrier holds and that go on at this instruction. */
+static uint32_t waiting_at(const struct warp *warp, unsigned number, const struct insn *pc)
+{
+    uint32_t lanes = 0;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        lanes |= (uint32_t)(warp->barrier_of[lane] == number && warp->blocked_pc[lane] == pc)
+                 << lane;
+    return lanes & warp->at_barrier;
+}
+
+static void release_warp(struct warp *warp, unsigned number)
+{
+    uint32_t left = warp->at_barrier;
+    while (left) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        const struct insn *pc = warp->blocked_pc[lane];
+        uint32_t released = waiting_at(warp, number, pc);
+        if (released)
+            warp_add_group(warp, pc, released);
+        warp->at_barrier &= ~released;
+        left &= ~(released | 1u << lane);
+    }
+}
+
+static void release(struct block *block, unsigned number)
+{
+    struct barrier *barrier = &block->barriers[number];
+    barrier->last_count = barrier->count;
+    barrier->last_any = barrier->any;
+    barrier->last_all = !barrier->not_all;
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        if (block->warps[i].at_barrier)
+            release_warp(&block->warps[i], number);
+    }
+    memset(barrier->arrived, 0, sizeof(barrier->arrived));
+    barrier->in_use = false;
+    barrier->count = 0;
+    barrier->any = false;
+    barrier->not_all = false;
+}
+
+void barrier_recheck(struct block *block)
+{
+    for (unsigned i = 0; i < BARRIERS; i++) {
+        if (block->barriers[i].in_use && is_complete(block, &block->barriers[i]))
+            release(block, i);
+    }
+}
+
+static void arrive(struct barrier *barrier, const struct warp *warp, const struct insn *insn)
+{
+    barrier->in_use = true;
+    barrier->arrived[warp->index] |= warp->active;
+    if (insn->mode < BARRIER_POPC)
+        return;
+    uint32_t values =
+        *(const uint32_t *)(warp->regs + insn->c) ^ ((insn->flags & INSN_NEGATE_C) ? FULL_MASK : 0);
+    values &= warp->active;
+    barrier->count += (uint32_t)__builtin_popcount(values);
+    barrier->any |= values != 0;
+    barrier->not_all |= values != warp->active;
+}
+
+/* a: the barrier's number, b: how many threads it expects. The result is read by the instruction
+ * behind it. */
+void run_barrier(struct warp *warp, const struct insn *insn)
+{
+    struct block *block = warp->block;
+    unsigned first = (unsigned)__builtin_ctz(warp->active);
+    uint32_t number = ((const uint32_t *)reg(warp, insn->a))[first];
+    uint32_t expected = insn->b == NO_OPERAND ? 0 : ((const uint32_t *)reg(warp, insn->b))[first];
+    if (number >= BARRIERS) {
+        warp_fault(warp, insn, first, CUDA_ERROR_ILLEGAL_INSTRUCTION, "barrier %u, of %d", number,
+                   BARRIERS);
+        return;
+    }
+    struct barrier *barrier = &block->barriers[number];
+    barrier->expected = expected;
+    arrive(barrier, warp, insn);
+    if (insn->mode != BARRIER_ARRIVE) {
+        for (unsigned lane = 0; lane < LANES; lane++) {
+            bool arrives = warp->active >> lane & 1;
+            warp->blocked_pc[lane] = arrives ? warp->pc : warp->blocked_pc[lane];
+            warp->barrier_of[lane] = arrives ? (uint8_t)number : warp->barrier_of[lane];
+        }
+        warp->at_barrier |= warp->active;
+        warp_leave(warp, WARP_REGROUP);
+    }
+    if (is_complete(block, barrier))
+        release(block, number);
+}
+
+/* What bar.red found, for the lanes that have just been released: d is a register, or p a
+ * predicate. */
+void run_barrier_result(struct warp *warp, const struct insn *insn)
+{
+    unsigned first = (unsigned)__builtin_ctz(warp->active);
+    uint32_t number = ((const uint32_t *)reg(warp, insn->a))[first] % BARRIERS;
+    const struct barrier *barrier = &warp->block->barriers[number];
+    if (insn->mode == BARRIER_POPC) {
+        uint32_t *to = reg(warp, insn->d);
+        EACH_ACTIVE_LANE
+        to[lane] = barrier->last_count;
+        return;
+    }
+    bool value = insn->mode == BARRIER_AND ? barrier->last_all : barrier->last_any;
+    uint32_t *p = pred(warp, insn->d);
+    *p = (*p & ~warp->active) | (value ? warp->active : 0);
+}

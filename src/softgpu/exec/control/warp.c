@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A warp's control flow: groups of lanes, and which one runs.
+ *
+ * The running group goes on until it reaches the next group's instruction (stop), and joins it
+ * there. All jumps come through warp_branch, which keeps stop right. A group that uses up its
+ * budget lets the others run before it, although they are not the lowest: else a lane that spins
+ * would keep the one it waits for from ever running.
+ */
+#include "warp.h"
+
+#include <stdlib.h>
+
+#include "barrier.h"
+#include "cluster.h"
+#include "special.h"
+
+#define NO_STOP ((const struct insn *)UINTPTR_MAX)
+
+void warp_set_active(struct warp *warp, uint32_t mask)
+{
+    warp->active = mask;
+    warp->full = (mask | ~warp->alive) == FULL_MASK;
+    if (warp->full)
+        return;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        warp->lane_on[lane] = (mask & 1u << lane) ? FULL_MASK : 0;
+}
+
+void warp_leave(struct warp *warp, enum warp_event event)
+{
+    warp->event = event;
+    warp->stop = NULL;
+}
+
+void warp_add_group(struct warp *warp, const struct insn *pc, uint32_t mask)
+{
+    struct group *groups = warp->groups;
+    uint32_t at = warp->group_count;
+    while (at > 0 && groups[at - 1].pc < pc)
+        at--;
+    if (at > 0 && groups[at - 1].pc == pc) {
+        groups[at - 1].mask |= mask;
+        return;
+    }
+    for (uint32_t i = warp->group_count; i > at; i--)
+        groups[i] = groups[i - 1];
+    groups[at] = (struct group){.pc = pc, .mask = mask};
+    warp->group_count++;
+}
+
+/* The nearest group above the running one. */
+static void update_stop(struct warp *warp)
+{
+    warp->stop = NO_STOP;
+    for (uint32_t i = warp->group_count; i-- > 0;) {
+        if (warp->groups[i].pc > warp->pc) {
+            warp->stop = warp->groups[i].pc;
+            return;
+        }
+    }
+}
+
+static uint32_t next_group(const struct warp *warp)
+{
+    for (uint32_t i = warp->group_count; warp->last && i-- > 0;) {
+        if (warp->groups[i].pc > warp->last)
+            return i;
+    }
+    return warp->group_count - 1;
+}
+
+static bool choose_group(struct warp *warp)
+{
+    if (warp->group_count == 0)
+        return false;
+    uint32_t at = next_group(warp);
+    struct group chosen = warp->groups[at];
+    warp->last = NULL;
+    warp->out_of_order = at != warp->group_count - 1;
+    warp->group_count--;
+    for (uint32_t i = at; i < warp->group_count; i++)
+        warp->groups[i] = warp->groups[i + 1];
+    warp->pc = chosen.pc;
+    warp_set_active(warp, chosen.mask);
+    update_stop(warp);
+    return true;
+}
+
+static void count_jump(struct warp *warp, const struct insn *from)
+{
+    if (warp->out_of_order && !warp->event)
+        update_stop(warp);
+    if (warp->pc <= from && --warp->budget <= 0 && !warp->event)
+        warp_leave(warp, WARP_YIELD);
+}
+
+void warp_branch(struct warp *warp, const struct insn *target, uint32_t taken)
+{
+    const struct insn *next = warp->pc;
+    uint32_t stays = warp->active & ~taken;
+    if (stays == 0) {
+        warp->pc = target;
+    } else if (taken != 0) {
+        bool backward = target < next;
+        warp_add_group(warp, backward ? next : target, backward ? stays : taken);
+        warp_set_active(warp, backward ? taken : stays);
+        warp->pc = backward ? target : next;
+        update_stop(warp);
+    }
+    count_jump(warp, next - 1);
+}
+
+void warp_exit_lanes(struct warp *warp, uint32_t mask)
+{
+    warp->alive &= ~mask;
+    uint32_t rest = warp->active & ~mask;
+    if (rest)
+        warp_add_group(warp, warp->pc, rest);
+    warp_leave(warp, WARP_REGROUP);
+    barrier_recheck(warp->block);
+    cluster_recheck(warp->block);
+}
+
+/* Nobody else can run any more: those that wait for lanes which went elsewhere go on without them.
+ */
+static bool give_up_waiting(struct warp *warp)
+{
+    uint32_t waiting = warp->at_sync;
+    if (waiting == 0)
+        return false;
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        if (waiting >> lane & 1)
+            warp_add_group(warp, warp->blocked_pc[lane], 1u << lane);
+    }
+    warp->at_sync = 0;
+    warp->forced = true;
+    return true;
+}
+
+bool warp_converged(struct warp *warp, const struct insn *insn, uint32_t members)
+{
+    uint32_t missing = members & warp->alive & ~warp->active;
+    if (missing == 0 || warp->forced) {
+        warp->forced = false;
+        return true;
+    }
+    /* Those of us who came here before are waiting; with them we may be complete. */
+    uint32_t here = 0;
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        if ((warp->at_sync >> lane & 1) && warp->blocked_pc[lane] == insn)
+            here |= 1u << lane;
+    }
+    warp->at_sync &= ~here;
+    if ((missing & ~here) == 0) {
+        warp_add_group(warp, insn, warp->active | here);
+        warp_leave(warp, WARP_REGROUP);
+        return false;
+    }
+    here |= warp->active;
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        if (here >> lane & 1)
+            warp->blocked_pc[lane] = insn;
+    }
+    warp->at_sync |= here;
+    warp_leave(warp, WARP_REGROUP);
+    return false;
+}
+
+/* A stretch of instructions that only compute is run without a look at the warp's state. */
+static void run_group(struct warp *warp)
+{
+    for (;;) {
+        const struct insn *insn = warp->pc;
+        if (insn >= warp->stop)
+            return;
+        if (insn->stretch == 0) {
+            warp->pc = insn + 1;
+            insn->run(warp, insn);
+            continue;
+        }
+        warp->pc = insn + insn->stretch;
+        for (const struct insn *end = warp->pc; insn < end; insn++)
+            insn->run(warp, insn);
+    }
+}
+
+void warp_run(struct warp *warp, int32_t budget)
+{
+    warp->budget = budget;
+    for (;;) {
+        warp->event = WARP_RUNS;
+        if (!choose_group(warp) && !(give_up_waiting(warp) && choose_group(warp)))
+            return;
+        run_group(warp);
+        if (warp->event == WARP_FAULT)
+            return;
+        if (warp->event == WARP_REGROUP && --warp->budget > 0)
+            continue;
+        if (warp->event == WARP_REGROUP) {
+            if (warp->group_count > 1)
+                warp->last = warp->groups[warp->group_count - 1].pc;
+            return;
+        }
+        warp_add_group(warp, warp->pc, warp->active);
+        if (warp->event == WARP_YIELD) {
+            warp->last = warp->pc;
+            return;
+        }
+    }
+}
+
+bool warp_can_run(const struct warp *warp)
+{
+    return warp->group_count > 0 || warp->at_sync != 0;
+}
+
+static void fill_constants(struct warp *warp, const struct program *program)
+{
+    for (uint32_t i = 0; i < program->constant_count; i++) {
+        const struct constant *constant = &program->constants[i];
+        uint32_t *narrow = reg(warp, constant->offset);
+        uint64_t *wide = reg(warp, constant->offset);
+        for (unsigned lane = 0; lane < LANES; lane++) {
+            if (constant->is_wide)
+                wide[lane] = constant->bits;
+            else
+                narrow[lane] = (uint32_t)constant->bits;
+        }
+    }
+}
+
+void warp_start(struct warp *warp, uint32_t lanes, bool same_grid)
+{
+    const struct program *program = warp->block->grid->program;
+    warp->alive = lanes >= LANES ? FULL_MASK : (1u << lanes) - 1;
+    warp->group_count = 0;
+    warp->at_barrier = 0;
+    warp->at_sync = 0;
+    warp->code = program->code;
+    warp_add_group(warp, program->code + program->entry, warp->alive);
+    if (!same_grid)
+        fill_constants(warp, program);
+    uint32_t *stack = reg(warp, program->stack_pointer);
+    for (unsigned lane = 0; lane < LANES; lane++)
+        stack[lane] = 0;
+    uint32_t *room = program->room ? reg(warp, program->room) : NULL;
+    for (unsigned lane = 0; room && lane < LANES; lane++)
+        room[lane] = (uint32_t)warp->local_stride;
+    for (uint32_t i = 0; i < program->special_count; i++) {
+        const struct special_use *use = &program->specials[i];
+        if (!same_grid || special_is_of_block(use->special))
+            special_fill(warp, use->special, use->offset);
+    }
+}
+
+void warp_end(struct warp *warp)
+{
+    free(warp->returns);
+    warp->returns = NULL;
+}

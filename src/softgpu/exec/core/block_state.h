@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of a block: its warps, its barriers, and the memory they share.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "grid_state.h"
+#include "warp_state.h"
+
+#define BARRIERS 16
+#define MAX_WARPS 32
+
+struct barrier {
+    uint32_t expected; /* 0: every thread that is alive */
+    uint32_t arrived[MAX_WARPS];
+    uint32_t count; /* what bar.red gathers */
+    bool any;
+    bool not_all;
+    bool in_use;
+    uint32_t last_count; /* what it found when the barrier opened last */
+    bool last_any;
+    bool last_all;
+};
+
+/* Memory for a block: its struct, warps, register files, local and shared memory. */
+struct block_memory {
+    unsigned char *bytes;
+    size_t size;
+    const struct sg_space *space; /* whose data may still be in it */
+    uint64_t grid;                /* whose constants are still in it; 0: nobody's */
+};
+
+struct block {
+    struct grid *grid;
+    struct block *lead; /* the cluster's first, from which the others are linked */
+    struct block *next;
+    uint32_t rank;       /* in the cluster */
+    bool cluster_in_use; /* of the lead: somebody has come to the cluster's barrier */
+    uint32_t index[3];
+    uint32_t warp_count;
+    struct warp *warps;
+    unsigned char *shared;
+    uint32_t shared_size;
+    struct block_memory memory;
+    struct barrier barriers[BARRIERS];
+    uint32_t sm;
+};
+
+#define RESERVED_SHARED 1024

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A decoded instruction: the handler that runs it, and where its operands are.
+ *
+ * A register is a vector of 32 lanes in the warp's register file: 4 bytes a lane for everything up
+ * to 32 bits, 8 for 64 bits; a predicate is one 32-bit mask. Constants and special registers
+ * (%tid.x, ...) are registers as well, filled when the warp starts, so every operand of every
+ * instruction is an offset into the file. Bits above a register's own width are undefined: a handler
+ * that reads them narrows the value first.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "ptx.h"
+
+#define REGISTER_ALIGN 64
+
+struct warp;
+struct insn;
+typedef void (*handler_fn)(struct warp *warp, const struct insn *insn);
+
+/* One cache line. Offsets count bytes of the register file. */
+struct insn {
+    handler_fn run;
+    handler_fn inner; /* what a guard wraps */
+    uint32_t d;
+    uint32_t a;
+    union {
+        uint32_t b;
+        uint32_t tile; /* of an instruction on matrices: which of the program's */
+    };
+    uint32_t c;
+    union {
+        uint64_t imm;
+        handler_fn fp_inner; /* what a floating-point environment wraps */
+    };
+    uint32_t guard; /* a predicate; bit 0 set: negated */
+    uint32_t p;     /* a predicate or a second destination */
+    uint32_t line;
+    uint8_t space; /* enum ptx_space */
+    uint8_t width; /* elements of a vector access */
+    uint8_t mode;  /* a boolean operator, a floating-point environment, a kind of shuffle ... */
+    uint8_t flags;
+    uint8_t environment; /* rounding and flushing, where a floating-point environment is wrapped
+                            around */
+    uint8_t stretch;     /* instructions from here on that only compute, with no way in */
+};
+
+#define NO_OPERAND UINT32_MAX
+
+/* insn.environment: 0 to 3 to nearest, to zero, down, up; and whether subnormals are flushed. */
+#define FP_FLUSH 4
+
+/* Function pointers: no memory is there, so they cannot be mistaken for data. */
+#define FUNCTION_BASE 0xf000000000000000u
+#define FUNCTION_STEP 16
+
+static inline uint64_t function_pointer(uint32_t index)
+{
+    return FUNCTION_BASE + (uint64_t)index * FUNCTION_STEP;
+}
+
+/* The function's index in its module; anything else gives a number that is out of range. */
+static inline uint64_t function_index(uint64_t pointer)
+{
+    uint64_t distance = pointer - FUNCTION_BASE;
+    return distance % FUNCTION_STEP == 0 ? distance / FUNCTION_STEP : UINT64_MAX;
+}
+
+/* insn.flags of memory accesses and comparisons */
+enum {
+    INSN_WIDE_ADDRESS = 1, /* the base register has 64 bits */
+    INSN_SYNCHRONISES = 2, /* volatile, relaxed, acquire, release: one access a lane, never torn */
+    INSN_FENCE_BEFORE = 4,
+    INSN_NEGATE_C = 8, /* the predicate c is negated */
+};
+
+/* insn.flags of every instruction */
+enum {
+    INSN_COMPUTES = 64, /* changes registers only: it cannot fault, jump or wait */
+    INSN_TARGET = 128,  /* of a jump */
+};

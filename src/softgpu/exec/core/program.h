@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program: the instructions of a kernel and of every function that it can reach. It is immutable
+ * once it is built, and any thread may run it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "insn.h"
+
+/* What a program needs of a special register: filled once a warp starts. */
+struct special_use {
+    uint16_t special;
+    uint32_t offset;
+};
+
+struct constant {
+    uint32_t offset;
+    bool is_wide;
+    uint64_t bits;
+};
+
+struct program_function {
+    uint32_t start; /* instruction */
+    uint32_t frame; /* bytes of local memory */
+    bool may_be_called;
+};
+
+/* A kernel ready to run: its code and that of every function it can reach. */
+struct program {
+    struct insn *code;
+    uint32_t code_count;
+    uint32_t entry;
+    uint32_t file_size;     /* bytes of a warp's register file */
+    uint32_t stack_pointer; /* offset of the lanes that hold it */
+    uint32_t room; /* of those that say where what alloca gave begins; 0: nothing allocates */
+    struct special_use *specials;
+    uint32_t special_count;
+    struct constant *constants;
+    uint32_t constant_count;
+    struct program_function *functions; /* by index in the module */
+    uint32_t function_count;
+    struct tile_op *tiles; /* what instructions on matrices need to know */
+    uint32_t tile_count;
+    uint32_t local_size; /* bytes a thread when nothing recurses */
+    uint32_t static_shared;
+    uint32_t dynamic_shared_start;
+    bool recursive;     /* or calls through pointers */
+    bool uses_reserved; /* the shared memory that is the system's, where cooperative groups meet */
+    const char *name;
+};

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a kernel needs, and what a launch asks for.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_result.h"
+#include "sg_space.h"
+
+struct sg_instance;
+
+struct sg_param_info {
+    uint32_t offset;
+    uint32_t size;
+};
+
+/* Enough for cuFuncGetAttribute 0..15 and cuFuncGetParamInfo. */
+struct sg_kernel_info {
+    const char *name;
+    uint32_t param_count;
+    const struct sg_param_info *params;
+    uint32_t params_size;
+    uint32_t max_threads_per_block; /* from .maxntid, .reqntid; else 1024 */
+    uint32_t required_block[3];     /* .reqntid; zeros: any */
+    uint32_t registers;             /* estimate: most values alive at once */
+    uint32_t static_shared;
+    uint32_t local;       /* bytes a thread, without calls */
+    uint32_t const_size;  /* the module's .const variables */
+    uint32_t ptx_version; /* 90 for .version 9.0 */
+    uint32_t target;      /* 80 for .target sm_80 */
+    uint32_t cluster[3];  /* .reqnctapercluster; zeros: none */
+};
+
+#define SG_MAX_SMS 256
+#define SG_MAX_CLUSTER 16 /* blocks */
+
+enum sg_print_kind {
+    SG_PRINT_OUTPUT, /* device printf */
+    SG_PRINT_ERROR,  /* a failed device assert */
+};
+
+/* The grid's end. sentence is "" on success; else it names kernel, block, thread, address and PTX
+ * line. */
+typedef void (*sg_done_fn)(void *user, CUresult result, const char *sentence);
+typedef void (*sg_print_fn)(void *user, enum sg_print_kind kind, const char *text, size_t size);
+
+struct sg_launch {
+    struct sg_instance *instance;
+    unsigned kernel;
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t cluster[3]; /* zeros: as the kernel says, or else of one block */
+    uint32_t dynamic_shared;
+    const void *params; /* packed as sg_kernel_info says; copied by submit */
+    size_t params_size;
+    uint64_t sm_mask[SG_MAX_SMS / 64]; /* which virtual SMs may run it; all zero: all */
+    int priority;                      /* lower runs first, as CUDA's stream priorities */
+    bool cooperative;                  /* all blocks must be resident at once, else 720 */
+    uint32_t stack_size;               /* cuCtxSetLimit's stack a thread; 0: 1024 */
+    uint64_t grid_id;                  /* %gridid */
+    uint64_t workspace;     /* %envreg1:%envreg2, what a cooperative grid meets at; or 0 */
+    struct sg_space *space; /* outlives the grid */
+    sg_print_fn print;      /* may be NULL; called on engine threads, one call a piece of text */
+    sg_done_fn done;        /* called once on an engine thread, and only if submit succeeded */
+    void *user;
+};

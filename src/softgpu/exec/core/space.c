@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ranges that kernels may touch: a sorted array behind a reader-writer lock.
+ *
+ * Kernels look up rarely, for every warp remembers ranges it has met; a removal changes the
+ * generation, which makes all of them forget.
+ */
+#include "space.h"
+
+#include <pthread.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tex.h"
+
+struct range {
+    uint64_t start;
+    uint64_t size;
+    unsigned access;
+};
+
+/* A range's access may also say that it came from the kernels' malloc. */
+#define FROM_HEAP 4u
+#define DEFAULT_HEAP (8u << 20)
+
+struct sg_space {
+    pthread_rwlock_t lock;
+    uint64_t heap_used;
+    uint64_t heap_limit;
+    struct range *ranges;
+    size_t count;
+    size_t capacity;
+    uint64_t generation;
+    struct tex_table textures;
+};
+
+/* Of all spaces, so that what was remembered of one is never taken for another's. */
+static uint64_t new_generation(void)
+{
+    static uint64_t last;
+    return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
+struct sg_space *sg_space_create(void)
+{
+    struct sg_space *space = calloc(1, sizeof(*space));
+    if (!space)
+        return NULL;
+    pthread_rwlock_init(&space->lock, NULL);
+    space->generation = new_generation();
+    space->heap_limit = DEFAULT_HEAP;
+    return space;
+}
+
+void sg_space_destroy(struct sg_space *space)
+{
+    if (!space)
+        return;
+    for (size_t i = 0; i < space->count; i++) {
+        if (space->ranges[i].access & FROM_HEAP)
+            free((void *)(uintptr_t)space->ranges[i].start);
+    }
+    pthread_rwlock_destroy(&space->lock);
+    tex_table_fini(&space->textures);
+    free(space->ranges);
+    free(space);
+}
+
+/* The first range that starts above the address. */
+static size_t upper_bound(const struct sg_space *space, uint64_t address)
+{
+    size_t low = 0, high = space->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (space->ranges[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int grow(struct sg_space *space)
+{
+    size_t capacity = space->capacity ? 2 * space->capacity : 16;
+    struct range *ranges = realloc(space->ranges, capacity * sizeof(*ranges));
+    if (!ranges)
+        return -ENOMEM;
+    space->ranges = ranges;
+    space->capacity = capacity;
+    return 0;
+}
+
+static int add_locked(struct sg_space *space, const struct range *range)
+{
+    size_t at = upper_bound(space, range->start);
+    const struct range *before = at > 0 ? &space->ranges[at - 1] : NULL;
+    const struct range *after = at < space->count ? &space->ranges[at] : NULL;
+    if ((before && range->start - before->start < before->size) ||
+        (after && after->start - range->start < range->size))
+        return -EEXIST;
+    if (space->count == space->capacity && grow(space) < 0)
+        return -ENOMEM;
+    memmove(&space->ranges[at + 1], &space->ranges[at], (space->count - at) * sizeof(*range));
+    space->ranges[at] = *range;
+    space->count++;
+    return 0;
+}
+
+int sg_space_add(struct sg_space *space, uint64_t base, uint64_t size, unsigned access)
+{
+    if (size == 0 || base + size < base)
+        return -EINVAL;
+    struct range range = {.start = base, .size = size, .access = access};
+    pthread_rwlock_wrlock(&space->lock);
+    int result = add_locked(space, &range);
+    pthread_rwlock_unlock(&space->lock);
+    return result;
+}
+
+/* Only a range that has all the `kind` bits. */
+static int remove_range(struct sg_space *space, uint64_t base, unsigned kind, uint64_t *ret_size)
+{
+    int result = -ENOENT;
+    pthread_rwlock_wrlock(&space->lock);
+    size_t at = upper_bound(space, base);
+    if (at > 0 && space->ranges[at - 1].start == base &&
+        (space->ranges[at - 1].access & kind) == kind) {
+        *ret_size = space->ranges[at - 1].size;
+        memmove(&space->ranges[at - 1], &space->ranges[at],
+                (space->count - at) * sizeof(*space->ranges));
+        space->count--;
+        __atomic_store_n(&space->generation, new_generation(), __ATOMIC_RELEASE);
+        result = 0;
+    }
+    pthread_rwlock_unlock(&space->lock);
+    return result;
+}
+
+int sg_space_remove(struct sg_space *space, uint64_t base)
+{
+    uint64_t size;
+    return remove_range(space, base, 0, &size);
+}
+
+void sg_space_set_heap_limit(struct sg_space *space, uint64_t bytes)
+{
+    __atomic_store_n(&space->heap_limit, bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t heap_allocate(struct sg_space *space, uint64_t size)
+{
+    uint64_t limit = __atomic_load_n(&space->heap_limit, __ATOMIC_RELAXED);
+    if (size == 0 || size > limit)
+        return 0;
+    size = (size + 15) & ~15ull;
+    if (__atomic_add_fetch(&space->heap_used, size, __ATOMIC_RELAXED) <= limit) {
+        void *memory = aligned_alloc(16, size);
+        if (memory) {
+            memset(memory, 0, size);
+            if (sg_space_add(space, (uintptr_t)memory, size, SG_READ | SG_WRITE | FROM_HEAP) == 0)
+                return (uintptr_t)memory;
+        }
+        free(memory);
+    }
+    __atomic_sub_fetch(&space->heap_used, size, __ATOMIC_RELAXED);
+    return 0;
+}
+
+bool heap_release(struct sg_space *space, uint64_t address)
+{
+    uint64_t size;
+    if (remove_range(space, address, FROM_HEAP, &size) < 0)
+        return false;
+    __atomic_sub_fetch(&space->heap_used, size, __ATOMIC_RELAXED);
+    free((void *)(uintptr_t)address);
+    return true;
+}
+
+const uint64_t *space_generation(const struct sg_space *space)
+{
+    return &space->generation;
+}
+
+bool space_lookup(struct sg_space *space, uint64_t address, struct range_cache *ret_range)
+{
+    bool found = false;
+    pthread_rwlock_rdlock(&space->lock);
+    size_t at = upper_bound(space, address);
+    if (at > 0 && address - space->ranges[at - 1].start < space->ranges[at - 1].size) {
+        const struct range *range = &space->ranges[at - 1];
+        *ret_range = (struct range_cache){
+            .start = range->start,
+            .size = range->size,
+            .access = range->access,
+            .generation = space->generation,
+        };
+        found = true;
+    }
+    pthread_rwlock_unlock(&space->lock);
+    return found;
+}
+
+bool sg_space_allows(struct sg_space *space, uint64_t address, uint64_t size, unsigned access)
+{
+    struct range_cache range;
+    if (!space_lookup(space, address, &range))
+        return false;
+    return (range.access & access) == access && size <= range.size - (address - range.start);
+}
+
+int sg_space_add_texture(struct sg_space *space, const struct sg_texture *texture,
+                         uint64_t *ret_number)
+{
+    pthread_rwlock_wrlock(&space->lock);
+    int result = tex_table_add(&space->textures, texture, ret_number);
+    pthread_rwlock_unlock(&space->lock);
+    return result;
+}
+
+int sg_space_remove_texture(struct sg_space *space, uint64_t number)
+{
+    pthread_rwlock_wrlock(&space->lock);
+    int result = tex_table_remove(&space->textures, number);
+    pthread_rwlock_unlock(&space->lock);
+    return result;
+}
+
+bool space_texture(struct sg_space *space, uint64_t number, struct sg_texture *ret_texture)
+{
+    pthread_rwlock_rdlock(&space->lock);
+    const struct sg_texture *texture = tex_table_get(&space->textures, number);
+    if (texture)
+        *ret_texture = *texture;
+    pthread_rwlock_unlock(&space->lock);
+    return texture != NULL;
+}

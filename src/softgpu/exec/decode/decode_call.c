@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls: arguments and results move between frames; some functions are the software GPU's own.
+ */
+#include <string.h>
+
+#include "control_flow.h"
+#include "decode.h"
+#include "frames.h"
+#include "operand.h"
+#include "system_calls.h"
+
+struct call {
+    const struct ptx_operand *returns;
+    const struct ptx_operand *callee;
+    const struct ptx_operand *arguments;
+    const struct ptx_operand *prototype;
+};
+
+static struct call take_apart(struct builder *builder)
+{
+    struct call call = {0};
+    for (unsigned i = 0; i < operand_count(builder); i++) {
+        const struct ptx_operand *one = operand(builder, i);
+        if (one->kind == PTX_OPERAND_LIST && !call.callee)
+            call.returns = one;
+        else if (one->kind == PTX_OPERAND_LIST)
+            call.arguments = one;
+        else if (!call.callee)
+            call.callee = one;
+        else
+            call.prototype = one;
+    }
+    return call;
+}
+
+static uint32_t count_of(const struct ptx_operand *list)
+{
+    return list ? list->count : 0;
+}
+
+/* The place in our frame of the i-th of a list of .param variables. */
+static bool actual_offset(struct builder *builder, const struct ptx_operand *list, unsigned i,
+                          uint32_t *ret_offset)
+{
+    const struct ptx_operand *one = &list->elements[i];
+    bool is_param = one->kind == PTX_OPERAND_SYMBOL && one->symbol->kind == PTX_VARIABLE &&
+                    one->symbol->variable.space == PTX_PARAM;
+    if (!is_param || !frame_offset(builder, one->symbol, ret_offset)) {
+        decode_malformed(builder, "arguments and results must be .param variables of the caller");
+        return false;
+    }
+    return true;
+}
+
+static void emit_copy(struct builder *builder, uint32_t to, uint32_t from, uint64_t size)
+{
+    struct insn *insn = emit(builder, run_copy_local);
+    insn->d = to;
+    insn->a = from;
+    insn->b = (uint32_t)size;
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Between our .param variables and those of the callee, whose frame begins behind ours. */
+static void copy_values(struct builder *builder, const struct ptx_operand *list,
+                        struct ptx_symbol *const *formals, uint32_t count, uint32_t start,
+                        bool to_callee)
+{
+    uint32_t frame = layout_of(builder, builder->function)->frame;
+    uint64_t at = start;
+    for (uint32_t i = 0; i < count && !builder->failed; i++) {
+        uint32_t actual;
+        const struct ptx_variable *formal = &formals[i]->variable;
+        at = (at + formal->align - 1) & ~(uint64_t)(formal->align - 1);
+        if (!actual_offset(builder, list, i, &actual))
+            return;
+        uint64_t size = lesser(formal->size, list->elements[i].symbol->variable.size);
+        uint32_t place = frame + (uint32_t)at;
+        emit_copy(builder, to_callee ? place : actual, to_callee ? actual : place, size);
+        at += formal->size;
+    }
+}
+
+static void emit_window(struct builder *builder, handler_fn run)
+{
+    const struct layout *layout = layout_of(builder, builder->function);
+    struct insn *insn = emit(builder, run);
+    insn->d = layout->window;
+    insn->b = layout->wide_count;
+    insn->c = layout->narrow_count;
+    insn->p = layout->predicate_count;
+    insn->a = layout->save;
+}
+
+/* The jump itself; what a call may come back to is saved if need be. */
+static void emit_jump(struct builder *builder, const struct ptx_function *callee, uint32_t pointer)
+{
+    uint32_t frame = layout_of(builder, builder->function)->frame;
+    if (builder->program->recursive)
+        emit_window(builder, run_save_registers);
+    struct insn *insn = emit(builder, callee ? run_call : run_call_pointer);
+    insn->b = frame;
+    insn->c = callee ? layout_of(builder, callee)->frame : 0;
+    insn->a = pointer;
+    if (callee)
+        add_fixup(builder, NULL, callee);
+    if (builder->program->recursive)
+        emit_window(builder, run_restore_registers);
+}
+
+static void call_function(struct builder *builder, const struct call *call,
+                          const struct ptx_function *signature, const struct ptx_function *callee,
+                          uint32_t pointer)
+{
+    if (count_of(call->arguments) < signature->param_count ||
+        count_of(call->returns) < signature->return_count) {
+        decode_malformed(builder, "the call does not fit the function");
+        return;
+    }
+    uint32_t params = layout_params(signature->returns, signature->return_count, 0, NULL);
+    copy_values(builder, call->arguments, signature->params, signature->param_count, params, true);
+    emit_jump(builder, callee, pointer);
+    copy_values(builder, call->returns, signature->returns, signature->return_count, 0, false);
+}
+
+static const struct {
+    const char *name;
+    handler_fn run;
+    unsigned arguments;
+    unsigned returns;
+} builtins[] = {
+    {"vprintf", run_printf, 2, 1},
+    {"__assertfail", run_assert_fail, 5, 0},
+    {"malloc", run_malloc, 1, 1},
+    {"free", run_free, 1, 0},
+};
+
+/* The device's own runtime, of which programs link a part. */
+static bool launches_kernels(const char *name)
+{
+    static const char *const beginnings[] = {"__cudaCDP", "cudaCDP", "cudaLaunchDevice",
+                                             "cudaGetParameterBuffer"};
+    for (unsigned i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* a: where in the frame the first argument is, b the second, d the result; more arguments are not
+ * looked at. */
+static void call_builtin(struct builder *builder, const struct call *call, const char *name)
+{
+    for (unsigned i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
+        if (strcmp(name, builtins[i].name) != 0)
+            continue;
+        uint32_t offsets[5] = {0}, result = 0;
+        if (count_of(call->arguments) < builtins[i].arguments ||
+            count_of(call->returns) < builtins[i].returns) {
+            decode_malformed(builder, "the call does not fit the function");
+            return;
+        }
+        for (unsigned j = 0; j < builtins[i].arguments; j++) {
+            if (!actual_offset(builder, call->arguments, j, &offsets[j]))
+                return;
+        }
+        if (builtins[i].returns && !actual_offset(builder, call->returns, 0, &result))
+            return;
+        struct insn *insn = emit(builder, builtins[i].run);
+        insn->d = result;
+        insn->a = offsets[0];
+        insn->b = offsets[1];
+        insn->c = offsets[2];
+        insn->p = offsets[3];
+        return;
+    }
+    if (launches_kernels(name))
+        decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED,
+                    "%s: kernels cannot launch kernels on the software GPU", name);
+    else
+        decode_fail(builder, CUDA_ERROR_NOT_FOUND, "function %s is declared but not defined", name);
+}
+
+void decode_call(struct builder *builder, const struct tokens *tokens)
+{
+    struct call call = take_apart(builder);
+    if (!call.callee) {
+        decode_malformed(builder, "a call needs a function");
+        return;
+    }
+    if (call.callee->kind == PTX_OPERAND_SYMBOL && call.callee->symbol->kind == PTX_FUNCTION) {
+        const struct ptx_function *callee = call.callee->symbol->function;
+        if (callee->is_entry)
+            decode_malformed(builder, "a kernel cannot be called");
+        else if (callee->has_body)
+            call_function(builder, &call, callee, callee, NO_OPERAND);
+        else
+            call_builtin(builder, &call, callee->name);
+        return;
+    }
+    const struct ptx_symbol *prototype = call.prototype ? call.prototype->symbol : NULL;
+    if (!prototype || prototype->kind != PTX_PROTOTYPE || !prototype->prototype) {
+        decode_malformed(builder, "a call through a pointer needs a .callprototype");
+        return;
+    }
+    uint32_t pointer = source(builder, call.callee, PTX_U64);
+    call_function(builder, &call, prototype->prototype, NULL, pointer);
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Instructions on matrices: mma, wmma, ldmatrix, stmatrix, movmatrix.
+ *
+ * What they need to know does not fit into an insn, so it is in the program's list of tile_op.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode.h"
+#include "decode_access.h"
+#include "fragment.h"
+#include "operand.h"
+
+static const struct {
+    const char *name;
+    uint8_t bits;
+} elements[TILE_ELEMENT_COUNT] = {
+    [TILE_F16] = {"f16", 16},  [TILE_BF16] = {"bf16", 16}, [TILE_TF32] = {"tf32", 32},
+    [TILE_E4M3] = {"e4m3", 8}, [TILE_E5M2] = {"e5m2", 8},  [TILE_F32] = {"f32", 32},
+    [TILE_F64] = {"f64", 64},  [TILE_S8] = {"s8", 8},      [TILE_U8] = {"u8", 8},
+    [TILE_S4] = {"s4", 4},     [TILE_U4] = {"u4", 4},      [TILE_B1] = {"b1", 1},
+    [TILE_S32] = {"s32", 32},
+};
+
+#define IS(element) (1u << TILE_##element)
+#define HALVES (IS(F16) | IS(BF16))
+#define FP8 (IS(E4M3) | IS(E5M2))
+#define BYTES (IS(S8) | IS(U8))
+#define NIBBLES (IS(S4) | IS(U4))
+
+struct shape {
+    uint32_t elements; /* of A and B */
+    uint8_t m, n;
+    uint16_t k;
+};
+
+static const struct shape mma_shapes[] = {
+    {HALVES, 16, 8, 8},  {HALVES, 16, 8, 16},  {IS(TF32), 16, 8, 4}, {IS(TF32), 16, 8, 8},
+    {FP8, 16, 8, 16},    {FP8, 16, 8, 32},     {IS(F64), 8, 8, 4},   {IS(F64), 16, 8, 4},
+    {IS(F64), 16, 8, 8}, {IS(F64), 16, 8, 16}, {BYTES, 8, 8, 16},    {BYTES, 16, 8, 16},
+    {BYTES, 16, 8, 32},  {NIBBLES, 8, 8, 32},  {NIBBLES, 16, 8, 32}, {NIBBLES, 16, 8, 64},
+    {IS(B1), 8, 8, 128}, {IS(B1), 16, 8, 128}, {IS(B1), 16, 8, 256}, {0},
+};
+
+/* Selectors are as many as there are groups of lanes, in each four, that metadata fits into. */
+static const struct shape sparse_shapes[] = {
+    {HALVES, 16, 8, 16},   {HALVES, 16, 8, 32},
+    {IS(TF32), 16, 8, 8},  {IS(TF32), 16, 8, 16},
+    {FP8, 16, 8, 64},      {BYTES, 16, 8, 32},
+    {BYTES, 16, 8, 64},    {NIBBLES, 16, 8, 64},
+    {NIBBLES, 16, 8, 128}, {0},
+};
+
+/* Four of them at once. */
+static const struct shape quad_shapes[] = {{IS(F16), 8, 8, 4}, {0}};
+
+static const struct shape wmma_shapes[] = {
+    {HALVES | BYTES, 16, 16, 16}, {HALVES | BYTES, 32, 8, 16},
+    {HALVES | BYTES, 8, 32, 16},  {IS(TF32), 16, 16, 8},
+    {IS(F64), 8, 8, 4},           {NIBBLES, 8, 8, 32},
+    {IS(B1), 8, 8, 128},          {0},
+};
+
+/* The matrix elements that the opcode names, in order. */
+static unsigned take_elements(const struct tokens *tokens, enum tile_element ret_elements[4])
+{
+    unsigned count = 0;
+    for (unsigned i = 1; i < tokens->count; i++) {
+        for (int element = 0; element < TILE_ELEMENT_COUNT && count < 4; element++) {
+            if (token_is(tokens, i, elements[element].name))
+                ret_elements[count++] = (enum tile_element)element;
+        }
+    }
+    return count;
+}
+
+static unsigned long number(const char **at)
+{
+    char *end;
+    unsigned long value = strtoul(*at, &end, 10);
+    *at = end;
+    return value;
+}
+
+/* m16n8k16 */
+static bool take_shape(const struct tokens *tokens, struct tile_op *op)
+{
+    for (unsigned i = 1; i < tokens->count; i++) {
+        const char *at = tokens->text[i];
+        if (at[0] != 'm' || at[1] < '0' || at[1] > '9')
+            continue;
+        at++;
+        op->m = (uint8_t)number(&at);
+        if (*at++ != 'n')
+            return false;
+        op->n = (uint8_t)number(&at);
+        if (*at++ != 'k')
+            return false;
+        op->k = (uint16_t)number(&at);
+        return at == tokens->text[i] + tokens->length[i];
+    }
+    return false;
+}
+
+static bool has_shape(const struct shape *shapes, const struct tile_op *op, uint32_t wanted)
+{
+    for (; shapes->elements; shapes++) {
+        if ((shapes->elements & wanted) == wanted && shapes->m == op->m && shapes->n == op->n &&
+            shapes->k == op->k)
+            return true;
+    }
+    return false;
+}
+
+static struct fragment fragment_of(enum tile_element element)
+{
+    return (struct fragment){
+        .element = element, .bits = elements[element].bits, .word = element == TILE_F64 ? 8 : 4};
+}
+
+/* How many registers a lane has of it. wmma holds parts of an f16 A or B more than once. */
+static unsigned register_count(const struct tile_op *op, const struct fragment *fragment,
+                               enum tile_use use, bool is_wmma)
+{
+    unsigned sides = use == TILE_A   ? op->m * fragment->depth
+                     : use == TILE_B ? op->n * fragment->depth
+                                     : op->m * op->n;
+    if (is_wmma && fragment->element == TILE_F16 && use != TILE_ACCUMULATOR)
+        return 8;
+    return (op->in_quads ? 4 : 1) * sides * fragment->bits / (8u * fragment->word * LANES);
+}
+
+static enum ptx_type register_type_of(const struct fragment *fragment)
+{
+    return fragment->word == 8 ? PTX_B64 : PTX_B32;
+}
+
+static void take_registers(struct builder *builder, const struct ptx_operand *from, unsigned count,
+                           bool is_destination, struct fragment *fragment)
+{
+    bool is_list = from->kind == PTX_OPERAND_LIST;
+    if ((is_list ? from->count : 1) != count || count > TILE_REGISTERS) {
+        decode_malformed(builder, "a matrix has the wrong number of registers");
+        return;
+    }
+    fragment->count = (uint8_t)count;
+    for (unsigned i = 0; i < count; i++) {
+        const struct ptx_operand *one = is_list ? &from->elements[i] : from;
+        fragment->registers[i] = is_destination
+                                     ? destination(builder, one, register_type_of(fragment))
+                                     : source(builder, one, register_type_of(fragment));
+    }
+}
+
+/* The number of a copy of it in the program. */
+static uint32_t keep_op(struct builder *builder, const struct tile_op *op)
+{
+    struct program *program = builder->program;
+    struct tile_op *larger = realloc(program->tiles, (program->tile_count + 1) * sizeof(*larger));
+    if (!larger) {
+        decode_fail(builder, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
+        return 0;
+    }
+    program->tiles = larger;
+    larger[program->tile_count] = *op;
+    return program->tile_count++;
+}
+
+/* ---- Multiplying ---- */
+
+static handler_fn multiplication(const struct tile_op *op)
+{
+    if (op->in_quads)
+        return run_multiply_quads;
+    switch (op->a.element) {
+    case TILE_F64:
+        return tile_handlers()->multiply_f64;
+    case TILE_B1:
+        return tile_handlers()->multiply_bits;
+    case TILE_S8:
+    case TILE_U8:
+    case TILE_S4:
+    case TILE_U4:
+        return tile_handlers()->multiply_s32;
+    default:
+        return tile_handlers()->multiply_f32;
+    }
+}
+
+static bool is_accumulator(enum tile_element of, enum tile_element accumulator)
+{
+    switch (of) {
+    case TILE_F64:
+        return accumulator == TILE_F64;
+    case TILE_F16:
+    case TILE_E4M3:
+    case TILE_E5M2:
+        return accumulator == TILE_F32 || accumulator == TILE_F16;
+    case TILE_BF16:
+    case TILE_TF32:
+        return accumulator == TILE_F32;
+    default:
+        return accumulator == TILE_S32;
+    }
+}
+
+/* Whether A and B may be of these types. */
+static bool may_meet(enum tile_element a, enum tile_element b)
+{
+    uint32_t both = 1u << a | 1u << b;
+    return a == b || (both & ~FP8) == 0 || (both & ~BYTES) == 0 || (both & ~NIBBLES) == 0;
+}
+
+/* Types come as d, a, b, c; wmma of f16 names only those of d and c. */
+static bool take_types(const struct tokens *tokens, bool is_wmma, struct tile_op *op)
+{
+    enum tile_element types[4];
+    unsigned count = take_elements(tokens, types);
+    if (count == 2 && is_wmma) {
+        types[3] = types[1];
+        types[1] = types[2] = TILE_F16;
+    } else if (count != 4) {
+        return false;
+    }
+    op->d = fragment_of(types[0]);
+    op->a = fragment_of(types[1]);
+    op->b = fragment_of(types[2]);
+    op->c = fragment_of(types[3]);
+    op->a.depth = op->is_sparse ? op->k / 2 : op->k;
+    op->b.depth = op->k;
+    return may_meet(types[1], types[2]) && is_accumulator(types[1], types[0]) &&
+           is_accumulator(types[1], types[3]);
+}
+
+/* 0 to 3, as insn.environment has it. */
+static unsigned take_rounding(const struct tokens *tokens)
+{
+    int rounding = -1;
+    for (unsigned i = 1; i < tokens->count && rounding < 0; i++)
+        rounding = token_rounding(tokens, i);
+    return rounding < 0 ? 0 : (unsigned)rounding;
+}
+
+/* What the opcode says of one of these shapes; false if it is another, or says what cannot be. */
+static bool take_multiplication(const struct tokens *tokens, const struct shape *shapes,
+                                bool is_wmma, struct tile_op *op)
+{
+    op->saturates = token_find(tokens, "satfinite") >= 0;
+    op->counts_and = token_find(tokens, "and") >= 0;
+    if (!take_shape(tokens, op) || !take_types(tokens, is_wmma, op) ||
+        !has_shape(shapes, op, 1u << op->a.element | 1u << op->b.element))
+        return false;
+    bool counts = token_find(tokens, "popc") >= 0;
+    return counts == (op->a.element == TILE_B1) && (op->d.element == TILE_S32 || !op->saturates) &&
+           (op->d.element == TILE_F64 || take_rounding(tokens) == 0);
+}
+
+/* For f64 inside the floating-point environment that the opcode asks for. */
+static void emit_multiply(struct builder *builder, const struct tokens *tokens, bool is_wmma,
+                          struct tile_op *op)
+{
+    struct fragment *const fragments[4] = {&op->d, &op->a, &op->b, &op->c};
+    static const enum tile_use uses[4] = {TILE_ACCUMULATOR, TILE_A, TILE_B, TILE_ACCUMULATOR};
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned count = register_count(op, fragments[i], uses[i], is_wmma);
+        take_registers(builder, operand(builder, i), count, i == 0, fragments[i]);
+    }
+    struct insn *insn = emit(builder, NULL);
+    set_handler(insn, multiplication(op), take_rounding(tokens));
+    insn->tile = keep_op(builder, op);
+}
+
+/* ---- mma ---- */
+
+/* Operands behind the matrices: the metadata's register, and which lanes of each four have it. */
+static void take_metadata(struct builder *builder, struct tile_op *op)
+{
+    const struct ptx_operand *metadata = operand(builder, 4), *selector = operand(builder, 5);
+    unsigned chunk = op->a.bits == 32 ? 2 : op->a.bits == 4 ? 8 : 4;
+    unsigned lanes = op->k / chunk / 4;
+    if (!is_register(builder, metadata, false)) {
+        decode_malformed(builder, "metadata is not in a register");
+    } else if (selector->kind != PTX_OPERAND_INTEGER || selector->bits >= 4 / lanes) {
+        decode_malformed(builder, "no lanes for this sparsity selector");
+    } else {
+        op->metadata = source(builder, metadata, PTX_B32);
+        op->teller = (uint8_t)(selector->bits * lanes);
+    }
+}
+
+/* mma{.sp{::ordered_metadata}}.sync.aligned.shape.row.col..., the words before the types */
+static bool is_mma(const struct tokens *tokens, bool is_sparse)
+{
+    unsigned at = is_sparse ? 2 : 1;
+    return token_is(tokens, at, "sync") && token_is(tokens, at + 1, "aligned") &&
+           token_is(tokens, at + 3, "row") && token_is(tokens, at + 4, "col");
+}
+
+/* mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype */
+static bool take_quads(const struct tokens *tokens, struct tile_op *op)
+{
+    bool a_in_columns = token_is(tokens, 4, "col"), b_in_rows = token_is(tokens, 5, "row");
+    bool has_layouts =
+        (a_in_columns || token_is(tokens, 4, "row")) && (b_in_rows || token_is(tokens, 5, "col"));
+    if (!token_is(tokens, 1, "sync") || !has_layouts ||
+        !take_multiplication(tokens, quad_shapes, false, op))
+        return false;
+    op->a.across = a_in_columns;
+    op->b.across = b_in_rows;
+    return op->d.element == TILE_F32 || op->c.element == TILE_F16;
+}
+
+/* ...{.satfinite}{.rnd}.dtype.atype.btype.ctype{.bitop.popc} */
+void decode_mma(struct builder *builder, const struct tokens *tokens)
+{
+    bool is_sparse = token_is(tokens, 1, "sp") || token_is(tokens, 1, "sp::ordered_metadata");
+    const struct shape *shapes = is_sparse ? sparse_shapes : mma_shapes;
+    struct tile_op op = {.is_sparse = is_sparse}, quads = {.in_quads = true};
+    if (is_mma(tokens, is_sparse) && take_multiplication(tokens, shapes, false, &op) &&
+        op.d.element == op.c.element) {
+        if (is_sparse)
+            take_metadata(builder, &op);
+        emit_multiply(builder, tokens, false, &op);
+    } else if (take_quads(tokens, &quads)) {
+        emit_multiply(builder, tokens, false, &quads);
+    } else {
+        decode_unsupported(builder);
+    }
+}
+
+/* ---- wmma in memory ---- */
+
+/* An f16 accumulator and an f16 A are told apart by their use alone. */
+static bool is_loadable(const struct tile_op *op)
+{
+    uint32_t element = 1u << op->d.element;
+    if (op->use != TILE_ACCUMULATOR)
+        return has_shape(wmma_shapes, op, element);
+    switch (op->d.element) {
+    case TILE_F16:
+        return has_shape(wmma_shapes, op, IS(F16));
+    case TILE_F32:
+        return has_shape(wmma_shapes, op, IS(F16)) || has_shape(wmma_shapes, op, IS(TF32));
+    case TILE_F64:
+        return has_shape(wmma_shapes, op, IS(F64));
+    case TILE_S32:
+        return has_shape(wmma_shapes, op, IS(S8)) || has_shape(wmma_shapes, op, IS(S4)) ||
+               has_shape(wmma_shapes, op, IS(B1));
+    default:
+        return false;
+    }
+}
+
+static enum ptx_space space_of(const struct tokens *tokens)
+{
+    enum ptx_space space = PTX_NO_SPACE;
+    for (unsigned i = 1; i < tokens->count; i++)
+        token_space(tokens, i, &space);
+    return space;
+}
+
+/* Parts of a byte are loaded only together. */
+static bool take_memory(const struct tokens *tokens, struct tile_op *op)
+{
+    enum tile_element type[4];
+    if (!take_shape(tokens, op) || take_elements(tokens, type) != 1)
+        return false;
+    op->d = fragment_of(type[0]);
+    op->d.depth = op->k;
+    op->use = token_is(tokens, 2, "a")   ? TILE_A
+              : token_is(tokens, 2, "b") ? TILE_B
+                                         : TILE_ACCUMULATOR;
+    op->column_major = token_find(tokens, "col") >= 0;
+    bool in_words = op->use == TILE_ACCUMULATOR || op->column_major == (op->use == TILE_B);
+    return is_loadable(op) && (op->d.bits >= 8 || in_words);
+}
+
+static void emit_memory(struct builder *builder, const struct tokens *tokens, bool is_load)
+{
+    struct tile_op op = {.stride = NO_OPERAND};
+    struct insn where = {0};
+    if (!take_memory(tokens, &op)) {
+        decode_unsupported(builder);
+        return;
+    }
+    unsigned count = register_count(&op, &op.d, op.use, true);
+    take_registers(builder, operand(builder, is_load ? 0 : 1), count, is_load, &op.d);
+    decode_address(builder, operand(builder, is_load ? 1 : 0), space_of(tokens), &where);
+    if (operand_count(builder) > 2)
+        op.stride = source(builder, operand(builder, 2), PTX_U32);
+    struct insn *insn = emit(builder, is_load ? run_tile_load : run_tile_store);
+    insn->a = where.a;
+    insn->imm = where.imm;
+    insn->space = where.space;
+    insn->flags = where.flags;
+    insn->tile = keep_op(builder, &op);
+}
+
+/* wmma.load.{a b c}, wmma.store.d, wmma.mma */
+void decode_wmma(struct builder *builder, const struct tokens *tokens)
+{
+    struct tile_op op = {0};
+    if (token_is(tokens, 1, "mma") && take_multiplication(tokens, wmma_shapes, true, &op))
+        emit_multiply(builder, tokens, true, &op);
+    else if (token_is(tokens, 1, "load") || token_is(tokens, 1, "store"))
+        emit_memory(builder, tokens, token_is(tokens, 1, "load"));
+    else
+        decode_unsupported(builder);
+}
+
+/* ---- ldmatrix, stmatrix, movmatrix ---- */
+
+/* ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 r, [p], and stmatrix the other way round */
+void decode_matrices(struct builder *builder, const struct tokens *tokens)
+{
+    bool is_load = token_is(tokens, 0, "ldmatrix");
+    unsigned count = token_find(tokens, "x4") >= 0   ? 4
+                     : token_find(tokens, "x2") >= 0 ? 2
+                                                     : token_find(tokens, "x1") >= 0;
+    struct tile_op op = {.d = fragment_of(TILE_F16),
+                         .column_major = token_find(tokens, "trans") >= 0};
+    struct insn where = {0};
+    if (count == 0 || token_find(tokens, "m8n8") < 0 || last_type(tokens) != PTX_B16) {
+        decode_unsupported(builder);
+        return;
+    }
+    take_registers(builder, operand(builder, is_load ? 0 : 1), count, is_load, &op.d);
+    decode_address(builder, operand(builder, is_load ? 1 : 0), space_of(tokens), &where);
+    struct insn *insn = emit(builder, is_load ? run_load_matrices : run_store_matrices);
+    insn->a = where.a;
+    insn->imm = where.imm;
+    insn->space = where.space;
+    insn->flags = where.flags;
+    insn->tile = keep_op(builder, &op);
+}
+
+/* movmatrix.sync.aligned.m8n8.trans.b16 d, a */
+void decode_movmatrix(struct builder *builder, const struct tokens *tokens)
+{
+    if (token_find(tokens, "m8n8") < 0 || token_find(tokens, "trans") < 0 ||
+        last_type(tokens) != PTX_B16) {
+        decode_unsupported(builder);
+        return;
+    }
+    uint32_t from = source(builder, operand(builder, 1), PTX_B32);
+    uint32_t to = destination(builder, operand(builder, 0), PTX_B32);
+    struct insn *insn = emit(builder, run_transpose_matrix);
+    insn->a = from;
+    insn->d = to;
+}

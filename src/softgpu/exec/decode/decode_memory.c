@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads, stores, atomics, and addresses between state spaces.
+ */
+#include <string.h>
+
+#include "address_space.h"
+#include "alu_table.h"
+#include "async_copy.h"
+#include "atomics.h"
+#include "control_flow.h"
+#include "decode.h"
+#include "decode_access.h"
+#include "load_store.h"
+#include "moves.h"
+#include "operand.h"
+
+/* Of st.async and red.async: the last operand is a barrier that hears of the bytes. */
+#define COMPLETES "mbarrier::complete_tx::bytes"
+
+static bool is_ignored(const struct tokens *tokens, unsigned i)
+{
+    static const char *const words[] = {"nc",  "ca",    "cg",    "cs",      "lu",      "cv",
+                                        "wb",  "wt",    "weak",  "cta",     "cluster", "gpu",
+                                        "sys", "noftz", "async", "unified", COMPLETES};
+    for (unsigned j = 0; j < sizeof(words) / sizeof(words[0]); j++) {
+        if (token_is(tokens, i, words[j]))
+            return true;
+    }
+    return token_starts(tokens, i, "L1::") || token_starts(tokens, i, "L2::") ||
+           token_starts(tokens, i, "level::");
+}
+
+bool token_space(const struct tokens *tokens, unsigned i, enum ptx_space *ret_space)
+{
+    static const struct {
+        const char *word;
+        enum ptx_space space;
+    } spaces[] = {
+        {"global", PTX_GLOBAL},      {"shared", PTX_SHARED},
+        {"shared::cta", PTX_SHARED}, {"shared::cluster", PTX_SHARED},
+        {"local", PTX_LOCAL},        {"const", PTX_CONST},
+        {"param", PTX_PARAM},        {"param::entry", PTX_PARAM},
+        {"param::func", PTX_PARAM},
+    };
+    for (unsigned j = 0; j < sizeof(spaces) / sizeof(spaces[0]); j++) {
+        if (token_is(tokens, i, spaces[j].word)) {
+            *ret_space = spaces[j].space;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_modifier(const struct tokens *tokens, unsigned i, struct access *access)
+{
+    if (token_is(tokens, i, "v2"))
+        access->width = 2;
+    else if (token_is(tokens, i, "v4"))
+        access->width = 4;
+    else if (token_is(tokens, i, "volatile") || token_is(tokens, i, "relaxed") ||
+             token_is(tokens, i, "acquire") || token_is(tokens, i, "mmio"))
+        access->synchronises = true;
+    else if (token_is(tokens, i, "release") || token_is(tokens, i, "acq_rel"))
+        access->synchronises = access->releases = true;
+    else if (!token_space(tokens, i, &access->space) && !is_ignored(tokens, i))
+        return false;
+    access->has_hint |= token_is(tokens, i, "L2::cache_hint");
+    return true;
+}
+
+bool decode_access(struct builder *builder, const struct tokens *tokens, unsigned skip,
+                   struct access *ret_access)
+{
+    struct access access = {.width = 1, .type = last_type(tokens)};
+    for (unsigned i = skip; i + 1 < tokens->count; i++) {
+        if (!take_modifier(tokens, i, &access)) {
+            decode_unsupported(builder);
+            return false;
+        }
+    }
+    if (access.type == PTX_NO_TYPE || access.type == PTX_PRED || access.type == PTX_OPAQUE ||
+        access.width * ptx_type_size(access.type) > 16) {
+        decode_unsupported(builder);
+        return false;
+    }
+    *ret_access = access;
+    return true;
+}
+
+/* ---- Addresses ---- */
+
+static void symbol_address(struct builder *builder, const struct ptx_operand *from,
+                           const struct ptx_operand *base, struct insn *ret_insn)
+{
+    struct ptx_operand plain = *base;
+    uint32_t at;
+    plain.bits = 0;
+    if (base->symbol->kind != PTX_VARIABLE) {
+        decode_malformed(builder, "an address must be a variable or a register");
+        return;
+    }
+    enum ptx_space home = base->symbol->variable.space;
+    ret_insn->imm = from->bits + base->bits;
+    if (home == PTX_LOCAL || home == PTX_PARAM) {
+        bool is_local = frame_offset(builder, base->symbol, &at);
+        ret_insn->imm += at;
+        ret_insn->space = is_local ? PTX_LOCAL : PTX_PARAM;
+        ret_insn->a = is_local ? builder->program->stack_pointer : constant(builder, 0, false);
+        return;
+    }
+    bool is_shared = home == PTX_SHARED;
+    ret_insn->space = (uint8_t)home;
+    ret_insn->a = source(builder, &plain, is_shared ? PTX_U32 : PTX_U64);
+    ret_insn->flags |= is_shared ? 0 : INSN_WIDE_ADDRESS;
+}
+
+static void register_address(struct builder *builder, const struct ptx_operand *from,
+                             const struct ptx_operand *base, enum ptx_space space,
+                             struct insn *ret_insn)
+{
+    bool is_wide = is_wide_type(register_type(builder, base));
+    /* Inside a device function a parameter's address is one of the frame. */
+    if (space == PTX_PARAM && !builder->function->is_entry)
+        space = PTX_LOCAL;
+    ret_insn->space = (uint8_t)space;
+    ret_insn->a = source(builder, base, is_wide ? PTX_U64 : PTX_U32);
+    ret_insn->imm = from->bits;
+    ret_insn->flags |= is_wide ? INSN_WIDE_ADDRESS : 0;
+}
+
+void decode_address(struct builder *builder, const struct ptx_operand *from, enum ptx_space space,
+                    struct insn *ret_insn)
+{
+    const struct ptx_operand *base = from->count ? &from->elements[0] : NULL;
+    if (from->kind != PTX_OPERAND_ADDRESS || from->count > 1) {
+        decode_malformed(builder, "an address is needed");
+    } else if (!base) {
+        ret_insn->space = (uint8_t)space;
+        ret_insn->a = constant(builder, from->bits, true);
+        ret_insn->flags |= INSN_WIDE_ADDRESS;
+    } else if (base->kind == PTX_OPERAND_SYMBOL) {
+        symbol_address(builder, from, base, ret_insn);
+    } else if (is_register(builder, base, false)) {
+        register_address(builder, from, base, space, ret_insn);
+    } else {
+        decode_malformed(builder, "an address needs a register or a variable");
+    }
+}
+
+/* ---- Loads and stores ---- */
+
+static const struct access_handlers *handlers_of(enum ptx_type type)
+{
+    switch (ptx_type_size(type)) {
+    case 1:
+        return access_handlers(type == PTX_S8 ? ACCESS_S8 : ACCESS_U8);
+    case 2:
+        return access_handlers(type == PTX_S16 ? ACCESS_S16 : ACCESS_U16);
+    case 4:
+        return access_handlers(ACCESS_B32);
+    default:
+        return access_handlers(ACCESS_B64);
+    }
+}
+
+/* The elements of {a, b}, or the operand itself. */
+static const struct ptx_operand *element(const struct ptx_operand *from, unsigned index)
+{
+    return from->kind == PTX_OPERAND_LIST ? &from->elements[index] : from;
+}
+
+static bool has_width(struct builder *builder, const struct ptx_operand *from, unsigned width)
+{
+    bool fits = from->kind == PTX_OPERAND_LIST ? from->count == width : width == 1;
+    if (!fits)
+        decode_malformed(builder, "the vector has the wrong number of elements");
+    return fits;
+}
+
+static void set_elements(struct insn *insn, const uint32_t elements[4])
+{
+    insn->d = elements[0];
+    insn->b = elements[1];
+    insn->c = elements[2];
+    insn->p = elements[3];
+}
+
+/* The type of the register that a value of this type is in. */
+static enum ptx_type lane_type(enum ptx_type type)
+{
+    return ptx_type_size(type) == 8                               ? type
+           : type == PTX_S8 || type == PTX_S16 || type == PTX_S32 ? PTX_S32
+                                                                  : PTX_B32;
+}
+
+/* A parameter at an offset known now needs no check at run time. */
+static bool is_fixed_param(struct builder *builder, const struct insn *insn, unsigned size)
+{
+    bool fixed = insn->space == PTX_PARAM && !(insn->flags & INSN_WIDE_ADDRESS);
+    if (fixed && insn->imm + size > kernel_params_size(builder->kernel)) {
+        decode_malformed(builder, "a load beyond the parameters");
+        return false;
+    }
+    return fixed;
+}
+
+void decode_load(struct builder *builder, const struct tokens *tokens)
+{
+    struct access access;
+    if (!decode_access(builder, tokens, 1, &access) ||
+        !has_width(builder, operand(builder, 0), access.width))
+        return;
+    if (access.type == PTX_B128) {
+        decode_load_b128(builder, &access);
+        return;
+    }
+    struct insn where = {0};
+    uint32_t elements[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
+    enum ptx_type type = lane_type(access.type);
+    decode_address(builder, operand(builder, 1), access.space, &where);
+    for (unsigned i = 0; i < access.width && !builder->failed; i++) {
+        const struct ptx_operand *to = element(operand(builder, 0), i);
+        if (to->kind != PTX_OPERAND_SINK)
+            elements[i] = destination(builder, to, type);
+    }
+    if (builder->failed)
+        return;
+    const struct access_handlers *handlers = handlers_of(access.type);
+    bool fixed = is_fixed_param(builder, &where, access.width * ptx_type_size(access.type));
+    struct insn *insn = emit(builder, fixed ? handlers->load_param : handlers->load);
+    insn->a = where.a;
+    insn->imm = where.imm;
+    insn->space = where.space;
+    insn->flags = where.flags | (access.synchronises ? INSN_SYNCHRONISES : 0);
+    insn->width = access.width;
+    set_elements(insn, elements);
+    for (unsigned i = 0; i < access.width; i++) {
+        if (elements[i] != NO_OPERAND)
+            finish_destination(builder, element(operand(builder, 0), i), type, elements[i]);
+    }
+}
+
+void decode_store(struct builder *builder, const struct tokens *tokens)
+{
+    struct access access;
+    if (!decode_access(builder, tokens, 1, &access) ||
+        !has_width(builder, operand(builder, 1), access.width))
+        return;
+    if (access.type == PTX_B128) {
+        decode_store_b128(builder, &access);
+        return;
+    }
+    struct insn where = {0};
+    uint32_t elements[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
+    decode_address(builder, operand(builder, 0), access.space, &where);
+    /* The type as given says how a literal is read; its size how wide the register is. */
+    enum ptx_type type = ptx_type_size(access.type) >= 4 ? access.type : PTX_B32;
+    for (unsigned i = 0; i < access.width && !builder->failed; i++)
+        elements[i] = source(builder, element(operand(builder, 1), i), type);
+    struct insn *insn = emit(builder, handlers_of(access.type)->store);
+    insn->a = where.a;
+    insn->imm = where.imm;
+    insn->space = where.space;
+    insn->flags = where.flags | (access.synchronises ? INSN_SYNCHRONISES : 0);
+    insn->flags |= access.releases ? INSN_FENCE_BEFORE : 0;
+    insn->width = access.width;
+    set_elements(insn, elements);
+    if (token_find(tokens, COMPLETES) >= 0)
+        emit_completion(builder, 2, access.space, access.width * ptx_type_size(access.type));
+}
+
+/* ---- Atomics ---- */
+
+int decode_atomic_op(const struct tokens *tokens, unsigned *ret_at)
+{
+    static const char *const names[ATOMIC_OP_COUNT] = {"add", "min", "max", "inc",  "dec",
+                                                       "and", "or",  "xor", "exch", "cas"};
+    for (int op = 0; op < ATOMIC_OP_COUNT; op++) {
+        int at = token_find(tokens, names[op]);
+        if (at >= 0) {
+            *ret_at = (unsigned)at;
+            return op;
+        }
+    }
+    return -1;
+}
+
+static struct tokens without(const struct tokens *tokens, unsigned at)
+{
+    struct tokens rest = *tokens;
+    for (unsigned i = at; i + 1 < rest.count; i++) {
+        rest.text[i] = rest.text[i + 1];
+        rest.length[i] = rest.length[i + 1];
+    }
+    rest.count--;
+    return rest;
+}
+
+/* Additions of f32, and everything of halves, may come as vectors of up to four. */
+static bool is_atomic_vector(const struct access *access, int op)
+{
+    bool is_pair = access->type == PTX_F16X2 || access->type == PTX_BF16X2;
+    bool is_half = access->type == PTX_F16 || access->type == PTX_BF16;
+    return access->space != PTX_SHARED &&
+           (access->type == PTX_F32 ? op == ATOMIC_ADD : is_pair || is_half);
+}
+
+/* One element of a vector, each an atomic operation of its own, or all there is. */
+static void emit_atomic(struct builder *builder, const struct access *access, int op, bool is_red,
+                        unsigned index)
+{
+    unsigned first = is_red ? 0 : 1;
+    enum ptx_type type = ptx_type_size(access->type) < 4 ? PTX_B32 : access->type;
+    struct insn where = {0};
+    decode_address(builder, operand(builder, first), access->space, &where);
+    uint32_t b = source(builder, element(operand(builder, first + 1), index), type);
+    uint32_t c = op == ATOMIC_CAS ? source(builder, operand(builder, first + 2), type) : NO_OPERAND;
+    const struct ptx_operand *to = element(operand(builder, 0), index);
+    bool has_result = !is_red && to->kind != PTX_OPERAND_SINK;
+    uint32_t d = has_result ? destination(builder, to, type) : NO_OPERAND;
+    struct insn *insn = emit(builder, atomic_handler((enum atomic_op)op, access->type));
+    insn->d = d;
+    insn->a = where.a;
+    insn->b = b;
+    insn->c = c;
+    insn->imm = where.imm + index * ptx_type_size(access->type);
+    insn->space = where.space;
+    insn->flags = where.flags;
+    insn->mode = (uint8_t)op;
+    if (has_result)
+        finish_destination(builder, to, type, d);
+}
+
+/* atom d, [a], b{, c} and red [a], b */
+void decode_atomic(struct builder *builder, const struct tokens *tokens)
+{
+    unsigned at;
+    struct access access;
+    int op = decode_atomic_op(tokens, &at);
+    if (op < 0) {
+        decode_unsupported(builder);
+        return;
+    }
+    struct tokens rest = without(tokens, at);
+    if (!decode_access(builder, &rest, 1, &access))
+        return;
+    bool is_red = token_is(tokens, 0, "red");
+    if (access.type == PTX_B128 && !is_red && (op == ATOMIC_EXCH || op == ATOMIC_CAS)) {
+        decode_atomic_b128(builder, &access, op == ATOMIC_CAS);
+        return;
+    }
+    if (!atomic_handler((enum atomic_op)op, access.type) ||
+        (access.width != 1 && !is_atomic_vector(&access, op))) {
+        decode_unsupported(builder);
+        return;
+    }
+    if (access.width != 1 && (!has_width(builder, operand(builder, is_red ? 1 : 2), access.width) ||
+                              (!is_red && !has_width(builder, operand(builder, 0), access.width))))
+        return;
+    for (unsigned i = 0; i < access.width; i++)
+        emit_atomic(builder, &access, op, is_red, i);
+    if (token_find(tokens, COMPLETES) >= 0)
+        emit_completion(builder, 2, access.space, ptx_type_size(access.type));
+}
+
+/* ---- Address conversion ---- */
+
+static handler_fn conversion(enum ptx_space space, bool to_generic)
+{
+    switch (space) {
+    case PTX_SHARED:
+        return to_generic ? run_shared_to_generic : run_generic_to_shared;
+    case PTX_LOCAL:
+        return to_generic ? run_local_to_generic : run_generic_to_local;
+    case PTX_PARAM:
+        return to_generic ? run_param_to_generic : run_generic_to_param;
+    default:
+        return alu_handlers()[ALU_mov_b64];
+    }
+}
+
+void decode_cvta(struct builder *builder, const struct tokens *tokens)
+{
+    bool to_generic = token_find(tokens, "to") < 0;
+    enum ptx_space space = PTX_NO_SPACE;
+    for (unsigned i = 1; i < tokens->count; i++)
+        token_space(tokens, i, &space);
+    if (space == PTX_NO_SPACE || !is_wide_type(last_type(tokens))) {
+        decode_unsupported(builder);
+        return;
+    }
+    /* Inside a device function a parameter's address is one of the frame. */
+    if (space == PTX_PARAM && !builder->function->is_entry)
+        space = PTX_LOCAL;
+    uint32_t from = source(builder, operand(builder, 1), PTX_U64);
+    uint32_t to = destination(builder, operand(builder, 0), PTX_U64);
+    struct insn *insn = emit(builder, conversion(space, to_generic));
+    insn->a = from;
+    insn->d = to;
+}
+
+void decode_isspacep(struct builder *builder, const struct tokens *tokens)
+{
+    enum ptx_space space = PTX_NO_SPACE;
+    if (tokens->count != 2 || !token_space(tokens, 1, &space)) {
+        decode_unsupported(builder);
+        return;
+    }
+    uint32_t from = source(builder, operand(builder, 1), PTX_U64);
+    uint32_t to = destination_predicate(builder, operand(builder, 0));
+    struct insn *insn = emit(builder, run_is_space);
+    insn->a = from;
+    insn->d = to;
+    insn->space = (uint8_t)space;
+    insn->mode = token_is(tokens, 1, "shared::cluster");
+}
+
+/* cp.async copies at once; so whoever waits for it need not. */
+/* cp.async: how much of its size is copied, the rest being zeros: all, a given number, or nothing
+ * where a predicate says to ignore the source. */
+static uint32_t valid_bytes(struct builder *builder, const struct tokens *tokens, uint64_t size)
+{
+    bool has_hint = token_find(tokens, "L2::cache_hint") >= 0;
+    if (operand_count(builder) <= (has_hint ? 4 : 3))
+        return constant(builder, size, false);
+    const struct ptx_operand *from = operand(builder, 3);
+    if (!is_register(builder, from, true))
+        return source(builder, from, PTX_U32);
+    bool copies;
+    uint32_t predicate = source_predicate(builder, from, &copies);
+    struct insn *insn = emit(builder, run_predicate);
+    insn->mode = copies ? PREDICATE_MOV : PREDICATE_NOT;
+    insn->a = predicate;
+    insn->b = NO_OPERAND;
+    insn->d = predicate = predicate_temporary(builder);
+    insn = emit(builder, run_set_b32);
+    insn->a = predicate;
+    insn->imm = size;
+    return insn->d = temporary(builder, false);
+}
+
+static void decode_copy(struct builder *builder, const struct tokens *tokens)
+{
+    struct insn to = {0}, from = {0};
+    const struct ptx_operand *size = operand(builder, 2);
+    bool fits = size->kind == PTX_OPERAND_INTEGER &&
+                (size->bits == 4 || size->bits == 8 || size->bits == 16);
+    if (!fits) {
+        decode_malformed(builder, "the size must be 4, 8 or 16");
+        return;
+    }
+    decode_address(builder, operand(builder, 0), PTX_SHARED, &to);
+    decode_address(builder, operand(builder, 1), PTX_GLOBAL, &from);
+    uint32_t valid = valid_bytes(builder, tokens, size->bits);
+    struct insn *insn = emit(builder, run_copy_async);
+    insn->a = to.a;
+    insn->imm = to.imm;
+    insn->flags = to.flags;
+    insn->space = to.space;
+    insn->width = (uint8_t)size->bits;
+    insn->b = valid;
+    struct insn *origin = emit(builder, run_nop);
+    origin->a = from.a;
+    origin->imm = from.imm;
+    origin->flags = from.flags;
+    origin->space = from.space;
+}
+
+void decode_cp(struct builder *builder, const struct tokens *tokens)
+{
+    if (token_find(tokens, "bulk") >= 0 && token_find(tokens, "async") >= 0)
+        decode_bulk(builder, tokens);
+    else if (!token_is(tokens, 1, "async"))
+        decode_unsupported(builder);
+    else if (token_is(tokens, 2, "mbarrier"))
+        decode_copy_arrive(builder, tokens);
+    else if (token_is(tokens, 2, "ca") || token_is(tokens, 2, "cg"))
+        decode_copy(builder, tokens);
+    else
+        emit(builder, run_nop);
+}

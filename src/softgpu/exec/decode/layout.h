@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the registers, variables and parameters of functions are.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ptx.h"
+
+struct builder;
+
+/* Where a function's things are. */
+struct layout {
+    uint32_t *registers; /* offsets in the register file */
+    uint32_t *variables; /* .local and .param: offsets in the frame; .shared: in shared memory */
+    uint32_t
+        *params; /* of a function: offsets in its frame; of an entry: in the parameter buffer */
+    uint32_t *returns;
+    uint32_t window; /* registers: first 64-bit ones, then 32-bit ones, then predicates */
+    uint32_t wide_count;
+    uint32_t narrow_count;
+    uint32_t predicate_count;
+    uint32_t save; /* offset in the frame */
+    uint32_t mark; /* offset in the frame: how much room there was, see alloca.c */
+    bool allocates;
+    uint32_t frame;
+    bool reached;
+    bool on_path; /* being walked: meeting it again is recursion */
+    bool done;
+    uint32_t deepest; /* bytes of local memory with all it calls */
+};
+
+bool layout_program(struct builder *builder);
+uint32_t layout_params(struct ptx_symbol *const *params, uint32_t count, uint32_t start,
+                       uint32_t *ret_offsets);
+uint32_t kernel_params_size(const struct ptx_function *kernel);
+struct layout *layout_of(struct builder *builder, const struct ptx_function *function);

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The virtual SMs. Each belongs to one worker thread, which goes round its SMs and gives every
+ * resident block a turn.
+ *
+ * An SM takes a new block when the one it has run has ended, or has used up its turn and there is
+ * room for another. So blocks spread over the SMs first, and blocks that wait for each other all
+ * get to run. Among grids the more urgent comes first; equals take turns.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "block.h"
+#include "grid.h"
+#include "residency.h"
+
+struct sm {
+    uint32_t index;
+    struct block *blocks[MAX_RESIDENT]; /* the first of each cluster */
+    unsigned count;
+    unsigned next; /* whose turn it is */
+    struct share used;
+};
+
+struct worker {
+    struct sg_engine *engine;
+    unsigned index;
+    pthread_t thread;
+    struct block_pool pool;
+};
+
+struct sg_engine {
+    struct sg_engine_config config;
+    pthread_mutex_t lock;
+    pthread_cond_t work;          /* workers wait here */
+    pthread_cond_t ended;         /* sg_engine_abort waits here */
+    struct grid *grids;           /* in flight, those served least recently first */
+    struct grid *finishing_grids; /* their done callbacks run */
+    uint64_t submitted;           /* grids so far */
+    struct sm *sms;
+    struct worker *workers;
+    unsigned worker_count;
+    unsigned threads_started;
+    bool stopping;
+};
+
+const struct sg_engine_config *engine_config(const struct sg_engine *engine)
+{
+    return &engine->config;
+}
+
+/* ---- Grids ---- */
+
+static bool concerns(const struct grid *grid, const struct sg_space *space)
+{
+    return !space || grid->launch.space == space;
+}
+
+static void stop_locked(struct grid *grid, CUresult result, const char *sentence)
+{
+    if (grid->stopped)
+        return;
+    grid->result = result;
+    snprintf(grid->sentence, sizeof(grid->sentence), "%s", sentence);
+    __atomic_store_n(&grid->stopped, true, __ATOMIC_RELAXED);
+}
+
+/* A fault is the end of the context: what else runs in its memory ends with the same words. */
+static void grid_stop(struct grid *grid, CUresult result, const char *sentence)
+{
+    struct sg_engine *engine = grid->engine;
+    pthread_mutex_lock(&engine->lock);
+    for (struct grid *other = grid->stopped ? NULL : engine->grids; other; other = other->next) {
+        if (other != grid && concerns(other, grid->launch.space))
+            stop_locked(other, result, sentence);
+    }
+    stop_locked(grid, result, sentence);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static uint64_t milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void stop_if_late(struct grid *grid)
+{
+    char sentence[256];
+    uint64_t limit = grid->engine->config.timeout_ms;
+    if (!limit || milliseconds() - grid->started <= limit)
+        return;
+    snprintf(sentence, sizeof(sentence), "kernel %.140s has run for more than %llu ms",
+             grid->info->name, (unsigned long long)limit);
+    grid_stop(grid, CUDA_ERROR_LAUNCH_TIMEOUT, sentence);
+}
+
+static void unlink_grid_locked(struct sg_engine *engine, struct grid *grid)
+{
+    struct grid **at = &engine->grids;
+    while (*at != grid)
+        at = &(*at)->next;
+    *at = grid->next;
+}
+
+static void append_grid_locked(struct sg_engine *engine, struct grid *grid)
+{
+    struct grid **at = &engine->grids;
+    while (*at)
+        at = &(*at)->next;
+    grid->next = NULL;
+    *at = grid;
+}
+
+static bool has_ended(const struct grid *grid)
+{
+    return grid->running == 0 && (grid->stopped || grid->next_block == grid->block_count);
+}
+
+/* Takes a grid that has ended out of flight and tells its owner. The lock is released meanwhile. */
+static void finish_grid_locked(struct sg_engine *engine, struct grid *grid)
+{
+    unlink_grid_locked(engine, grid);
+    grid->next = engine->finishing_grids;
+    engine->finishing_grids = grid;
+    pthread_mutex_unlock(&engine->lock);
+    grid->launch.done(grid->launch.user, grid->result, grid->sentence);
+    pthread_mutex_lock(&engine->lock);
+    struct grid **at = &engine->finishing_grids;
+    while (*at != grid)
+        at = &(*at)->next;
+    *at = grid->next;
+    pthread_cond_broadcast(&engine->ended);
+    pthread_mutex_unlock(&engine->lock);
+    grid_destroy(grid);
+    pthread_mutex_lock(&engine->lock);
+}
+
+/* A grid of which no block runs would wait for nobody: end it here. */
+static bool finish_idle_locked(struct sg_engine *engine)
+{
+    for (struct grid *grid = engine->grids; grid; grid = grid->next) {
+        if (grid->stopped && has_ended(grid)) {
+            finish_grid_locked(engine, grid);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- Residency ---- */
+
+/* A cluster that is larger than an SM has an empty one for itself. */
+static bool has_room_for(const struct sg_engine *engine, const struct sm *sm,
+                         const struct grid *grid)
+{
+    struct share share = share_of_grid(grid);
+    return sm->count == 0 || (sm->count < MAX_RESIDENT && share_fits(engine, &sm->used, &share));
+}
+
+static bool has_blocks_for(const struct sg_engine *engine, const struct sm *sm,
+                           const struct grid *grid)
+{
+    return !grid->stopped && grid->next_block < grid->block_count &&
+           grid_allows_sm(grid, sm->index) && has_room_for(engine, sm, grid);
+}
+
+/* The most urgent grid that has a block for this SM; among equals the one served least recently. */
+static struct grid *choose_grid_locked(struct sg_engine *engine, const struct sm *sm)
+{
+    struct grid *best = NULL;
+    for (struct grid *grid = engine->grids; grid; grid = grid->next) {
+        bool better = !best || grid->launch.priority < best->launch.priority;
+        if (better && has_blocks_for(engine, sm, grid))
+            best = grid;
+    }
+    return best;
+}
+
+/* Brings one more cluster onto the SM; NULL when there is none for it. */
+static struct block *admit_locked(struct worker *worker, struct sm *sm)
+{
+    struct sg_engine *engine = worker->engine;
+    struct grid *grid = choose_grid_locked(engine, sm);
+    if (!grid)
+        return NULL;
+    uint64_t number = grid->next_block;
+    grid->next_block += grid->cluster_size;
+    if (number == 0)
+        grid->started = milliseconds();
+    grid->running++;
+    if (engine->grids->next) {
+        unlink_grid_locked(engine, grid);
+        append_grid_locked(engine, grid);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    struct block *block = cluster_create(grid, number, sm->index, &worker->pool);
+    if (!block)
+        grid_stop(grid, CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block");
+    pthread_mutex_lock(&engine->lock);
+    if (!block) {
+        grid->running--;
+        while (finish_idle_locked(engine))
+            ;
+        return NULL;
+    }
+    struct share share = share_of_grid(grid);
+    share_add(&sm->used, &share);
+    sm->blocks[sm->count++] = block;
+    return block;
+}
+
+static void retire_locked(struct worker *worker, struct sm *sm, unsigned at)
+{
+    struct block *block = sm->blocks[at];
+    struct grid *grid = block->grid;
+    struct share share = share_of_grid(grid);
+    share_take_away(&sm->used, &share);
+    sm->blocks[at] = sm->blocks[--sm->count];
+    sm->next = 0;
+    cluster_destroy(block, &worker->pool);
+    bool stopped = grid->stopped;
+    grid->running--;
+    if (has_ended(grid))
+        finish_grid_locked(worker->engine, grid);
+    while (stopped && finish_idle_locked(worker->engine))
+        ;
+}
+
+/* ---- Workers ---- */
+
+/* One turn of one block. False when the SM has nothing to do. */
+static bool sm_turn_locked(struct worker *worker, struct sm *sm)
+{
+    struct sg_engine *engine = worker->engine;
+    struct block *block = admit_locked(worker, sm);
+    unsigned at = sm->count - 1;
+    if (!block) {
+        if (sm->count == 0)
+            return false;
+        at = sm->next++ % sm->count;
+        block = sm->blocks[at];
+    }
+    pthread_mutex_unlock(&engine->lock);
+    bool goes_on = cluster_run(block);
+    if (goes_on)
+        stop_if_late(block->grid);
+    pthread_mutex_lock(&engine->lock);
+    if (!goes_on)
+        retire_locked(worker, sm, at);
+    return true;
+}
+
+static bool worker_round_locked(struct worker *worker)
+{
+    struct sg_engine *engine = worker->engine;
+    bool worked = false;
+    for (unsigned i = worker->index; i < engine->config.sm_count; i += engine->worker_count)
+        worked |= sm_turn_locked(worker, &engine->sms[i]);
+    return worked;
+}
+
+static void *worker_main(void *argument)
+{
+    struct worker *worker = argument;
+    struct sg_engine *engine = worker->engine;
+    pthread_mutex_lock(&engine->lock);
+    for (;;) {
+        /* A round that found nothing to do may have let go of the lock even so. */
+        uint64_t known = engine->submitted;
+        if (worker_round_locked(worker) || engine->submitted != known)
+            continue;
+        if (engine->stopping)
+            break;
+        pthread_cond_wait(&engine->work, &engine->lock);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    block_pool_fini(&worker->pool);
+    return NULL;
+}
+
+static bool start_workers_locked(struct sg_engine *engine)
+{
+    while (engine->threads_started < engine->worker_count) {
+        struct worker *worker = &engine->workers[engine->threads_started];
+        *worker = (struct worker){.engine = engine, .index = engine->threads_started};
+        if (pthread_create(&worker->thread, NULL, worker_main, worker) != 0)
+            return false;
+        engine->threads_started++;
+    }
+    return true;
+}
+
+/* ---- Creating and destroying ---- */
+
+static unsigned cpu_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) < 0)
+        return 1;
+    int count = CPU_COUNT(&set);
+    return count > 0 ? (unsigned)count : 1;
+}
+
+static unsigned or_else(unsigned value, unsigned otherwise)
+{
+    return value ? value : otherwise;
+}
+
+static struct sg_engine_config complete(const struct sg_engine_config *given)
+{
+    struct sg_engine_config config = *given;
+    config.sm_count = or_else(config.sm_count, 8);
+    config.sm_count = config.sm_count > SG_MAX_SMS ? SG_MAX_SMS : config.sm_count;
+    config.host_threads = or_else(config.host_threads, cpu_count());
+    config.threads_per_sm = or_else(config.threads_per_sm, 2048);
+    config.blocks_per_sm = or_else(config.blocks_per_sm, MAX_RESIDENT);
+    config.shared_per_sm = or_else(config.shared_per_sm, 228 << 10);
+    config.registers_per_sm = or_else(config.registers_per_sm, 65536);
+    return config;
+}
+
+struct sg_engine *sg_engine_create(const struct sg_engine_config *given)
+{
+    struct sg_engine *engine = calloc(1, sizeof(*engine));
+    if (!engine)
+        return NULL;
+    engine->config = complete(given);
+    unsigned threads = engine->config.host_threads;
+    engine->worker_count = threads < engine->config.sm_count ? threads : engine->config.sm_count;
+    engine->sms = calloc(engine->config.sm_count, sizeof(*engine->sms));
+    engine->workers = calloc(engine->worker_count, sizeof(*engine->workers));
+    pthread_mutex_init(&engine->lock, NULL);
+    pthread_cond_init(&engine->work, NULL);
+    pthread_cond_init(&engine->ended, NULL);
+    if (!engine->sms || !engine->workers) {
+        sg_engine_destroy(engine);
+        return NULL;
+    }
+    for (unsigned i = 0; i < engine->config.sm_count; i++)
+        engine->sms[i].index = i;
+    return engine;
+}
+
+static bool any_in_flight_locked(const struct sg_engine *engine, const struct sg_space *space)
+{
+    for (const struct grid *grid = engine->grids; grid; grid = grid->next) {
+        if (concerns(grid, space))
+            return true;
+    }
+    for (const struct grid *grid = engine->finishing_grids; grid; grid = grid->next) {
+        if (concerns(grid, space))
+            return true;
+    }
+    return false;
+}
+
+void sg_engine_abort(struct sg_engine *engine, struct sg_space *space, CUresult result)
+{
+    pthread_mutex_lock(&engine->lock);
+    for (struct grid *grid = engine->grids; grid; grid = grid->next) {
+        char sentence[256];
+        snprintf(sentence, sizeof(sentence), "kernel %.140s was ended", grid->info->name);
+        if (concerns(grid, space))
+            stop_locked(grid, result, sentence);
+    }
+    while (finish_idle_locked(engine))
+        ;
+    while (any_in_flight_locked(engine, space))
+        pthread_cond_wait(&engine->ended, &engine->lock);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void sg_engine_destroy(struct sg_engine *engine)
+{
+    if (!engine)
+        return;
+    sg_engine_abort(engine, NULL, CUDA_ERROR_DEINITIALIZED);
+    pthread_mutex_lock(&engine->lock);
+    engine->stopping = true;
+    pthread_cond_broadcast(&engine->work);
+    pthread_mutex_unlock(&engine->lock);
+    for (unsigned i = 0; i < engine->threads_started; i++)
+        pthread_join(engine->workers[i].thread, NULL);
+    pthread_mutex_destroy(&engine->lock);
+    pthread_cond_destroy(&engine->work);
+    pthread_cond_destroy(&engine->ended);
+    free(engine->sms);
+    free(engine->workers);
+    free(engine);
+}
+
+/* ---- Launching ---- */
+
+CUresult sg_engine_submit(struct sg_engine *engine, const struct sg_launch *launch)
+{
+    struct grid *grid;
+    CUresult result = grid_create(engine, launch, &grid);
+    if (result != CUDA_SUCCESS)
+        return result;
+    grid->stop = grid_stop;
+    pthread_mutex_lock(&engine->lock);
+    if (engine->stopping || !start_workers_locked(engine)) {
+        pthread_mutex_unlock(&engine->lock);
+        grid_destroy(grid);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    append_grid_locked(engine, grid);
+    engine->submitted++;
+    pthread_cond_broadcast(&engine->work);
+    pthread_mutex_unlock(&engine->lock);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What blocks take of an SM, and how many fit. */
+#pragma once
+
+#include "grid_state.h"
+#include "sg_engine.h"
+
+#define MAX_RESIDENT 32
+#define MAX_SHARED_PER_BLOCK (227u << 10)
+
+/* Of an SM's resources. */
+struct share {
+    unsigned blocks;
+    unsigned threads;
+    unsigned shared;
+    unsigned registers;
+};
+
+/* engine.c: what an SM has. */
+const struct sg_engine_config *engine_config(const struct sg_engine *engine);
+
+/* Of one cluster of the grid: all its blocks go to one SM. */
+struct share share_of_grid(const struct grid *grid);
+
+/* Whether there is room for that beside what is used. */
+bool share_fits(const struct sg_engine *engine, const struct share *used, const struct share *more);
+
+void share_add(struct share *used, const struct share *more);
+void share_take_away(struct share *used, const struct share *less);

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads and stores. The elements of a vector access are in one register each: d, b, c, p.
+ */
+#include "load_store.h"
+
+#include <string.h>
+
+#include "fast_path.h"
+#include "ordering.h"
+#include "translate.h"
+#include "vector_access.h"
+
+static uint32_t element_register(const struct insn *insn, unsigned element)
+{
+    return element == 0 ? insn->d : element == 1 ? insn->b : element == 2 ? insn->c : insn->p;
+}
+
+/* Where an element goes to; a sink's is never read. */
+static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
+{
+    return offset == NO_OPERAND ? sink : reg(warp, offset);
+}
+
+/* Memory and registers never overlap. */
+#define EACH_LANE _Pragma("GCC ivdep") for (unsigned lane = 0; lane < LANES; lane++)
+
+/* volatile: the compiler must neither tear nor repeat an access that another thread can see. */
+#define LOAD_SCALAR(name, memory_type, register_type)                                     \
+    /* Lanes that are not active have the address of one that is. */                      \
+    static inline void load_each_##name(struct warp *warp, register_type *to)             \
+    {                                                                                     \
+        const uint64_t *address = warp->address;                                          \
+        const uint32_t *on = warp->lane_on;                                               \
+        bool full = warp->full;                                                           \
+        for (unsigned lane = 0; lane < LANES; lane++) {                                   \
+            register_type value =                                                         \
+                (register_type) * (const volatile memory_type *)(uintptr_t)address[lane]; \
+            to[lane] = full || on[lane] ? value : to[lane];                               \
+        }                                                                                 \
+    }                                                                                     \
+    static inline void load_scalar_##name(struct warp *warp, const struct insn *insn)     \
+    {                                                                                     \
+        const unsigned size = sizeof(memory_type);                                        \
+        unsigned char *at;                                                                \
+        enum quick_shape shape = quick_locate(warp, insn, size, SG_READ, &at);            \
+        if (shape == QUICK_NONE && !locate(warp, insn, size, size, SG_READ))              \
+            return;                                                                       \
+        register_type none[LANES];                                                        \
+        register_type *to = element_row(warp, insn->d, none);                             \
+        if (shape == QUICK_ROW) {                                                         \
+            const memory_type *from = (const memory_type *)at;                            \
+            EACH_LANE                                                                     \
+            to[lane] = (register_type)from[lane];                                         \
+        } else if (shape == QUICK_SAME) {                                                 \
+            register_type value = (register_type) * (const volatile memory_type *)at;     \
+            EACH_LANE                                                                     \
+            to[lane] = value;                                                             \
+        } else {                                                                          \
+            load_each_##name(warp, to);                                                   \
+        }                                                                                 \
+    }
+
+/* All elements are taken in one loop: the compiler then reads each vector once. */
+#define LOAD_VECTOR(name, memory_type, register_type)                                 \
+    KNOWS_WIDTH void split_##name(struct warp *warp, const struct insn *insn,         \
+                                  const struct vectors *vectors, unsigned width)      \
+    {                                                                                 \
+        register_type none[LANES];                                                    \
+        const memory_type *from = (const memory_type *)vectors->bytes;                \
+        register_type *a = element_row(warp, insn->d, none);                          \
+        register_type *b = element_row(warp, insn->b, none);                          \
+        register_type *c = element_row(warp, insn->c, none);                          \
+        register_type *d = element_row(warp, insn->p, none);                          \
+        EACH_LANE                                                                     \
+        {                                                                             \
+            a[lane] = (register_type)from[lane * width];                              \
+            b[lane] = (register_type)from[lane * width + 1];                          \
+            if (width > 2) {                                                          \
+                c[lane] = (register_type)from[lane * width + 2];                      \
+                d[lane] = (register_type)from[lane * width + 3];                      \
+            }                                                                         \
+        }                                                                             \
+    }                                                                                 \
+    KNOWS_WIDTH void split_some_##name(struct warp *warp, const struct insn *insn,    \
+                                       const struct vectors *vectors, unsigned width) \
+    {                                                                                 \
+        const memory_type *from = (const memory_type *)vectors->bytes;                \
+        const uint32_t *on = warp->lane_on;                                           \
+        for (unsigned i = 0; i < width; i++) {                                        \
+            if (element_register(insn, i) == NO_OPERAND)                              \
+                continue;                                                             \
+            register_type *to = reg(warp, element_register(insn, i));                 \
+            EACH_LANE                                                                 \
+            to[lane] = on[lane] ? (register_type)from[lane * width + i] : to[lane];   \
+        }                                                                             \
+    }                                                                                 \
+    KNOWS_WIDTH void load_same_##name(struct warp *warp, const struct insn *insn,     \
+                                      const unsigned char *at, unsigned width)        \
+    {                                                                                 \
+        memory_type vector[4] __attribute__((aligned(MAX_VECTOR)));                   \
+        read_vector((unsigned char *)vector, at, width * sizeof(memory_type), false); \
+        for (unsigned i = 0; i < width; i++) {                                        \
+            if (element_register(insn, i) == NO_OPERAND)                              \
+                continue;                                                             \
+            register_type *to = reg(warp, element_register(insn, i));                 \
+            register_type value = (register_type)vector[i];                           \
+            EACH_LANE                                                                 \
+            to[lane] = value;                                                         \
+        }                                                                             \
+    }                                                                                 \
+    KNOWS_WIDTH void load_vector_##name(struct warp *warp, const struct insn *insn,   \
+                                        unsigned width)                               \
+    {                                                                                 \
+        const unsigned size = width * sizeof(memory_type);                            \
+        struct vectors vectors;                                                       \
+        unsigned char *at;                                                            \
+        enum quick_shape shape = quick_locate(warp, insn, size, SG_READ, &at);        \
+        if (shape == QUICK_SAME) {                                                    \
+            load_same_##name(warp, insn, at, width);                                  \
+            return;                                                                   \
+        }                                                                             \
+        if (shape == QUICK_NONE && !locate(warp, insn, size, size, SG_READ))          \
+            return;                                                                   \
+        if (shape == QUICK_ROW)                                                       \
+            read_row(&vectors, at, size);                                             \
+        else                                                                          \
+            read_each(warp, insn, &vectors, size);                                    \
+        if (warp->full)                                                               \
+            split_##name(warp, insn, &vectors, width);                                \
+        else                                                                          \
+            split_some_##name(warp, insn, &vectors, width);                           \
+    }
+
+#define LOAD(name, memory_type, register_type)                              \
+    LOAD_SCALAR(name, memory_type, register_type)                           \
+    LOAD_VECTOR(name, memory_type, register_type)                           \
+    static void run_load_##name(struct warp *warp, const struct insn *insn) \
+    {                                                                       \
+        BY_WIDTH(load, name, warp, insn)                                    \
+        if (insn->flags & INSN_SYNCHRONISES)                                \
+            warp_synchronises(warp);                                        \
+    }
+
+#define BY_WIDTH(access, name, warp, insn)     \
+    if (insn->width == 1)                      \
+        access##_scalar_##name(warp, insn);    \
+    else if (insn->width == 2)                 \
+        access##_vector_##name(warp, insn, 2); \
+    else                                       \
+        access##_vector_##name(warp, insn, 4);
+
+LOAD(u8, uint8_t, uint32_t)
+LOAD(s8, int8_t, int32_t)
+LOAD(u16, uint16_t, uint32_t)
+LOAD(s16, int16_t, int32_t)
+LOAD(b32, uint32_t, uint32_t)
+LOAD(b64, uint64_t, uint64_t)
+#undef LOAD
+
+#define STORE_SCALAR(name, memory_type, register_type)                                       \
+    static inline void store_each_##name(struct warp *warp, const register_type *from)       \
+    {                                                                                        \
+        const uint64_t *address = warp->address;                                             \
+        if (warp->active == FULL_MASK) {                                                     \
+            for (unsigned lane = 0; lane < LANES; lane++)                                    \
+                *(volatile memory_type *)(uintptr_t)address[lane] = (memory_type)from[lane]; \
+            return;                                                                          \
+        }                                                                                    \
+        EACH_ACTIVE_LANE                                                                     \
+        *(volatile memory_type *)(uintptr_t)address[lane] = (memory_type)from[lane];         \
+    }                                                                                        \
+    static inline void store_scalar_##name(struct warp *warp, const struct insn *insn)       \
+    {                                                                                        \
+        const unsigned size = sizeof(memory_type);                                           \
+        unsigned char *at;                                                                   \
+        enum quick_shape shape = quick_locate(warp, insn, size, SG_WRITE, &at);              \
+        const register_type *from = reg(warp, insn->d);                                      \
+        if (shape == QUICK_ROW) {                                                            \
+            memory_type *to = (memory_type *)at;                                             \
+            EACH_LANE                                                                        \
+            to[lane] = (memory_type)from[lane];                                              \
+        } else if (shape == QUICK_SAME) {                                                    \
+            *(volatile memory_type *)at = (memory_type)from[LANES - 1];                      \
+        } else if (locate(warp, insn, size, size, SG_WRITE)) {                               \
+            if (insn->flags & INSN_FENCE_BEFORE)                                             \
+                __atomic_thread_fence(__ATOMIC_SEQ_CST);                                     \
+            store_each_##name(warp, from);                                                   \
+        }                                                                                    \
+    }
+
+#define STORE_VECTOR(name, memory_type, register_type)                               \
+    KNOWS_WIDTH void join_##name(struct warp *warp, const struct insn *insn,         \
+                                 struct vectors *vectors, unsigned width)            \
+    {                                                                                \
+        memory_type *to = (memory_type *)vectors->bytes;                             \
+        const register_type *a = reg(warp, insn->d);                                 \
+        const register_type *b = reg(warp, insn->b);                                 \
+        const register_type *c = width > 2 ? reg(warp, insn->c) : NULL;              \
+        const register_type *d = width > 2 ? reg(warp, insn->p) : NULL;              \
+        EACH_LANE                                                                    \
+        {                                                                            \
+            to[lane * width] = (memory_type)a[lane];                                 \
+            to[lane * width + 1] = (memory_type)b[lane];                             \
+            if (width > 2) {                                                         \
+                to[lane * width + 2] = (memory_type)c[lane];                         \
+                to[lane * width + 3] = (memory_type)d[lane];                         \
+            }                                                                        \
+        }                                                                            \
+    }                                                                                \
+    KNOWS_WIDTH void store_vector_##name(struct warp *warp, const struct insn *insn, \
+                                         unsigned width)                             \
+    {                                                                                \
+        const unsigned size = width * sizeof(memory_type);                           \
+        struct vectors vectors;                                                      \
+        unsigned char *at;                                                           \
+        enum quick_shape shape = quick_locate(warp, insn, size, SG_WRITE, &at);      \
+        if (shape == QUICK_NONE && !locate(warp, insn, size, size, SG_WRITE))        \
+            return;                                                                  \
+        join_##name(warp, insn, &vectors, width);                                    \
+        if (insn->flags & INSN_FENCE_BEFORE)                                         \
+            __atomic_thread_fence(__ATOMIC_SEQ_CST);                                 \
+        if (shape == QUICK_ROW)                                                      \
+            write_row(at, &vectors, size);                                           \
+        else if (shape == QUICK_SAME)                                                \
+            write_vector(at, vectors.bytes + (LANES - 1) * size, size, false);       \
+        else                                                                         \
+            write_each(warp, insn, &vectors, size);                                  \
+    }
+
+#define STORE(name, memory_type, register_type)                              \
+    STORE_SCALAR(name, memory_type, register_type)                           \
+    STORE_VECTOR(name, memory_type, register_type)                           \
+    static void run_store_##name(struct warp *warp, const struct insn *insn) \
+    {                                                                        \
+        BY_WIDTH(store, name, warp, insn)                                    \
+    }
+STORE(b8, uint8_t, uint32_t)
+STORE(b16, uint16_t, uint32_t)
+STORE(b32, uint32_t, uint32_t)
+STORE(b64, uint64_t, uint64_t)
+#undef STORE
+
+/* A kernel parameter at a constant offset, checked when decoded: the same for every lane. */
+#define LOAD_PARAM(name, memory_type, register_type)                              \
+    static void run_load_param_##name(struct warp *warp, const struct insn *insn) \
+    {                                                                             \
+        const unsigned char *from = warp->block->grid->params + insn->imm;        \
+        for (unsigned i = 0; i < insn->width; i++) {                              \
+            uint32_t offset = element_register(insn, i);                          \
+            if (offset == NO_OPERAND)                                             \
+                continue;                                                         \
+            memory_type value;                                                    \
+            memcpy(&value, from + i * sizeof(value), sizeof(value));              \
+            register_type *to = reg(warp, offset);                                \
+            const uint32_t *on = warp->lane_on;                                   \
+            if (warp->full) {                                                     \
+                EACH_LANE                                                         \
+                to[lane] = (register_type)value;                                  \
+                continue;                                                         \
+            }                                                                     \
+            EACH_LANE                                                             \
+            to[lane] = on[lane] ? (register_type)value : to[lane];                \
+        }                                                                         \
+    }
+LOAD_PARAM(u8, uint8_t, uint32_t)
+LOAD_PARAM(s8, int8_t, int32_t)
+LOAD_PARAM(u16, uint16_t, uint32_t)
+LOAD_PARAM(s16, int16_t, int32_t)
+LOAD_PARAM(b32, uint32_t, uint32_t)
+LOAD_PARAM(b64, uint64_t, uint64_t)
+#undef LOAD_PARAM
+
+const struct access_handlers ISA_NAME(access_handlers)[ACCESS_COUNT] = {
+    [ACCESS_U8] = {run_load_u8, run_load_param_u8, run_store_b8},
+    [ACCESS_S8] = {run_load_s8, run_load_param_s8, run_store_b8},
+    [ACCESS_U16] = {run_load_u16, run_load_param_u16, run_store_b16},
+    [ACCESS_S16] = {run_load_s16, run_load_param_s16, run_store_b16},
+    [ACCESS_B32] = {run_load_b32, run_load_param_b32, run_store_b32},
+    [ACCESS_B64] = {run_load_b64, run_load_param_b64, run_store_b64},
+};

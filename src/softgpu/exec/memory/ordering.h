@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Accesses that other host threads may be waiting for, or that wait for theirs.
+ */
+#pragma once
+
+#include "warp_state.h"
+
+/* Of a budget counted in backward jumps. */
+#define SYNCHRONISING_COST 32
+
+/* A spinning warp reads what others write: let the others run soon. */
+static inline void warp_synchronises(struct warp *warp)
+{
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    warp->budget -= SYNCHRONISING_COST;
+}
