@@ -149,13 +149,24 @@ static void put_headers(const struct linking *linking)
     }
 }
 
+/* Kernels that launch others name them: those declared by a part are declared ahead of all bodies.
+ */
+static bool is_declared(const struct piece *piece)
+{
+    const struct statement *statement = &piece->statement;
+
+    if (statement->kind != STATEMENT_FUNCTION)
+        return false;
+    return statement->is_kernel ? !statement->has_body : !piece->is_left_out;
+}
+
 static void put_declarations(const struct linking *linking)
 {
     for (size_t i = 0; i < linking->count; i++) {
         const struct piece *piece = &linking->pieces[i];
         const struct statement *statement = &piece->statement;
 
-        if (statement->kind != STATEMENT_FUNCTION || piece->is_left_out || statement->is_kernel)
+        if (!is_declared(piece))
             continue;
         put_text(linking, statement->text.text,
                  statement->has_body ? statement->head_size : statement->text.size, piece->part);

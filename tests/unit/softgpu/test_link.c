@@ -67,6 +67,17 @@ static void test_what_nobody_defines_stays_declared_once(void **state)
     free(text);
 }
 
+static void test_kernels_are_declared_before_they_are_named(void **state)
+{
+    char *text = linked(HEADER ".extern .entry b(.param .u64 p);\n"
+                               ".visible .entry a() { mov.u64 %rd1, b; ret; }",
+                        HEADER ".visible .entry b(.param .u64 p) { ret; }");
+
+    assert_int_equal(times(text, ".entry b(.param .u64 p)"), 2);
+    assert_true(strstr(text, ".extern .entry b") < strstr(text, ".entry a"));
+    free(text);
+}
+
 static void test_weak_once(void **state)
 {
     char *text = linked(HEADER ".weak .func w() { add; }\n.weak .global .u32 v;",
@@ -150,6 +161,7 @@ int main(void)
         cmocka_unit_test(test_one_header),
         cmocka_unit_test(test_a_declaration_makes_way),
         cmocka_unit_test(test_what_nobody_defines_stays_declared_once),
+        cmocka_unit_test(test_kernels_are_declared_before_they_are_named),
         cmocka_unit_test(test_weak_once),
         cmocka_unit_test(test_private_names),
         cmocka_unit_test(test_private_names_stay_where_they_can),
