@@ -70,7 +70,7 @@ static void silence_errors(void)
 
 _Noreturn static void become_daemon(const char *program, const struct daemon_options *options)
 {
-    const char *arguments[9] = {"funneld", "-d", "--device", options->device};
+    const char *arguments[10] = {"funneld", "-d", "--device", options->device};
     int count = 4;
 
     if (options->static_partitioning)
@@ -81,6 +81,8 @@ _Noreturn static void become_daemon(const char *program, const struct daemon_opt
         arguments[count++] = "--apply";
         arguments[count++] = options->config;
     }
+    if (options->spare)
+        arguments[count++] = "--spare";
     execv(program, (char **)arguments);
     _exit(cli_fail("cannot run %s: %s", program, strerror(errno)));
 }

@@ -52,6 +52,7 @@ struct daemon_options {
     bool static_partitioning; /* every program runs in a static partition */
     const char *config;       /* a configuration file of MPS 3, or NULL */
     bool multiuser;           /* one server for all users */
+    bool spare;               /* servers keep a spare context on each device */
 };
 
 /* Runs `funneld -d` with these and waits until it serves: its exit status. With `quiet` its

@@ -24,6 +24,7 @@ static int run_start(int argc, char **argv)
                                           {"static-partitioning", no_argument, NULL, 'S'},
                                           {"multiuser", no_argument, NULL, 'm'},
                                           {"apply", required_argument, NULL, 'a'},
+                                          {"spare", no_argument, NULL, 's'},
                                           {NULL, 0, NULL, 0}};
     struct daemon_options options = {.device = "auto"};
     struct paths paths;
@@ -39,6 +40,8 @@ static int run_start(int argc, char **argv)
             options.multiuser = true;
         else if (option == 'a')
             options.config = optarg;
+        else if (option == 's')
+            options.spare = true;
         else
             return cli_usage("unknown option");
     }
@@ -229,10 +232,12 @@ static int run_log(int argc, char **argv)
 
 const struct subcommand daemon_subcommands[] = {
     {"start", "start the daemon",
-     "Usage: funnel start [--device auto|cuda|soft] [-S] [-m] [-a FILE]\n\n"
+     "Usage: funnel start [--device auto|cuda|soft] [--spare] [-S] [-m] [-a FILE]\n\n"
      "Starts the daemon of your pipe directory in the background.\n\n"
      "  --device WHICH  cuda: NVIDIA's driver; soft: the software GPU;\n"
      "                  auto: NVIDIA's driver when it works, else the software GPU (default)\n"
+     "  --spare         keep a second GPU context ready, in which new programs work while long\n"
+     "                  kernels of others run; it takes some 500 MiB of each NVIDIA GPU\n"
      "  -S, --static-partitioning  every program runs in a static partition of the SMs, which\n"
      "                  sm_partition of nvidia-cuda-mps-control cuts\n"
      "  -m, --multiuser one server for the programs of all users; needs root\n"

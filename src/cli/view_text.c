@@ -206,6 +206,8 @@ static void print_server_summary(const struct command_server *server)
         printf("  device %u: %.*s, %u SMs, %s of %s free\n", d,
                (int)sizeof(server->devices[d].name), server->devices[d].name,
                server->devices[d].sm_count, unused, total);
+        if (server->devices[d].has_spare)
+            printf("    its spare context takes %u MiB\n", server->devices[d].spare_mib);
     }
 }
 

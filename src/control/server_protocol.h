@@ -3,7 +3,7 @@
  * The protocol between funneld and its servers, over one private SOCK_SEQPACKET socketpair a
  * server: each message is one fixed structure that begins with a server_header.
  *
- * The daemon starts a server as `funnel-server --device auto|cuda|soft` with
+ * The daemon starts a server as `funnel-server --device auto|cuda|soft [--spare]` with
  *     fd SERVER_CONTROL_FD   the server's end of the socketpair,
  *     fd SERVER_LOG_FD       server.log, opened for appending (stdout and stderr are the same
  * file), already under the uid it serves. The server answers READY, or FAILED and exits. From then
@@ -144,6 +144,8 @@ struct server_device {
     uint32_t sm_count;
     uint32_t compute_major;
     uint32_t compute_minor;
+    uint32_t spare_mib; /* device memory that the spare context has taken */
+    uint32_t has_spare;
     uint32_t reserved;
 };
 

@@ -18,7 +18,8 @@
 #include "service.h"
 
 static const char help[] =
-    "Usage: funneld -d|-f [--device auto|cuda|soft] [--multiuser-server] [-S] [-a FILE]\n"
+    "Usage: funneld -d|-f [--device auto|cuda|soft] [--spare] [--multiuser-server] [-S]\n"
+    "               [-a FILE]\n"
     "\n"
     "The control daemon of Funnel: it starts a server for each user whose programs connect, and\n"
     "uses no GPU itself. `funnel start` runs it for you.\n"
@@ -28,6 +29,8 @@ static const char help[] =
     "      --device WHICH      what servers run on: cuda (NVIDIA's driver), soft (the software "
     "GPU)\n"
     "                          or auto (NVIDIA's driver when it works), which is the default\n"
+    "      --spare             servers keep a second GPU context for programs that would wait\n"
+    "                          for long kernels of others\n"
     "      --multiuser-server  one server for all users, under root\n"
     "  -S, --static-partitioning  clients run in partitions that sm_partition creates\n"
     "  -a, --apply FILE        create the servers that this configuration file of MPS 3 names\n"
@@ -46,6 +49,7 @@ struct options {
     bool background;
     bool foreground;
     bool multiuser;
+    bool spare;
     bool static_partitioning;
     bool prints_directory;
     const char *device;
@@ -69,6 +73,7 @@ static int parse_options(int argc, char **argv, struct options *options)
     static const struct option known[] = {{"daemon", no_argument, NULL, 'd'},
                                           {"foreground", no_argument, NULL, 'f'},
                                           {"device", required_argument, NULL, 'D'},
+                                          {"spare", no_argument, NULL, 's'},
                                           {"multiuser-server", no_argument, NULL, 'M'},
                                           {"static-partitioning", no_argument, NULL, 'S'},
                                           {"apply", required_argument, NULL, 'a'},
@@ -88,6 +93,9 @@ static int parse_options(int argc, char **argv, struct options *options)
             break;
         case 'D':
             options->device = optarg;
+            break;
+        case 's':
+            options->spare = true;
             break;
         case 'M':
             options->multiuser = true;
@@ -214,6 +222,7 @@ int main(int argc, char **argv)
     }
     services_sweep(daemon.paths.pipe);
     daemon.device = options.device;
+    daemon.spare = options.spare;
     daemon.foreground = options.foreground;
     daemon.multiuser = options.multiuser;
     daemon.partitions.on = options.static_partitioning;

@@ -12,6 +12,7 @@
 #include "limits_text.h"
 #include "log.h"
 #include "memory.h"
+#include "placement.h"
 #include "region.h"
 #include "server_life.h"
 #include "session_life.h"
@@ -327,7 +328,9 @@ static bool negotiate(struct session *session)
     apply_requested_limits(session);
     return check_hello(session) && open_channel(session) &&
            session_visit(session, &session->server->devices.device[0]) == CUDA_SUCCESS &&
-           take_sm_shares(session) && find_window(session) && allow_shared_region(session);
+           take_sm_shares(session) &&
+           session_visit(session, session_find_calm_device(session, 0)) == CUDA_SUCCESS &&
+           find_window(session) && allow_shared_region(session);
 }
 
 bool attach_client(struct session *session)

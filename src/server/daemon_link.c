@@ -56,8 +56,11 @@ void daemon_link_ready(struct server *server)
     ready.driver_version = (uint32_t)server->devices.driver_version;
     ready.device_count = server->devices.count;
     ready.max_clients = server->life->clients_max;
-    for (unsigned i = 0; i < server->devices.count; i++)
+    for (unsigned i = 0; i < server->devices.count; i++) {
         describe_device(&server->devices.device[i], &ready.devices[i]);
+        ready.devices[i].has_spare = server->devices.has_spares;
+        ready.devices[i].spare_mib = (uint32_t)(server->devices.spare_memory[i] >> 20);
+    }
     send_message(server, &ready);
 }
 

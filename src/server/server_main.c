@@ -37,11 +37,12 @@ struct options {
     const char *listen_path;
     int control_fd;
     int log_fd;
+    bool spare;
 };
 
 static const char usage[] =
-    "usage: funnel-server [--device auto|cuda|soft] [--control-fd N] [--log-fd N]\n"
-    "       funnel-server [--device auto|cuda|soft] --listen SOCKET\n"
+    "usage: funnel-server [--device auto|cuda|soft] [--spare] [--control-fd N] [--log-fd N]\n"
+    "       funnel-server [--device auto|cuda|soft] [--spare] --listen SOCKET\n"
     "       funnel-server -v\n"
     "Shares a GPU between CUDA programs. Started by funneld; --listen is for tests, and -v prints "
     "the\n"
@@ -60,13 +61,12 @@ static int parse_number(const char *text, int *ret_number)
 static int parse_options(int argc, char **argv, struct options *ret_options)
 {
     static const struct option known[] = {
-        {"device", required_argument, NULL, 'd'},
-        {"control-fd", required_argument, NULL, 'c'},
-        {"log-fd", required_argument, NULL, 'l'},
-        {"listen", required_argument, NULL, 'L'},
-        {NULL, 0, NULL, 0},
+        {"device", required_argument, NULL, 'd'}, {"control-fd", required_argument, NULL, 'c'},
+        {"log-fd", required_argument, NULL, 'l'}, {"listen", required_argument, NULL, 'L'},
+        {"spare", no_argument, NULL, 's'},        {NULL, 0, NULL, 0},
     };
-    struct options options = {.control_fd = -1, .log_fd = -1};
+    struct options options = {
+        .control_fd = -1, .log_fd = -1, .spare = switch_is_on("FUNNEL_SPARE")};
     int option, error = 0;
 
     while (!error && (option = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -82,6 +82,9 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
             break;
         case 'L':
             options.listen_path = optarg;
+            break;
+        case 's':
+            options.spare = true;
             break;
         default:
             error = -1;
@@ -118,6 +121,12 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Eagerly loaded libraries wait for the kernels of all contexts. */
+static void prepare_loading(void)
+{
+    setenv("CUDA_MODULE_LOADING", "LAZY", 1);
+}
+
 /* The driver must not take Funnel's daemon, or NVIDIA's, for an MPS server and become its
  * client. */
 static void prepare_environment(char *ret_pipe_directory)
@@ -150,16 +159,18 @@ static void read_switches(struct server_life *life)
     life->no_copy_load = switch_is_on("FUNNEL_NO_COPY_CROWD");
 }
 
-static int start_devices(struct server *server, enum driver_kind wanted, char *why, size_t why_size)
+static int start_devices(struct server *server, const struct options *options, char *why,
+                         size_t why_size)
 {
     char pipe_directory[] = "/tmp/funnel-server-XXXXXX";
 
     prepare_environment(pipe_directory);
+    prepare_loading();
     if (driver_output_capture())
         log_line("Device printf output cannot be separated from the server's own");
-    int error = driver_load(wanted, &server->life->driver_kind, why, why_size);
+    int error = driver_load(options->device, &server->life->driver_kind, why, why_size);
     if (!error)
-        error = devices_init(&server->devices, why, why_size);
+        error = devices_init(&server->devices, options->spare, why, why_size);
     rmdir(pipe_directory);
     if (error)
         return error;
@@ -203,7 +214,7 @@ static int start_serving(struct server *server, const struct options *options, c
 
 static int start(struct server *server, const struct options *options, char *why, size_t why_size)
 {
-    int error = start_devices(server, options->device, why, why_size);
+    int error = start_devices(server, options, why, why_size);
 
     read_switches(server->life);
     return error ? error : start_serving(server, options, why, why_size);

@@ -63,7 +63,8 @@ static bool trim_device(struct server *server, unsigned index)
 {
     if (device_enter(&server->devices.device[index]) != CUDA_SUCCESS)
         return false;
-    partitions_trim(&server->partitions[index]);
+    if (index < server->devices.count)
+        partitions_trim(&server->partitions[index]);
     module_cache_trim(server_module_cache(server), &server->devices.device[index]);
     return server_is_empty(server) &&
            context_limits_restore(server, &server->devices.device[index]);
@@ -72,7 +73,7 @@ static bool trim_device(struct server *server, unsigned index)
 /* False when a client has come. */
 static bool trim(struct server *server)
 {
-    for (unsigned i = 0; i < server->devices.count; i++) {
+    for (unsigned i = 0; i < devices_context_count(&server->devices); i++) {
         if (!trim_device(server, i))
             return false;
     }

@@ -23,7 +23,7 @@ WELCOME = struct.Struct("<Ii472s")
 HEADER = struct.Struct("<IHHII")
 IDENTITY = struct.Struct("<iIIIQq256s32s72s")
 LIMITS = struct.Struct(f"<II{DEVICES}Q" + "IIII")
-DEVICE = struct.Struct("<128s16s16sQIIII")
+DEVICE = struct.Struct("<128s16s16sQIIIIII")
 
 
 def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic=HELLO_MAGIC,

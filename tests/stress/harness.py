@@ -130,10 +130,10 @@ class Funnel:
 
 
 @contextlib.contextmanager
-def running_funnel(build, device="soft"):
+def running_funnel(build, device="soft", *options):
     with tempfile.TemporaryDirectory(prefix="funnel-stress-") as folder:
         funnel = Funnel(build, device, folder)
-        subprocess.run([funnel.binary, "start", "--device", device], env=funnel.environment,
+        subprocess.run([funnel.binary, "start", "--device", device, *options], env=funnel.environment,
                        check=True, stdout=subprocess.DEVNULL)
         try:
             yield funnel

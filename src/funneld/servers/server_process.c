@@ -118,6 +118,7 @@ static int spawn_for(struct daemon *daemon, const struct server_route *route, pi
     _cleanup_fd_ int log_fd = -1;
     struct spawn spawn = {.program = program,
                           .device = daemon->device,
+                          .spare = daemon->spare,
                           .pipe_directory = empty,
                           .visible_devices = route->devices,
                           .uid = route->uid,

@@ -150,7 +150,8 @@ static void raise_descriptor_limit(void)
 
 _Noreturn static void run_child(const struct spawn *spawn, int control_fd)
 {
-    const char *const arguments[] = {"funnel-server", "--device", spawn->device, NULL};
+    const char *const arguments[] = {"funnel-server", "--device", spawn->device,
+                                     spawn->spare ? "--spare" : NULL, NULL};
 
     restore_signals();
     arrange_descriptors(control_fd, spawn->log_fd);

@@ -2,11 +2,13 @@
 /* Starting a server process: fork, become its user, exec funnel-server with clean descriptors. */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct spawn {
     const char *program;         /* path of funnel-server */
     const char *device;          /* auto, cuda, soft */
+    bool spare;                  /* with a spare context on each device */
     const char *pipe_directory;  /* an empty one, for the server's own driver */
     const char *visible_devices; /* of the daemon's, "" = all: ordinals and UUIDs */
     uid_t uid;

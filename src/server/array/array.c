@@ -6,6 +6,7 @@
 
 #include "cuda_array.h"
 #include "memory.h"
+#include "placement.h"
 #include "quiesce.h"
 #include "server_dispatch.h"
 
@@ -162,7 +163,7 @@ static CUresult create(struct session *session, const char *call, uint64_t handl
 {
     CUresult result;
 
-    like->device = session_find_device(session, call, device);
+    like->device = session_place(session, call, device);
     if (!like->device)
         return CUDA_ERROR_INVALID_DEVICE;
     result = check(session, call, like);

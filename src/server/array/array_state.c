@@ -7,7 +7,7 @@
 
 int server_arrays_init(struct server *server)
 {
-    for (unsigned i = 0; i < server->devices.count; i++) {
+    for (unsigned i = 0; i < devices_context_count(&server->devices); i++) {
         struct device_arrays *arrays = calloc(1, sizeof(*arrays));
 
         if (!arrays)
@@ -22,7 +22,7 @@ int server_arrays_init(struct server *server)
 
 void server_arrays_fini(struct server *server)
 {
-    for (unsigned i = 0; i < server->devices.count; i++)
+    for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
         free(server->devices.device[i].arrays);
 }
 

@@ -8,6 +8,7 @@
 #include "copy.h"
 #include "cuda_array.h"
 #include "memory.h"
+#include "placement.h"
 #include "server_dispatch.h"
 
 struct texture {
@@ -180,7 +181,7 @@ static CUDA_RESOURCE_DESC describe_memory(const struct wire_fnMemoryTexture *in)
 CUresult serve_fnMemoryTexture(struct session *session, const struct wire_fnMemoryTexture *in,
                                struct wire_fnMemoryTexture_reply *ret_out)
 {
-    struct texture like = {.device = session_find_device(session, "fnMemoryTexture", in->device)};
+    struct texture like = {.device = session_place(session, "fnMemoryTexture", in->device)};
     const CUDA_RESOURCE_DESC resource = describe_memory(in);
     struct cuda_texture_words words = {0};
 

@@ -139,7 +139,84 @@ static int make_table(struct devices *devices)
                                 &devices->table_fd);
 }
 
-int devices_init(struct devices *devices, char *why, size_t why_size)
+/* ---- spare contexts ---- */
+
+static CUresult open_relays(struct device *primary, struct device *spare)
+{
+    CUresult result = device_enter(spare);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamCreateWithPriority(&spare->relay, CU_STREAM_NON_BLOCKING, 0);
+    if (result == CUDA_SUCCESS)
+        result = device_enter(primary);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamCreateWithPriority(&primary->relay, CU_STREAM_NON_BLOCKING, 0);
+    return result;
+}
+
+static CUresult open_spare(struct device *primary, struct device *spare)
+{
+    *spare = (struct device){.ordinal = primary->ordinal, .record = primary->record};
+    bool can = driver.cuCtxCreate_v2 && driver.cuCtxDestroy_v2;
+    CUresult result = can ? driver.cuCtxCreate_v2(&spare->context, 0, primary->ordinal)
+                          : CUDA_ERROR_NOT_SUPPORTED;
+
+    if (result == CUDA_SUCCESS)
+        result = device_enter(spare);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamCreateWithPriority(&spare->watch, CU_STREAM_NON_BLOCKING,
+                                                   spare->record.priority_least);
+    return result != CUDA_SUCCESS ? result : open_relays(primary, spare);
+}
+
+static uint64_t free_memory(const struct device *device)
+{
+    size_t free_bytes = 0, total;
+
+    return !device_enter(device) && !driver.cuMemGetInfo_v2(&free_bytes, &total) ? free_bytes : 0;
+}
+
+static CUresult add_spare(struct devices *devices, unsigned ordinal)
+{
+    struct device *primary = &devices->device[ordinal];
+    uint64_t before = free_memory(primary);
+    CUresult result = open_spare(primary, &devices->device[devices->count + ordinal]);
+    uint64_t after = free_memory(primary);
+
+    devices->spare_memory[ordinal] = before > after ? before - after : 0;
+    return result;
+}
+
+static void drop_spares(struct devices *devices)
+{
+    for (unsigned i = devices->count; i < 2 * devices->count; i++) {
+        if (devices->device[i].context)
+            driver.cuCtxDestroy_v2(devices->device[i].context);
+        devices->device[i] = (struct device){0};
+        devices->spare_memory[i - devices->count] = 0;
+    }
+}
+
+/* Creating a context waits for running kernels, so this is done before there are clients. */
+static void add_spares(struct devices *devices)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < devices->count && result == CUDA_SUCCESS; i++) {
+        result = add_spare(devices, i);
+        if (result != CUDA_SUCCESS)
+            log_line("Device %u cannot have a spare context, so the server works without: %s", i,
+                     driver_error_name(result));
+        else
+            log_line("Device %u has a spare context, which takes %llu MiB", i,
+                     (unsigned long long)(devices->spare_memory[i] >> 20));
+    }
+    devices->has_spares = result == CUDA_SUCCESS;
+    if (!devices->has_spares)
+        drop_spares(devices);
+}
+
+int devices_init(struct devices *devices, bool spares, char *why, size_t why_size)
 {
     int count = 0;
 
@@ -163,6 +240,8 @@ int devices_init(struct devices *devices, char *why, size_t why_size)
         devices->count++;
     }
 
+    if (spares)
+        add_spares(devices);
     int error = make_table(devices);
     if (!error)
         error = devices_create_pools(devices);
@@ -171,23 +250,38 @@ int devices_init(struct devices *devices, char *why, size_t why_size)
     return error;
 }
 
+/* A single lock needs no group. */
+static struct quiesce *join_locks(const struct devices *devices)
+{
+    struct quiesce *locks[DEVICE_CONTEXTS_MAX];
+    unsigned count = devices_context_count(devices);
+
+    for (unsigned i = 0; i < count; i++)
+        locks[i] = devices->device[i].quiesce;
+    return count == 1 ? locks[0] : quiesce_create_group(locks, count);
+}
+
 int devices_create_pools(struct devices *devices)
 {
-    devices->quiesce = quiesce_create();
-    if (!devices->quiesce)
-        return -ENOMEM;
-    for (unsigned i = 0; i < devices->count; i++) {
-        devices->device[i].quiesce = devices->quiesce;
-        devices->device[i].events = spare_events_create();
-        if (!devices->device[i].events)
+    for (unsigned i = 0; i < devices_context_count(devices); i++) {
+        struct device *device = &devices->device[i];
+
+        device->index = i;
+        device->quiesce = quiesce_create();
+        device->events = spare_events_create();
+        if (!device->quiesce || !device->events)
             return -ENOMEM;
     }
-    return 0;
+    devices->quiesce = join_locks(devices);
+    return devices->quiesce ? 0 : -ENOMEM;
 }
 
 void devices_destroy_pools(struct devices *devices)
 {
-    for (unsigned i = 0; i < devices->count; i++)
+    if (devices_context_count(devices) != 1)
+        quiesce_destroy(devices->quiesce);
+    for (unsigned i = 0; i < devices_context_count(devices); i++) {
         spare_events_destroy(devices->device[i].events);
-    quiesce_destroy(devices->quiesce);
+        quiesce_destroy(devices->device[i].quiesce);
+    }
 }

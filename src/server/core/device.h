@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The GPUs of this server. Each has one context, the primary one, in which everything of every
- * client happens, because kernels of several programs overlap only inside one context.
+ * The GPUs of this server, and the contexts on them. A GPU has its primary context, and kernels of
+ * several programs overlap only inside one context, so that is where clients work. On request it
+ * has a second, spare one as well: calls that wait for all kernels of a context do not wait for
+ * those of the other, so a client that would wait for long kernels of others works there
+ * (placement.h). Each context is a struct device with the same ordinal as the GPU.
  */
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,9 +21,11 @@ struct spare_events;
 
 struct device {
     CUdevice ordinal;
+    unsigned index; /* in struct devices */
     CUcontext context;
     CUstream watch;               /* always idle: a query of it tells whether the context lives */
-    struct quiesce *quiesce;      /* the one of all devices: quiesce.h */
+    CUstream relay;               /* with spare contexts: for events of the other context */
+    struct quiesce *quiesce;      /* quiesce.h */
     struct spare_events *events;  /* spare_events.h */
     struct device_launch *launch; /* The parts of subsystems, opaque to the others. */
     struct device_copies *copies;
@@ -28,21 +34,33 @@ struct device {
     atomic_uint_fast64_t memory_free; /* bytes, as of a second ago */
 };
 
+#define DEVICE_CONTEXTS_MAX (2 * ATTACH_DEVICES_MAX)
+
 struct devices {
-    struct device device[ATTACH_DEVICES_MAX];
-    unsigned count;
-    uint64_t stride; /* addresses that a client gets for each device */
+    struct device
+        device[DEVICE_CONTEXTS_MAX]; /* by ordinal; spare contexts follow, in that order */
+    unsigned count;                  /* of GPUs */
+    bool has_spares;                 /* each has a spare context */
+    uint64_t spare_memory[ATTACH_DEVICES_MAX]; /* bytes that the spare context has taken */
+    uint64_t stride;                           /* addresses that a client gets for each device */
     int driver_version;
-    int table_fd; /* struct device_record[count], read-only */
-    struct quiesce *quiesce;
+    int table_fd;            /* struct device_record[count], read-only */
+    struct quiesce *quiesce; /* the locks of all contexts as one */
 };
 
-/* Creates a context on every device, for the life of the process. 0, or -errno and in `why` a
- * message of what went wrong. */
-int devices_init(struct devices *devices, char *why, size_t why_size);
+/* How many contexts there are. */
+static inline unsigned devices_context_count(const struct devices *devices)
+{
+    return devices->has_spares ? 2 * devices->count : devices->count;
+}
 
-/* Creates the quiesce lock, and for each device its spare events: 0 or -ENOMEM. devices_init()
- * calls it; the second undoes it. */
+/* Creates a context on every device, for the life of the process, and with `spares` a second one.
+ * A device that has no memory for that makes the server work without spare contexts. 0, or -errno
+ * and in `why` a message of what went wrong. */
+int devices_init(struct devices *devices, bool spares, char *why, size_t why_size);
+
+/* Creates the quiesce lock and the spare events of each context: 0 or -ENOMEM. devices_init() calls
+ * it; the second undoes it. */
 int devices_create_pools(struct devices *devices);
 void devices_destroy_pools(struct devices *devices);
 

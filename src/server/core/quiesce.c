@@ -34,6 +34,10 @@ struct quiesce {
     unsigned seekers; /* atomic: calls that look for a moment in which no stream waits */
     pthread_mutex_t waits_lock;
     struct list waits; /* struct stream_wait */
+
+    /* The locks that a call takes, in this order: this one alone, or those of a group. */
+    struct quiesce *members[QUIESCE_MEMBERS_MAX];
+    unsigned member_count;
 };
 
 struct quiesce *quiesce_create(void)
@@ -45,7 +49,21 @@ struct quiesce *quiesce_create(void)
     pthread_rwlock_init(&quiesce->lock, NULL);
     pthread_mutex_init(&quiesce->waits_lock, NULL);
     list_init(&quiesce->waits);
+    quiesce->members[0] = quiesce;
+    quiesce->member_count = 1;
     return quiesce;
+}
+
+struct quiesce *quiesce_create_group(struct quiesce *const *members, unsigned count)
+{
+    struct quiesce *group = count <= QUIESCE_MEMBERS_MAX ? quiesce_create() : NULL;
+
+    if (!group)
+        return NULL;
+    for (unsigned i = 0; i < count; i++)
+        group->members[i] = members[i];
+    group->member_count = count;
+    return group;
 }
 
 static void wait_destroy(struct stream_wait *wait)
@@ -109,6 +127,11 @@ void quiesce_wait_begin(struct quiesce *quiesce)
     pthread_rwlock_rdlock(&quiesce->lock);
 }
 
+bool quiesce_wait_try(struct quiesce *quiesce)
+{
+    return pthread_rwlock_tryrdlock(&quiesce->lock) == 0;
+}
+
 void quiesce_wait_end(struct quiesce *quiesce)
 {
     pthread_rwlock_unlock(&quiesce->lock);
@@ -127,24 +150,42 @@ static bool any_wait_pending(struct quiesce *quiesce)
     return false;
 }
 
-/* The caller holds the lock. It is released again where a stream waits. */
-static bool keep_unless_waits(struct quiesce *quiesce)
+static void unlock_members(struct quiesce *quiesce, unsigned count)
 {
-    if (!any_wait_pending(quiesce))
-        return true;
-    pthread_rwlock_unlock(&quiesce->lock);
-    return false;
+    while (count)
+        pthread_rwlock_unlock(&quiesce->members[--count]->lock);
+}
+
+/* Locks the members with `lock`: none of them where one cannot be locked, or where a stream
+ * waits. */
+static bool lock_members(struct quiesce *quiesce, int (*lock)(pthread_rwlock_t *lock))
+{
+    for (unsigned i = 0; i < quiesce->member_count; i++) {
+        bool locked = lock(&quiesce->members[i]->lock) == 0;
+
+        if (locked && !any_wait_pending(quiesce->members[i]))
+            continue;
+        unlock_members(quiesce, locked ? i + 1 : i);
+        return false;
+    }
+    return true;
+}
+
+/* No member of a group is kept locked while another one is waited for. */
+static int (*lock_of(const struct quiesce *quiesce))(pthread_rwlock_t *lock)
+{
+    return quiesce->member_count == 1 ? pthread_rwlock_wrlock : pthread_rwlock_trywrlock;
 }
 
 bool quiesce_try(struct quiesce *quiesce)
 {
-    return pthread_rwlock_trywrlock(&quiesce->lock) == 0 && keep_unless_waits(quiesce);
+    return lock_members(quiesce, pthread_rwlock_trywrlock);
 }
 
-static bool lock_unless_waits(struct quiesce *quiesce)
+static void count_seeker(struct quiesce *quiesce, int change)
 {
-    pthread_rwlock_wrlock(&quiesce->lock);
-    return keep_unless_waits(quiesce);
+    for (unsigned i = 0; i < quiesce->member_count; i++)
+        __atomic_add_fetch(&quiesce->members[i]->seekers, (unsigned)change, __ATOMIC_RELEASE);
 }
 
 /* Another call that waits for all streams may take its time, so only pauses count. Partner of the
@@ -153,18 +194,18 @@ static bool retry_lock(struct quiesce *quiesce)
 {
     bool locked = false;
 
-    __atomic_add_fetch(&quiesce->seekers, 1, __ATOMIC_RELEASE);
+    count_seeker(quiesce, 1);
     for (unsigned pauses = 0; !locked && pauses < PAUSES_MAX; pauses++) {
         pause_briefly();
-        locked = lock_unless_waits(quiesce);
+        locked = lock_members(quiesce, lock_of(quiesce));
     }
-    __atomic_sub_fetch(&quiesce->seekers, 1, __ATOMIC_RELEASE);
+    count_seeker(quiesce, -1);
     return locked;
 }
 
 CUresult quiesce_begin(struct quiesce *quiesce, const char *what)
 {
-    if (lock_unless_waits(quiesce) || retry_lock(quiesce))
+    if (lock_members(quiesce, lock_of(quiesce)) || retry_lock(quiesce))
         return CUDA_SUCCESS;
     log_line("%s is refused: it waits for all streams, and one has waited for a value "
              "(cuStreamWaitValue) for too long",
@@ -174,5 +215,5 @@ CUresult quiesce_begin(struct quiesce *quiesce, const char *what)
 
 void quiesce_end(struct quiesce *quiesce)
 {
-    pthread_rwlock_unlock(&quiesce->lock);
+    unlock_members(quiesce, quiesce->member_count);
 }

@@ -29,8 +29,14 @@
 struct device;
 struct quiesce;
 
-/* One lock for all contexts of the process. NULL when out of memory. */
+/* The lock of one context. NULL when out of memory. */
 struct quiesce *quiesce_create(void);
+
+/* Several locks as one, for calls that wait for the streams of several contexts; for
+ * quiesce_begin(), quiesce_try() and quiesce_end() alone. The members, at most QUIESCE_MEMBERS_MAX,
+ * stay the caller's. NULL when out of memory. */
+#define QUIESCE_MEMBERS_MAX 64u
+struct quiesce *quiesce_create_group(struct quiesce *const *members, unsigned count);
 
 /* NULL is allowed. */
 void quiesce_destroy(struct quiesce *quiesce);
@@ -49,5 +55,9 @@ bool quiesce_try(struct quiesce *quiesce);
  * wait, quiesce_wait_record() lets quiesce_begin() know of it; the device's context is current. A
  * wait that finds no memory is not recorded. */
 void quiesce_wait_begin(struct quiesce *quiesce);
+
+/* The same without waiting: false while a call that waits for all streams is being made, and then
+ * quiesce_wait_end() must not be called. */
+bool quiesce_wait_try(struct quiesce *quiesce);
 void quiesce_wait_record(const struct device *device, CUstream stream);
 void quiesce_wait_end(struct quiesce *quiesce);

@@ -19,9 +19,14 @@ struct session;
  * whose call returned it, or NULL; with a witness the handler does not return. */
 typedef void server_fatal_handler(struct server *server, struct session *witness, CUresult result);
 
+/* On the session's thread: whether work in a context keeps calls that wait for all streams for
+ * long. */
+typedef bool server_occupied_query(struct session *session, const struct device *device);
+
 struct server {
     struct devices devices;
-    atomic_bool faulted; /* a context is lost, and the process is about to end */
+    server_occupied_query *is_occupied; /* the stream subsystem's */
+    atomic_bool faulted;                /* a context is lost, and the process is about to end */
     server_fatal_handler *on_fatal;
 
     pthread_mutex_t lock;

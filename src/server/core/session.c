@@ -12,6 +12,7 @@
 #include "cuda_error.h"
 #include "fd.h"
 #include "log.h"
+#include "placement.h"
 #include "server.h"
 #include "server_dispatch.h"
 
@@ -62,7 +63,7 @@ const struct device *session_find_device(struct session *session, const char *ca
     const struct devices *devices = &session->server->devices;
 
     if (index < devices->count)
-        return &devices->device[index];
+        return session_device(session, index);
     session_log_error(session, "%s: device %u, there are %u", call, index, devices->count);
     return NULL;
 }

@@ -55,6 +55,8 @@ struct session {
     struct handles objects;
     const struct device *current;     /* whose context the thread is in */
     atomic_uint_fast64_t device_mask; /* bit d: the client has used device d */
+    uint64_t placed_mask;             /* bit d: it stays in one context of device d: placement.h */
+    atomic_uint_fast64_t spare_mask;  /* bit d: that is the spare one */
     struct error_budget error_budget;
     bool error_logged; /* about the command that runs now */
 
@@ -98,7 +100,8 @@ void session_remove(struct session *session, enum wire_handle kind, uint64_t han
 CUresult session_enter(struct session *session, const struct device *device);
 CUresult session_visit(struct session *session, const struct device *device);
 
-/* The device with this number; NULL, and an error in the log, when there is none. */
+/* The context in which the client works on the device with this number (placement.h); NULL, and an
+ * error in the log, when there is none. */
 const struct device *session_find_device(struct session *session, const char *call, uint32_t index);
 
 /* Looks at a result of the driver. One that means that the context is lost ends the server, and

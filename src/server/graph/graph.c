@@ -8,6 +8,7 @@
 
 #include "function.h"
 #include "memory.h"
+#include "placement.h"
 #include "server_dispatch.h"
 #include "window.h"
 
@@ -36,7 +37,7 @@ static void graph_refund(struct graph *graph, uint64_t bytes)
 static CUresult check_create(struct session *session, const struct wire_fnGraphCreate *in,
                              const struct device **ret_device)
 {
-    *ret_device = session_find_device(session, "cuGraphInstantiate", in->device);
+    *ret_device = session_place(session, "cuGraphInstantiate", in->device);
     if (!*ret_device)
         return CUDA_ERROR_INVALID_DEVICE;
     if (!in->nodes || in->nodes > GRAPH_NODES_MAX) {

@@ -9,6 +9,7 @@
 #include "cleanup.h"
 #include "log.h"
 #include "memory_state.h"
+#include "placement.h"
 #include "quiesce.h"
 #include "server_dispatch.h"
 
@@ -53,7 +54,7 @@ static CUresult raise_limit(struct session *session, const struct device *device
 
 CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSetLimit *in)
 {
-    const struct device *device = session_find_device(session, "cuCtxSetLimit", in->device);
+    const struct device *device = session_place(session, "cuCtxSetLimit", in->device);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->memory->limits_lock);
     size_t now = 0;
 

@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "fd.h"
 #include "page_lock.h"
+#include "placement.h"
 #include "quiesce.h"
 #include "server_dispatch.h"
 #include "shm.h"
@@ -94,7 +95,7 @@ static CUresult take_place(struct session *session, struct granule *granule)
 
 static CUresult place_and_map(struct session *session, struct granule *granule)
 {
-    CUresult result = session_visit(session, &session->window->devices->device[0]);
+    CUresult result = session_visit(session, session_find_calm_device(session, 0));
 
     if (result == CUDA_SUCCESS)
         result = take_place(session, granule);

@@ -4,6 +4,7 @@
  * itself, so a pair is remembered for granules to come.
  */
 #include "memory_state.h"
+#include "placement.h"
 #include "server_dispatch.h"
 
 static bool is_pair(struct session *session, uint32_t device, uint32_t peer)
@@ -45,7 +46,7 @@ CUresult serve_cuCtxEnablePeerAccess(struct session *session,
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     before = session->memory->device[in->peer].reached_by;
     session->memory->device[in->peer].reached_by |= 1ull << in->device;
-    result = session_enter(session, &session->server->devices.device[in->peer]);
+    result = session_enter(session, session_device(session, in->peer));
     if (result == CUDA_SUCCESS)
         result = grant_all(session, in->peer);
     if (result != CUDA_SUCCESS)

@@ -12,6 +12,7 @@
 #include "blob.h"
 #include "fd.h"
 #include "memory_state.h"
+#include "placement.h"
 #include "server_dispatch.h"
 #include "shm.h"
 #include "sock.h"
@@ -55,7 +56,7 @@ CUresult serve_fnReserve(struct session *session, const struct wire_fnReserve *i
             (unsigned long long)in->size, (unsigned long long)in->alignment);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = session_enter(session, &session->server->devices.device[0]);
+    CUresult result = session_enter(session, session_device(session, 0));
     if (result == CUDA_SUCCESS)
         result = reserve_area_take(area, in->from, in->size, in->alignment, &ret->address);
     if (result != CUDA_SUCCESS)
@@ -204,7 +205,7 @@ bool vmm_could_be_memory(int fd)
 static CUresult import(struct session *session, int fd, struct allocation *ret_allocation)
 {
     CUmemAllocationProp prop = {0};
-    CUresult result = session_enter(session, &session->server->devices.device[0]);
+    CUresult result = session_enter(session, session_device(session, 0));
 
     if (result == CUDA_SUCCESS)
         result =

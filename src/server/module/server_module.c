@@ -14,6 +14,7 @@
 #include "function.h"
 #include "image_check.h"
 #include "memory.h"
+#include "placement.h"
 #include "quiesce.h"
 #include "server_dispatch.h"
 #include "sock.h"
@@ -102,7 +103,7 @@ static CUresult enter_module(struct session *session, uint64_t handle, struct mo
 static CUresult check_load(struct session *session, const char *call, uint32_t index,
                            const struct device **ret_device)
 {
-    const struct device *device = session_find_device(session, call, index);
+    const struct device *device = session_place(session, call, index);
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
@@ -200,7 +201,7 @@ void module_put_parked(struct session *session)
     for (unsigned i = 0; i < session->server->devices.count; i++) {
         if (list_empty(&session->modules->parked[i]))
             continue;
-        session_enter(session, &session->server->devices.device[i]);
+        session_enter(session, session_device(session, i));
         module_cache_put_parked(server_module_cache(session->server), &session->modules->parked[i]);
     }
 }

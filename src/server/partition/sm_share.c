@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "log.h"
+#include "placement.h"
 #include "server_dispatch.h"
 
 struct session_sm_shares {
@@ -97,13 +98,15 @@ CUresult sm_share_barred(const struct session *session, unsigned device)
 }
 
 /* Takes a partition of so many multiprocessors; all of them need no partition. A client that is in
- * a static partition stays in it. */
+ * a static partition stays in it. Partitions belong to the primary context. */
 static CUresult take(struct session *session, const struct device *device, unsigned sm_count,
                      struct partition **ret_partition)
 {
     struct partitions *partitions = partitions_of(session, device);
     const struct session_limits *limits = &session->limits;
 
+    if (session_is_in_spare(session, (unsigned)device->ordinal))
+        return CUDA_ERROR_NOT_SUPPORTED;
     if (is_fixed(session, (unsigned)device->ordinal))
         return partitions_take_within(partitions, limits->fixed_first, limits->fixed_count,
                                       sm_count, ret_partition);
@@ -125,7 +128,10 @@ CUresult sm_share_open(struct session *session, unsigned device, unsigned *ret_s
         share->sm_count = partitions_grant(partitions_of(session, share->device),
                                            session->limits.sm_centipercent);
     *ret_sm_count = share->sm_count;
-    return take(session, share->device, share->sm_count, &share->partition);
+    CUresult result = take(session, share->device, share->sm_count, &share->partition);
+    if (share->partition)
+        session_stay_primary(session, device);
+    return result;
 }
 
 struct sm_share *sm_share_find(struct session *session, const struct device *device,
@@ -152,6 +158,8 @@ static void resize(struct session *session, struct sm_share *share, unsigned sm_
 
     if (now != sm_count) {
         CUresult result = take(session, share->device, sm_count, &share->partition);
+        if (result == CUDA_ERROR_NOT_SUPPORTED)
+            log_line("SM shares are not enforced in the spare context");
         if (result != CUDA_SUCCESS) {
             log_line("Client " CLIENT_FORMAT " keeps its %u SMs of device %d: %s",
                      CLIENT_ARGS(session), now, share->device->ordinal, driver_error_name(result));
@@ -233,6 +241,11 @@ CUresult serve_fnShareCreate(struct session *session, const struct wire_fnShareC
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
+    if (!session_stay_primary(session, in->device)) {
+        session_log_error(session, "cuCtxCreate: there are no SM shares in the spare context, "
+                                   "where this client works");
+        return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    }
     if (session->sm_shares->count >= SM_SHARES_MAX) {
         session_log_error(session, "cuCtxCreate: more than %u contexts with an SM share",
                           SM_SHARES_MAX);

@@ -113,7 +113,7 @@ static bool host_waits_exist_locked(struct server_printf *printer)
  */
 static void flush_behind_locked(struct server_printf *printer, const struct printf_mark *mark)
 {
-    CUstream *flush = &printer->flush[mark->device->ordinal];
+    CUstream *flush = &printer->flush[mark->device->index];
 
     if (!*flush && driver.cuStreamCreateWithPriority(flush, CU_STREAM_NON_BLOCKING, 0))
         return;

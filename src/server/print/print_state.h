@@ -34,7 +34,7 @@ struct server_printf {
     unsigned launching;       /* between begin and end */
     bool shared; /* a client has timed out waiting for the turn: the output has no owner */
     bool started;
-    CUstream flush[ATTACH_DEVICES_MAX];
+    CUstream flush[DEVICE_CONTEXTS_MAX]; /* by device->index */
     struct stream_observer stream_observer;
 };
 

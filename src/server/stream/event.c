@@ -8,13 +8,15 @@
 #include <stdlib.h>
 
 #include "ipc_share.h"
+#include "placement.h"
 #include "server_dispatch.h"
+#include "spare_events.h"
 #include "stream_state.h"
 
 static CUresult event_check(struct session *session, const struct wire_cuEventCreate *in,
                             const struct device **ret_device)
 {
-    const struct device *device = session_find_device(session, "cuEventCreate", in->device);
+    const struct device *device = session_place(session, "cuEventCreate", in->device);
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
@@ -75,6 +77,40 @@ CUresult serve_cuEventDestroy_v2(struct session *session, const struct wire_cuEv
     return result;
 }
 
+/* An event of another client that works in the other context of the device. The driver records
+ * events only in streams of their own context, so a stream there follows this one. */
+static CUresult relay(const struct event *event, struct stream *stream, CUevent between)
+{
+    CUstream relay = event->device->relay;
+    CUresult result = driver.cuEventRecord(between, stream->driver);
+
+    if (result == CUDA_SUCCESS)
+        result = session_visit(stream->session, event->device);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamWaitEvent(relay, between, 0);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuEventRecord(event->driver, relay);
+    session_visit(stream->session, stream->device);
+    return result;
+}
+
+static CUresult record(const struct event *event, struct stream *stream)
+{
+    CUevent between = NULL;
+
+    if (!event->driver)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (event->device == stream->device || !event->device->relay ||
+        event->device->ordinal != stream->device->ordinal)
+        return driver.cuEventRecord(event->driver, stream->driver);
+    CUresult result = spare_event_take(stream->device, &between);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = relay(event, stream, between);
+    spare_event_keep(stream->device, between);
+    return result;
+}
+
 CUresult serve_cuEventRecordWithFlags(struct session *session,
                                       const struct wire_cuEventRecordWithFlags *in,
                                       struct event *hEvent, struct stream *hStream)
@@ -82,8 +118,7 @@ CUresult serve_cuEventRecordWithFlags(struct session *session,
     CUresult result = stream_begin(hStream);
 
     if (result == CUDA_SUCCESS)
-        result = hEvent->driver ? driver.cuEventRecord(hEvent->driver, hStream->driver)
-                                : CUDA_ERROR_INVALID_HANDLE;
+        result = record(hEvent, hStream);
     return stream_end(hStream, in->seq, result);
 }
 

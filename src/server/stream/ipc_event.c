@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events that several clients use: each client has a handle of its own for the one event of the
- * driver. All clients are in one context, so nothing else is special about them.
+ * driver. Where the clients work in different contexts of a device, event.c records them.
  */
 #include <stdlib.h>
 

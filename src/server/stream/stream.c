@@ -11,7 +11,9 @@
 
 #include <stdlib.h>
 
+#include "cleanup.h"
 #include "log.h"
+#include "placement.h"
 #include "server_dispatch.h"
 #include "sm_share.h"
 
@@ -127,7 +129,7 @@ static CUresult stream_check(struct session *session,
                              const struct wire_cuStreamCreateWithPriority *in,
                              const struct device **ret_device)
 {
-    const struct device *device = session_find_device(session, "cuStreamCreate", in->device);
+    const struct device *device = session_place(session, "cuStreamCreate", in->device);
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
@@ -170,10 +172,32 @@ static struct stream *stream_create(struct session *session, const struct device
     return stream;
 }
 
+/* Partner: long_work.c. */
+static void enlist_under_lock(struct stream *stream)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);
+
+    list_append(streams_beside(stream), &stream->link);
+}
+
+static void unlist_under_lock(struct stream *stream)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);
+
+    list_remove(&stream->link);
+}
+
+static void set_driver(struct stream *stream, CUstream fresh)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);
+
+    stream->driver = fresh;
+}
+
 static void stream_enlist(struct stream *stream)
 {
     stream->sm_share->streams++;
-    list_append(streams_beside(stream), &stream->link);
+    enlist_under_lock(stream);
     if (stream->legacy && !stream->sm_share->legacy)
         stream->sm_share->legacy = stream;
     stream->session->streams->count++;
@@ -220,10 +244,11 @@ static CUresult stream_renew(struct stream *stream)
             driver.cuStreamDestroy_v2(fresh);
         return result;
     }
+    CUstream old = stream->driver;
     announce_ready(stream);
-    if (stream->driver)
-        driver.cuStreamDestroy_v2(stream->driver);
-    stream->driver = fresh;
+    set_driver(stream, fresh);
+    if (old)
+        driver.cuStreamDestroy_v2(old);
     return CUDA_SUCCESS;
 }
 
@@ -235,7 +260,7 @@ static void move_streams(struct session *session, const struct sm_share *share)
     list_for_each (struct stream, stream, session_device_streams(session, share->device), link) {
         if (stream->sm_share != share || result != CUDA_SUCCESS)
             continue;
-        result = session_enter(session, share->device);
+        result = session_enter(session, stream->device);
         if (result == CUDA_SUCCESS)
             result = stream_renew(stream);
     }
@@ -290,9 +315,11 @@ CUresult serve_cuStreamCreateWithPriority(struct session *session,
     }
     stream_enlist(stream);
 
+    CUstream fresh = NULL;
     result = session_enter(session, device);
     if (result == CUDA_SUCCESS)
-        result = make_driver_stream(stream, &stream->driver);
+        result = make_driver_stream(stream, &fresh);
+    set_driver(stream, fresh);
     announce_ready(stream);
     return result;
 }
@@ -321,7 +348,7 @@ CUresult serve_cuStreamDestroy_v2(struct session *session, const struct wire_cuS
     if (legacy == hStream)
         hStream->sm_share->legacy = NULL;
     hStream->sm_share->streams--;
-    list_remove(&hStream->link);
+    unlist_under_lock(hStream);
     session_remove(session, WIRE_STREAM, in->hStream);
     session->streams->count--;
     stream_destroy(hStream);
@@ -353,7 +380,7 @@ bool streams_are_idle(struct session *session)
     const struct devices *devices = &session->server->devices;
 
     for (unsigned i = 0; i < devices->count; i++) {
-        if (!device_is_idle(session, &devices->device[i]))
+        if (!device_is_idle(session, session_device(session, i)))
             return false;
     }
     return true;
@@ -364,9 +391,9 @@ void streams_destroy_all(struct session *session)
     const struct devices *devices = &session->server->devices;
 
     for (unsigned i = 0; i < devices->count; i++) {
-        session_visit(session, &devices->device[i]);
+        session_visit(session, session_device(session, i));
         list_for_each_safe (struct stream, stream, &session->streams->of_device[i], link) {
-            list_remove(&stream->link);
+            unlist_under_lock(stream);
             stream_destroy(stream);
         }
     }

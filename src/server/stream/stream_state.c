@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "long_work.h"
+
 int server_streams_init(struct server *server)
 {
     server->streams = calloc(1, sizeof(*server->streams));
     if (!server->streams)
         return -ENOMEM;
     list_init(&server->streams->observers);
+    server->is_occupied = long_work_exists;
     return 0;
 }
 
@@ -30,6 +33,7 @@ int session_streams_init(struct session *session)
 
     if (!streams)
         return -ENOMEM;
+    pthread_mutex_init(&streams->lock, NULL);
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         list_init(&streams->of_device[i]);
     list_init(&streams->host_waits);

@@ -87,6 +87,29 @@ static void a_try_fails_while_a_stream_waits(void **state)
     quiesce_end(quiesce);
 }
 
+/* It takes all of its members or none. */
+static void a_group_is_all_of_its_locks(void **state)
+{
+    struct quiesce *other = quiesce_create();
+    struct quiesce *group = quiesce_create_group((struct quiesce *[]){other, quiesce}, 2);
+
+    assert_int_equal(quiesce_begin(group, "a call"), CUDA_SUCCESS);
+    assert_false(quiesce_try(other));
+    assert_false(quiesce_wait_try(quiesce));
+    quiesce_end(group);
+    begin_a_wait(state);
+    assert_false(quiesce_try(group));
+    assert_true(quiesce_try(other));
+    quiesce_end(other);
+    assert_true(quiesce_wait_try(quiesce));
+    quiesce_wait_end(quiesce);
+    set(&passed, true);
+    assert_true(quiesce_try(group));
+    quiesce_end(group);
+    quiesce_destroy(group);
+    quiesce_destroy(other);
+}
+
 static void *begin_and_tell(void *state)
 {
     begin_a_wait(state);
@@ -173,6 +196,7 @@ int main(void)
         CASE(no_stream_waits),
         CASE(a_call_waits_for_the_wait),
         CASE(a_try_fails_while_a_stream_waits),
+        CASE(a_group_is_all_of_its_locks),
         CASE(a_wait_waits_for_the_call),
         CASE(a_call_gets_its_turn_among_waits_that_overlap),
         CASE(events_are_reused),

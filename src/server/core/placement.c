@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stream subsystem knows which context is occupied; server.h has a function for that. */
+#include "placement.h"
+
+#include "log.h"
+#include "server.h"
+
+static bool has_bit(uint64_t mask, unsigned ordinal)
+{
+    return mask >> ordinal & 1;
+}
+
+bool session_is_in_spare(const struct session *session, unsigned ordinal)
+{
+    return has_bit(session->spare_mask, ordinal);
+}
+
+const struct device *session_device(const struct session *session, unsigned ordinal)
+{
+    const struct devices *devices = &session->server->devices;
+
+    return &devices->device[session_is_in_spare(session, ordinal) ? devices->count + ordinal
+                                                                  : ordinal];
+}
+
+static bool is_occupied(struct session *session, const struct device *device)
+{
+    return session->server->is_occupied(session, device);
+}
+
+/* The spare context is taken only where it is better than the primary one, because kernels do not
+ * overlap with those of the other context. */
+const struct device *session_find_calm_device(struct session *session, unsigned ordinal)
+{
+    const struct devices *devices = &session->server->devices;
+    const struct device *primary = &devices->device[ordinal];
+
+    if (!devices->has_spares || !is_occupied(session, primary))
+        return primary;
+    const struct device *spare = &devices->device[devices->count + ordinal];
+    return is_occupied(session, spare) ? primary : spare;
+}
+
+static void place(struct session *session, unsigned ordinal)
+{
+    const struct device *device = session_find_calm_device(session, ordinal);
+
+    session->placed_mask |= 1ull << ordinal;
+    if (device->index == ordinal)
+        return;
+    session->spare_mask |= 1ull << ordinal;
+    log_line("Client " CLIENT_FORMAT " works in the spare context of device %u, because long "
+             "kernels run in the primary one",
+             CLIENT_ARGS(session), ordinal);
+}
+
+const struct device *session_place(struct session *session, const char *call, uint32_t index)
+{
+    if (!session_find_device(session, call, index))
+        return NULL;
+    if (session->server->devices.has_spares && !has_bit(session->placed_mask, index))
+        place(session, index);
+    return session_device(session, index);
+}
+
+bool session_stay_primary(struct session *session, unsigned ordinal)
+{
+    if (session_is_in_spare(session, ordinal))
+        return false;
+    session->placed_mask |= 1ull << ordinal;
+    return true;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In which context of a device a client works: the primary one, where the kernels of all clients
+ * overlap, or the spare one (device.h), where it need not wait for long kernels of others.
+ *
+ * A client is placed by the first call that creates something in a context (a stream, an event, a
+ * library, an array, a graph, ...), and stays there. Memory and page locks belong to no context.
+ * Without spare contexts every client is in the primary one.
+ */
+#pragma once
+
+#include "session.h"
+
+/* Session thread. The context in which the client works, or would without being placed. */
+const struct device *session_device(const struct session *session, unsigned ordinal);
+
+/* Session thread. The same, and the client stays there from now on. NULL, and an error in the log,
+ * when there is no such device. */
+const struct device *session_place(struct session *session, const char *call, uint32_t index);
+
+/* Session thread. A context in which a call that belongs to none waits for no long kernel, where
+ * there is one. May take some milliseconds. */
+const struct device *session_find_calm_device(struct session *session, unsigned ordinal);
+
+/* Session thread. The client needs what only the primary context has. False when it has been placed
+ * in the spare one before. */
+bool session_stay_primary(struct session *session, unsigned ordinal);
+
+/* From any thread: whether the client works in the spare context of a device. */
+bool session_is_in_spare(const struct session *session, unsigned ordinal);

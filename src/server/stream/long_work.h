@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether the streams of a context have work that takes long, so that a call that waits for all of
+ * them had better not be made.
+ */
+#pragma once
+
+#include "server.h"
+#include "session.h"
+
+/* On the thread of `session`, whose own streams count like those of other clients: whether a stream
+ * of the context is not done after LONG_WORK_NS with what it has now, or a call is being made that
+ * waits for all of them. Takes at most a little longer than that time. */
+#define LONG_WORK_NS (20 * NS_PER_MS)
+bool long_work_exists(struct session *session, const struct device *device);

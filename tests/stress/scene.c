@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The programs of the scene in independence.py. Each writes a line for what has happened and reads
+ * one from standard input to go on, so the order of events is known without a clock.
+ *
+ *     scene long             a kernel that runs until a line has been read
+ *     scene witness          waits for a small launch, for each line that is read
+ *     scene newcomer NUMBER  code that no program had before, launched, and its result
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_prototypes.h"
+
+#define MUST(call) must((call), #call)
+
+/* `wait` tells in words[0] that it runs and waits for words[1]; `add` adds to words[0]. */
+static const char ptx[] = ".version 7.0\n"
+                          ".target sm_70\n"
+                          ".address_size 64\n"
+                          ".visible .entry wait(.param .u64 words)\n"
+                          "{\n"
+                          "    .reg .u64 %%w;\n"
+                          "    .reg .u32 %%v;\n"
+                          "    .reg .pred %%p;\n"
+                          "    ld.param.u64 %%w, [words];\n"
+                          "    mov.u32 %%v, 1;\n"
+                          "    st.volatile.u32 [%%w], %%v;\n"
+                          "AGAIN:\n"
+                          "    ld.volatile.u32 %%v, [%%w+4];\n"
+                          "    setp.eq.u32 %%p, %%v, 0;\n"
+                          "    @%%p bra AGAIN;\n"
+                          "    ret;\n"
+                          "}\n"
+                          ".visible .entry add(.param .u64 words)\n"
+                          "{\n"
+                          "    .reg .u64 %%w;\n"
+                          "    .reg .u32 %%v;\n"
+                          "    ld.param.u64 %%w, [words];\n"
+                          "    ld.u32 %%v, [%%w];\n"
+                          "    add.u32 %%v, %%v, %u;\n"
+                          "    st.u32 [%%w], %%v;\n"
+                          "    ret;\n"
+                          "}\n";
+
+static CUcontext context;
+static volatile uint32_t *words;
+static CUdeviceptr address;
+
+static void must(CUresult result, const char *call)
+{
+    if (result == CUDA_SUCCESS)
+        return;
+    printf("%s: error %d\n", call, result);
+    fflush(stdout);
+    exit(result == CUDA_ERROR_NO_DEVICE ? 77 : 1);
+}
+
+static void say(const char *what)
+{
+    puts(what);
+    fflush(stdout);
+}
+
+static bool read_line(void)
+{
+    char line[64];
+
+    return fgets(line, sizeof(line), stdin) != NULL;
+}
+
+static void open_device(void)
+{
+    void *memory;
+
+    MUST(cuInit(0));
+    MUST(cuDevicePrimaryCtxRetain(&context, 0));
+    MUST(cuCtxSetCurrent(context));
+    MUST(cuMemHostAlloc(&memory, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+    memset(memory, 0, 4096);
+    words = memory;
+    MUST(cuMemHostGetDevicePointer_v2(&address, memory, 0));
+}
+
+/* The number makes the code of each newcomer another one. */
+static CUfunction load(const char *name, unsigned number)
+{
+    char text[sizeof(ptx) + 16];
+    CUmodule module;
+    CUfunction function;
+
+    snprintf(text, sizeof(text), ptx, number);
+    MUST(cuModuleLoadData(&module, text));
+    MUST(cuModuleGetFunction(&function, module, name));
+    return function;
+}
+
+static void launch(CUfunction function)
+{
+    void *parameters[] = {&address};
+
+    MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+}
+
+static void run_long(void)
+{
+    CUfunction function = load("wait", 1);
+
+    launch(function);
+    while (!words[0])
+        ;
+    say("running");
+    read_line();
+    words[1] = 1;
+    MUST(cuCtxSynchronize());
+    say("done");
+}
+
+static void run_witness(void)
+{
+    CUfunction function = load("add", 1);
+    uint32_t expected = 0;
+
+    launch(function);
+    MUST(cuCtxSynchronize());
+    say("ready");
+    for (expected = 2; read_line(); expected++) {
+        launch(function);
+        MUST(cuCtxSynchronize());
+        say(words[0] == expected ? "launched" : "wrong result");
+    }
+}
+
+static void run_newcomer(unsigned number)
+{
+    launch(load("add", number));
+    MUST(cuCtxSynchronize());
+    say(words[0] == number ? "done" : "wrong result");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return 2;
+    open_device();
+    if (!strcmp(argv[1], "long"))
+        run_long();
+    else if (!strcmp(argv[1], "witness"))
+        run_witness();
+    else
+        run_newcomer(argc > 2 ? (unsigned)atoi(argv[2]) : 2);
+    return 0;
+}
