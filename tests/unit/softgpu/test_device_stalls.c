@@ -111,6 +111,31 @@ static void test_module(void **state)
     expect_stall(load_module);
 }
 
+/* A second context of the device has a lock and streams of its own. */
+static void test_other_context(void **state)
+{
+    CUcontext other;
+    CUmodule module;
+    CUstream stream;
+
+    assert_ok(cuCtxCreate_v2(&other, 0, 0));
+    assert_ok(cuCtxSetCurrent(context));
+    assert_ok(cuLaunchKernel(one, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+    pthread_t stalls = start(raise_stack);
+    while (!is_stalling())
+        sched_yield();
+    assert_ok(cuCtxSetCurrent(other));
+    assert_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    assert_ok(cuModuleLoadData(&module, FAKE_PTX));
+    assert_ok(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
+    assert_true(is_stalling());
+    assert_int_equal(fake_running(), 1);
+    fake_end(CUDA_SUCCESS);
+    assert_joins(stalls);
+    assert_ok(cuCtxDestroy_v2(other));
+    assert_ok(cuCtxSetCurrent(context));
+}
+
 /* To wait for a stream keeps nobody out. */
 static void *wait_for_all(void *unused)
 {
@@ -137,6 +162,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_larger_stack, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_module, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_other_context, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_synchronize, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

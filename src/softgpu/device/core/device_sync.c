@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See device_sync.h. There is one lock for all contexts, which is stricter than NVIDIA's driver. */
+/* See device_sync.h. A call enters the lock of the context that is current in its thread. */
 #include "device_sync.h"
 
 #include "switch.h"
@@ -14,17 +14,25 @@ __attribute__((constructor)) static void read_switch(void)
     like_hardware = switch_is_on("FUNNEL_SOFT_STALLS");
 }
 
+static bool current_is_taken_locked(void)
+{
+    struct context *context;
+
+    return context_current_locked(&context) == CUDA_SUCCESS && context->device_syncs;
+}
+
 void soft_device_sync_wait(void)
 {
     SOFT_LOCKED;
-    while (soft_device_syncs)
+    while (current_is_taken_locked())
         pthread_cond_wait(&passed, &soft_lock);
 }
 
-static void count_locked(int change)
+static void count_locked(struct context *context, int change)
 {
     __atomic_add_fetch(&soft_device_syncs, change, __ATOMIC_RELAXED);
-    if (!soft_device_syncs)
+    context->device_syncs += (unsigned)change;
+    if (!context->device_syncs)
         pthread_cond_broadcast(&passed);
 }
 
@@ -34,9 +42,9 @@ CUresult device_sync_locked(struct context *context)
 
     if (!like_hardware)
         return context_synchronize_locked(context);
-    count_locked(1);
+    count_locked(context, 1);
     result = context_synchronize_locked(context);
-    count_locked(-1);
+    count_locked(context, -1);
     return result;
 }
 

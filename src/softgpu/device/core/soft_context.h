@@ -15,6 +15,7 @@ struct context {
     bool is_primary;
     bool active;      /* a primary context without users is not */
     unsigned retains; /* of a primary context */
+    unsigned device_syncs; /* calls that wait for all of its streams now: device_sync.h */
     unsigned flags;
     unsigned api_version;
     CUresult error; /* sticky: the fault that ended it */
