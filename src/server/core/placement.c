@@ -35,6 +35,8 @@ const struct device *session_find_calm_device(struct session *session, unsigned 
     const struct devices *devices = &session->server->devices;
     const struct device *primary = &devices->device[ordinal];
 
+    if (has_bit(session->placed_mask, ordinal))
+        return session_device(session, ordinal);
     if (!devices->has_spares || !is_occupied(session, primary))
         return primary;
     const struct device *spare = &devices->device[devices->count + ordinal];

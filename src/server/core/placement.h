@@ -18,8 +18,9 @@ const struct device *session_device(const struct session *session, unsigned ordi
  * when there is no such device. */
 const struct device *session_place(struct session *session, const char *call, uint32_t index);
 
-/* Session thread. A context in which a call that belongs to none waits for no long kernel, where
- * there is one. May take some milliseconds. */
+/* Session thread. The context for calls that belong to none: the client's where it has been placed,
+ * else one in which they wait for no long kernel, where there is one. May take some
+ * milliseconds. */
 const struct device *session_find_calm_device(struct session *session, unsigned ordinal);
 
 /* Session thread. The client needs what only the primary context has. False when it has been placed

@@ -100,10 +100,22 @@ static bool is_done_soon(struct session *session, const struct device *device)
     return done;
 }
 
-/* While a call that waits for all streams is being made, the driver's lock is not free. */
+/* While a call that waits for all streams is being made, the driver's lock is not free. Most of
+ * them find the streams idle and take no time. */
+static bool keep_such_calls_away(struct quiesce *quiesce)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    uint64_t deadline = clock_ns() + LONG_WORK_NS;
+    bool away;
+
+    while (!(away = quiesce_wait_try(quiesce)) && clock_ns() < deadline)
+        nanosleep(&pause, NULL);
+    return away;
+}
+
 bool long_work_exists(struct session *session, const struct device *device)
 {
-    if (!quiesce_wait_try(device->quiesce))
+    if (!keep_such_calls_away(device->quiesce))
         return true;
     bool done = is_done_soon(session, device);
     quiesce_wait_end(device->quiesce);

@@ -9,7 +9,7 @@
 #include "session.h"
 
 /* On the thread of `session`, whose own streams count like those of other clients: whether a stream
- * of the context is not done after LONG_WORK_NS with what it has now, or a call is being made that
- * waits for all of them. Takes at most a little longer than that time. */
+ * of the context is not done after LONG_WORK_NS with what it has now, or a call that waits for all
+ * of them takes so long. Takes at most a little longer than twice that time. */
 #define LONG_WORK_NS (20 * NS_PER_MS)
 bool long_work_exists(struct session *session, const struct device *device);

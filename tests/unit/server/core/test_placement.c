@@ -91,6 +91,19 @@ static void beside_long_work_the_spare_context_is_taken(void **state)
     assert_false(session_stay_primary(session_of(state), 0));
 }
 
+static void a_client_page_locks_where_it_works(void **state)
+{
+    struct session *session = session_of(state);
+    struct devices *devices = devices_of(state);
+
+    session->server->is_occupied = is_occupied;
+    occupied[0] = true;
+    assert_ptr_equal(session_find_calm_device(session, 0), &devices->device[1]);
+    assert_ptr_equal(session_device(session, 0), &devices->device[0]);
+    assert_true(session_stay_primary(session, 0));
+    assert_ptr_equal(session_find_calm_device(session, 0), &devices->device[0]);
+}
+
 static void with_long_work_in_both_the_primary_context_is_taken(void **state)
 {
     occupied[0] = occupied[1] = true;
@@ -172,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(without_long_work_the_primary_context_is_taken),
         CASE(beside_long_work_the_spare_context_is_taken),
+        CASE(a_client_page_locks_where_it_works),
         CASE(with_long_work_in_both_the_primary_context_is_taken),
         CASE(a_client_with_a_share_stays_in_the_primary_context),
         CASE(there_is_no_other_device),
