@@ -30,7 +30,7 @@ DRIVER = ["startup", "contexts", "memory", "registers", "modules", "starts", "la
           "batches", "streams", "events", "callbacks", "threads", "pointers", "graphs", "prints",
           "forks",
           "exits", "bad_handles", "vmm", "pools", "graph_nodes", "captures", "graph_memory",
-          "talk_calls"]
+          "talk_calls", "tensor_maps"]
 DRIVER += ["ipc", "managed", "managed_variables", "peers"]
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]

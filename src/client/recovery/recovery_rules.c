@@ -44,6 +44,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuGraphUpload:
     case WIRE_cuGraphLaunch:
     case WIRE_fnNote:
+    case WIRE_fnTensorMap:
         return RECOVERY_WORK;
     case WIRE_cuStreamCreateWithPriority:
     case WIRE_cuEventCreate:
