@@ -20,7 +20,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool ended;
 
-static void note_end(void *user, CUresult result, const char *sentence)
+static void note_end(void *user, CUresult result, const char *message)
 {
     pthread_mutex_lock(&lock);
     ended = true;
@@ -94,7 +94,7 @@ static void instantiate(struct sg_module *module)
         small &= sg_module_variable(module, i)->size <= LARGEST;
     for (unsigned i = 0; small && i < count; i++)
         memory[i] = bind(instance, sg_module_variable(module, i), i, space);
-    if (small && sg_instance_initialise(instance, NULL, 0) == CUDA_SUCCESS)
+    if (small && sg_instance_initialize(instance, NULL, 0) == CUDA_SUCCESS)
         run_kernels(module, instance, space);
     sg_engine_abort(engine(), space, CUDA_ERROR_DEINITIALIZED);
     sg_space_destroy(space);

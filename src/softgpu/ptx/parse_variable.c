@@ -189,7 +189,7 @@ struct ptx_symbol *parse_declarator(struct parser *parser, enum ptx_space space)
 
 /* ---- Initial values ---- */
 
-struct initialiser {
+struct initializer {
     struct ptx_variable *variable;
     uint8_t *bytes;
     uint64_t capacity;
@@ -197,7 +197,7 @@ struct initialiser {
     unsigned element_size;
 };
 
-static bool reserve(struct parser *parser, struct initialiser *init)
+static bool reserve(struct parser *parser, struct initializer *init)
 {
     uint64_t needed = init->offset + init->element_size;
     if (needed > init->variable->size) {
@@ -217,7 +217,7 @@ static bool reserve(struct parser *parser, struct initialiser *init)
     return true;
 }
 
-static void put_bits(struct parser *parser, struct initialiser *init, uint64_t bits)
+static void put_bits(struct parser *parser, struct initializer *init, uint64_t bits)
 {
     if (!reserve(parser, init))
         return;
@@ -240,7 +240,7 @@ static uint64_t float_to_bits(enum ptx_type type, struct constant_value value)
 
 /* A symbol, generic(symbol), either with +offset. shift is where in the address the element's bytes
  * begin. */
-static void put_address(struct parser *parser, struct initialiser *init, uint32_t shift)
+static void put_address(struct parser *parser, struct initializer *init, uint32_t shift)
 {
     struct lexer *lexer = &parser->lexer;
     bool is_generic = lexer->token.length == 7 && memcmp(lexer->token.text, "generic", 7) == 0;
@@ -277,7 +277,7 @@ static void put_address(struct parser *parser, struct initialiser *init, uint32_
 }
 
 /* 0xFF00(symbol): these bits of the address, moved down. */
-static void put_masked_address(struct parser *parser, struct initialiser *init, uint64_t mask)
+static void put_masked_address(struct parser *parser, struct initializer *init, uint64_t mask)
 {
     uint32_t shift = mask ? (uint32_t)__builtin_ctzll(mask) : 0;
     lexer_expect(&parser->lexer, '(');
@@ -286,7 +286,7 @@ static void put_masked_address(struct parser *parser, struct initialiser *init, 
 }
 
 /* A number in front of a bracket is the mask of an address. */
-static bool parse_masked(struct parser *parser, struct initialiser *init)
+static bool parse_masked(struct parser *parser, struct initializer *init)
 {
     struct lexer *lexer = &parser->lexer;
     struct lexer saved = *lexer;
@@ -302,7 +302,7 @@ static bool parse_masked(struct parser *parser, struct initialiser *init)
     return false;
 }
 
-static void parse_element(struct parser *parser, struct initialiser *init)
+static void parse_element(struct parser *parser, struct initializer *init)
 {
     const struct token *token = &parser->lexer.token;
     bool is_warp_size =
@@ -313,7 +313,7 @@ static void parse_element(struct parser *parser, struct initialiser *init)
         put_bits(parser, init, float_to_bits(init->variable->type, parse_value(parser)));
 }
 
-static void parse_initial(struct parser *parser, struct initialiser *init)
+static void parse_initial(struct parser *parser, struct initializer *init)
 {
     struct lexer *lexer = &parser->lexer;
     if (!lexer_accept(lexer, '{')) {
@@ -332,15 +332,15 @@ static void parse_initial(struct parser *parser, struct initialiser *init)
 }
 
 /* x[] = {...}: the values say how large it is. */
-static void size_from_values(struct ptx_variable *variable, const struct initialiser *init)
+static void size_from_values(struct ptx_variable *variable, const struct initializer *init)
 {
     if (variable->size == MAX_VARIABLE_SIZE)
         variable->size = init->offset;
 }
 
-static void parse_initialiser(struct parser *parser, struct ptx_variable *variable)
+static void parse_initializer(struct parser *parser, struct ptx_variable *variable)
 {
-    struct initialiser init = {.variable = variable, .element_size = ptx_type_size(variable->type)};
+    struct initializer init = {.variable = variable, .element_size = ptx_type_size(variable->type)};
     if (variable->size == 0)
         variable->size = MAX_VARIABLE_SIZE;
     parse_initial(parser, &init);
@@ -382,7 +382,7 @@ void parse_variables(struct parser *parser, enum ptx_space space, bool is_extern
         bool known = symbol->index || (parser->module->variable_count && !parser->function &&
                                        parser->module->variables[0] == symbol);
         if (lexer_accept(lexer, '='))
-            parse_initialiser(parser, &symbol->variable);
+            parse_initializer(parser, &symbol->variable);
         if (!known)
             add_variable(parser, symbol);
     } while (lexer_accept(lexer, ','));

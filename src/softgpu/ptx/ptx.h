@@ -68,7 +68,7 @@ struct ptx_relocation {
     struct ptx_relocation *next;
     uint64_t offset;
     uint32_t size;
-    uint32_t shift; /* right shift of the address, for initialisers that give it byte by byte */
+    uint32_t shift; /* right shift of the address, for initializers that give it byte by byte */
     struct ptx_symbol *symbol;
     int64_t addend;
 };

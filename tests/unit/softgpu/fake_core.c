@@ -206,7 +206,7 @@ uint64_t sg_instance_address(const struct sg_instance *instance, unsigned index)
     return 0;
 }
 
-CUresult sg_instance_initialise(struct sg_instance *instance, char *log, size_t log_size)
+CUresult sg_instance_initialize(struct sg_instance *instance, char *log, size_t log_size)
 {
     return CUDA_SUCCESS;
 }

@@ -57,7 +57,7 @@ static void bind_variables(struct machine *machine)
         void *memory = machine_memory(machine, variable->size ? variable->size : 1);
         sg_instance_bind(machine->instance, i, (uintptr_t)memory);
     }
-    assert_int_equal(sg_instance_initialise(machine->instance, machine->log, sizeof(machine->log)),
+    assert_int_equal(sg_instance_initialize(machine->instance, machine->log, sizeof(machine->log)),
                      CUDA_SUCCESS);
 }
 
@@ -102,11 +102,11 @@ void machine_destroy(struct machine *machine)
     free(machine);
 }
 
-static void on_done(void *user, CUresult result, const char *sentence)
+static void on_done(void *user, CUresult result, const char *message)
 {
     struct end *end = user;
     pthread_mutex_lock(&end->lock);
-    snprintf(end->machine->sentence, sizeof(end->machine->sentence), "%s", sentence);
+    snprintf(end->machine->message, sizeof(end->machine->message), "%s", message);
     end->result = result;
     end->reached = true;
     pthread_cond_signal(&end->changed);

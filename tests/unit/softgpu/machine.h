@@ -16,7 +16,7 @@ struct machine {
     struct sg_instance *instance;
     char printed[65536];
     size_t printed_size;
-    char sentence[512];
+    char message[512];
     char log[1024];
 };
 

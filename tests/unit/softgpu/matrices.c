@@ -310,5 +310,5 @@ void mma_run(struct machine *machine, void *memory[5])
         params[i] = &memory[i];
     CUresult result = machine_launch(machine, "k", 1, 32, 0, params);
     if (result)
-        fail_msg("%d: %s", result, machine->sentence);
+        fail_msg("%d: %s", result, machine->message);
 }

@@ -104,7 +104,7 @@ static void check_row(struct machine *machine, const struct row *row, unsigned n
     snprintf(name, sizeof(name), "k%u", number);
     memset(out, 0, COUNT * sizeof(*out));
     if (machine_launch(machine, name, 1, COUNT, 0, (void *[]){&out, &in}) != CUDA_SUCCESS)
-        fail_msg("%s: %s", row->opcode, machine->sentence);
+        fail_msg("%s: %s", row->opcode, machine->message);
     for (unsigned i = 0; i < COUNT; i++) {
         const uint64_t *operands = &in[3 * i];
         uint64_t mask = UINT64_MAX >> (64 - row->sizes[0]);

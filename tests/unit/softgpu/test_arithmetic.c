@@ -584,7 +584,7 @@ static void test_row(void **state)
     CUresult result = machine_launch(machine, "k", COUNT / 128, 128, 0,
                                      (void *[]){&memory[0], &memory[1], &memory[2], &memory[3]});
     if (result != CUDA_SUCCESS)
-        fail_msg("%s: %s", row->opcode, machine->sentence);
+        fail_msg("%s: %s", row->opcode, machine->message);
     for (unsigned i = 0; i < COUNT; i++) {
         uint64_t a = masked(memory[1][i], size_of(row->a));
         uint64_t b = row->b ? masked(memory[2][i], size_of(row->b)) : 0;

@@ -28,13 +28,13 @@
     "mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], " #parity \
     ";\nselp.u32 %r9, 1, 0, %p1;\nst.global.u32 [%rd1+" #at "], %r9;\n"
 
-static CUresult run(const char *text, uint32_t threads, uint32_t out[16], char sentence[512])
+static CUresult run(const char *text, uint32_t threads, uint32_t out[16], char message[512])
 {
     struct machine *machine = machine_create_from(text);
     uint32_t *memory = machine_memory(machine, 64);
     CUresult result = machine_launch(machine, "k", 1, threads, 0, (void *[]){&memory});
     memcpy(out, memory, 64);
-    snprintf(sentence, 512, "%s", machine->sentence);
+    snprintf(message, 512, "%s", machine->message);
     machine_destroy(machine);
     return result;
 }
@@ -42,10 +42,10 @@ static CUresult run(const char *text, uint32_t threads, uint32_t out[16], char s
 static void expect(const char *text, uint32_t threads, const uint32_t *expected, unsigned count)
 {
     uint32_t out[16];
-    char sentence[512];
-    CUresult result = run(text, threads, out, sentence);
+    char message[512];
+    CUresult result = run(text, threads, out, message);
     if (result != CUDA_SUCCESS)
-        fail_msg("%d: %s", result, sentence);
+        fail_msg("%d: %s", result, message);
     for (unsigned i = 0; i < count; i++)
         assert_int_equal(out[i], expected[i]);
 }
@@ -134,10 +134,10 @@ static void test_copies(void **state)
 static void expect_fault(const char *text, CUresult expected, const char *words)
 {
     uint32_t out[16];
-    char sentence[512];
-    assert_int_equal(run(text, 1, out, sentence), expected);
-    if (!strstr(sentence, words) || !strstr(sentence, "kernel k") || !strstr(sentence, "PTX line"))
-        fail_msg("%s", sentence);
+    char message[512];
+    assert_int_equal(run(text, 1, out, message), expected);
+    if (!strstr(message, words) || !strstr(message, "kernel k") || !strstr(message, "PTX line"))
+        fail_msg("%s", message);
 }
 
 static void test_misuse(void **state)

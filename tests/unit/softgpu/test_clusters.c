@@ -26,15 +26,15 @@
 #define END "ret;\n}\n"
 
 static CUresult run(const char *text, uint32_t blocks, uint32_t threads, uint32_t *ret_out,
-                    char *ret_sentence)
+                    char *ret_message)
 {
     struct machine *machine = machine_create_from(text);
     uint32_t *out = machine_memory(machine, OUT_WORDS * sizeof(*out));
     void *params[] = {&out};
     CUresult result = machine_launch(machine, "k", blocks, threads, 0, params);
     memcpy(ret_out, out, OUT_WORDS * sizeof(*out));
-    if (ret_sentence)
-        memcpy(ret_sentence, machine->sentence, sizeof(machine->sentence));
+    if (ret_message)
+        memcpy(ret_message, machine->message, sizeof(machine->message));
     machine_destroy(machine);
     return result;
 }
@@ -43,9 +43,9 @@ static void expect(const char *text, uint32_t blocks, uint32_t threads, const ui
                    unsigned count)
 {
     uint32_t out[OUT_WORDS];
-    char sentence[512];
-    if (run(text, blocks, threads, out, sentence) != CUDA_SUCCESS)
-        fail_msg("%s", sentence);
+    char message[512];
+    if (run(text, blocks, threads, out, message) != CUDA_SUCCESS)
+        fail_msg("%s", message);
     for (unsigned i = 0; i < count; i++) {
         if (out[i] != words[i])
             fail_msg("word %u: %u instead of %u", i, out[i], words[i]);
@@ -138,10 +138,10 @@ static void test_large(void **state)
 static void expect_fault(const char *text, CUresult expected, const char *words)
 {
     uint32_t out[OUT_WORDS];
-    char sentence[512];
-    assert_int_equal(run(text, 2, 1, out, sentence), expected);
-    if (!strstr(sentence, words) || !strstr(sentence, "kernel k") || !strstr(sentence, "PTX line"))
-        fail_msg("%s", sentence);
+    char message[512];
+    assert_int_equal(run(text, 2, 1, out, message), expected);
+    if (!strstr(message, words) || !strstr(message, "kernel k") || !strstr(message, "PTX line"))
+        fail_msg("%s", message);
 }
 
 static void test_faults(void **state)

@@ -133,7 +133,7 @@ static void check(const struct source *source, const struct format *format, char
     for (unsigned i = 0; i < COUNT; i++)
         in[i] = some_bits(source->type, &state, i);
     if (machine_launch(machine, "k", 1, COUNT, 0, (void *[]){&out, &in}) != CUDA_SUCCESS)
-        fail_msg("%s", machine->sentence);
+        fail_msg("%s", machine->message);
     for (unsigned i = 0; i < COUNT; i++) {
         unsigned wanted = expected(format, value_of(source->type, in[i]), rounding);
         bool same = out[i] == wanted || ((out[i] & 0x7fff) > infinity_of(format) &&

@@ -34,7 +34,7 @@ struct pair {
     CUresult results[2];
 };
 
-static void note_end(void *user, CUresult result, const char *sentence)
+static void note_end(void *user, CUresult result, const char *message)
 {
     struct pair *pair = user;
     pthread_mutex_lock(&pair->lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kernels do wrong: the error of each, the sentence, and what becomes of other kernels.
+ * What kernels do wrong: the error of each, the message, and what becomes of other kernels.
  */
 #include "machine.h"
 
@@ -66,11 +66,11 @@ static void expect(const char *kernel, uint64_t argument, CUresult expected, con
 {
     struct machine *machine = machine_create_from(text);
     CUresult result = machine_launch(machine, kernel, 1, 1, 0, (void *[]){&argument});
-    if (result != expected || !strstr(machine->sentence, words) ||
-        strncmp(machine->sentence, "kernel ", 7) != 0 || !strstr(machine->sentence + 7, kernel) ||
-        !strstr(machine->sentence, ", block (0,0,0), thread (0,0,0): ") ||
-        !strstr(machine->sentence, ", PTX line "))
-        fail_msg("%s: %d: %s", kernel, result, machine->sentence);
+    if (result != expected || !strstr(machine->message, words) ||
+        strncmp(machine->message, "kernel ", 7) != 0 || !strstr(machine->message + 7, kernel) ||
+        !strstr(machine->message, ", block (0,0,0), thread (0,0,0): ") ||
+        !strstr(machine->message, ", PTX line "))
+        fail_msg("%s: %d: %s", kernel, result, machine->message);
     machine_destroy(machine);
 }
 
@@ -108,12 +108,12 @@ static void test_place(void **state)
         "at 0x18, PTX line %u";
     snprintf(expected, sizeof(expected), format, 0, line + 1);
     snprintf(other, sizeof(other), format, 1, line + 1);
-    if (strcmp(machine->sentence, expected) != 0 && strcmp(machine->sentence, other) != 0)
-        fail_msg("%s, not %s", machine->sentence, expected);
+    if (strcmp(machine->message, expected) != 0 && strcmp(machine->message, other) != 0)
+        fail_msg("%s, not %s", machine->message, expected);
     machine_destroy(machine);
 }
 
-/* A name that is longer than a sentence leaves the rest of it room. */
+/* A name that is longer than a message leaves the rest of it room. */
 static void test_endless_name(void **state)
 {
     char name[1001] = "", kernel[1200];
@@ -125,7 +125,7 @@ static void test_endless_name(void **state)
     struct machine *machine = machine_create_from(kernel);
     assert_int_equal(machine_launch(machine, name, 1, 1, 0, NULL), CUDA_ERROR_LAUNCH_FAILED);
     assert_non_null(
-        strstr(machine->sentence, "n, block (0,0,0), thread (0,0,0): trap, PTX line 6"));
+        strstr(machine->message, "n, block (0,0,0), thread (0,0,0): trap, PTX line 6"));
     machine_destroy(machine);
 }
 
@@ -147,7 +147,7 @@ struct end {
     pthread_cond_t changed;
     bool reached;
     CUresult result;
-    char sentence[512];
+    char message[512];
 };
 
 static void end_init(struct end *end)
@@ -157,12 +157,12 @@ static void end_init(struct end *end)
     pthread_cond_init(&end->changed, NULL);
 }
 
-static void note_end(void *user, CUresult result, const char *sentence)
+static void note_end(void *user, CUresult result, const char *message)
 {
     struct end *end = user;
     pthread_mutex_lock(&end->lock);
     end->result = result;
-    snprintf(end->sentence, sizeof(end->sentence), "%s", sentence);
+    snprintf(end->message, sizeof(end->message), "%s", message);
     end->reached = true;
     pthread_cond_signal(&end->changed);
     pthread_mutex_unlock(&end->lock);
@@ -218,7 +218,7 @@ static void test_a_fault_ends_others(void **state)
     assert_int_equal(machine_launch(machine, "trapped", 1, 1, 0, NULL), CUDA_ERROR_LAUNCH_FAILED);
     assert_int_equal(end_wait(&runs), CUDA_ERROR_LAUNCH_FAILED);
     assert_int_equal(end_wait(&waits), CUDA_ERROR_LAUNCH_FAILED);
-    assert_non_null(strstr(runs.sentence, "kernel trapped"));
+    assert_non_null(strstr(runs.message, "kernel trapped"));
     __atomic_store_n(&foreign, 1, __ATOMIC_SEQ_CST);
     assert_int_equal(end_wait(&stranger), CUDA_SUCCESS);
     machine_destroy(machine);
@@ -233,7 +233,7 @@ static void test_timeout(void **state)
     struct end end;
     start_spinning(machine, engine, machine_memory(machine, 4), machine->space, 1, 0, &end);
     assert_int_equal(end_wait(&end), CUDA_ERROR_LAUNCH_TIMEOUT);
-    assert_string_equal(end.sentence, "kernel spin has run for more than 50 ms");
+    assert_string_equal(end.message, "kernel spin has run for more than 50 ms");
     sg_engine_destroy(engine);
     machine_destroy(machine);
 }

@@ -13,7 +13,7 @@
         CUresult run_result =                                                             \
             machine_launch(machine, kernel, blocks, threads, 0, (void *[]){__VA_ARGS__}); \
         if (run_result != CUDA_SUCCESS)                                                   \
-            fail_msg("%s: %d: %s", kernel, run_result, (machine)->sentence);              \
+            fail_msg("%s: %d: %s", kernel, run_result, (machine)->message);              \
     } while (0)
 
 static struct machine *start(void **state)
@@ -199,9 +199,9 @@ static void expect_fault(struct machine *machine, CUresult result, CUresult expe
                          const char *kernel, const char *words)
 {
     assert_int_equal(result, expected);
-    assert_non_null(strstr(machine->sentence, kernel));
-    assert_non_null(strstr(machine->sentence, words));
-    assert_non_null(strstr(machine->sentence, "PTX line"));
+    assert_non_null(strstr(machine->message, kernel));
+    assert_non_null(strstr(machine->message, words));
+    assert_non_null(strstr(machine->message, "PTX line"));
 }
 
 static void test_illegal_address(void **state)
@@ -251,7 +251,7 @@ static void test_bad_shapes(void **state)
 /* A kernel that never ends is ended by the destruction of its engine, and its owner is told. */
 static CUresult ending;
 
-static void note_end(void *user, CUresult result, const char *sentence)
+static void note_end(void *user, CUresult result, const char *message)
 {
     ending = result;
 }

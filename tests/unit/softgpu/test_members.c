@@ -26,7 +26,7 @@ static void check(const char *body, uint32_t low, uint32_t high)
     struct machine *machine = machine_create_from(text);
     uint32_t *out = machine_memory(machine, 32 * sizeof(*out));
     if (machine_launch(machine, "k", 1, 32, 0, (void *[]){&out}) != CUDA_SUCCESS)
-        fail_msg("%s", machine->sentence);
+        fail_msg("%s", machine->message);
     for (unsigned lane = 0; lane < 32; lane++) {
         if (out[lane] != (lane < 16 ? low : high))
             fail_msg("%s: %u in lane %u", body, out[lane], lane);

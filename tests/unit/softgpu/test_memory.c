@@ -62,7 +62,7 @@ static void check_shape(struct machine *machine, unsigned bytes, const struct sh
                        (void *[]){&to, &from, &copy.to_step, &copy.from_step, &copy.lanes});
     if (result != CUDA_SUCCESS || memcmp(to, expected, sizeof(expected)) != 0)
         fail_msg("%u bytes, steps %u and %u, %u lanes: %d %s", bytes, shape->to_step,
-                 shape->from_step, shape->lanes, result, machine->sentence);
+                 shape->from_step, shape->lanes, result, machine->message);
 }
 
 static void check_mover(const char *type, unsigned size, unsigned width, bool is_shared)
@@ -117,8 +117,8 @@ static void test_ends_of_a_row(void **state)
         assert_int_equal(machine_launch(machine, "move", 8, 32, 0, arguments), CUDA_SUCCESS);
         from += cases[i].start;
         CUresult result = machine_launch(machine, "move", 1, 32, 0, arguments);
-        if (result != cases[i].result || !strstr(machine->sentence, cases[i].words))
-            fail_msg("case %u: %d: %s", i, result, machine->sentence);
+        if (result != cases[i].result || !strstr(machine->message, cases[i].words))
+            fail_msg("case %u: %d: %s", i, result, machine->message);
         machine_destroy(machine);
     }
 }

@@ -210,7 +210,7 @@ static uint32_t *run(struct machine **ret_machine, const char *body)
     for (unsigned i = 0; i < 128; i++)
         in[i] = i + 1;
     if (machine_launch(machine, "k", 1, 32, 0, (void *[]){&out, &in}) != CUDA_SUCCESS)
-        fail_msg("%s", machine->sentence);
+        fail_msg("%s", machine->message);
     return out;
 }
 

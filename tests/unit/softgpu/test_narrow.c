@@ -29,7 +29,7 @@ static void run(const char *body, const void *in, void *ret_out)
     memcpy(from, in, COUNT * 4);
     CUresult result = machine_launch(machine, "k", COUNT / 128, 128, 0, (void *[]){&out, &from});
     if (result != CUDA_SUCCESS)
-        fail_msg("%d: %s", result, machine->sentence);
+        fail_msg("%d: %s", result, machine->message);
     memcpy(ret_out, out, COUNT * 4);
     machine_destroy(machine);
 }

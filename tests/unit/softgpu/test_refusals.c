@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the software GPU does not run is refused when a module is loaded, with a sentence that names
+ * What the software GPU does not run is refused when a module is loaded, with a message that names
  * opcode, line and kernel: all that the coverage document lists as refused, and kernels that launch
  * kernels.
  */

@@ -60,7 +60,7 @@ struct end {
 
 static struct end end = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, CUDA_SUCCESS};
 
-static void note_end(void *user, CUresult result, const char *sentence)
+static void note_end(void *user, CUresult result, const char *message)
 {
     pthread_mutex_lock(&end.lock);
     end.left--;

@@ -2,7 +2,7 @@
 /*
  * The texture unit against a reference of its own, in double arithmetic and by another road: the
  * texture is repeated by a function of integers, and a filter is the sum over all elements of the
- * neighbourhood.
+ * neighborhood.
  */
 #include "machine.h"
 

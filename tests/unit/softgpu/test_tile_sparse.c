@@ -50,7 +50,7 @@ static unsigned pattern_count(const struct sparse *sparse, bool ordered)
     return sparse->a == &tf32 ? 2 : ordered ? 6 : 12;
 }
 
-/* Round by round another one, and elsewhere in no order: neighbours must not be mistaken. */
+/* Round by round another one, and elsewhere in no order: neighbors must not be mistaken. */
 static unsigned pattern_at(const struct sparse *sparse, bool ordered, unsigned row, unsigned chunk,
                            unsigned round)
 {

@@ -197,7 +197,7 @@ static void check_wmma(struct problem *problem, unsigned columns)
     lay_out(memory[3], problem->c_type, m, n, columns & 4, strides[2], problem->c[0], SIDE);
     CUresult result = machine_launch(machine, "k", 1, 32, 0, params);
     if (result)
-        fail_msg("%d: %s", result, machine->sentence);
+        fail_msg("%d: %s", result, machine->message);
     for (unsigned row = 0; row < m; row++) {
         for (unsigned column = 0; column < n; column++) {
             unsigned at = columns & 8 ? column * strides[3] + row : row * strides[3] + column;
@@ -258,7 +258,7 @@ static uint16_t *run_matrices(struct machine *machine, uint16_t *from)
         from[i] = (uint16_t)unit_random(&seed);
     CUresult result = machine_launch(machine, "k", 1, 32, 0, (void *[]){&from, &to});
     if (result)
-        fail_msg("%d: %s", result, machine->sentence);
+        fail_msg("%d: %s", result, machine->message);
     return to;
 }
 
@@ -338,7 +338,7 @@ static void test_beyond(void **state)
     assert_int_equal(machine_launch(machine, "k", 1, 32, 0, (void *[]){&memory}), CUDA_SUCCESS);
     assert_int_equal(machine_launch(machine, "k", 1, 32, 0, (void *[]){&beyond}),
                      CUDA_ERROR_ILLEGAL_ADDRESS);
-    assert_non_null(strstr(machine->sentence, "illegal read"));
+    assert_non_null(strstr(machine->message, "illegal read"));
     assert_int_equal(machine_launch(machine, "k", 1, 32, 0, (void *[]){&odd}),
                      CUDA_ERROR_MISALIGNED_ADDRESS);
     machine_destroy(machine);

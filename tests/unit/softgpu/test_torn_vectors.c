@@ -85,7 +85,7 @@ static void check(struct machine *machine, const struct vector *vector, const ch
     CUresult result = machine_launch(machine, "torn", 2, 32, 0, arguments);
     if (result != CUDA_SUCCESS || *torn != 0)
         fail_msg("%s%s, %u lanes %u bytes apart: %d %s, %u torn", form, vector->suffix, lanes, step,
-                 result, machine->sentence, *torn);
+                 result, machine->message, *torn);
 }
 
 static void test_vectors(void **state)

@@ -174,7 +174,7 @@ static CUresult give_memory_locked(struct module *module)
     result = library_bind_managed_locked(module->library, module->context, module->instance);
     if (result)
         return result;
-    result = sg_instance_initialise(module->instance, text, sizeof(text));
+    result = sg_instance_initialize(module->instance, text, sizeof(text));
     if (result)
         soft_log("%s", text);
     return result;

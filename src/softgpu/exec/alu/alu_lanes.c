@@ -3,8 +3,8 @@
  * The arithmetic handlers: a loop over the lanes for every row of the opcode table.
  *
  * Each handler has two loops: one for when every lane counts, which has no tests in it, and one
- * that keeps the lanes that are not active. Both are straight enough for the compiler to vectorise;
- * this file is compiled once for each generation of CPU.
+ * that keeps the lanes that are not active. Both are straight enough for the compiler to vectorize;
+ * this file is compiled once for each ISA variant.
  */
 #include "alu_table.h"
 #include "fp8.h"

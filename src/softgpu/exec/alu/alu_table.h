@@ -66,7 +66,7 @@ struct alu_row {
 
 extern const struct alu_row alu_rows[ALU_COUNT];
 
-/* The handlers, compiled for several generations of the CPU; the table is of the best that runs
+/* The handlers, compiled for several ISA variants; the table is of the best that runs
  * here. */
 extern const handler_fn alu_handlers_base[ALU_COUNT];
 extern const handler_fn alu_handlers_v3[ALU_COUNT];

@@ -55,7 +55,7 @@ static void release_warp(struct warp *warp, unsigned number)
         const struct insn *pc = warp->blocked_pc[lane];
         uint32_t released = waiting_at(warp, number, pc);
         if (released)
-            warp_add_group(warp, pc, released);
+            warp_add_path(warp, pc, released);
         warp->at_barrier &= ~released;
         left &= ~(released | 1u << lane);
     }
@@ -123,7 +123,7 @@ void run_barrier(struct warp *warp, const struct insn *insn)
             warp->barrier_of[lane] = arrives ? (uint8_t)number : warp->barrier_of[lane];
         }
         warp->at_barrier |= warp->active;
-        warp_leave(warp, WARP_REGROUP);
+        warp_leave(warp, WARP_PATH_ENDED);
     }
     if (is_complete(block, barrier))
         release(block, number);

@@ -64,7 +64,7 @@ static void release(struct warp *warp)
 {
     for (uint32_t waiting = warp->at_cluster; waiting; waiting &= waiting - 1) {
         unsigned lane = (unsigned)__builtin_ctz(waiting);
-        warp_add_group(warp, warp->blocked_pc[lane], 1u << lane);
+        warp_add_path(warp, warp->blocked_pc[lane], 1u << lane);
     }
     warp->at_cluster = 0;
     warp->cluster_arrived = 0;
@@ -97,5 +97,5 @@ void run_cluster_wait(struct warp *warp, const struct insn *insn)
     EACH_ACTIVE_LANE
     warp->blocked_pc[lane] = warp->pc;
     warp->at_cluster |= warp->active;
-    warp_leave(warp, WARP_REGROUP);
+    warp_leave(warp, WARP_PATH_ENDED);
 }

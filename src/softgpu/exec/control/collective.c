@@ -37,7 +37,7 @@ static bool meet(struct warp *warp, const struct insn *insn, uint32_t *ret_membe
     *ret_members = members;
     if (same == warp->active)
         return warp_converged(warp, insn, members);
-    warp_add_group(warp, insn, warp->active & ~same);
+    warp_add_path(warp, insn, warp->active & ~same);
     warp_set_active(warp, same);
     warp->stop = NULL; /* behind this instruction it is the others' turn */
     return warp_converged(warp, insn, members);

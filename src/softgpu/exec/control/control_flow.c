@@ -77,7 +77,7 @@ void run_branch_if(struct warp *warp, const struct insn *insn)
         warp_branch(warp, warp->code + insn->imm, taken);
 }
 
-/* Splits the running group by a value a lane; each part becomes a group of its own. */
+/* Splits the running path by a value a lane; each part becomes a path of its own. */
 static void scatter(struct warp *warp, const uint32_t *target, uint32_t lanes)
 {
     const struct insn *code = warp->code;
@@ -92,10 +92,10 @@ static void scatter(struct warp *warp, const uint32_t *target, uint32_t lanes)
             warp_branch(warp, code + first, same);
             return;
         }
-        warp_add_group(warp, code + first, same);
+        warp_add_path(warp, code + first, same);
         rest &= ~same;
     }
-    warp_leave(warp, WARP_REGROUP);
+    warp_leave(warp, WARP_PATH_ENDED);
 }
 
 /* The targets follow as nops that carry them; b says how many. */

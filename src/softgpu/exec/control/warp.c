@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A warp's control flow: groups of lanes, and which one runs.
+ * A warp's control flow: paths of lanes, and which one runs.
  *
- * The running group goes on until it reaches the next group's instruction (stop), and joins it
- * there. All jumps come through warp_branch, which keeps stop right. A group that uses up its
+ * The running path goes on until it reaches the next path's instruction (stop), and joins it
+ * there. All jumps come through warp_branch, which keeps stop right. A path that uses up its
  * budget lets the others run before it, although they are not the lowest: else a lane that spins
  * would keep the one it waits for from ever running.
  */
@@ -33,54 +33,54 @@ void warp_leave(struct warp *warp, enum warp_event event)
     warp->stop = NULL;
 }
 
-void warp_add_group(struct warp *warp, const struct insn *pc, uint32_t mask)
+void warp_add_path(struct warp *warp, const struct insn *pc, uint32_t mask)
 {
-    struct group *groups = warp->groups;
-    uint32_t at = warp->group_count;
-    while (at > 0 && groups[at - 1].pc < pc)
+    struct path *paths = warp->paths;
+    uint32_t at = warp->path_count;
+    while (at > 0 && paths[at - 1].pc < pc)
         at--;
-    if (at > 0 && groups[at - 1].pc == pc) {
-        groups[at - 1].mask |= mask;
+    if (at > 0 && paths[at - 1].pc == pc) {
+        paths[at - 1].mask |= mask;
         return;
     }
-    for (uint32_t i = warp->group_count; i > at; i--)
-        groups[i] = groups[i - 1];
-    groups[at] = (struct group){.pc = pc, .mask = mask};
-    warp->group_count++;
+    for (uint32_t i = warp->path_count; i > at; i--)
+        paths[i] = paths[i - 1];
+    paths[at] = (struct path){.pc = pc, .mask = mask};
+    warp->path_count++;
 }
 
-/* The nearest group above the running one. */
+/* The nearest path above the running one. */
 static void update_stop(struct warp *warp)
 {
     warp->stop = NO_STOP;
-    for (uint32_t i = warp->group_count; i-- > 0;) {
-        if (warp->groups[i].pc > warp->pc) {
-            warp->stop = warp->groups[i].pc;
+    for (uint32_t i = warp->path_count; i-- > 0;) {
+        if (warp->paths[i].pc > warp->pc) {
+            warp->stop = warp->paths[i].pc;
             return;
         }
     }
 }
 
-static uint32_t next_group(const struct warp *warp)
+static uint32_t next_path(const struct warp *warp)
 {
-    for (uint32_t i = warp->group_count; warp->last && i-- > 0;) {
-        if (warp->groups[i].pc > warp->last)
+    for (uint32_t i = warp->path_count; warp->last && i-- > 0;) {
+        if (warp->paths[i].pc > warp->last)
             return i;
     }
-    return warp->group_count - 1;
+    return warp->path_count - 1;
 }
 
-static bool choose_group(struct warp *warp)
+static bool choose_path(struct warp *warp)
 {
-    if (warp->group_count == 0)
+    if (warp->path_count == 0)
         return false;
-    uint32_t at = next_group(warp);
-    struct group chosen = warp->groups[at];
+    uint32_t at = next_path(warp);
+    struct path chosen = warp->paths[at];
     warp->last = NULL;
-    warp->out_of_order = at != warp->group_count - 1;
-    warp->group_count--;
-    for (uint32_t i = at; i < warp->group_count; i++)
-        warp->groups[i] = warp->groups[i + 1];
+    warp->out_of_order = at != warp->path_count - 1;
+    warp->path_count--;
+    for (uint32_t i = at; i < warp->path_count; i++)
+        warp->paths[i] = warp->paths[i + 1];
     warp->pc = chosen.pc;
     warp_set_active(warp, chosen.mask);
     update_stop(warp);
@@ -103,7 +103,7 @@ void warp_branch(struct warp *warp, const struct insn *target, uint32_t taken)
         warp->pc = target;
     } else if (taken != 0) {
         bool backward = target < next;
-        warp_add_group(warp, backward ? next : target, backward ? stays : taken);
+        warp_add_path(warp, backward ? next : target, backward ? stays : taken);
         warp_set_active(warp, backward ? taken : stays);
         warp->pc = backward ? target : next;
         update_stop(warp);
@@ -116,8 +116,8 @@ void warp_exit_lanes(struct warp *warp, uint32_t mask)
     warp->alive &= ~mask;
     uint32_t rest = warp->active & ~mask;
     if (rest)
-        warp_add_group(warp, warp->pc, rest);
-    warp_leave(warp, WARP_REGROUP);
+        warp_add_path(warp, warp->pc, rest);
+    warp_leave(warp, WARP_PATH_ENDED);
     barrier_recheck(warp->block);
     cluster_recheck(warp->block);
 }
@@ -131,7 +131,7 @@ static bool give_up_waiting(struct warp *warp)
         return false;
     for (unsigned lane = 0; lane < LANES; lane++) {
         if (waiting >> lane & 1)
-            warp_add_group(warp, warp->blocked_pc[lane], 1u << lane);
+            warp_add_path(warp, warp->blocked_pc[lane], 1u << lane);
     }
     warp->at_sync = 0;
     warp->forced = true;
@@ -153,8 +153,8 @@ bool warp_converged(struct warp *warp, const struct insn *insn, uint32_t members
     }
     warp->at_sync &= ~here;
     if ((missing & ~here) == 0) {
-        warp_add_group(warp, insn, warp->active | here);
-        warp_leave(warp, WARP_REGROUP);
+        warp_add_path(warp, insn, warp->active | here);
+        warp_leave(warp, WARP_PATH_ENDED);
         return false;
     }
     here |= warp->active;
@@ -163,23 +163,23 @@ bool warp_converged(struct warp *warp, const struct insn *insn, uint32_t members
             warp->blocked_pc[lane] = insn;
     }
     warp->at_sync |= here;
-    warp_leave(warp, WARP_REGROUP);
+    warp_leave(warp, WARP_PATH_ENDED);
     return false;
 }
 
-/* A stretch of instructions that only compute is run without a look at the warp's state. */
-static void run_group(struct warp *warp)
+/* A straight-line run of instructions that only compute needs no look at the warp's state. */
+static void run_path(struct warp *warp)
 {
     for (;;) {
         const struct insn *insn = warp->pc;
         if (insn >= warp->stop)
             return;
-        if (insn->stretch == 0) {
+        if (insn->run_length == 0) {
             warp->pc = insn + 1;
             insn->run(warp, insn);
             continue;
         }
-        warp->pc = insn + insn->stretch;
+        warp->pc = insn + insn->run_length;
         for (const struct insn *end = warp->pc; insn < end; insn++)
             insn->run(warp, insn);
     }
@@ -190,19 +190,19 @@ void warp_run(struct warp *warp, int32_t budget)
     warp->budget = budget;
     for (;;) {
         warp->event = WARP_RUNS;
-        if (!choose_group(warp) && !(give_up_waiting(warp) && choose_group(warp)))
+        if (!choose_path(warp) && !(give_up_waiting(warp) && choose_path(warp)))
             return;
-        run_group(warp);
+        run_path(warp);
         if (warp->event == WARP_FAULT)
             return;
-        if (warp->event == WARP_REGROUP && --warp->budget > 0)
+        if (warp->event == WARP_PATH_ENDED && --warp->budget > 0)
             continue;
-        if (warp->event == WARP_REGROUP) {
-            if (warp->group_count > 1)
-                warp->last = warp->groups[warp->group_count - 1].pc;
+        if (warp->event == WARP_PATH_ENDED) {
+            if (warp->path_count > 1)
+                warp->last = warp->paths[warp->path_count - 1].pc;
             return;
         }
-        warp_add_group(warp, warp->pc, warp->active);
+        warp_add_path(warp, warp->pc, warp->active);
         if (warp->event == WARP_YIELD) {
             warp->last = warp->pc;
             return;
@@ -212,7 +212,7 @@ void warp_run(struct warp *warp, int32_t budget)
 
 bool warp_can_run(const struct warp *warp)
 {
-    return warp->group_count > 0 || warp->at_sync != 0;
+    return warp->path_count > 0 || warp->at_sync != 0;
 }
 
 static void fill_constants(struct warp *warp, const struct program *program)
@@ -234,11 +234,11 @@ void warp_start(struct warp *warp, uint32_t lanes, bool same_grid)
 {
     const struct program *program = warp->block->grid->program;
     warp->alive = lanes >= LANES ? FULL_MASK : (1u << lanes) - 1;
-    warp->group_count = 0;
+    warp->path_count = 0;
     warp->at_barrier = 0;
     warp->at_sync = 0;
     warp->code = program->code;
-    warp_add_group(warp, program->code + program->entry, warp->alive);
+    warp_add_path(warp, program->code + program->entry, warp->alive);
     if (!same_grid)
         fill_constants(warp, program);
     uint32_t *stack = reg(warp, program->stack_pointer);

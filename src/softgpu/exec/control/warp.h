@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a warp runs: divergent groups of its lanes, one after the other.
+ * How a warp runs: divergent paths of its lanes, one after the other.
  */
 #pragma once
 
@@ -13,11 +13,11 @@ void warp_end(struct warp *warp);
 void warp_run(struct warp *warp, int32_t budget);
 bool warp_can_run(const struct warp *warp);
 void warp_set_active(struct warp *warp, uint32_t mask);
-void warp_add_group(struct warp *warp, const struct insn *pc, uint32_t mask);
+void warp_add_path(struct warp *warp, const struct insn *pc, uint32_t mask);
 void warp_leave(struct warp *warp, enum warp_event event);
 /* Jumps for some of the active lanes; the others go on. */
 void warp_branch(struct warp *warp, const struct insn *target, uint32_t taken);
 void warp_exit_lanes(struct warp *warp, uint32_t mask);
-/* True when every lane named is here; else the group waits at this instruction (it will run again).
+/* True when every lane named is here; else the path waits at this instruction (it will run again).
  */
 bool warp_converged(struct warp *warp, const struct insn *insn, uint32_t members);

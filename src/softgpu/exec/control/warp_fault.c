@@ -27,13 +27,13 @@ void warp_fault(struct warp *warp, const struct insn *insn, unsigned lane, CUres
                 const char *what, ...)
 {
     char text[256];
-    char sentence[sizeof(warp->block->grid->sentence)];
+    char message[sizeof(warp->block->grid->message)];
     va_list args;
     va_start(args, what);
     vsnprintf(text, sizeof(text), what, args);
     va_end(args);
-    describe(warp, insn, lane, text, sentence, sizeof(sentence));
+    describe(warp, insn, lane, text, message, sizeof(message));
     struct grid *grid = warp->block->grid;
-    grid->stop(grid, result, sentence);
+    grid->stop(grid, result, message);
     warp_leave(warp, WARP_FAULT);
 }

@@ -16,7 +16,7 @@ struct sg_engine;
 struct grid {
     struct sg_engine *engine;
     /* Ends the grid because of a fault; the engine sets it, and any host thread may call it. */
-    void (*stop)(struct grid *grid, CUresult result, const char *sentence);
+    void (*stop)(struct grid *grid, CUresult result, const char *message);
     uint32_t sm_count; /* of the device */
     uint64_t number; /* no two grids have the same */
     const struct program *program;
@@ -33,6 +33,6 @@ struct grid {
     uint32_t threads_per_block;
     bool stopped; /* a fault or an abort: no more blocks; read without the lock */
     CUresult result;
-    char sentence[512];
+    char message[512];
     struct grid *next;
 };

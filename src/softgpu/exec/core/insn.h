@@ -28,7 +28,7 @@ struct insn {
     uint32_t a;
     union {
         uint32_t b;
-        uint32_t tile; /* of an instruction on matrices: which of the program's */
+        uint32_t matrix; /* of an instruction on matrices: which of the program's */
     };
     uint32_t c;
     union {
@@ -44,7 +44,8 @@ struct insn {
     uint8_t flags;
     uint8_t environment; /* rounding and flushing, where a floating-point environment is wrapped
                             around */
-    uint8_t stretch;     /* instructions from here on that only compute, with no way in */
+    uint8_t run_length;  /* of the straight-line run that begins here: instructions that only
+                            compute, with no jump to any but the first */
 };
 
 #define NO_OPERAND UINT32_MAX
@@ -71,7 +72,7 @@ static inline uint64_t function_index(uint64_t pointer)
 /* insn.flags of memory accesses and comparisons */
 enum {
     INSN_WIDE_ADDRESS = 1, /* the base register has 64 bits */
-    INSN_SYNCHRONISES = 2, /* volatile, relaxed, acquire, release: one access a lane, never torn */
+    INSN_SYNCHRONIZES = 2, /* volatile, relaxed, acquire, release: one access a lane, never torn */
     INSN_FENCE_BEFORE = 4,
     INSN_NEGATE_C = 8, /* the predicate c is negated */
 };

@@ -42,8 +42,8 @@ struct program {
     uint32_t constant_count;
     struct program_function *functions; /* by index in the module */
     uint32_t function_count;
-    struct tile_op *tiles; /* what instructions on matrices need to know */
-    uint32_t tile_count;
+    struct matrix_op *matrices; /* what instructions on matrices need to know */
+    uint32_t matrix_count;
     uint32_t local_size; /* bytes a thread when nothing recurses */
     uint32_t static_shared;
     uint32_t dynamic_shared_start;

@@ -43,9 +43,9 @@ enum sg_print_kind {
     SG_PRINT_ERROR,  /* a failed device assert */
 };
 
-/* The grid's end. sentence is "" on success; else it names kernel, block, thread, address and PTX
+/* The grid's end. message is "" on success; else it names kernel, block, thread, address and PTX
  * line. */
-typedef void (*sg_done_fn)(void *user, CUresult result, const char *sentence);
+typedef void (*sg_done_fn)(void *user, CUresult result, const char *message);
 typedef void (*sg_print_fn)(void *user, enum sg_print_kind kind, const char *text, size_t size);
 
 struct sg_launch {

@@ -62,9 +62,9 @@ void decode_fail(struct builder *builder, CUresult result, const char *format, .
 /* The opcode is PTX, but not something that we run. */
 void decode_unsupported(struct builder *builder);
 void decode_malformed(struct builder *builder, const char *what);
-struct insn *emit(struct builder *builder, handler_fn run);
-void add_fixup(struct builder *builder, const struct ptx_symbol *label,
+struct insn *builder_emit(struct builder *builder, handler_fn run);
+void builder_add_fixup(struct builder *builder, const struct ptx_symbol *label,
                const struct ptx_function *function);
-uint32_t allocate_lanes(struct builder *builder, unsigned bytes_per_lane);
-uint32_t temporary(struct builder *builder, bool is_wide);
-uint32_t predicate_temporary(struct builder *builder);
+uint32_t builder_allocate_lanes(struct builder *builder, unsigned bytes_per_lane);
+uint32_t builder_temporary(struct builder *builder, bool is_wide);
+uint32_t builder_predicate_temporary(struct builder *builder);

@@ -36,7 +36,7 @@ static void write_dotted(FILE *file, const char *text, size_t length)
         fputc(text[i] == '_' ? '.' : text[i], file);
 }
 
-/* One line for all the types of an opcode; rows of one opcode need not be neighbours. */
+/* One line for all the types of an opcode; rows of one opcode need not be neighbors. */
 static void write_stem(FILE *file, int first)
 {
     unsigned allowed = 0;

@@ -64,7 +64,7 @@ static struct insn *nowhere(void)
     return &insn;
 }
 
-struct insn *emit(struct builder *builder, handler_fn run)
+struct insn *builder_emit(struct builder *builder, handler_fn run)
 {
     struct program *program = builder->program;
     if (builder->failed)
@@ -91,7 +91,7 @@ struct insn *emit(struct builder *builder, handler_fn run)
     return insn;
 }
 
-void add_fixup(struct builder *builder, const struct ptx_symbol *label,
+void builder_add_fixup(struct builder *builder, const struct ptx_symbol *label,
                const struct ptx_function *function)
 {
     if (builder->failed)
@@ -110,7 +110,7 @@ void add_fixup(struct builder *builder, const struct ptx_symbol *label,
         .insn = builder->program->code_count - 1, .label = label, .function = function};
 }
 
-uint32_t allocate_lanes(struct builder *builder, unsigned bytes_per_lane)
+uint32_t builder_allocate_lanes(struct builder *builder, unsigned bytes_per_lane)
 {
     struct program *program = builder->program;
     uint32_t offset = program->file_size;
@@ -120,24 +120,24 @@ uint32_t allocate_lanes(struct builder *builder, unsigned bytes_per_lane)
     return offset;
 }
 
-uint32_t temporary(struct builder *builder, bool is_wide)
+uint32_t builder_temporary(struct builder *builder, bool is_wide)
 {
     unsigned at = builder->temporaries_used++ % TEMPORARIES;
     return is_wide ? builder->wide_temporary[at] : builder->narrow_temporary[at];
 }
 
-uint32_t predicate_temporary(struct builder *builder)
+uint32_t builder_predicate_temporary(struct builder *builder)
 {
     return builder->predicate_temporary[builder->temporaries_used++ % TEMPORARIES];
 }
 
 static void allocate_temporaries(struct builder *builder)
 {
-    builder->program->stack_pointer = allocate_lanes(builder, 4);
+    builder->program->stack_pointer = builder_allocate_lanes(builder, 4);
     for (unsigned i = 0; i < TEMPORARIES; i++) {
-        builder->wide_temporary[i] = allocate_lanes(builder, 8);
-        builder->narrow_temporary[i] = allocate_lanes(builder, 4);
-        builder->predicate_temporary[i] = allocate_lanes(builder, 4);
+        builder->wide_temporary[i] = builder_allocate_lanes(builder, 8);
+        builder->narrow_temporary[i] = builder_allocate_lanes(builder, 4);
+        builder->predicate_temporary[i] = builder_allocate_lanes(builder, 4);
     }
 }
 
@@ -172,7 +172,7 @@ static void mark_each(struct builder *builder, uint32_t first, uint8_t flag)
 static void decode_around(struct builder *builder, const struct opcode *opcode,
                           const struct tokens *tokens, uint32_t guard)
 {
-    emit(builder, run_branch_if)->guard = guard ^ 1;
+    builder_emit(builder, run_branch_if)->guard = guard ^ 1;
     uint32_t branch = builder->program->code_count - 1;
     opcode->decode(builder, tokens);
     if (!builder->failed)
@@ -241,7 +241,7 @@ static void decode_function(struct builder *builder, const struct ptx_function *
         .may_be_called = !function->is_entry,
     };
     if (layout_of(builder, function)->allocates && !function->is_entry)
-        emit(builder, run_stack_mark)->imm = layout_of(builder, function)->mark;
+        builder_emit(builder, run_stack_mark)->imm = layout_of(builder, function)->mark;
     for (uint32_t i = 0; i < function->instruction_count && !builder->failed; i++) {
         builder->starts[i] = builder->program->code_count;
         builder->instruction = &function->instructions[i];
@@ -272,9 +272,9 @@ static void measure_stretches(struct program *program)
     for (uint32_t i = program->code_count; i-- > 1;) {
         struct insn *before = &program->code[i - 1];
         const struct insn *insn = &program->code[i];
-        bool goes_on = !(insn->flags & INSN_TARGET) && insn->stretch < UINT8_MAX;
+        bool goes_on = !(insn->flags & INSN_TARGET) && insn->run_length < UINT8_MAX;
         if (before->flags & INSN_COMPUTES)
-            before->stretch = goes_on ? insn->stretch + 1 : 1;
+            before->run_length = goes_on ? insn->run_length + 1 : 1;
     }
 }
 
@@ -376,6 +376,6 @@ void program_destroy(struct program *program)
     free(program->specials);
     free(program->constants);
     free(program->functions);
-    free(program->tiles);
+    free(program->matrices);
     free(program);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From the PTX tree to a program. One PTX instruction becomes one insn or a few; each decode_
- * function takes an instruction and appends what runs it, or fails with a sentence.
+ * function takes an instruction and appends what runs it, or fails with a message.
  */
 #pragma once
 

@@ -12,7 +12,7 @@ struct access {
     enum ptx_space space;
     enum ptx_type type;
     uint8_t width;
-    bool synchronises; /* others may be waiting for it, or it for others */
+    bool synchronizes; /* others may be waiting for it, or it for others */
     bool releases;
     bool has_hint; /* a last operand for the cache, which we do not have */
 };

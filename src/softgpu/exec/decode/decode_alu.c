@@ -143,7 +143,7 @@ static void set_row(struct insn *insn, int row, const struct modifiers *modifier
 /* What is done to the result as well, in its own place. */
 static void emit_finish(struct builder *builder, enum alu_op op, uint32_t offset)
 {
-    struct insn *insn = emit(builder, alu_handlers()[op]);
+    struct insn *insn = builder_emit(builder, alu_handlers()[op]);
     insn->d = offset;
     insn->a = offset;
 }
@@ -167,9 +167,9 @@ static void decode_lanes(struct builder *builder, int index, const struct modifi
         return;
     }
     for (unsigned i = 0; i < row->operands; i++)
-        sources[i] = source(builder, operand(builder, i + 1), row->types[i + 1]);
-    uint32_t to = destination(builder, operand(builder, 0), row->types[0]);
-    struct insn *insn = emit(builder, NULL);
+        sources[i] = operand_source(builder, operand_at(builder, i + 1), row->types[i + 1]);
+    uint32_t to = operand_destination(builder, operand_at(builder, 0), row->types[0]);
+    struct insn *insn = builder_emit(builder, NULL);
     insn->d = to;
     insn->a = sources[0];
     insn->b = sources[1];
@@ -180,31 +180,31 @@ static void decode_lanes(struct builder *builder, int index, const struct modifi
         emit_finish(builder, ALU_saturate_f32, to);
     if (modifiers->flushes)
         flush_halves(builder, row, to);
-    finish_destination(builder, operand(builder, 0), row->types[0], to);
+    operand_finish_destination(builder, operand_at(builder, 0), row->types[0], to);
 }
 
 static void decode_select(struct builder *builder, int index)
 {
     const struct alu_row *row = &alu_rows[index];
     bool negated;
-    uint32_t a = source(builder, operand(builder, 1), row->types[1]);
-    uint32_t b = source(builder, operand(builder, 2), row->types[2]);
-    uint32_t chooser = source_predicate(builder, operand(builder, 3), &negated);
-    uint32_t to = destination(builder, operand(builder, 0), row->types[0]);
-    struct insn *insn = emit(builder, alu_handlers()[index]);
+    uint32_t a = operand_source(builder, operand_at(builder, 1), row->types[1]);
+    uint32_t b = operand_source(builder, operand_at(builder, 2), row->types[2]);
+    uint32_t chooser = operand_source_predicate(builder, operand_at(builder, 3), &negated);
+    uint32_t to = operand_destination(builder, operand_at(builder, 0), row->types[0]);
+    struct insn *insn = builder_emit(builder, alu_handlers()[index]);
     insn->d = to;
     insn->a = a;
     insn->b = b;
     insn->c = chooser;
     insn->flags = negated ? INSN_NEGATE_C : 0;
-    finish_destination(builder, operand(builder, 0), row->types[0], to);
+    operand_finish_destination(builder, operand_at(builder, 0), row->types[0], to);
 }
 
 static void decode_test(struct builder *builder, int index)
 {
-    uint32_t a = source(builder, operand(builder, 1), alu_rows[index].types[1]);
-    uint32_t to = destination_predicate(builder, operand(builder, 0));
-    struct insn *insn = emit(builder, alu_handlers()[index]);
+    uint32_t a = operand_source(builder, operand_at(builder, 1), alu_rows[index].types[1]);
+    uint32_t to = operand_destination_predicate(builder, operand_at(builder, 0));
+    struct insn *insn = builder_emit(builder, alu_handlers()[index]);
     insn->d = to;
     insn->p = NO_OPERAND;
     insn->a = a;
@@ -281,8 +281,8 @@ static void pair(struct builder *builder, const struct ptx_operand *from, uint32
                  uint32_t *ret_q)
 {
     bool is_pair = from->kind == PTX_OPERAND_PAIR;
-    *ret_p = destination_predicate(builder, is_pair ? &from->elements[0] : from);
-    *ret_q = is_pair ? destination_predicate(builder, &from->elements[1]) : NO_OPERAND;
+    *ret_p = operand_destination_predicate(builder, is_pair ? &from->elements[0] : from);
+    *ret_q = is_pair ? operand_destination_predicate(builder, &from->elements[1]) : NO_OPERAND;
 }
 
 /* The row of a comparison, its boolean operator taken out; -1 behind a failure. */
@@ -307,10 +307,10 @@ static void emit_compare(struct builder *builder, const struct tokens *tokens, u
     int row = find_compare(builder, *tokens, &modifiers, &boolean);
     if (row < 0)
         return;
-    uint32_t a = given ? given[0] : source(builder, operand(builder, 1), alu_rows[row].types[1]);
-    uint32_t b = given ? given[1] : source(builder, operand(builder, 2), alu_rows[row].types[2]);
-    uint32_t with = boolean ? source_predicate(builder, operand(builder, 3), &negated) : NO_OPERAND;
-    struct insn *insn = emit(builder, NULL);
+    uint32_t a = given ? given[0] : operand_source(builder, operand_at(builder, 1), alu_rows[row].types[1]);
+    uint32_t b = given ? given[1] : operand_source(builder, operand_at(builder, 2), alu_rows[row].types[2]);
+    uint32_t with = boolean ? operand_source_predicate(builder, operand_at(builder, 3), &negated) : NO_OPERAND;
+    struct insn *insn = builder_emit(builder, NULL);
     insn->d = p;
     insn->p = q;
     insn->a = a;
@@ -323,9 +323,9 @@ static void emit_compare(struct builder *builder, const struct tokens *tokens, u
 
 static uint32_t unpack_half(struct builder *builder, uint32_t from, uint32_t *ret_high)
 {
-    uint32_t low = temporary(builder, false);
-    *ret_high = temporary(builder, false);
-    struct insn *insn = emit(builder, run_unpack_2x16);
+    uint32_t low = builder_temporary(builder, false);
+    *ret_high = builder_temporary(builder, false);
+    struct insn *insn = builder_emit(builder, run_unpack_2x16);
     insn->a = from;
     insn->d = low;
     insn->b = *ret_high;
@@ -342,13 +342,13 @@ static void compare_halves(struct builder *builder, struct tokens tokens, uint32
     uint32_t low[2], high[2];
     bool is_bf16 = last_type(&tokens) == PTX_BF16X2;
     for (unsigned i = 0; i < 2; i++)
-        low[i] = unpack_half(builder, source(builder, operand(builder, i + 1), PTX_B32), &high[i]);
+        low[i] = unpack_half(builder, operand_source(builder, operand_at(builder, i + 1), PTX_B32), &high[i]);
     tokens.text[tokens.count - 1] = is_bf16 ? "bf16" : "f16";
     tokens.length[tokens.count - 1] = is_bf16 ? 4 : 3;
-    uint32_t of_low = predicate_temporary(builder), of_high = predicate_temporary(builder);
+    uint32_t of_low = builder_predicate_temporary(builder), of_high = builder_predicate_temporary(builder);
     emit_compare(builder, &tokens, of_low, NO_OPERAND, low);
     emit_compare(builder, &tokens, of_high, NO_OPERAND, high);
-    struct insn *insn = emit(builder, run_predicate_pair);
+    struct insn *insn = builder_emit(builder, run_predicate_pair);
     insn->d = p;
     insn->p = q;
     insn->a = of_low;
@@ -363,7 +363,7 @@ static bool is_packed(enum ptx_type type)
 void decode_setp(struct builder *builder, const struct tokens *tokens)
 {
     uint32_t p, q;
-    pair(builder, operand(builder, 0), &p, &q);
+    pair(builder, operand_at(builder, 0), &p, &q);
     if (is_packed(last_type(tokens)))
         compare_halves(builder, *tokens, p, q);
     else
@@ -372,7 +372,7 @@ void decode_setp(struct builder *builder, const struct tokens *tokens)
 
 static void emit_set(struct builder *builder, uint32_t to, uint32_t p, uint32_t value)
 {
-    struct insn *insn = emit(builder, run_set_b32);
+    struct insn *insn = builder_emit(builder, run_set_b32);
     insn->d = to;
     insn->a = p;
     insn->imm = value;
@@ -405,13 +405,13 @@ static uint32_t value_of_true(enum ptx_type type, bool packed)
 
 static void set_halves(struct builder *builder, const struct tokens *tokens, uint32_t value)
 {
-    uint32_t p = predicate_temporary(builder), q = predicate_temporary(builder);
+    uint32_t p = builder_predicate_temporary(builder), q = builder_predicate_temporary(builder);
     compare_halves(builder, *tokens, p, q);
-    uint32_t low = temporary(builder, false), high = temporary(builder, false);
+    uint32_t low = builder_temporary(builder, false), high = builder_temporary(builder, false);
     emit_set(builder, low, p, value);
     emit_set(builder, high, q, value);
-    uint32_t to = destination(builder, operand(builder, 0), PTX_B32);
-    struct insn *insn = emit(builder, run_pack_2x16);
+    uint32_t to = operand_destination(builder, operand_at(builder, 0), PTX_B32);
+    struct insn *insn = builder_emit(builder, run_pack_2x16);
     insn->d = to;
     insn->a = low;
     insn->b = high;
@@ -438,8 +438,8 @@ void decode_set(struct builder *builder, const struct tokens *tokens)
     } else if (packed) {
         set_halves(builder, &compare, value);
     } else {
-        uint32_t p = predicate_temporary(builder);
+        uint32_t p = builder_predicate_temporary(builder);
         emit_compare(builder, &compare, p, NO_OPERAND, NULL);
-        emit_set(builder, destination(builder, operand(builder, 0), PTX_B32), p, value);
+        emit_set(builder, operand_destination(builder, operand_at(builder, 0), PTX_B32), p, value);
     }
 }

@@ -17,12 +17,12 @@
 
 static uint32_t wide_source(struct builder *builder, const struct ptx_operand *from, bool is_wide)
 {
-    uint32_t offset = source(builder, from, is_wide ? PTX_U64 : PTX_U32);
+    uint32_t offset = operand_source(builder, from, is_wide ? PTX_U64 : PTX_U32);
     if (is_wide)
         return offset;
-    struct insn *insn = emit(builder, run_widen_u32);
+    struct insn *insn = builder_emit(builder, run_widen_u32);
     insn->a = offset;
-    insn->d = temporary(builder, true);
+    insn->d = builder_temporary(builder, true);
     return insn->d;
 }
 
@@ -41,32 +41,32 @@ void decode_mapa(struct builder *builder, const struct tokens *tokens)
         decode_unsupported(builder);
         return;
     }
-    uint32_t from = wide_source(builder, operand(builder, 1), is_wide);
-    uint32_t rank = maps ? source(builder, operand(builder, 2), PTX_U32) : NO_OPERAND;
+    uint32_t from = wide_source(builder, operand_at(builder, 1), is_wide);
+    uint32_t rank = maps ? operand_source(builder, operand_at(builder, 2), PTX_U32) : NO_OPERAND;
     enum ptx_type type = maps && is_wide ? PTX_U64 : PTX_U32;
-    uint32_t to = destination(builder, operand(builder, 0), type);
+    uint32_t to = operand_destination(builder, operand_at(builder, 0), type);
     bool narrows = maps && !is_wide;
-    struct insn *insn = emit(builder, maps ? run_map_address : run_rank_of_address);
+    struct insn *insn = builder_emit(builder, maps ? run_map_address : run_rank_of_address);
     insn->a = from;
     insn->b = rank;
     insn->mode = !is_of_cluster(tokens);
-    insn->d = narrows ? temporary(builder, true) : to;
+    insn->d = narrows ? builder_temporary(builder, true) : to;
     if (narrows) {
         uint32_t wide = insn->d;
-        insn = emit(builder, run_narrow);
+        insn = builder_emit(builder, run_narrow);
         insn->a = wide;
         insn->d = to;
     }
-    finish_destination(builder, operand(builder, 0), type, to);
+    operand_finish_destination(builder, operand_at(builder, 0), type, to);
 }
 
 /* barrier.cluster.{arrive wait}{.release .relaxed .acquire}{.aligned} */
 void decode_cluster_barrier(struct builder *builder, const struct tokens *tokens)
 {
     if (token_is(tokens, 2, "arrive"))
-        emit(builder, run_cluster_arrive);
+        builder_emit(builder, run_cluster_arrive);
     else if (token_is(tokens, 2, "wait"))
-        emit(builder, run_cluster_wait);
+        builder_emit(builder, run_cluster_wait);
     else
         decode_unsupported(builder);
 }
@@ -129,22 +129,22 @@ static void emit_bulk(struct builder *builder, const struct bulk_words *words, u
                       uint8_t type)
 {
     struct insn to = {0}, from = {0}, barrier = {0};
-    decode_address(builder, operand(builder, 0), words->spaces[0], &to);
-    decode_address(builder, operand(builder, 1), words->spaces[1], &from);
-    uint32_t size = source(builder, operand(builder, 2), PTX_U32);
+    decode_address(builder, operand_at(builder, 0), words->spaces[0], &to);
+    decode_address(builder, operand_at(builder, 1), words->spaces[1], &from);
+    uint32_t size = operand_source(builder, operand_at(builder, 2), PTX_U32);
     if (words->has_barrier)
-        decode_address(builder, operand(builder, 3), PTX_SHARED, &barrier);
+        decode_address(builder, operand_at(builder, 3), PTX_SHARED, &barrier);
     uint32_t mask =
-        words->is_multicast ? source(builder, operand(builder, 4), PTX_B32) : NO_OPERAND;
-    struct insn *insn = emit(builder, run_bulk);
+        words->is_multicast ? operand_source(builder, operand_at(builder, 4), PTX_B32) : NO_OPERAND;
+    struct insn *insn = builder_emit(builder, run_bulk);
     put_address(insn, &to);
     insn->b = size;
     insn->c = mask;
     insn->p = words->has_barrier ? 0 : NO_OPERAND;
     insn->mode = mode;
     insn->width = type;
-    put_address(emit(builder, run_nop), &from);
-    put_address(emit(builder, run_nop), &barrier);
+    put_address(builder_emit(builder, run_nop), &from);
+    put_address(builder_emit(builder, run_nop), &barrier);
 }
 
 /* cp.async.bulk... and cp.reduce.async.bulk... */
@@ -158,7 +158,7 @@ void decode_bulk(struct builder *builder, const struct tokens *tokens)
         decode_unsupported(builder);
     } else if (token_is(tokens, first, "commit_group") || token_is(tokens, first, "wait_group") ||
                token_is(tokens, first, "prefetch")) {
-        emit(builder, run_nop);
+        builder_emit(builder, run_nop);
     } else if (!take_words(tokens, first, tokens->count - reduces, &words) ||
                (words.op >= 0) != reduces || (words.is_multicast && !words.has_barrier) ||
                (reduces && !atomic_handler((enum atomic_op)words.op, type))) {

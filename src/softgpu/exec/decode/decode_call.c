@@ -21,7 +21,7 @@ static struct call take_apart(struct builder *builder)
 {
     struct call call = {0};
     for (unsigned i = 0; i < operand_count(builder); i++) {
-        const struct ptx_operand *one = operand(builder, i);
+        const struct ptx_operand *one = operand_at(builder, i);
         if (one->kind == PTX_OPERAND_LIST && !call.callee)
             call.returns = one;
         else if (one->kind == PTX_OPERAND_LIST)
@@ -46,7 +46,7 @@ static bool actual_offset(struct builder *builder, const struct ptx_operand *lis
     const struct ptx_operand *one = &list->elements[i];
     bool is_param = one->kind == PTX_OPERAND_SYMBOL && one->symbol->kind == PTX_VARIABLE &&
                     one->symbol->variable.space == PTX_PARAM;
-    if (!is_param || !frame_offset(builder, one->symbol, ret_offset)) {
+    if (!is_param || !operand_frame_offset(builder, one->symbol, ret_offset)) {
         decode_malformed(builder, "arguments and results must be .param variables of the caller");
         return false;
     }
@@ -55,7 +55,7 @@ static bool actual_offset(struct builder *builder, const struct ptx_operand *lis
 
 static void emit_copy(struct builder *builder, uint32_t to, uint32_t from, uint64_t size)
 {
-    struct insn *insn = emit(builder, run_copy_local);
+    struct insn *insn = builder_emit(builder, run_copy_local);
     insn->d = to;
     insn->a = from;
     insn->b = (uint32_t)size;
@@ -89,7 +89,7 @@ static void copy_values(struct builder *builder, const struct ptx_operand *list,
 static void emit_window(struct builder *builder, handler_fn run)
 {
     const struct layout *layout = layout_of(builder, builder->function);
-    struct insn *insn = emit(builder, run);
+    struct insn *insn = builder_emit(builder, run);
     insn->d = layout->window;
     insn->b = layout->wide_count;
     insn->c = layout->narrow_count;
@@ -103,12 +103,12 @@ static void emit_jump(struct builder *builder, const struct ptx_function *callee
     uint32_t frame = layout_of(builder, builder->function)->frame;
     if (builder->program->recursive)
         emit_window(builder, run_save_registers);
-    struct insn *insn = emit(builder, callee ? run_call : run_call_pointer);
+    struct insn *insn = builder_emit(builder, callee ? run_call : run_call_pointer);
     insn->b = frame;
     insn->c = callee ? layout_of(builder, callee)->frame : 0;
     insn->a = pointer;
     if (callee)
-        add_fixup(builder, NULL, callee);
+        builder_add_fixup(builder, NULL, callee);
     if (builder->program->recursive)
         emit_window(builder, run_restore_registers);
 }
@@ -171,7 +171,7 @@ static void call_builtin(struct builder *builder, const struct call *call, const
         }
         if (builtins[i].returns && !actual_offset(builder, call->returns, 0, &result))
             return;
-        struct insn *insn = emit(builder, builtins[i].run);
+        struct insn *insn = builder_emit(builder, builtins[i].run);
         insn->d = result;
         insn->a = offsets[0];
         insn->b = offsets[1];
@@ -208,6 +208,6 @@ void decode_call(struct builder *builder, const struct tokens *tokens)
         decode_malformed(builder, "a call through a pointer needs a .callprototype");
         return;
     }
-    uint32_t pointer = source(builder, call.callee, PTX_U64);
+    uint32_t pointer = operand_source(builder, call.callee, PTX_U64);
     call_function(builder, &call, prototype->prototype, NULL, pointer);
 }

@@ -2,7 +2,7 @@
 /*
  * Instructions on matrices: mma, wmma, ldmatrix, stmatrix, movmatrix.
  *
- * What they need to know does not fit into an insn, so it is in the program's list of tile_op.
+ * What they need to know does not fit into an insn, so it is in the program's list of matrix_op.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +15,15 @@
 static const struct {
     const char *name;
     uint8_t bits;
-} elements[TILE_ELEMENT_COUNT] = {
-    [TILE_F16] = {"f16", 16},  [TILE_BF16] = {"bf16", 16}, [TILE_TF32] = {"tf32", 32},
-    [TILE_E4M3] = {"e4m3", 8}, [TILE_E5M2] = {"e5m2", 8},  [TILE_F32] = {"f32", 32},
-    [TILE_F64] = {"f64", 64},  [TILE_S8] = {"s8", 8},      [TILE_U8] = {"u8", 8},
-    [TILE_S4] = {"s4", 4},     [TILE_U4] = {"u4", 4},      [TILE_B1] = {"b1", 1},
-    [TILE_S32] = {"s32", 32},
+} elements[FRAGMENT_ELEMENT_COUNT] = {
+    [FRAGMENT_F16] = {"f16", 16},  [FRAGMENT_BF16] = {"bf16", 16}, [FRAGMENT_TF32] = {"tf32", 32},
+    [FRAGMENT_E4M3] = {"e4m3", 8}, [FRAGMENT_E5M2] = {"e5m2", 8},  [FRAGMENT_F32] = {"f32", 32},
+    [FRAGMENT_F64] = {"f64", 64},  [FRAGMENT_S8] = {"s8", 8},      [FRAGMENT_U8] = {"u8", 8},
+    [FRAGMENT_S4] = {"s4", 4},     [FRAGMENT_U4] = {"u4", 4},      [FRAGMENT_B1] = {"b1", 1},
+    [FRAGMENT_S32] = {"s32", 32},
 };
 
-#define IS(element) (1u << TILE_##element)
+#define IS(element) (1u << FRAGMENT_##element)
 #define HALVES (IS(F16) | IS(BF16))
 #define FP8 (IS(E4M3) | IS(E5M2))
 #define BYTES (IS(S8) | IS(U8))
@@ -63,13 +63,13 @@ static const struct shape wmma_shapes[] = {
 };
 
 /* The matrix elements that the opcode names, in order. */
-static unsigned take_elements(const struct tokens *tokens, enum tile_element ret_elements[4])
+static unsigned take_elements(const struct tokens *tokens, enum fragment_element ret_elements[4])
 {
     unsigned count = 0;
     for (unsigned i = 1; i < tokens->count; i++) {
-        for (int element = 0; element < TILE_ELEMENT_COUNT && count < 4; element++) {
+        for (int element = 0; element < FRAGMENT_ELEMENT_COUNT && count < 4; element++) {
             if (token_is(tokens, i, elements[element].name))
-                ret_elements[count++] = (enum tile_element)element;
+                ret_elements[count++] = (enum fragment_element)element;
         }
     }
     return count;
@@ -84,7 +84,7 @@ static unsigned long number(const char **at)
 }
 
 /* m16n8k16 */
-static bool take_shape(const struct tokens *tokens, struct tile_op *op)
+static bool take_shape(const struct tokens *tokens, struct matrix_op *op)
 {
     for (unsigned i = 1; i < tokens->count; i++) {
         const char *at = tokens->text[i];
@@ -103,7 +103,7 @@ static bool take_shape(const struct tokens *tokens, struct tile_op *op)
     return false;
 }
 
-static bool has_shape(const struct shape *shapes, const struct tile_op *op, uint32_t wanted)
+static bool has_shape(const struct shape *shapes, const struct matrix_op *op, uint32_t wanted)
 {
     for (; shapes->elements; shapes++) {
         if ((shapes->elements & wanted) == wanted && shapes->m == op->m && shapes->n == op->n &&
@@ -113,20 +113,20 @@ static bool has_shape(const struct shape *shapes, const struct tile_op *op, uint
     return false;
 }
 
-static struct fragment fragment_of(enum tile_element element)
+static struct fragment fragment_of(enum fragment_element element)
 {
     return (struct fragment){
-        .element = element, .bits = elements[element].bits, .word = element == TILE_F64 ? 8 : 4};
+        .element = element, .bits = elements[element].bits, .word = element == FRAGMENT_F64 ? 8 : 4};
 }
 
 /* How many registers a lane has of it. wmma holds parts of an f16 A or B more than once. */
-static unsigned register_count(const struct tile_op *op, const struct fragment *fragment,
-                               enum tile_use use, bool is_wmma)
+static unsigned register_count(const struct matrix_op *op, const struct fragment *fragment,
+                               enum fragment_use use, bool is_wmma)
 {
-    unsigned sides = use == TILE_A   ? op->m * fragment->depth
-                     : use == TILE_B ? op->n * fragment->depth
+    unsigned sides = use == FRAGMENT_A   ? op->m * fragment->depth
+                     : use == FRAGMENT_B ? op->n * fragment->depth
                                      : op->m * op->n;
-    if (is_wmma && fragment->element == TILE_F16 && use != TILE_ACCUMULATOR)
+    if (is_wmma && fragment->element == FRAGMENT_F16 && use != FRAGMENT_ACCUMULATOR)
         return 8;
     return (op->in_quads ? 4 : 1) * sides * fragment->bits / (8u * fragment->word * LANES);
 }
@@ -140,7 +140,7 @@ static void take_registers(struct builder *builder, const struct ptx_operand *fr
                            bool is_destination, struct fragment *fragment)
 {
     bool is_list = from->kind == PTX_OPERAND_LIST;
-    if ((is_list ? from->count : 1) != count || count > TILE_REGISTERS) {
+    if ((is_list ? from->count : 1) != count || count > FRAGMENT_REGISTERS) {
         decode_malformed(builder, "a matrix has the wrong number of registers");
         return;
     }
@@ -148,78 +148,78 @@ static void take_registers(struct builder *builder, const struct ptx_operand *fr
     for (unsigned i = 0; i < count; i++) {
         const struct ptx_operand *one = is_list ? &from->elements[i] : from;
         fragment->registers[i] = is_destination
-                                     ? destination(builder, one, register_type_of(fragment))
-                                     : source(builder, one, register_type_of(fragment));
+                                     ? operand_destination(builder, one, register_type_of(fragment))
+                                     : operand_source(builder, one, register_type_of(fragment));
     }
 }
 
 /* The number of a copy of it in the program. */
-static uint32_t keep_op(struct builder *builder, const struct tile_op *op)
+static uint32_t keep_op(struct builder *builder, const struct matrix_op *op)
 {
     struct program *program = builder->program;
-    struct tile_op *larger = realloc(program->tiles, (program->tile_count + 1) * sizeof(*larger));
+    struct matrix_op *larger = realloc(program->matrices, (program->matrix_count + 1) * sizeof(*larger));
     if (!larger) {
         decode_fail(builder, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
         return 0;
     }
-    program->tiles = larger;
-    larger[program->tile_count] = *op;
-    return program->tile_count++;
+    program->matrices = larger;
+    larger[program->matrix_count] = *op;
+    return program->matrix_count++;
 }
 
 /* ---- Multiplying ---- */
 
-static handler_fn multiplication(const struct tile_op *op)
+static handler_fn multiplication(const struct matrix_op *op)
 {
     if (op->in_quads)
         return run_multiply_quads;
     switch (op->a.element) {
-    case TILE_F64:
-        return tile_handlers()->multiply_f64;
-    case TILE_B1:
-        return tile_handlers()->multiply_bits;
-    case TILE_S8:
-    case TILE_U8:
-    case TILE_S4:
-    case TILE_U4:
-        return tile_handlers()->multiply_s32;
+    case FRAGMENT_F64:
+        return matrix_handlers()->multiply_f64;
+    case FRAGMENT_B1:
+        return matrix_handlers()->multiply_bits;
+    case FRAGMENT_S8:
+    case FRAGMENT_U8:
+    case FRAGMENT_S4:
+    case FRAGMENT_U4:
+        return matrix_handlers()->multiply_s32;
     default:
-        return tile_handlers()->multiply_f32;
+        return matrix_handlers()->multiply_f32;
     }
 }
 
-static bool is_accumulator(enum tile_element of, enum tile_element accumulator)
+static bool is_accumulator(enum fragment_element of, enum fragment_element accumulator)
 {
     switch (of) {
-    case TILE_F64:
-        return accumulator == TILE_F64;
-    case TILE_F16:
-    case TILE_E4M3:
-    case TILE_E5M2:
-        return accumulator == TILE_F32 || accumulator == TILE_F16;
-    case TILE_BF16:
-    case TILE_TF32:
-        return accumulator == TILE_F32;
+    case FRAGMENT_F64:
+        return accumulator == FRAGMENT_F64;
+    case FRAGMENT_F16:
+    case FRAGMENT_E4M3:
+    case FRAGMENT_E5M2:
+        return accumulator == FRAGMENT_F32 || accumulator == FRAGMENT_F16;
+    case FRAGMENT_BF16:
+    case FRAGMENT_TF32:
+        return accumulator == FRAGMENT_F32;
     default:
-        return accumulator == TILE_S32;
+        return accumulator == FRAGMENT_S32;
     }
 }
 
 /* Whether A and B may be of these types. */
-static bool may_meet(enum tile_element a, enum tile_element b)
+static bool may_meet(enum fragment_element a, enum fragment_element b)
 {
     uint32_t both = 1u << a | 1u << b;
     return a == b || (both & ~FP8) == 0 || (both & ~BYTES) == 0 || (both & ~NIBBLES) == 0;
 }
 
 /* Types come as d, a, b, c; wmma of f16 names only those of d and c. */
-static bool take_types(const struct tokens *tokens, bool is_wmma, struct tile_op *op)
+static bool take_types(const struct tokens *tokens, bool is_wmma, struct matrix_op *op)
 {
-    enum tile_element types[4];
+    enum fragment_element types[4];
     unsigned count = take_elements(tokens, types);
     if (count == 2 && is_wmma) {
         types[3] = types[1];
-        types[1] = types[2] = TILE_F16;
+        types[1] = types[2] = FRAGMENT_F16;
     } else if (count != 4) {
         return false;
     }
@@ -244,7 +244,7 @@ static unsigned take_rounding(const struct tokens *tokens)
 
 /* What the opcode says of one of these shapes; false if it is another, or says what cannot be. */
 static bool take_multiplication(const struct tokens *tokens, const struct shape *shapes,
-                                bool is_wmma, struct tile_op *op)
+                                bool is_wmma, struct matrix_op *op)
 {
     op->saturates = token_find(tokens, "satfinite") >= 0;
     op->counts_and = token_find(tokens, "and") >= 0;
@@ -252,31 +252,31 @@ static bool take_multiplication(const struct tokens *tokens, const struct shape 
         !has_shape(shapes, op, 1u << op->a.element | 1u << op->b.element))
         return false;
     bool counts = token_find(tokens, "popc") >= 0;
-    return counts == (op->a.element == TILE_B1) && (op->d.element == TILE_S32 || !op->saturates) &&
-           (op->d.element == TILE_F64 || take_rounding(tokens) == 0);
+    return counts == (op->a.element == FRAGMENT_B1) && (op->d.element == FRAGMENT_S32 || !op->saturates) &&
+           (op->d.element == FRAGMENT_F64 || take_rounding(tokens) == 0);
 }
 
 /* For f64 inside the floating-point environment that the opcode asks for. */
 static void emit_multiply(struct builder *builder, const struct tokens *tokens, bool is_wmma,
-                          struct tile_op *op)
+                          struct matrix_op *op)
 {
     struct fragment *const fragments[4] = {&op->d, &op->a, &op->b, &op->c};
-    static const enum tile_use uses[4] = {TILE_ACCUMULATOR, TILE_A, TILE_B, TILE_ACCUMULATOR};
+    static const enum fragment_use uses[4] = {FRAGMENT_ACCUMULATOR, FRAGMENT_A, FRAGMENT_B, FRAGMENT_ACCUMULATOR};
     for (unsigned i = 0; i < 4; i++) {
         unsigned count = register_count(op, fragments[i], uses[i], is_wmma);
-        take_registers(builder, operand(builder, i), count, i == 0, fragments[i]);
+        take_registers(builder, operand_at(builder, i), count, i == 0, fragments[i]);
     }
-    struct insn *insn = emit(builder, NULL);
+    struct insn *insn = builder_emit(builder, NULL);
     set_handler(insn, multiplication(op), take_rounding(tokens));
-    insn->tile = keep_op(builder, op);
+    insn->matrix = keep_op(builder, op);
 }
 
 /* ---- mma ---- */
 
 /* Operands behind the matrices: the metadata's register, and which lanes of each four have it. */
-static void take_metadata(struct builder *builder, struct tile_op *op)
+static void take_metadata(struct builder *builder, struct matrix_op *op)
 {
-    const struct ptx_operand *metadata = operand(builder, 4), *selector = operand(builder, 5);
+    const struct ptx_operand *metadata = operand_at(builder, 4), *selector = operand_at(builder, 5);
     unsigned chunk = op->a.bits == 32 ? 2 : op->a.bits == 4 ? 8 : 4;
     unsigned lanes = op->k / chunk / 4;
     if (!is_register(builder, metadata, false)) {
@@ -284,7 +284,7 @@ static void take_metadata(struct builder *builder, struct tile_op *op)
     } else if (selector->kind != PTX_OPERAND_INTEGER || selector->bits >= 4 / lanes) {
         decode_malformed(builder, "no lanes for this sparsity selector");
     } else {
-        op->metadata = source(builder, metadata, PTX_B32);
+        op->metadata = operand_source(builder, metadata, PTX_B32);
         op->teller = (uint8_t)(selector->bits * lanes);
     }
 }
@@ -298,7 +298,7 @@ static bool is_mma(const struct tokens *tokens, bool is_sparse)
 }
 
 /* mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype */
-static bool take_quads(const struct tokens *tokens, struct tile_op *op)
+static bool take_quads(const struct tokens *tokens, struct matrix_op *op)
 {
     bool a_in_columns = token_is(tokens, 4, "col"), b_in_rows = token_is(tokens, 5, "row");
     bool has_layouts =
@@ -308,7 +308,7 @@ static bool take_quads(const struct tokens *tokens, struct tile_op *op)
         return false;
     op->a.across = a_in_columns;
     op->b.across = b_in_rows;
-    return op->d.element == TILE_F32 || op->c.element == TILE_F16;
+    return op->d.element == FRAGMENT_F32 || op->c.element == FRAGMENT_F16;
 }
 
 /* ...{.satfinite}{.rnd}.dtype.atype.btype.ctype{.bitop.popc} */
@@ -316,7 +316,7 @@ void decode_mma(struct builder *builder, const struct tokens *tokens)
 {
     bool is_sparse = token_is(tokens, 1, "sp") || token_is(tokens, 1, "sp::ordered_metadata");
     const struct shape *shapes = is_sparse ? sparse_shapes : mma_shapes;
-    struct tile_op op = {.is_sparse = is_sparse}, quads = {.in_quads = true};
+    struct matrix_op op = {.is_sparse = is_sparse}, quads = {.in_quads = true};
     if (is_mma(tokens, is_sparse) && take_multiplication(tokens, shapes, false, &op) &&
         op.d.element == op.c.element) {
         if (is_sparse)
@@ -332,19 +332,19 @@ void decode_mma(struct builder *builder, const struct tokens *tokens)
 /* ---- wmma in memory ---- */
 
 /* An f16 accumulator and an f16 A are told apart by their use alone. */
-static bool is_loadable(const struct tile_op *op)
+static bool is_loadable(const struct matrix_op *op)
 {
     uint32_t element = 1u << op->d.element;
-    if (op->use != TILE_ACCUMULATOR)
+    if (op->use != FRAGMENT_ACCUMULATOR)
         return has_shape(wmma_shapes, op, element);
     switch (op->d.element) {
-    case TILE_F16:
+    case FRAGMENT_F16:
         return has_shape(wmma_shapes, op, IS(F16));
-    case TILE_F32:
+    case FRAGMENT_F32:
         return has_shape(wmma_shapes, op, IS(F16)) || has_shape(wmma_shapes, op, IS(TF32));
-    case TILE_F64:
+    case FRAGMENT_F64:
         return has_shape(wmma_shapes, op, IS(F64));
-    case TILE_S32:
+    case FRAGMENT_S32:
         return has_shape(wmma_shapes, op, IS(S8)) || has_shape(wmma_shapes, op, IS(S4)) ||
                has_shape(wmma_shapes, op, IS(B1));
     default:
@@ -361,46 +361,46 @@ static enum ptx_space space_of(const struct tokens *tokens)
 }
 
 /* Parts of a byte are loaded only together. */
-static bool take_memory(const struct tokens *tokens, struct tile_op *op)
+static bool take_memory(const struct tokens *tokens, struct matrix_op *op)
 {
-    enum tile_element type[4];
+    enum fragment_element type[4];
     if (!take_shape(tokens, op) || take_elements(tokens, type) != 1)
         return false;
     op->d = fragment_of(type[0]);
     op->d.depth = op->k;
-    op->use = token_is(tokens, 2, "a")   ? TILE_A
-              : token_is(tokens, 2, "b") ? TILE_B
-                                         : TILE_ACCUMULATOR;
+    op->use = token_is(tokens, 2, "a")   ? FRAGMENT_A
+              : token_is(tokens, 2, "b") ? FRAGMENT_B
+                                         : FRAGMENT_ACCUMULATOR;
     op->column_major = token_find(tokens, "col") >= 0;
-    bool in_words = op->use == TILE_ACCUMULATOR || op->column_major == (op->use == TILE_B);
+    bool in_words = op->use == FRAGMENT_ACCUMULATOR || op->column_major == (op->use == FRAGMENT_B);
     return is_loadable(op) && (op->d.bits >= 8 || in_words);
 }
 
 static void emit_memory(struct builder *builder, const struct tokens *tokens, bool is_load)
 {
-    struct tile_op op = {.stride = NO_OPERAND};
+    struct matrix_op op = {.stride = NO_OPERAND};
     struct insn where = {0};
     if (!take_memory(tokens, &op)) {
         decode_unsupported(builder);
         return;
     }
     unsigned count = register_count(&op, &op.d, op.use, true);
-    take_registers(builder, operand(builder, is_load ? 0 : 1), count, is_load, &op.d);
-    decode_address(builder, operand(builder, is_load ? 1 : 0), space_of(tokens), &where);
+    take_registers(builder, operand_at(builder, is_load ? 0 : 1), count, is_load, &op.d);
+    decode_address(builder, operand_at(builder, is_load ? 1 : 0), space_of(tokens), &where);
     if (operand_count(builder) > 2)
-        op.stride = source(builder, operand(builder, 2), PTX_U32);
-    struct insn *insn = emit(builder, is_load ? run_tile_load : run_tile_store);
+        op.stride = operand_source(builder, operand_at(builder, 2), PTX_U32);
+    struct insn *insn = builder_emit(builder, is_load ? run_fragment_load : run_fragment_store);
     insn->a = where.a;
     insn->imm = where.imm;
     insn->space = where.space;
     insn->flags = where.flags;
-    insn->tile = keep_op(builder, &op);
+    insn->matrix = keep_op(builder, &op);
 }
 
 /* wmma.load.{a b c}, wmma.store.d, wmma.mma */
 void decode_wmma(struct builder *builder, const struct tokens *tokens)
 {
-    struct tile_op op = {0};
+    struct matrix_op op = {0};
     if (token_is(tokens, 1, "mma") && take_multiplication(tokens, wmma_shapes, true, &op))
         emit_multiply(builder, tokens, true, &op);
     else if (token_is(tokens, 1, "load") || token_is(tokens, 1, "store"))
@@ -418,21 +418,21 @@ void decode_matrices(struct builder *builder, const struct tokens *tokens)
     unsigned count = token_find(tokens, "x4") >= 0   ? 4
                      : token_find(tokens, "x2") >= 0 ? 2
                                                      : token_find(tokens, "x1") >= 0;
-    struct tile_op op = {.d = fragment_of(TILE_F16),
+    struct matrix_op op = {.d = fragment_of(FRAGMENT_F16),
                          .column_major = token_find(tokens, "trans") >= 0};
     struct insn where = {0};
     if (count == 0 || token_find(tokens, "m8n8") < 0 || last_type(tokens) != PTX_B16) {
         decode_unsupported(builder);
         return;
     }
-    take_registers(builder, operand(builder, is_load ? 0 : 1), count, is_load, &op.d);
-    decode_address(builder, operand(builder, is_load ? 1 : 0), space_of(tokens), &where);
-    struct insn *insn = emit(builder, is_load ? run_load_matrices : run_store_matrices);
+    take_registers(builder, operand_at(builder, is_load ? 0 : 1), count, is_load, &op.d);
+    decode_address(builder, operand_at(builder, is_load ? 1 : 0), space_of(tokens), &where);
+    struct insn *insn = builder_emit(builder, is_load ? run_load_matrices : run_store_matrices);
     insn->a = where.a;
     insn->imm = where.imm;
     insn->space = where.space;
     insn->flags = where.flags;
-    insn->tile = keep_op(builder, &op);
+    insn->matrix = keep_op(builder, &op);
 }
 
 /* movmatrix.sync.aligned.m8n8.trans.b16 d, a */
@@ -443,9 +443,9 @@ void decode_movmatrix(struct builder *builder, const struct tokens *tokens)
         decode_unsupported(builder);
         return;
     }
-    uint32_t from = source(builder, operand(builder, 1), PTX_B32);
-    uint32_t to = destination(builder, operand(builder, 0), PTX_B32);
-    struct insn *insn = emit(builder, run_transpose_matrix);
+    uint32_t from = operand_source(builder, operand_at(builder, 1), PTX_B32);
+    uint32_t to = operand_destination(builder, operand_at(builder, 0), PTX_B32);
+    struct insn *insn = builder_emit(builder, run_transpose_matrix);
     insn->a = from;
     insn->d = to;
 }

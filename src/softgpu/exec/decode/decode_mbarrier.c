@@ -40,8 +40,8 @@ static struct insn *emit_at(struct builder *builder, handler_fn run, unsigned ad
                             enum ptx_space space, uint32_t d, uint32_t b)
 {
     struct insn where = {0};
-    decode_address(builder, operand(builder, address), space, &where);
-    struct insn *insn = emit(builder, run);
+    decode_address(builder, operand_at(builder, address), space, &where);
+    struct insn *insn = builder_emit(builder, run);
     insn->a = where.a;
     insn->imm = where.imm;
     insn->space = where.space;
@@ -57,8 +57,8 @@ static void decode_plain(struct builder *builder, const struct tokens *tokens, e
     enum ptx_space space;
     if (!take_rest(builder, tokens, 2, &space))
         return;
-    uint32_t count = op == MBARRIER_INVALIDATE ? constant(builder, 0, false)
-                                               : source(builder, operand(builder, 1), PTX_U32);
+    uint32_t count = op == MBARRIER_INVALIDATE ? operand_constant(builder, 0, false)
+                                               : operand_source(builder, operand_at(builder, 1), PTX_U32);
     emit_at(builder, run_mbarrier, 0, space, NO_OPERAND, count)->mode = (uint8_t)op;
 }
 
@@ -70,16 +70,16 @@ static void decode_arrive(struct builder *builder, const struct tokens *tokens)
     enum ptx_space space;
     if (!take_rest(builder, tokens, first, &space))
         return;
-    const struct ptx_operand *to = operand(builder, 0);
+    const struct ptx_operand *to = operand_at(builder, 0);
     bool keeps_state = to->kind != PTX_OPERAND_SINK;
-    uint32_t count = operand_count(builder) > 2 ? source(builder, operand(builder, 2), PTX_U32)
-                                                : constant(builder, 1, false);
-    uint32_t state = keeps_state ? destination(builder, to, PTX_B64) : NO_OPERAND;
+    uint32_t count = operand_count(builder) > 2 ? operand_source(builder, operand_at(builder, 2), PTX_U32)
+                                                : operand_constant(builder, 1, false);
+    uint32_t state = keeps_state ? operand_destination(builder, to, PTX_B64) : NO_OPERAND;
     struct insn *insn = emit_at(builder, run_mbarrier, 1, space, state, count);
     insn->mode = expects ? MBARRIER_ARRIVE_EXPECT : MBARRIER_ARRIVE;
     insn->width = token_is(tokens, 1, "arrive_drop") ? MBARRIER_DROPS : 0;
     if (keeps_state)
-        finish_destination(builder, to, PTX_B64, state);
+        operand_finish_destination(builder, to, PTX_B64, state);
 }
 
 /* mbarrier.{test_wait try_wait}{.parity} p, [a], {state parity}{, time}: no time is too long. */
@@ -89,26 +89,26 @@ static void decode_wait(struct builder *builder, const struct tokens *tokens)
     enum ptx_space space;
     if (!take_rest(builder, tokens, by_parity ? 3 : 2, &space))
         return;
-    uint32_t wanted = source(builder, operand(builder, 2), by_parity ? PTX_U32 : PTX_B64);
-    uint32_t p = destination_predicate(builder, operand(builder, 0));
+    uint32_t wanted = operand_source(builder, operand_at(builder, 2), by_parity ? PTX_U32 : PTX_B64);
+    uint32_t p = operand_destination_predicate(builder, operand_at(builder, 0));
     emit_at(builder, run_mbarrier_test, 1, space, p, wanted)->mode = by_parity;
 }
 
 void emit_completion(struct builder *builder, unsigned address, enum ptx_space space,
                      unsigned bytes)
 {
-    uint32_t count = constant(builder, bytes, false);
+    uint32_t count = operand_constant(builder, bytes, false);
     emit_at(builder, run_mbarrier, address, space, NO_OPERAND, count)->mode = MBARRIER_COMPLETE;
 }
 
 static void decode_pending(struct builder *builder)
 {
-    uint32_t state = source(builder, operand(builder, 1), PTX_B64);
-    uint32_t to = destination(builder, operand(builder, 0), PTX_U32);
-    struct insn *insn = emit(builder, run_mbarrier_pending);
+    uint32_t state = operand_source(builder, operand_at(builder, 1), PTX_B64);
+    uint32_t to = operand_destination(builder, operand_at(builder, 0), PTX_U32);
+    struct insn *insn = builder_emit(builder, run_mbarrier_pending);
     insn->a = state;
     insn->d = to;
-    finish_destination(builder, operand(builder, 0), PTX_U32, to);
+    operand_finish_destination(builder, operand_at(builder, 0), PTX_U32, to);
 }
 
 void decode_mbarrier(struct builder *builder, const struct tokens *tokens)
@@ -145,7 +145,7 @@ void decode_copy_arrive(struct builder *builder, const struct tokens *tokens)
     }
     if (!take_rest(builder, tokens, arrives ? 5 : 4, &space))
         return;
-    uint32_t count = constant(builder, 1, false);
+    uint32_t count = operand_constant(builder, 1, false);
     emit_at(builder, run_mbarrier, 0, space, NO_OPERAND, count)->mode =
         arrives ? MBARRIER_ARRIVE : MBARRIER_CHECK;
 }

@@ -60,9 +60,9 @@ static bool take_modifier(const struct tokens *tokens, unsigned i, struct access
         access->width = 4;
     else if (token_is(tokens, i, "volatile") || token_is(tokens, i, "relaxed") ||
              token_is(tokens, i, "acquire") || token_is(tokens, i, "mmio"))
-        access->synchronises = true;
+        access->synchronizes = true;
     else if (token_is(tokens, i, "release") || token_is(tokens, i, "acq_rel"))
-        access->synchronises = access->releases = true;
+        access->synchronizes = access->releases = true;
     else if (!token_space(tokens, i, &access->space) && !is_ignored(tokens, i))
         return false;
     access->has_hint |= token_is(tokens, i, "L2::cache_hint");
@@ -103,15 +103,15 @@ static void symbol_address(struct builder *builder, const struct ptx_operand *fr
     enum ptx_space home = base->symbol->variable.space;
     ret_insn->imm = from->bits + base->bits;
     if (home == PTX_LOCAL || home == PTX_PARAM) {
-        bool is_local = frame_offset(builder, base->symbol, &at);
+        bool is_local = operand_frame_offset(builder, base->symbol, &at);
         ret_insn->imm += at;
         ret_insn->space = is_local ? PTX_LOCAL : PTX_PARAM;
-        ret_insn->a = is_local ? builder->program->stack_pointer : constant(builder, 0, false);
+        ret_insn->a = is_local ? builder->program->stack_pointer : operand_constant(builder, 0, false);
         return;
     }
     bool is_shared = home == PTX_SHARED;
     ret_insn->space = (uint8_t)home;
-    ret_insn->a = source(builder, &plain, is_shared ? PTX_U32 : PTX_U64);
+    ret_insn->a = operand_source(builder, &plain, is_shared ? PTX_U32 : PTX_U64);
     ret_insn->flags |= is_shared ? 0 : INSN_WIDE_ADDRESS;
 }
 
@@ -124,7 +124,7 @@ static void register_address(struct builder *builder, const struct ptx_operand *
     if (space == PTX_PARAM && !builder->function->is_entry)
         space = PTX_LOCAL;
     ret_insn->space = (uint8_t)space;
-    ret_insn->a = source(builder, base, is_wide ? PTX_U64 : PTX_U32);
+    ret_insn->a = operand_source(builder, base, is_wide ? PTX_U64 : PTX_U32);
     ret_insn->imm = from->bits;
     ret_insn->flags |= is_wide ? INSN_WIDE_ADDRESS : 0;
 }
@@ -137,7 +137,7 @@ void decode_address(struct builder *builder, const struct ptx_operand *from, enu
         decode_malformed(builder, "an address is needed");
     } else if (!base) {
         ret_insn->space = (uint8_t)space;
-        ret_insn->a = constant(builder, from->bits, true);
+        ret_insn->a = operand_constant(builder, from->bits, true);
         ret_insn->flags |= INSN_WIDE_ADDRESS;
     } else if (base->kind == PTX_OPERAND_SYMBOL) {
         symbol_address(builder, from, base, ret_insn);
@@ -209,7 +209,7 @@ void decode_load(struct builder *builder, const struct tokens *tokens)
 {
     struct access access;
     if (!decode_access(builder, tokens, 1, &access) ||
-        !has_width(builder, operand(builder, 0), access.width))
+        !has_width(builder, operand_at(builder, 0), access.width))
         return;
     if (access.type == PTX_B128) {
         decode_load_b128(builder, &access);
@@ -218,26 +218,26 @@ void decode_load(struct builder *builder, const struct tokens *tokens)
     struct insn where = {0};
     uint32_t elements[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
     enum ptx_type type = lane_type(access.type);
-    decode_address(builder, operand(builder, 1), access.space, &where);
+    decode_address(builder, operand_at(builder, 1), access.space, &where);
     for (unsigned i = 0; i < access.width && !builder->failed; i++) {
-        const struct ptx_operand *to = element(operand(builder, 0), i);
+        const struct ptx_operand *to = element(operand_at(builder, 0), i);
         if (to->kind != PTX_OPERAND_SINK)
-            elements[i] = destination(builder, to, type);
+            elements[i] = operand_destination(builder, to, type);
     }
     if (builder->failed)
         return;
     const struct access_handlers *handlers = handlers_of(access.type);
     bool fixed = is_fixed_param(builder, &where, access.width * ptx_type_size(access.type));
-    struct insn *insn = emit(builder, fixed ? handlers->load_param : handlers->load);
+    struct insn *insn = builder_emit(builder, fixed ? handlers->load_param : handlers->load);
     insn->a = where.a;
     insn->imm = where.imm;
     insn->space = where.space;
-    insn->flags = where.flags | (access.synchronises ? INSN_SYNCHRONISES : 0);
+    insn->flags = where.flags | (access.synchronizes ? INSN_SYNCHRONIZES : 0);
     insn->width = access.width;
     set_elements(insn, elements);
     for (unsigned i = 0; i < access.width; i++) {
         if (elements[i] != NO_OPERAND)
-            finish_destination(builder, element(operand(builder, 0), i), type, elements[i]);
+            operand_finish_destination(builder, element(operand_at(builder, 0), i), type, elements[i]);
     }
 }
 
@@ -245,7 +245,7 @@ void decode_store(struct builder *builder, const struct tokens *tokens)
 {
     struct access access;
     if (!decode_access(builder, tokens, 1, &access) ||
-        !has_width(builder, operand(builder, 1), access.width))
+        !has_width(builder, operand_at(builder, 1), access.width))
         return;
     if (access.type == PTX_B128) {
         decode_store_b128(builder, &access);
@@ -253,16 +253,16 @@ void decode_store(struct builder *builder, const struct tokens *tokens)
     }
     struct insn where = {0};
     uint32_t elements[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
-    decode_address(builder, operand(builder, 0), access.space, &where);
+    decode_address(builder, operand_at(builder, 0), access.space, &where);
     /* The type as given says how a literal is read; its size how wide the register is. */
     enum ptx_type type = ptx_type_size(access.type) >= 4 ? access.type : PTX_B32;
     for (unsigned i = 0; i < access.width && !builder->failed; i++)
-        elements[i] = source(builder, element(operand(builder, 1), i), type);
-    struct insn *insn = emit(builder, handlers_of(access.type)->store);
+        elements[i] = operand_source(builder, element(operand_at(builder, 1), i), type);
+    struct insn *insn = builder_emit(builder, handlers_of(access.type)->store);
     insn->a = where.a;
     insn->imm = where.imm;
     insn->space = where.space;
-    insn->flags = where.flags | (access.synchronises ? INSN_SYNCHRONISES : 0);
+    insn->flags = where.flags | (access.synchronizes ? INSN_SYNCHRONIZES : 0);
     insn->flags |= access.releases ? INSN_FENCE_BEFORE : 0;
     insn->width = access.width;
     set_elements(insn, elements);
@@ -313,13 +313,13 @@ static void emit_atomic(struct builder *builder, const struct access *access, in
     unsigned first = is_red ? 0 : 1;
     enum ptx_type type = ptx_type_size(access->type) < 4 ? PTX_B32 : access->type;
     struct insn where = {0};
-    decode_address(builder, operand(builder, first), access->space, &where);
-    uint32_t b = source(builder, element(operand(builder, first + 1), index), type);
-    uint32_t c = op == ATOMIC_CAS ? source(builder, operand(builder, first + 2), type) : NO_OPERAND;
-    const struct ptx_operand *to = element(operand(builder, 0), index);
+    decode_address(builder, operand_at(builder, first), access->space, &where);
+    uint32_t b = operand_source(builder, element(operand_at(builder, first + 1), index), type);
+    uint32_t c = op == ATOMIC_CAS ? operand_source(builder, operand_at(builder, first + 2), type) : NO_OPERAND;
+    const struct ptx_operand *to = element(operand_at(builder, 0), index);
     bool has_result = !is_red && to->kind != PTX_OPERAND_SINK;
-    uint32_t d = has_result ? destination(builder, to, type) : NO_OPERAND;
-    struct insn *insn = emit(builder, atomic_handler((enum atomic_op)op, access->type));
+    uint32_t d = has_result ? operand_destination(builder, to, type) : NO_OPERAND;
+    struct insn *insn = builder_emit(builder, atomic_handler((enum atomic_op)op, access->type));
     insn->d = d;
     insn->a = where.a;
     insn->b = b;
@@ -329,7 +329,7 @@ static void emit_atomic(struct builder *builder, const struct access *access, in
     insn->flags = where.flags;
     insn->mode = (uint8_t)op;
     if (has_result)
-        finish_destination(builder, to, type, d);
+        operand_finish_destination(builder, to, type, d);
 }
 
 /* atom d, [a], b{, c} and red [a], b */
@@ -355,8 +355,8 @@ void decode_atomic(struct builder *builder, const struct tokens *tokens)
         decode_unsupported(builder);
         return;
     }
-    if (access.width != 1 && (!has_width(builder, operand(builder, is_red ? 1 : 2), access.width) ||
-                              (!is_red && !has_width(builder, operand(builder, 0), access.width))))
+    if (access.width != 1 && (!has_width(builder, operand_at(builder, is_red ? 1 : 2), access.width) ||
+                              (!is_red && !has_width(builder, operand_at(builder, 0), access.width))))
         return;
     for (unsigned i = 0; i < access.width; i++)
         emit_atomic(builder, &access, op, is_red, i);
@@ -393,9 +393,9 @@ void decode_cvta(struct builder *builder, const struct tokens *tokens)
     /* Inside a device function a parameter's address is one of the frame. */
     if (space == PTX_PARAM && !builder->function->is_entry)
         space = PTX_LOCAL;
-    uint32_t from = source(builder, operand(builder, 1), PTX_U64);
-    uint32_t to = destination(builder, operand(builder, 0), PTX_U64);
-    struct insn *insn = emit(builder, conversion(space, to_generic));
+    uint32_t from = operand_source(builder, operand_at(builder, 1), PTX_U64);
+    uint32_t to = operand_destination(builder, operand_at(builder, 0), PTX_U64);
+    struct insn *insn = builder_emit(builder, conversion(space, to_generic));
     insn->a = from;
     insn->d = to;
 }
@@ -407,9 +407,9 @@ void decode_isspacep(struct builder *builder, const struct tokens *tokens)
         decode_unsupported(builder);
         return;
     }
-    uint32_t from = source(builder, operand(builder, 1), PTX_U64);
-    uint32_t to = destination_predicate(builder, operand(builder, 0));
-    struct insn *insn = emit(builder, run_is_space);
+    uint32_t from = operand_source(builder, operand_at(builder, 1), PTX_U64);
+    uint32_t to = operand_destination_predicate(builder, operand_at(builder, 0));
+    struct insn *insn = builder_emit(builder, run_is_space);
     insn->a = from;
     insn->d = to;
     insn->space = (uint8_t)space;
@@ -423,44 +423,44 @@ static uint32_t valid_bytes(struct builder *builder, const struct tokens *tokens
 {
     bool has_hint = token_find(tokens, "L2::cache_hint") >= 0;
     if (operand_count(builder) <= (has_hint ? 4 : 3))
-        return constant(builder, size, false);
-    const struct ptx_operand *from = operand(builder, 3);
+        return operand_constant(builder, size, false);
+    const struct ptx_operand *from = operand_at(builder, 3);
     if (!is_register(builder, from, true))
-        return source(builder, from, PTX_U32);
+        return operand_source(builder, from, PTX_U32);
     bool copies;
-    uint32_t predicate = source_predicate(builder, from, &copies);
-    struct insn *insn = emit(builder, run_predicate);
+    uint32_t predicate = operand_source_predicate(builder, from, &copies);
+    struct insn *insn = builder_emit(builder, run_predicate);
     insn->mode = copies ? PREDICATE_MOV : PREDICATE_NOT;
     insn->a = predicate;
     insn->b = NO_OPERAND;
-    insn->d = predicate = predicate_temporary(builder);
-    insn = emit(builder, run_set_b32);
+    insn->d = predicate = builder_predicate_temporary(builder);
+    insn = builder_emit(builder, run_set_b32);
     insn->a = predicate;
     insn->imm = size;
-    return insn->d = temporary(builder, false);
+    return insn->d = builder_temporary(builder, false);
 }
 
 static void decode_copy(struct builder *builder, const struct tokens *tokens)
 {
     struct insn to = {0}, from = {0};
-    const struct ptx_operand *size = operand(builder, 2);
+    const struct ptx_operand *size = operand_at(builder, 2);
     bool fits = size->kind == PTX_OPERAND_INTEGER &&
                 (size->bits == 4 || size->bits == 8 || size->bits == 16);
     if (!fits) {
         decode_malformed(builder, "the size must be 4, 8 or 16");
         return;
     }
-    decode_address(builder, operand(builder, 0), PTX_SHARED, &to);
-    decode_address(builder, operand(builder, 1), PTX_GLOBAL, &from);
+    decode_address(builder, operand_at(builder, 0), PTX_SHARED, &to);
+    decode_address(builder, operand_at(builder, 1), PTX_GLOBAL, &from);
     uint32_t valid = valid_bytes(builder, tokens, size->bits);
-    struct insn *insn = emit(builder, run_copy_async);
+    struct insn *insn = builder_emit(builder, run_copy_async);
     insn->a = to.a;
     insn->imm = to.imm;
     insn->flags = to.flags;
     insn->space = to.space;
     insn->width = (uint8_t)size->bits;
     insn->b = valid;
-    struct insn *origin = emit(builder, run_nop);
+    struct insn *origin = builder_emit(builder, run_nop);
     origin->a = from.a;
     origin->imm = from.imm;
     origin->flags = from.flags;
@@ -478,5 +478,5 @@ void decode_cp(struct builder *builder, const struct tokens *tokens)
     else if (token_is(tokens, 2, "ca") || token_is(tokens, 2, "cg"))
         decode_copy(builder, tokens);
     else
-        emit(builder, run_nop);
+        builder_emit(builder, run_nop);
 }

@@ -85,7 +85,7 @@ static enum ptx_type lane_type(enum ptx_type type)
 static struct insn *emit_access(struct builder *builder, const struct surface_access *access,
                                 handler_fn run, uint32_t object)
 {
-    struct insn *insn = emit(builder, run);
+    struct insn *insn = builder_emit(builder, run);
 
     insn->a = object;
     insn->space = (uint8_t)access->shape;
@@ -98,17 +98,17 @@ static struct insn *emit_access(struct builder *builder, const struct surface_ac
 /* suld.b.shape{.v2 .v4}.type.bounds {values}, [object, {coordinates}] */
 void decode_surface_load(struct builder *builder, const struct tokens *tokens)
 {
-    const struct ptx_operand *values = operand(builder, 0);
+    const struct ptx_operand *values = operand_at(builder, 0);
     uint32_t object, at[4], four[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
     struct surface_access access;
 
     if (!parse_values(builder, tokens, values, &access) ||
-        !tex_place(builder, operand(builder, 1), access.shape, PTX_S32, &object, at))
+        !tex_place(builder, operand_at(builder, 1), access.shape, PTX_S32, &object, at))
         return;
     enum ptx_type type = lane_type(access.type);
     for (unsigned i = 0; i < access.width; i++) {
         if (element(values, i)->kind != PTX_OPERAND_SINK)
-            four[i] = destination(builder, element(values, i), type);
+            four[i] = operand_destination(builder, element(values, i), type);
     }
     if (builder->failed)
         return;
@@ -116,22 +116,22 @@ void decode_surface_load(struct builder *builder, const struct tokens *tokens)
     tex_carry(builder, at);
     for (unsigned i = 0; i < access.width; i++) {
         if (four[i] != NO_OPERAND)
-            finish_destination(builder, element(values, i), type, four[i]);
+            operand_finish_destination(builder, element(values, i), type, four[i]);
     }
 }
 
 /* sust.b.shape{.v2 .v4}.type.bounds [object, {coordinates}], {values} */
 void decode_surface_store(struct builder *builder, const struct tokens *tokens)
 {
-    const struct ptx_operand *values = operand(builder, 1);
+    const struct ptx_operand *values = operand_at(builder, 1);
     uint32_t object, at[4], four[4] = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND};
     struct surface_access access;
 
     if (!parse_values(builder, tokens, values, &access) ||
-        !tex_place(builder, operand(builder, 0), access.shape, PTX_S32, &object, at))
+        !tex_place(builder, operand_at(builder, 0), access.shape, PTX_S32, &object, at))
         return;
     for (unsigned i = 0; i < access.width; i++)
-        four[i] = source(builder, element(values, i), lane_type(access.type));
+        four[i] = operand_source(builder, element(values, i), lane_type(access.type));
     tex_set_four(emit_access(builder, &access, run_surface_store, object), four);
     tex_carry(builder, at);
 }
@@ -152,9 +152,9 @@ void decode_surface_reduction(struct builder *builder, const struct tokens *toke
         decode_unsupported(builder);
         return;
     }
-    if (!tex_place(builder, operand(builder, 0), access.shape, PTX_S32, &object, at))
+    if (!tex_place(builder, operand_at(builder, 0), access.shape, PTX_S32, &object, at))
         return;
-    uint32_t value = source(builder, element(operand(builder, 1), 0), access.type);
+    uint32_t value = operand_source(builder, element(operand_at(builder, 1), 0), access.type);
     struct insn *insn = emit_access(builder, &access, run, object);
     insn->b = value;
     insn->imm = (uint64_t)op;

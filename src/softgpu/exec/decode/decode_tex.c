@@ -47,7 +47,7 @@ static bool list_sources(struct builder *builder, const struct ptx_operand *list
         return false;
     }
     for (unsigned i = 0; i < list->count; i++)
-        ret_four[i] = source(builder, &list->elements[i], i == 0 ? first : rest);
+        ret_four[i] = operand_source(builder, &list->elements[i], i == 0 ? first : rest);
     return !builder->failed;
 }
 
@@ -77,14 +77,14 @@ bool tex_place(struct builder *builder, const struct ptx_operand *place, int sha
         decode_malformed(builder, "too few coordinates");
         return false;
     }
-    *ret_object = source(builder, &place->elements[0], PTX_U64);
+    *ret_object = operand_source(builder, &place->elements[0], PTX_U64);
     return list_sources(builder, &place->elements[1], tex_is_layered(shape) ? PTX_U32 : type, type,
                         ret_at);
 }
 
 void tex_carry(struct builder *builder, const uint32_t four[4])
 {
-    tex_set_four(emit(builder, run_nop), four);
+    tex_set_four(builder_emit(builder, run_nop), four);
 }
 
 /* The lists of a .grad, or the one value of a .level. */
@@ -103,9 +103,9 @@ static bool detail_sources(struct builder *builder, const struct tokens *tokens,
         return false;
     }
     if (has_level)
-        ret_detail[0][0] = source(builder, operand(builder, 2), PTX_F32);
+        ret_detail[0][0] = operand_source(builder, operand_at(builder, 2), PTX_F32);
     for (unsigned i = 0; has_grad && i < 2; i++) {
-        const struct ptx_operand *list = operand(builder, 2 + i);
+        const struct ptx_operand *list = operand_at(builder, 2 + i);
         if (list->count < least) {
             decode_malformed(builder, "too few gradients");
             return false;
@@ -125,7 +125,7 @@ static bool four_destinations(struct builder *builder, const struct ptx_operand 
     }
     for (unsigned i = 0; i < 4; i++) {
         const struct ptx_operand *to = &list->elements[i];
-        ret_four[i] = to->kind == PTX_OPERAND_SINK ? NO_OPERAND : destination(builder, to, PTX_B32);
+        ret_four[i] = to->kind == PTX_OPERAND_SINK ? NO_OPERAND : operand_destination(builder, to, PTX_B32);
     }
     return !builder->failed;
 }
@@ -144,10 +144,10 @@ static int gathered_channel(const struct tokens *tokens)
 /* d|p: all memory of a texture is there, always. */
 static void say_resident(struct builder *builder, const struct ptx_operand *to)
 {
-    uint32_t p = destination_predicate(builder, to);
+    uint32_t p = operand_destination_predicate(builder, to);
 
     if (p != NO_OPERAND)
-        emit(builder, run_tex_resident)->p = p;
+        builder_emit(builder, run_tex_resident)->p = p;
 }
 
 /* tex{.base .level .grad}.shape.v4.type.ctype and tld4.channel.2d.v4.type.f32 */
@@ -158,9 +158,9 @@ void decode_tex(struct builder *builder, const struct tokens *tokens)
     enum ptx_type ctype = last_type(tokens), type = token_type(tokens, tokens->count - 2);
     bool known = (type == PTX_F32 || type == PTX_S32 || type == PTX_U32) &&
                  (ctype == PTX_F32 || (ctype == PTX_S32 && !is_gather));
-    bool is_pair = operand(builder, 0)->kind == PTX_OPERAND_PAIR;
+    bool is_pair = operand_at(builder, 0)->kind == PTX_OPERAND_PAIR;
     const struct ptx_operand *to =
-        is_pair ? &operand(builder, 0)->elements[0] : operand(builder, 0);
+        is_pair ? &operand_at(builder, 0)->elements[0] : operand_at(builder, 0);
     uint32_t object, at[4], four[4], detail[2][4] = {{0}};
     uint8_t mode = TEX_BASE;
 
@@ -170,10 +170,10 @@ void decode_tex(struct builder *builder, const struct tokens *tokens)
         return;
     }
     if (!four_destinations(builder, to, four) ||
-        !tex_place(builder, operand(builder, 1), shape, ctype, &object, at) ||
+        !tex_place(builder, operand_at(builder, 1), shape, ctype, &object, at) ||
         !detail_sources(builder, tokens, shape, detail, &mode))
         return;
-    struct insn *insn = emit(builder, run_tex);
+    struct insn *insn = builder_emit(builder, run_tex);
     tex_set_four(insn, four);
     insn->a = object;
     insn->mode = is_gather ? TEX_GATHER : mode;
@@ -184,5 +184,5 @@ void decode_tex(struct builder *builder, const struct tokens *tokens)
     tex_carry(builder, detail[0]);
     tex_carry(builder, detail[1]);
     if (is_pair)
-        say_resident(builder, &operand(builder, 0)->elements[1]);
+        say_resident(builder, &operand_at(builder, 0)->elements[1]);
 }

@@ -31,7 +31,7 @@ void decode_tex_query(struct builder *builder, const struct tokens *tokens)
 {
     bool is_surface = token_is(tokens, 0, "suq"), has_level = token_is(tokens, 1, "level");
     int attribute = attribute_of(tokens), last = is_surface ? QUERY_LAYERS : QUERY_NORMALIZED;
-    const struct ptx_operand *place = operand(builder, 1);
+    const struct ptx_operand *place = operand_at(builder, 1);
 
     if (tokens->count != (has_level ? 4 : 3) || attribute < 0 || last_type(tokens) != PTX_B32 ||
         attribute > (has_level ? QUERY_DEPTH : last) || (has_level && is_surface) ||
@@ -40,16 +40,16 @@ void decode_tex_query(struct builder *builder, const struct tokens *tokens)
         decode_unsupported(builder);
         return;
     }
-    uint32_t object = source(builder, &place->elements[0], PTX_U64);
-    uint32_t level = has_level ? source(builder, operand(builder, 2), PTX_U32) : NO_OPERAND;
-    uint32_t to = destination(builder, operand(builder, 0), PTX_B32);
+    uint32_t object = operand_source(builder, &place->elements[0], PTX_U64);
+    uint32_t level = has_level ? operand_source(builder, operand_at(builder, 2), PTX_U32) : NO_OPERAND;
+    uint32_t to = operand_destination(builder, operand_at(builder, 0), PTX_B32);
     if (builder->failed)
         return;
-    struct insn *insn = emit(builder, run_tex_query);
+    struct insn *insn = builder_emit(builder, run_tex_query);
     insn->d = to;
     insn->a = object;
     insn->b = level;
     insn->mode = (uint8_t)attribute;
     insn->flags = is_surface;
-    finish_destination(builder, operand(builder, 0), PTX_B32, to);
+    operand_finish_destination(builder, operand_at(builder, 0), PTX_B32, to);
 }

@@ -72,9 +72,9 @@ void decode_video(struct builder *builder, const struct tokens *tokens)
     }
     uint32_t sources[3];
     for (unsigned i = 0; i < 3; i++)
-        sources[i] = source(builder, operand(builder, i + 1), PTX_B32);
-    uint32_t to = destination(builder, operand(builder, 0), PTX_B32);
-    struct insn *insn = emit(builder, run_video);
+        sources[i] = operand_source(builder, operand_at(builder, i + 1), PTX_B32);
+    uint32_t to = operand_destination(builder, operand_at(builder, 0), PTX_B32);
+    struct insn *insn = builder_emit(builder, run_video);
     insn->d = to;
     insn->a = sources[0];
     insn->b = sources[1];

@@ -43,7 +43,7 @@ static bool is_pair(struct builder *builder, const struct ptx_operand *list)
 
 static void emit_move(struct builder *builder, uint32_t d, uint32_t a)
 {
-    struct insn *insn = emit(builder, alu_handlers()[ALU_mov_b64]);
+    struct insn *insn = builder_emit(builder, alu_handlers()[ALU_mov_b64]);
     insn->d = d;
     insn->a = a;
 }
@@ -52,34 +52,34 @@ static void pack(struct builder *builder, const struct ptx_operand *list)
 {
     if (!is_pair(builder, list))
         return;
-    uint32_t low = source(builder, &list->elements[0], PTX_B64);
-    uint32_t high = source(builder, &list->elements[1], PTX_B64);
-    struct halves to = halves_of(builder, operand(builder, 0));
+    uint32_t low = operand_source(builder, &list->elements[0], PTX_B64);
+    uint32_t high = operand_source(builder, &list->elements[1], PTX_B64);
+    struct halves to = halves_of(builder, operand_at(builder, 0));
     emit_move(builder, to.low, low);
     emit_move(builder, to.high, high);
 }
 
 static void unpack(struct builder *builder, const struct ptx_operand *list)
 {
-    struct halves from = halves_of(builder, operand(builder, 1));
+    struct halves from = halves_of(builder, operand_at(builder, 1));
     if (!is_pair(builder, list))
         return;
     if (list->elements[0].kind != PTX_OPERAND_SINK)
-        emit_move(builder, destination(builder, &list->elements[0], PTX_B64), from.low);
+        emit_move(builder, operand_destination(builder, &list->elements[0], PTX_B64), from.low);
     if (list->elements[1].kind != PTX_OPERAND_SINK)
-        emit_move(builder, destination(builder, &list->elements[1], PTX_B64), from.high);
+        emit_move(builder, operand_destination(builder, &list->elements[1], PTX_B64), from.high);
 }
 
 /* mov.b128 d, a; d, {low, high}; {low, high}, a */
 void decode_mov_b128(struct builder *builder)
 {
-    if (operand(builder, 1)->kind == PTX_OPERAND_LIST) {
-        pack(builder, operand(builder, 1));
-    } else if (operand(builder, 0)->kind == PTX_OPERAND_LIST) {
-        unpack(builder, operand(builder, 0));
+    if (operand_at(builder, 1)->kind == PTX_OPERAND_LIST) {
+        pack(builder, operand_at(builder, 1));
+    } else if (operand_at(builder, 0)->kind == PTX_OPERAND_LIST) {
+        unpack(builder, operand_at(builder, 0));
     } else {
-        struct halves from = halves_of(builder, operand(builder, 1));
-        struct halves to = halves_of(builder, operand(builder, 0));
+        struct halves from = halves_of(builder, operand_at(builder, 1));
+        struct halves to = halves_of(builder, operand_at(builder, 0));
         emit_move(builder, to.low, from.low);
         emit_move(builder, to.high, from.high);
     }
@@ -89,12 +89,12 @@ static struct insn *emit_at(struct builder *builder, handler_fn run, unsigned ad
                             const struct access *access)
 {
     struct insn where = {0};
-    decode_address(builder, operand(builder, address), access->space, &where);
-    struct insn *insn = emit(builder, run);
+    decode_address(builder, operand_at(builder, address), access->space, &where);
+    struct insn *insn = builder_emit(builder, run);
     insn->a = where.a;
     insn->imm = where.imm;
     insn->space = where.space;
-    insn->flags = where.flags | (access->synchronises ? INSN_SYNCHRONISES : 0) |
+    insn->flags = where.flags | (access->synchronizes ? INSN_SYNCHRONIZES : 0) |
                   (access->releases ? INSN_FENCE_BEFORE : 0);
     return insn;
 }
@@ -102,7 +102,7 @@ static struct insn *emit_at(struct builder *builder, handler_fn run, unsigned ad
 /* The same as vectors of two, which are one access. */
 void decode_load_b128(struct builder *builder, const struct access *access)
 {
-    struct halves to = halves_of(builder, operand(builder, 0));
+    struct halves to = halves_of(builder, operand_at(builder, 0));
     struct insn *insn = emit_at(builder, access_handlers(ACCESS_B64)->load, 1, access);
     insn->width = 2;
     insn->d = to.low;
@@ -111,7 +111,7 @@ void decode_load_b128(struct builder *builder, const struct access *access)
 
 void decode_store_b128(struct builder *builder, const struct access *access)
 {
-    struct halves from = halves_of(builder, operand(builder, 1));
+    struct halves from = halves_of(builder, operand_at(builder, 1));
     struct insn *insn = emit_at(builder, access_handlers(ACCESS_B64)->store, 0, access);
     insn->width = 2;
     insn->d = from.low;
@@ -121,13 +121,13 @@ void decode_store_b128(struct builder *builder, const struct access *access)
 /* atom.exch.b128 d, [a], b and atom.cas.b128 d, [a], b, c */
 void decode_atomic_b128(struct builder *builder, const struct access *access, bool compares)
 {
-    const struct ptx_operand *to = operand(builder, 0);
+    const struct ptx_operand *to = operand_at(builder, 0);
     struct halves d = {NO_OPERAND, NO_OPERAND}, c = d;
-    struct halves b = halves_of(builder, operand(builder, 2));
+    struct halves b = halves_of(builder, operand_at(builder, 2));
     if (to->kind != PTX_OPERAND_SINK)
         d = halves_of(builder, to);
     if (compares)
-        c = halves_of(builder, operand(builder, 3));
+        c = halves_of(builder, operand_at(builder, 3));
     struct insn *insn =
         emit_at(builder, compares ? run_compare_and_swap_b128 : run_exchange_b128, 1, access);
     insn->d = d.low;

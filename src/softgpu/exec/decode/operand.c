@@ -17,7 +17,7 @@ unsigned operand_count(const struct builder *builder)
     return builder->instruction->operand_count;
 }
 
-const struct ptx_operand *operand(struct builder *builder, unsigned index)
+const struct ptx_operand *operand_at(struct builder *builder, unsigned index)
 {
     static const struct ptx_operand none = {.kind = PTX_OPERAND_SINK};
     if (index < builder->instruction->operand_count)
@@ -80,7 +80,7 @@ static bool grow_constants(struct builder *builder)
     return true;
 }
 
-uint32_t constant(struct builder *builder, uint64_t bits, bool is_wide)
+uint32_t operand_constant(struct builder *builder, uint64_t bits, bool is_wide)
 {
     struct program *program = builder->program;
     if (!is_wide)
@@ -92,7 +92,7 @@ uint32_t constant(struct builder *builder, uint64_t bits, bool is_wide)
     uint32_t *slot = constant_slot(builder, bits, is_wide);
     if (*slot)
         return program->constants[*slot - 1].offset;
-    uint32_t offset = allocate_lanes(builder, is_wide ? 8 : 4);
+    uint32_t offset = builder_allocate_lanes(builder, is_wide ? 8 : 4);
     program->constants[program->constant_count++] =
         (struct constant){.offset = offset, .is_wide = is_wide, .bits = bits};
     *slot = program->constant_count;
@@ -134,7 +134,7 @@ static bool is_own_param(const struct ptx_symbol *symbol, struct ptx_symbol *con
     return symbol->index < count && list[symbol->index] == symbol;
 }
 
-bool frame_offset(struct builder *builder, const struct ptx_symbol *symbol, uint32_t *ret_offset)
+bool operand_frame_offset(struct builder *builder, const struct ptx_symbol *symbol, uint32_t *ret_offset)
 {
     const struct ptx_function *function = builder->function;
     const struct layout *layout = layout_of(builder, function);
@@ -179,9 +179,9 @@ static uint32_t frame_address(struct builder *builder, const struct ptx_symbol *
                               uint64_t offset)
 {
     uint32_t at;
-    bool is_local = frame_offset(builder, symbol, &at);
-    uint32_t wide = temporary(builder, true);
-    struct insn *insn = emit(builder, is_local ? run_local_address : run_param_address);
+    bool is_local = operand_frame_offset(builder, symbol, &at);
+    uint32_t wide = builder_temporary(builder, true);
+    struct insn *insn = builder_emit(builder, is_local ? run_local_address : run_param_address);
     insn->d = wide;
     insn->imm = at + offset;
     return wide;
@@ -189,8 +189,8 @@ static uint32_t frame_address(struct builder *builder, const struct ptx_symbol *
 
 static uint32_t narrowed(struct builder *builder, uint32_t wide)
 {
-    uint32_t narrow = temporary(builder, false);
-    struct insn *insn = emit(builder, run_narrow);
+    uint32_t narrow = builder_temporary(builder, false);
+    struct insn *insn = builder_emit(builder, run_narrow);
     insn->d = narrow;
     insn->a = wide;
     return narrow;
@@ -198,8 +198,8 @@ static uint32_t narrowed(struct builder *builder, uint32_t wide)
 
 static uint32_t widened(struct builder *builder, uint32_t narrow)
 {
-    uint32_t wide = temporary(builder, true);
-    struct insn *insn = emit(builder, run_widen_u32);
+    uint32_t wide = builder_temporary(builder, true);
+    struct insn *insn = builder_emit(builder, run_widen_u32);
     insn->d = wide;
     insn->a = narrow;
     return wide;
@@ -209,7 +209,7 @@ static uint32_t symbol_source(struct builder *builder, const struct ptx_operand 
 {
     const struct ptx_symbol *symbol = from->symbol;
     if (symbol->kind == PTX_FUNCTION)
-        return constant(builder, function_pointer(symbol->function->index), is_wide);
+        return operand_constant(builder, function_pointer(symbol->function->index), is_wide);
     if (symbol->kind != PTX_VARIABLE) {
         decode_malformed(builder, "a label is not a value");
         return 0;
@@ -217,9 +217,9 @@ static uint32_t symbol_source(struct builder *builder, const struct ptx_operand 
     switch (symbol->variable.space) {
     case PTX_GLOBAL:
     case PTX_CONST:
-        return constant(builder, global_address(builder, symbol) + from->bits, is_wide);
+        return operand_constant(builder, global_address(builder, symbol) + from->bits, is_wide);
     case PTX_SHARED:
-        return constant(builder, shared_offset(builder, symbol) + from->bits, is_wide);
+        return operand_constant(builder, shared_offset(builder, symbol) + from->bits, is_wide);
     default: {
         uint32_t wide = frame_address(builder, symbol, from->bits);
         return is_wide ? wide : narrowed(builder, wide);
@@ -229,8 +229,8 @@ static uint32_t symbol_source(struct builder *builder, const struct ptx_operand 
 
 static uint32_t fetch_volatile_special(struct builder *builder, unsigned special)
 {
-    uint32_t offset = temporary(builder, special_is_wide(special));
-    struct insn *insn = emit(builder, run_read_special);
+    uint32_t offset = builder_temporary(builder, special_is_wide(special));
+    struct insn *insn = builder_emit(builder, run_read_special);
     insn->d = offset;
     insn->imm = special;
     return offset;
@@ -251,7 +251,7 @@ static uint32_t special_register(struct builder *builder, unsigned special)
         return 0;
     }
     program->specials = larger;
-    uint32_t offset = allocate_lanes(builder, special_is_wide(special) ? 8 : 4);
+    uint32_t offset = builder_allocate_lanes(builder, special_is_wide(special) ? 8 : 4);
     larger[program->special_count++] =
         (struct special_use){.special = (uint16_t)special, .offset = offset};
     return offset;
@@ -281,7 +281,7 @@ static uint32_t special_source(struct builder *builder, const struct ptx_operand
 {
     int special = special_find(from->name);
     if (special < 0 && is_fourth_of_vector(from->name))
-        return constant(builder, 0, is_wide);
+        return operand_constant(builder, 0, is_wide);
     if (special < 0) {
         if (is_special_of_ptx(from->name))
             decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED,
@@ -316,7 +316,7 @@ static uint32_t register_source(struct builder *builder, const struct ptx_operan
     return 0;
 }
 
-uint32_t source(struct builder *builder, const struct ptx_operand *from, enum ptx_type type)
+uint32_t operand_source(struct builder *builder, const struct ptx_operand *from, enum ptx_type type)
 {
     bool is_wide = is_wide_type(type);
     switch (from->kind) {
@@ -325,7 +325,7 @@ uint32_t source(struct builder *builder, const struct ptx_operand *from, enum pt
     case PTX_OPERAND_INTEGER:
     case PTX_OPERAND_F32:
     case PTX_OPERAND_F64:
-        return constant(builder, literal_bits(from, type), is_wide);
+        return operand_constant(builder, literal_bits(from, type), is_wide);
     case PTX_OPERAND_SYMBOL:
         return symbol_source(builder, from, is_wide);
     case PTX_OPERAND_SPECIAL:
@@ -336,19 +336,19 @@ uint32_t source(struct builder *builder, const struct ptx_operand *from, enum pt
     }
 }
 
-uint32_t source_predicate(struct builder *builder, const struct ptx_operand *from,
+uint32_t operand_source_predicate(struct builder *builder, const struct ptx_operand *from,
                           bool *ret_negated)
 {
     *ret_negated = from->negated;
     if (is_register(builder, from, true))
         return register_offset(builder, from);
     if (from->kind == PTX_OPERAND_INTEGER)
-        return constant(builder, from->bits ? FULL_MASK : 0, false);
+        return operand_constant(builder, from->bits ? FULL_MASK : 0, false);
     decode_malformed(builder, "a predicate is needed");
     return 0;
 }
 
-uint32_t destination_predicate(struct builder *builder, const struct ptx_operand *to)
+uint32_t operand_destination_predicate(struct builder *builder, const struct ptx_operand *to)
 {
     if (to->kind == PTX_OPERAND_SINK)
         return NO_OPERAND;
@@ -358,10 +358,10 @@ uint32_t destination_predicate(struct builder *builder, const struct ptx_operand
     return NO_OPERAND;
 }
 
-uint32_t destination(struct builder *builder, const struct ptx_operand *to, enum ptx_type type)
+uint32_t operand_destination(struct builder *builder, const struct ptx_operand *to, enum ptx_type type)
 {
     if (to->kind == PTX_OPERAND_SINK)
-        return temporary(builder, is_wide_type(type));
+        return builder_temporary(builder, is_wide_type(type));
     if (!is_register(builder, to, false)) {
         decode_malformed(builder, "a register is needed as the destination");
         return 0;
@@ -371,16 +371,16 @@ uint32_t destination(struct builder *builder, const struct ptx_operand *to, enum
         return register_offset(builder, to);
     if (!register_is_wide)
         decode_malformed(builder, "the destination is too narrow");
-    return temporary(builder, is_wide_type(type));
+    return builder_temporary(builder, is_wide_type(type));
 }
 
-void finish_destination(struct builder *builder, const struct ptx_operand *to, enum ptx_type type,
+void operand_finish_destination(struct builder *builder, const struct ptx_operand *to, enum ptx_type type,
                         uint32_t offset)
 {
     if (to->kind == PTX_OPERAND_SINK || builder->failed || register_offset(builder, to) == offset)
         return;
     bool is_signed = type == PTX_S8 || type == PTX_S16 || type == PTX_S32;
-    struct insn *insn = emit(builder, is_signed ? run_widen_s32 : run_widen_u32);
+    struct insn *insn = builder_emit(builder, is_signed ? run_widen_s32 : run_widen_u32);
     insn->d = register_offset(builder, to);
     insn->a = offset;
 }

@@ -11,7 +11,7 @@
 #include "program.h"
 #include "variable_addresses.h"
 
-/* NULL on an error: *ret_result says which, and the log holds a sentence. */
+/* NULL on an error: *ret_result says which, and the log holds a message. */
 struct program *program_build(const struct variable_addresses *variables,
                               const struct ptx_module *module, const struct ptx_function *kernel,
                               char *log, size_t log_size, CUresult *ret_result);

@@ -60,25 +60,25 @@ static bool concerns(const struct grid *grid, const struct sg_space *space)
     return !space || grid->launch.space == space;
 }
 
-static void stop_locked(struct grid *grid, CUresult result, const char *sentence)
+static void stop_locked(struct grid *grid, CUresult result, const char *message)
 {
     if (grid->stopped)
         return;
     grid->result = result;
-    snprintf(grid->sentence, sizeof(grid->sentence), "%s", sentence);
+    snprintf(grid->message, sizeof(grid->message), "%s", message);
     __atomic_store_n(&grid->stopped, true, __ATOMIC_RELAXED);
 }
 
 /* A fault is the end of the context: what else runs in its memory ends with the same words. */
-static void grid_stop(struct grid *grid, CUresult result, const char *sentence)
+static void grid_stop(struct grid *grid, CUresult result, const char *message)
 {
     struct sg_engine *engine = grid->engine;
     pthread_mutex_lock(&engine->lock);
     for (struct grid *other = grid->stopped ? NULL : engine->grids; other; other = other->next) {
         if (other != grid && concerns(other, grid->launch.space))
-            stop_locked(other, result, sentence);
+            stop_locked(other, result, message);
     }
-    stop_locked(grid, result, sentence);
+    stop_locked(grid, result, message);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -91,13 +91,13 @@ static uint64_t milliseconds(void)
 
 static void stop_if_late(struct grid *grid)
 {
-    char sentence[256];
+    char message[256];
     uint64_t limit = grid->engine->config.timeout_ms;
     if (!limit || milliseconds() - grid->started <= limit)
         return;
-    snprintf(sentence, sizeof(sentence), "kernel %.140s has run for more than %llu ms",
+    snprintf(message, sizeof(message), "kernel %.140s has run for more than %llu ms",
              grid->info->name, (unsigned long long)limit);
-    grid_stop(grid, CUDA_ERROR_LAUNCH_TIMEOUT, sentence);
+    grid_stop(grid, CUDA_ERROR_LAUNCH_TIMEOUT, message);
 }
 
 static void unlink_grid_locked(struct sg_engine *engine, struct grid *grid)
@@ -129,7 +129,7 @@ static void finish_grid_locked(struct sg_engine *engine, struct grid *grid)
     grid->next = engine->finishing_grids;
     engine->finishing_grids = grid;
     pthread_mutex_unlock(&engine->lock);
-    grid->launch.done(grid->launch.user, grid->result, grid->sentence);
+    grid->launch.done(grid->launch.user, grid->result, grid->message);
     pthread_mutex_lock(&engine->lock);
     struct grid **at = &engine->finishing_grids;
     while (*at != grid)
@@ -364,10 +364,10 @@ void sg_engine_abort(struct sg_engine *engine, struct sg_space *space, CUresult 
 {
     pthread_mutex_lock(&engine->lock);
     for (struct grid *grid = engine->grids; grid; grid = grid->next) {
-        char sentence[256];
-        snprintf(sentence, sizeof(sentence), "kernel %.140s was ended", grid->info->name);
+        char message[256];
+        snprintf(message, sizeof(message), "kernel %.140s was ended", grid->info->name);
         if (concerns(grid, space))
-            stop_locked(grid, result, sentence);
+            stop_locked(grid, result, message);
     }
     while (finish_idle_locked(engine))
         ;

@@ -6,7 +6,7 @@
 
 #include "lane_math.h"
 
-enum direction {
+enum rounding {
     TOWARD_ZERO,
     DOWNWARD,
     UPWARD,
@@ -36,7 +36,7 @@ static inline double widened(float x)
 }
 
 /* To a format of so many bits of mantissa whose least normal exponent is given; 16 bits in all. */
-static inline uint16_t directed(double x, enum direction direction, unsigned mantissa_bits,
+static inline uint16_t round_toward(double x, enum rounding direction, unsigned mantissa_bits,
                                 int least)
 {
     uint64_t bits = double_bits(x);
@@ -72,11 +72,11 @@ static inline uint32_t to_tf32_even(float x)
                                              : (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
 }
 
-#define DIRECTED_f16(x, direction) directed((x), (direction), 10, -14)
-#define DIRECTED_bf16(x, direction) directed((x), (direction), 7, -126)
+#define ROUNDED_f16(x, direction) round_toward((x), (direction), 10, -14)
+#define ROUNDED_bf16(x, direction) round_toward((x), (direction), 7, -126)
 
 /* All in integers: arithmetic that flushes subnormals would lose those of the result. */
 static inline uint16_t to_half_rz(float x)
 {
-    return DIRECTED_f16((double)x, TOWARD_ZERO);
+    return ROUNDED_f16((double)x, TOWARD_ZERO);
 }

@@ -5,59 +5,59 @@
  * All of mma's layouts are one, if a matrix is seen as words of 32 bits (64 for f64) along k: a
  * quad of lanes holds one row of four words, eight quads hold eight rows, and further registers
  * hold the blocks of 8 rows and 4 words beside and below. What a lane holds of the accumulator are
- * pairs of neighbours in a row. wmma leaves the layout open; ours is that of mma, block by block.
+ * pairs of neighbors in a row. wmma leaves the layout open; ours is that of mma, block by block.
  */
 #pragma once
 
 #include "block_state.h"
 
-#define TILE_REGISTERS 8
-#define TILE_MAX_SIDE 32
-#define TILE_MAX_WORDS 16    /* along k */
-#define TILE_MAX_FACTOR 1024 /* elements of A or of B */
+#define FRAGMENT_REGISTERS 8
+#define FRAGMENT_MAX_SIDE 32
+#define FRAGMENT_MAX_WORDS 16    /* along k */
+#define FRAGMENT_MAX_FACTOR 1024 /* elements of A or of B */
 
-enum tile_element {
-    TILE_F16,
-    TILE_BF16,
-    TILE_TF32,
-    TILE_E4M3,
-    TILE_E5M2,
-    TILE_F32,
-    TILE_F64,
-    TILE_S8,
-    TILE_U8,
-    TILE_S4,
-    TILE_U4,
-    TILE_B1,
-    TILE_S32,
-    TILE_ELEMENT_COUNT,
+enum fragment_element {
+    FRAGMENT_F16,
+    FRAGMENT_BF16,
+    FRAGMENT_TF32,
+    FRAGMENT_E4M3,
+    FRAGMENT_E5M2,
+    FRAGMENT_F32,
+    FRAGMENT_F64,
+    FRAGMENT_S8,
+    FRAGMENT_U8,
+    FRAGMENT_S4,
+    FRAGMENT_U4,
+    FRAGMENT_B1,
+    FRAGMENT_S32,
+    FRAGMENT_ELEMENT_COUNT,
 };
 
-enum tile_use {
-    TILE_A,
-    TILE_B,
-    TILE_ACCUMULATOR,
+enum fragment_use {
+    FRAGMENT_A,
+    FRAGMENT_B,
+    FRAGMENT_ACCUMULATOR,
 };
 
 /* The registers of one matrix. */
 struct fragment {
-    enum tile_element element;
+    enum fragment_element element;
     uint8_t bits; /* of an element */
     uint8_t word; /* bytes of a register: 4 or 8 */
     uint8_t count;
-    bool across;    /* of mma.m8n8k4: a lane holds elements of one k, not neighbours along k */
+    bool across;    /* of mma.m8n8k4: a lane holds elements of one k, not neighbors along k */
     uint16_t depth; /* elements along k: half of them where A is sparse */
-    uint32_t registers[TILE_REGISTERS];
+    uint32_t registers[FRAGMENT_REGISTERS];
 };
 
-/* An instruction on matrices; insn.tile is its number in the program. */
-struct tile_op {
+/* An instruction on matrices; insn.matrix is its number in the program. */
+struct matrix_op {
     uint8_t m;
     uint8_t n;
     uint16_t k;
     bool saturates;    /* .satfinite */
     bool counts_and;   /* of bits: and.popc, else xor.popc */
-    enum tile_use use; /* of what wmma loads and stores */
+    enum fragment_use use; /* of what wmma loads and stores */
     bool column_major; /* how it lies in memory */
     uint32_t stride;   /* a register that says how far rows are apart; or NO_OPERAND */
     bool in_quads;     /* mma.m8n8k4 of f16: four products at once */
@@ -68,29 +68,29 @@ struct tile_op {
     struct fragment a, b, c;
 };
 
-struct tile_place {
+struct fragment_place {
     unsigned row;
     unsigned column;
 };
 
-/* Lanes that hold neighbouring words of one row, or pairs of neighbours; the next quad holds the
+/* Lanes that hold neighboring words of one row, or pairs of neighbors; the next quad holds the
  * next row. So where lane 0's part of a register is says where that of all others is. */
 #define QUAD 4
 #define QUADS (LANES / QUAD)
 
-static inline const struct tile_op *tile_op_of(const struct warp *warp, const struct insn *insn)
+static inline const struct matrix_op *matrix_op_of(const struct warp *warp, const struct insn *insn)
 {
-    return &warp->block->grid->program->tiles[insn->tile];
+    return &warp->block->grid->program->matrices[insn->matrix];
 }
 
 /* Words along k. */
-static inline unsigned tile_words(const struct fragment *fragment)
+static inline unsigned fragment_words(const struct fragment *fragment)
 {
     return fragment->depth * fragment->bits / (8 * fragment->word);
 }
 
 /* Of A: which row, and which word of it. Registers beyond the matrix hold it once more. */
-static inline struct tile_place place_a(const struct tile_op *op, unsigned words, unsigned index,
+static inline struct fragment_place place_a(const struct matrix_op *op, unsigned words, unsigned index,
                                         unsigned lane)
 {
     unsigned blocks = words / 4;
@@ -98,54 +98,54 @@ static inline struct tile_place place_a(const struct tile_op *op, unsigned words
     unsigned upper = index % pair;
     unsigned block = index / pair % blocks;
     unsigned lower = index / pair / blocks % (op->m > 16 ? 2 : 1);
-    return (struct tile_place){.row = lane / 4 + 8 * upper + 16 * lower,
+    return (struct fragment_place){.row = lane / 4 + 8 * upper + 16 * lower,
                                .column = lane % 4 + 4 * block};
 }
 
 /* Of B: which column, as .row, and which word of it along k. */
-static inline struct tile_place place_b(const struct tile_op *op, unsigned words, unsigned index,
+static inline struct fragment_place place_b(const struct matrix_op *op, unsigned words, unsigned index,
                                         unsigned lane)
 {
     unsigned blocks = words / 4;
     unsigned beside = index / blocks % (op->n / 8);
-    return (struct tile_place){.row = lane / 4 + 8 * beside,
+    return (struct fragment_place){.row = lane / 4 + 8 * beside,
                                .column = lane % 4 + 4 * (index % blocks)};
 }
 
 /* Of C and D, element by element: a register may hold two. */
-static inline struct tile_place place_c(const struct tile_op *op, unsigned index, unsigned lane)
+static inline struct fragment_place place_c(const struct matrix_op *op, unsigned index, unsigned lane)
 {
     unsigned pair = op->m >= 16 ? 2 : 1;
     unsigned rest = index / 2;
     unsigned upper = rest % pair;
     unsigned beside = rest / pair % (op->n / 8);
     unsigned lower = rest / pair / (op->n / 8);
-    return (struct tile_place){.row = lane / 4 + 8 * upper + 16 * lower,
+    return (struct fragment_place){.row = lane / 4 + 8 * upper + 16 * lower,
                                .column = 2 * (lane % 4) + index % 2 + 8 * beside};
 }
 
-/* ---- tile.c, for each generation of CPU ---- */
-struct tile_handlers {
+/* ---- matrix_multiply.c, for each ISA variant ---- */
+struct matrix_handlers {
     handler_fn multiply_f32; /* f16, bf16, tf32, fp8 into f32 or f16 */
     handler_fn multiply_f64;
     handler_fn multiply_s32;
     handler_fn multiply_bits;
 };
-extern const struct tile_handlers tile_handlers_base;
-extern const struct tile_handlers tile_handlers_v3;
-extern const struct tile_handlers tile_handlers_v4;
-const struct tile_handlers *tile_handlers(void);
+extern const struct matrix_handlers matrix_handlers_base;
+extern const struct matrix_handlers matrix_handlers_v3;
+extern const struct matrix_handlers matrix_handlers_v4;
+const struct matrix_handlers *matrix_handlers(void);
 
-/* ---- tile_sparse.c ---- */
+/* ---- matrix_sparse.c ---- */
 /* Of each element of a sparse A, row by row: which row of B it meets. */
-void tile_choose(struct warp *warp, const struct tile_op *op, uint8_t *ret_chosen);
+void matrix_sparse_rows(struct warp *warp, const struct matrix_op *op, uint8_t *ret_chosen);
 
-/* ---- tile_quads.c: mma.m8n8k4 of f16 ---- */
+/* ---- matrix_quads.c: mma.m8n8k4 of f16 ---- */
 void run_multiply_quads(struct warp *warp, const struct insn *insn);
 
-/* ---- tile_memory.c ---- */
-void run_tile_load(struct warp *warp, const struct insn *insn);
-void run_tile_store(struct warp *warp, const struct insn *insn);
+/* ---- fragment_memory.c ---- */
+void run_fragment_load(struct warp *warp, const struct insn *insn);
+void run_fragment_store(struct warp *warp, const struct insn *insn);
 void run_load_matrices(struct warp *warp, const struct insn *insn);
 void run_store_matrices(struct warp *warp, const struct insn *insn);
 void run_transpose_matrix(struct warp *warp, const struct insn *insn);

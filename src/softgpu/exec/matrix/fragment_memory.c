@@ -20,27 +20,27 @@ static uint64_t address_of(struct warp *warp, const struct insn *insn, unsigned 
 /* ---- wmma.load and wmma.store ---- */
 
 /* Which element of the matrix the `part`-th in register `index` of a lane is. */
-static struct tile_place element_place(const struct tile_op *op, unsigned index, unsigned part,
+static struct fragment_place element_place(const struct matrix_op *op, unsigned index, unsigned part,
                                        unsigned lane)
 {
     unsigned parts = 8 * op->d.word / op->d.bits;
-    unsigned words = tile_words(&op->d);
-    if (op->use == TILE_ACCUMULATOR)
+    unsigned words = fragment_words(&op->d);
+    if (op->use == FRAGMENT_ACCUMULATOR)
         return place_c(op, index * parts + part, lane);
-    struct tile_place at = (op->use == TILE_A ? place_a : place_b)(op, words, index, lane);
+    struct fragment_place at = (op->use == FRAGMENT_A ? place_a : place_b)(op, words, index, lane);
     unsigned along_k = at.column * parts + part;
-    return op->use == TILE_A ? (struct tile_place){at.row, along_k}
-                             : (struct tile_place){along_k, at.row};
+    return op->use == FRAGMENT_A ? (struct fragment_place){at.row, along_k}
+                             : (struct fragment_place){along_k, at.row};
 }
 
 /* Whether what a register holds lies together in memory too. */
-static bool is_together(const struct tile_op *op)
+static bool is_together(const struct matrix_op *op)
 {
-    return op->d.bits == 8 * op->d.word || op->column_major == (op->use == TILE_B);
+    return op->d.bits == 8 * op->d.word || op->column_major == (op->use == FRAGMENT_B);
 }
 
 /* What is accessed at a time: a register, or each of its elements. */
-static unsigned access_size(const struct tile_op *op)
+static unsigned access_size(const struct matrix_op *op)
 {
     return is_together(op) ? op->d.word : op->d.bits / 8;
 }
@@ -49,11 +49,11 @@ static unsigned access_size(const struct tile_op *op)
  * Leaves in warp->address where each line of the matrix is in memory, a row or a column; false
  * behind a fault. All lanes give the same address and stride.
  */
-static bool locate_lines(struct warp *warp, const struct insn *insn, const struct tile_op *op,
+static bool translate_lines(struct warp *warp, const struct insn *insn, const struct matrix_op *op,
                          unsigned access)
 {
-    unsigned rows = op->use == TILE_B ? op->k : op->m;
-    unsigned columns = op->use == TILE_A ? op->k : op->n;
+    unsigned rows = op->use == FRAGMENT_B ? op->k : op->m;
+    unsigned columns = op->use == FRAGMENT_A ? op->k : op->n;
     unsigned lines = op->column_major ? columns : rows;
     unsigned length = op->column_major ? rows : columns;
     unsigned some = (unsigned)__builtin_ctz(warp->active);
@@ -62,8 +62,8 @@ static bool locate_lines(struct warp *warp, const struct insn *insn, const struc
         op->stride == NO_OPERAND ? length : ((const uint32_t *)reg(warp, op->stride))[some];
     for (unsigned lane = 0; lane < LANES; lane++)
         warp->address[lane] = start + lane % lines * stride * op->d.bits / 8;
-    return locate_given(warp, insn, length * op->d.bits / 8, access_size(op), access) !=
-           LOCATE_FAULT;
+    return translate_given(warp, insn, length * op->d.bits / 8, access_size(op), access) !=
+           TRANSLATION_FAULT;
 }
 
 /* Where lane 0's part of a register is: line and byte; and where that of other lanes is from
@@ -74,11 +74,11 @@ struct walk {
     unsigned lane_lines, lane_bytes;
 };
 
-static struct walk walk_of(const struct tile_op *op, unsigned index, unsigned part)
+static struct walk walk_of(const struct matrix_op *op, unsigned index, unsigned part)
 {
-    struct tile_place at = element_place(op, index, part, 0);
-    unsigned beside = op->use == TILE_ACCUMULATOR ? 2 : 8 * op->d.word / op->d.bits;
-    bool quads_are_lines = op->column_major == (op->use == TILE_B);
+    struct fragment_place at = element_place(op, index, part, 0);
+    unsigned beside = op->use == FRAGMENT_ACCUMULATOR ? 2 : 8 * op->d.word / op->d.bits;
+    bool quads_are_lines = op->column_major == (op->use == FRAGMENT_B);
     unsigned bits = op->d.bits;
     return (struct walk){
         .line = op->column_major ? at.column : at.row,
@@ -127,7 +127,7 @@ COPY_PARTS(uint64_t)
     else                                  \
         function##_uint64_t(__VA_ARGS__)
 
-static void load_register(struct warp *warp, const struct tile_op *op, unsigned index)
+static void load_register(struct warp *warp, const struct matrix_op *op, unsigned index)
 {
     unsigned size = access_size(op), parts = op->d.word / size;
     unsigned char *to = reg(warp, op->d.registers[index]);
@@ -137,7 +137,7 @@ static void load_register(struct warp *warp, const struct tile_op *op, unsigned 
     }
 }
 
-static void store_register(struct warp *warp, const struct tile_op *op, unsigned index)
+static void store_register(struct warp *warp, const struct matrix_op *op, unsigned index)
 {
     unsigned size = access_size(op), parts = op->d.word / size;
     const unsigned char *from = reg(warp, op->d.registers[index]);
@@ -147,23 +147,23 @@ static void store_register(struct warp *warp, const struct tile_op *op, unsigned
     }
 }
 
-void run_tile_load(struct warp *warp, const struct insn *insn)
+void run_fragment_load(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
-    const struct tile_op *op = tile_op_of(warp, insn);
-    if (!locate_lines(warp, insn, op, SG_READ))
+    const struct matrix_op *op = matrix_op_of(warp, insn);
+    if (!translate_lines(warp, insn, op, SG_READ))
         return;
     for (unsigned i = 0; i < op->d.count; i++)
         load_register(warp, op, i);
 }
 
-void run_tile_store(struct warp *warp, const struct insn *insn)
+void run_fragment_store(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
-    const struct tile_op *op = tile_op_of(warp, insn);
-    if (!locate_lines(warp, insn, op, SG_WRITE))
+    const struct matrix_op *op = matrix_op_of(warp, insn);
+    if (!translate_lines(warp, insn, op, SG_WRITE))
         return;
     for (unsigned i = 0; i < op->d.count; i++)
         store_register(warp, op, i);
@@ -174,14 +174,14 @@ void run_tile_store(struct warp *warp, const struct insn *insn)
 #define ROW_BYTES 16
 
 /* Lanes beyond the rows give no address: they get that of a lane that does. */
-static bool locate_rows(struct warp *warp, const struct insn *insn, unsigned rows, unsigned access)
+static bool translate_rows(struct warp *warp, const struct insn *insn, unsigned rows, unsigned access)
 {
     for (unsigned lane = 0; lane < LANES; lane++)
         warp->address[lane] = address_of(warp, insn, lane % rows);
-    return locate_given(warp, insn, ROW_BYTES, ROW_BYTES, access) != LOCATE_FAULT;
+    return translate_given(warp, insn, ROW_BYTES, ROW_BYTES, access) != TRANSLATION_FAULT;
 }
 
-/* The halves of a lane: neighbours in a row, or, transposed, in a column. */
+/* The halves of a lane: neighbors in a row, or, transposed, in a column. */
 static uint16_t *half_at(struct warp *warp, bool transposed, unsigned matrix, unsigned lane,
                          unsigned half)
 {
@@ -194,8 +194,8 @@ void run_load_matrices(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
-    const struct tile_op *op = tile_op_of(warp, insn);
-    if (!locate_rows(warp, insn, 8u * op->d.count, SG_READ))
+    const struct matrix_op *op = matrix_op_of(warp, insn);
+    if (!translate_rows(warp, insn, 8u * op->d.count, SG_READ))
         return;
     for (unsigned i = 0; i < op->d.count; i++) {
         uint32_t *to = reg(warp, op->d.registers[i]);
@@ -209,8 +209,8 @@ void run_store_matrices(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
-    const struct tile_op *op = tile_op_of(warp, insn);
-    if (!locate_rows(warp, insn, 8u * op->d.count, SG_WRITE))
+    const struct matrix_op *op = matrix_op_of(warp, insn);
+    if (!translate_rows(warp, insn, 8u * op->d.count, SG_WRITE))
         return;
     for (unsigned i = 0; i < op->d.count; i++) {
         const uint32_t *from = reg(warp, op->d.registers[i]);

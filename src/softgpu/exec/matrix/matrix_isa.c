@@ -5,8 +5,8 @@
 #include "fragment.h"
 #include "isa.h"
 
-const struct tile_handlers *tile_handlers(void)
+const struct matrix_handlers *matrix_handlers(void)
 {
-    static const struct tile_handlers *const tables[] = ISA_TABLE(&tile_handlers);
+    static const struct matrix_handlers *const tables[] = ISA_TABLE(&matrix_handlers);
     return tables[isa_best()];
 }

@@ -47,20 +47,20 @@ static inline void widen_nibbles(const void *words, unsigned count, bool is_sign
     }
 }
 
-static inline void widen_f32(enum tile_element element, const void *words, unsigned count,
+static inline void widen_f32(enum fragment_element element, const void *words, unsigned count,
                              float *ret_values)
 {
     switch (element) {
-    case TILE_F16:
+    case FRAGMENT_F16:
         widen_f16(words, count, ret_values);
         return;
-    case TILE_BF16:
+    case FRAGMENT_BF16:
         widen_bf16(words, count, ret_values);
         return;
-    case TILE_E4M3:
+    case FRAGMENT_E4M3:
         widen_e4m3(words, count, ret_values);
         return;
-    case TILE_E5M2:
+    case FRAGMENT_E5M2:
         widen_e5m2(words, count, ret_values);
         return;
     default:
@@ -68,18 +68,18 @@ static inline void widen_f32(enum tile_element element, const void *words, unsig
     }
 }
 
-static inline void widen_s32(enum tile_element element, const void *words, unsigned count,
+static inline void widen_s32(enum fragment_element element, const void *words, unsigned count,
                              int32_t *ret_values)
 {
     switch (element) {
-    case TILE_S8:
+    case FRAGMENT_S8:
         widen_s8(words, count, ret_values);
         return;
-    case TILE_U8:
+    case FRAGMENT_U8:
         widen_u8(words, count, ret_values);
         return;
     default:
-        widen_nibbles(words, count, element == TILE_S4, ret_values);
+        widen_nibbles(words, count, element == FRAGMENT_S4, ret_values);
     }
 }
 
@@ -112,20 +112,20 @@ WIDEN_ROWS(s4, 4, int32_t, (int32_t)((x & 0xf) ^ 8) - 8)
 WIDEN_ROWS(u4, 4, int32_t, (int32_t)(x & 0xf))
 #undef WIDEN_ROWS
 
-static inline void widen_rows_f32(enum tile_element element, const uint32_t *words,
+static inline void widen_rows_f32(enum fragment_element element, const uint32_t *words,
                                   unsigned word_rows, unsigned n, float *ret_rows)
 {
     switch (element) {
-    case TILE_F16:
+    case FRAGMENT_F16:
         widen_rows_f16(words, word_rows, n, ret_rows);
         return;
-    case TILE_BF16:
+    case FRAGMENT_BF16:
         widen_rows_bf16(words, word_rows, n, ret_rows);
         return;
-    case TILE_E4M3:
+    case FRAGMENT_E4M3:
         widen_rows_e4m3(words, word_rows, n, ret_rows);
         return;
-    case TILE_E5M2:
+    case FRAGMENT_E5M2:
         widen_rows_e5m2(words, word_rows, n, ret_rows);
         return;
     default:
@@ -133,17 +133,17 @@ static inline void widen_rows_f32(enum tile_element element, const uint32_t *wor
     }
 }
 
-static inline void widen_rows_s32(enum tile_element element, const uint32_t *words,
+static inline void widen_rows_s32(enum fragment_element element, const uint32_t *words,
                                   unsigned word_rows, unsigned n, int32_t *ret_rows)
 {
     switch (element) {
-    case TILE_S8:
+    case FRAGMENT_S8:
         widen_rows_s8(words, word_rows, n, ret_rows);
         return;
-    case TILE_U8:
+    case FRAGMENT_U8:
         widen_rows_u8(words, word_rows, n, ret_rows);
         return;
-    case TILE_S4:
+    case FRAGMENT_S4:
         widen_rows_s4(words, word_rows, n, ret_rows);
         return;
     default:
@@ -178,7 +178,7 @@ typedef int32_t row_s32 __attribute__((vector_size(EIGHT * sizeof(int32_t)), ali
         for (unsigned row = 0; row < ROWS; row++)                                                  \
             *(row_##name *)(c + row * n) = sum[row];                                               \
     }                                                                                              \
-    static inline void multiply_dense_##name(const struct tile_op *op, const type *a,              \
+    static inline void multiply_dense_##name(const struct matrix_op *op, const type *a,              \
                                              const type *b, type *c)                               \
     {                                                                                              \
         for (unsigned row = 0; row < op->m; row += ROWS) {                                         \
@@ -192,7 +192,7 @@ MULTIPLY_DENSE(s32, int32_t)
 #undef MULTIPLY_DENSE
 
 /* Fused: products of doubles are not exact. */
-static inline void multiply_dense_f64(const struct tile_op *op, const double *a, const double *b,
+static inline void multiply_dense_f64(const struct matrix_op *op, const double *a, const double *b,
                                       double *c)
 {
     for (unsigned at = 0; at < (unsigned)op->m * op->n; at += EIGHT) {
@@ -209,7 +209,7 @@ static inline void multiply_dense_f64(const struct tile_op *op, const double *a,
 
 /* Of a sparse A, `chosen` says element by element which row of B it meets. */
 #define MULTIPLY_SPARSE(name, type)                                                          \
-    static inline void multiply_sparse_##name(const struct tile_op *op, const type *a,       \
+    static inline void multiply_sparse_##name(const struct matrix_op *op, const type *a,       \
                                               const type *b, const uint8_t *chosen, type *c) \
     {                                                                                        \
         for (unsigned at = 0; at < (unsigned)op->m * op->n; at += EIGHT) {                   \

@@ -15,39 +15,39 @@
 
 /* ---- Registers and matrices ---- */
 
-typedef struct tile_place (*place_fn)(const struct tile_op *op, unsigned words, unsigned index,
+typedef struct fragment_place (*place_fn)(const struct matrix_op *op, unsigned words, unsigned index,
                                       unsigned lane);
 
 /* Without those registers that hold parts of a matrix once more. */
 static inline unsigned distinct_registers(const struct fragment *fragment, unsigned side)
 {
-    return side * tile_words(fragment) / LANES;
+    return side * fragment_words(fragment) / LANES;
 }
 
 /* As rows of words along k: of A, and of B its columns. */
-static inline void gather_rows(struct warp *warp, const struct tile_op *op,
+static inline void gather_rows(struct warp *warp, const struct matrix_op *op,
                                const struct fragment *fragment, place_fn place, unsigned side,
                                unsigned word, void *ret_words)
 {
-    unsigned words = tile_words(fragment);
+    unsigned words = fragment_words(fragment);
     for (unsigned i = 0; i < distinct_registers(fragment, side); i++) {
         const unsigned char *from = reg(warp, fragment->registers[i]);
-        struct tile_place first = place(op, words, i, 0);
+        struct fragment_place first = place(op, words, i, 0);
         unsigned char *to = (unsigned char *)ret_words + (first.row * words + first.column) * word;
         for (unsigned quad = 0; quad < QUADS; quad++)
             memcpy(to + quad * words * word, from + QUAD * quad * word, QUAD * word);
     }
 }
 
-/* B word by word along k, each with those of its neighbours in a row: the columns side by side. */
+/* B word by word along k, each with those of its neighbors in a row: the columns side by side. */
 #define GATHER_B(bits)                                                               \
-    static inline void gather_b_b##bits(struct warp *warp, const struct tile_op *op, \
+    static inline void gather_b_b##bits(struct warp *warp, const struct matrix_op *op, \
                                         uint##bits##_t *ret_words)                   \
     {                                                                                \
-        unsigned words = tile_words(&op->b);                                         \
+        unsigned words = fragment_words(&op->b);                                         \
         for (unsigned i = 0; i < distinct_registers(&op->b, op->n); i++) {           \
             const uint##bits##_t *from = reg(warp, op->b.registers[i]);              \
-            struct tile_place first = place_b(op, words, i, 0);                      \
+            struct fragment_place first = place_b(op, words, i, 0);                      \
             uint##bits##_t *to = ret_words + first.column * op->n + first.row;       \
             for (unsigned along = 0; along < QUAD; along++, to += op->n) {           \
                 for (unsigned quad = 0; quad < QUADS; quad++)                        \
@@ -60,16 +60,16 @@ GATHER_B(64)
 #undef GATHER_B
 
 /* Where the first quad's elements of C and D begin that are in this register and, if they are as
- * wide as one, in the next: 8 neighbours in a row. The other quads' are in the rows below. */
-static inline unsigned first_of_c(const struct tile_op *op, unsigned index)
+ * wide as one, in the next: 8 neighbors in a row. The other quads' are in the rows below. */
+static inline unsigned first_of_c(const struct matrix_op *op, unsigned index)
 {
-    struct tile_place at = place_c(op, index, 0);
+    struct fragment_place at = place_c(op, index, 0);
     return at.row * op->n + at.column;
 }
 
-/* Each lane of a quad holds two neighbours, in two registers. */
+/* Each lane of a quad holds two neighbors, in two registers. */
 #define SPREAD_C(name, type)                                                                      \
-    static inline void gather_c_##name(struct warp *warp, const struct tile_op *op,               \
+    static inline void gather_c_##name(struct warp *warp, const struct matrix_op *op,               \
                                        const struct fragment *c, type *ret_matrix)                \
     {                                                                                             \
         for (unsigned i = 0; i < c->count; i += 2) {                                              \
@@ -84,7 +84,7 @@ static inline unsigned first_of_c(const struct tile_op *op, unsigned index)
             }                                                                                     \
         }                                                                                         \
     }                                                                                             \
-    static inline void scatter_d_##name(struct warp *warp, const struct tile_op *op,              \
+    static inline void scatter_d_##name(struct warp *warp, const struct matrix_op *op,              \
                                         const type *matrix)                                       \
     {                                                                                             \
         const struct fragment *d = &op->d;                                                        \
@@ -105,8 +105,8 @@ SPREAD_C(f64, double)
 SPREAD_C(s32, int32_t)
 #undef SPREAD_C
 
-/* Of f16 a register holds both neighbours. */
-static inline void gather_c_f16(struct warp *warp, const struct tile_op *op, float *ret_matrix)
+/* Of f16 a register holds both neighbors. */
+static inline void gather_c_f16(struct warp *warp, const struct matrix_op *op, float *ret_matrix)
 {
     for (unsigned i = 0; i < op->c.count; i++) {
         unsigned first = first_of_c(op, 2 * i);
@@ -119,7 +119,7 @@ static inline void gather_c_f16(struct warp *warp, const struct tile_op *op, flo
     }
 }
 
-static inline void scatter_d_f16(struct warp *warp, const struct tile_op *op, const float *matrix)
+static inline void scatter_d_f16(struct warp *warp, const struct matrix_op *op, const float *matrix)
 {
     for (unsigned i = 0; i < op->d.count; i++) {
         unsigned first = first_of_c(op, 2 * i);
@@ -134,15 +134,15 @@ static inline void scatter_d_f16(struct warp *warp, const struct tile_op *op, co
 
 /* ---- Multiplying ---- */
 
-static void sums_f32(struct warp *warp, const struct tile_op *op, const float *a, const float *b,
+static void sums_f32(struct warp *warp, const struct matrix_op *op, const float *a, const float *b,
                      float *c)
 {
-    uint8_t chosen[TILE_MAX_FACTOR];
+    uint8_t chosen[FRAGMENT_MAX_FACTOR];
     if (!op->is_sparse) {
         multiply_dense_f32(op, a, b, c);
         return;
     }
-    tile_choose(warp, op, chosen);
+    matrix_sparse_rows(warp, op, chosen);
     multiply_sparse_f32(op, a, b, chosen, c);
 }
 
@@ -156,19 +156,19 @@ static void run_multiply_f32(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
-    const struct tile_op *op = tile_op_of(warp, insn);
-    uint32_t words[TILE_MAX_SIDE * TILE_MAX_WORDS];
-    float a[TILE_MAX_FACTOR], b[TILE_MAX_FACTOR], c[TILE_MAX_SIDE * TILE_MAX_SIDE];
+    const struct matrix_op *op = matrix_op_of(warp, insn);
+    uint32_t words[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_WORDS];
+    float a[FRAGMENT_MAX_FACTOR], b[FRAGMENT_MAX_FACTOR], c[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_SIDE];
     gather_rows(warp, op, &op->a, place_a, op->m, sizeof(*words), words);
     widen_f32(op->a.element, words, op->m * op->a.depth, a);
     gather_b_b32(warp, op, words);
-    widen_rows_f32(op->b.element, words, tile_words(&op->b), op->n, b);
-    if (op->c.element == TILE_F16)
+    widen_rows_f32(op->b.element, words, fragment_words(&op->b), op->n, b);
+    if (op->c.element == FRAGMENT_F16)
         gather_c_f16(warp, op, c);
     else
         gather_c_f32(warp, op, &op->c, c);
     sums_f32(warp, op, a, b, c);
-    if (op->d.element == TILE_F16) {
+    if (op->d.element == FRAGMENT_F16) {
         scatter_d_f16(warp, op, c);
         return;
     }
@@ -180,9 +180,9 @@ static void run_multiply_f64(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
-    const struct tile_op *op = tile_op_of(warp, insn);
-    double a[TILE_MAX_SIDE * TILE_MAX_WORDS], b[TILE_MAX_SIDE * TILE_MAX_WORDS];
-    double c[TILE_MAX_SIDE * TILE_MAX_SIDE];
+    const struct matrix_op *op = matrix_op_of(warp, insn);
+    double a[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_WORDS], b[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_WORDS];
+    double c[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_SIDE];
     gather_rows(warp, op, &op->a, place_a, op->m, sizeof(*a), a);
     gather_b_b64(warp, op, (uint64_t *)b);
     gather_c_f64(warp, op, &op->c, c);
@@ -191,9 +191,9 @@ static void run_multiply_f64(struct warp *warp, const struct insn *insn)
 }
 
 /* Products alone cannot overflow; with c the sum wraps or stops at the end of the range. */
-static void add_c_s32(struct warp *warp, const struct tile_op *op, int32_t *products)
+static void add_c_s32(struct warp *warp, const struct matrix_op *op, int32_t *products)
 {
-    int32_t c[TILE_MAX_SIDE * TILE_MAX_SIDE];
+    int32_t c[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_SIDE];
     unsigned count = op->m * op->n;
     gather_c_s32(warp, op, &op->c, c);
     if (op->saturates) {
@@ -210,17 +210,17 @@ static void run_multiply_s32(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
-    const struct tile_op *op = tile_op_of(warp, insn);
-    uint32_t words[TILE_MAX_SIDE * TILE_MAX_WORDS];
-    uint8_t chosen[TILE_MAX_FACTOR];
-    int32_t a[TILE_MAX_FACTOR], b[TILE_MAX_FACTOR];
-    int32_t products[TILE_MAX_SIDE * TILE_MAX_SIDE] = {0};
+    const struct matrix_op *op = matrix_op_of(warp, insn);
+    uint32_t words[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_WORDS];
+    uint8_t chosen[FRAGMENT_MAX_FACTOR];
+    int32_t a[FRAGMENT_MAX_FACTOR], b[FRAGMENT_MAX_FACTOR];
+    int32_t products[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_SIDE] = {0};
     gather_rows(warp, op, &op->a, place_a, op->m, sizeof(*words), words);
     widen_s32(op->a.element, words, op->m * op->a.depth, a);
     gather_b_b32(warp, op, words);
-    widen_rows_s32(op->b.element, words, tile_words(&op->b), op->n, b);
+    widen_rows_s32(op->b.element, words, fragment_words(&op->b), op->n, b);
     if (op->is_sparse) {
-        tile_choose(warp, op, chosen);
+        matrix_sparse_rows(warp, op, chosen);
         multiply_sparse_s32(op, a, b, chosen, products);
     } else {
         multiply_dense_s32(op, a, b, products);
@@ -233,10 +233,10 @@ static void run_multiply_bits(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
-    const struct tile_op *op = tile_op_of(warp, insn);
-    uint32_t a[TILE_MAX_SIDE * TILE_MAX_WORDS], b[TILE_MAX_SIDE * TILE_MAX_WORDS];
-    int32_t counts[TILE_MAX_SIDE * TILE_MAX_SIDE] = {0};
-    unsigned words = tile_words(&op->a);
+    const struct matrix_op *op = matrix_op_of(warp, insn);
+    uint32_t a[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_WORDS], b[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_WORDS];
+    int32_t counts[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_SIDE] = {0};
+    unsigned words = fragment_words(&op->a);
     gather_rows(warp, op, &op->a, place_a, op->m, sizeof(*a), a);
     gather_rows(warp, op, &op->b, place_b, op->n, sizeof(*b), b);
     for (unsigned at = 0; at < (unsigned)op->m * op->n; at++) {
@@ -248,7 +248,7 @@ static void run_multiply_bits(struct warp *warp, const struct insn *insn)
     add_c_s32(warp, op, counts);
 }
 
-const struct tile_handlers ISA_NAME(tile_handlers) = {
+const struct matrix_handlers ISA_NAME(matrix_handlers) = {
     .multiply_f32 = run_multiply_f32,
     .multiply_f64 = run_multiply_f64,
     .multiply_s32 = run_multiply_s32,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mma.m8n8k4 of f16, as sm_70 has it: four products at once, each of 8 by 8, by eight lanes: four
- * neighbours of the warp's lower half, and those sixteen above. They are its members 0 to 7.
+ * neighbors of the warp's lower half, and those sixteen above. They are its members 0 to 7.
  */
 #include "matrix_math.h"
 #include "warp.h"
@@ -16,15 +16,15 @@ static unsigned lane_of(unsigned quad, unsigned member)
 }
 
 /* Of A row and k, of B column and k, of a member's i-th element. */
-static struct tile_place place_factor(bool across, unsigned member, unsigned i)
+static struct fragment_place place_factor(bool across, unsigned member, unsigned i)
 {
-    return across ? (struct tile_place){.row = i + member / 4 * 4, .column = member % 4}
-                  : (struct tile_place){.row = member, .column = i};
+    return across ? (struct fragment_place){.row = i + member / 4 * 4, .column = member % 4}
+                  : (struct fragment_place){.row = member, .column = i};
 }
 
-static struct tile_place place_f32(unsigned member, unsigned i)
+static struct fragment_place place_f32(unsigned member, unsigned i)
 {
-    return (struct tile_place){.row = (member & 1) + (i & 2) + member / 4 * 4,
+    return (struct fragment_place){.row = (member & 1) + (i & 2) + member / 4 * 4,
                                .column = (i & 4) + (member & 2) + (i & 1)};
 }
 
@@ -41,7 +41,7 @@ static void gather_factor(struct warp *warp, const struct fragment *fragment, un
 {
     for (unsigned member = 0; member < MEMBERS; member++) {
         for (unsigned i = 0; i < DEPTH; i++) {
-            struct tile_place at = place_factor(fragment->across, member, i);
+            struct fragment_place at = place_factor(fragment->across, member, i);
             ret_matrix[at.row][at.column] =
                 from_half(*half_of(warp, fragment, lane_of(quad, member), i));
         }
@@ -54,11 +54,11 @@ static void gather_c(struct warp *warp, const struct fragment *c, unsigned quad,
     for (unsigned member = 0; member < MEMBERS; member++) {
         unsigned lane = lane_of(quad, member);
         for (unsigned i = 0; i < SIDE; i++) {
-            if (c->element == TILE_F16) {
+            if (c->element == FRAGMENT_F16) {
                 ret_matrix[member][i] = from_half(*half_of(warp, c, lane, i));
                 continue;
             }
-            struct tile_place at = place_f32(member, i);
+            struct fragment_place at = place_f32(member, i);
             ret_matrix[at.row][at.column] =
                 bits_float(((uint32_t *)reg(warp, c->registers[i]))[lane]);
         }
@@ -71,11 +71,11 @@ static void scatter_d(struct warp *warp, const struct fragment *d, unsigned quad
     for (unsigned member = 0; member < MEMBERS; member++) {
         unsigned lane = lane_of(quad, member);
         for (unsigned i = 0; i < SIDE; i++) {
-            if (d->element == TILE_F16) {
+            if (d->element == FRAGMENT_F16) {
                 *half_of(warp, d, lane, i) = to_half(matrix[member][i]);
                 continue;
             }
-            struct tile_place at = place_f32(member, i);
+            struct fragment_place at = place_f32(member, i);
             ((uint32_t *)reg(warp, d->registers[i]))[lane] =
                 float_bits(quiet(matrix[at.row][at.column]));
         }
@@ -88,7 +88,7 @@ void run_multiply_quads(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
-    const struct tile_op *op = tile_op_of(warp, insn);
+    const struct matrix_op *op = matrix_op_of(warp, insn);
     for (unsigned quad = 0; quad < LANES / MEMBERS; quad++) {
         float a[SIDE][DEPTH], columns[SIDE][DEPTH], b[DEPTH][SIDE], c[SIDE][SIDE];
         gather_factor(warp, &op->a, quad, a);

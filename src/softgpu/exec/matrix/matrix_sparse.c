@@ -9,10 +9,10 @@
  */
 #include "fragment.h"
 
-/* Lanes that are four apart tell of rows that are neighbours, and of those eight below. A register
+/* Lanes that are four apart tell of rows that are neighbors, and of those eight below. A register
  * is about eight chunks of one row where elements are of 8 bits or fewer, else about four of both.
  */
-static unsigned chunk_metadata(struct warp *warp, const struct tile_op *op, unsigned row,
+static unsigned chunk_metadata(struct warp *warp, const struct matrix_op *op, unsigned row,
                                unsigned chunk)
 {
     const uint32_t *metadata = reg(warp, op->metadata);
@@ -32,7 +32,7 @@ static unsigned column_of(unsigned bits, unsigned metadata, unsigned i)
     return metadata >> 2 * i & 3;
 }
 
-void tile_choose(struct warp *warp, const struct tile_op *op, uint8_t *ret_chosen)
+void matrix_sparse_rows(struct warp *warp, const struct matrix_op *op, uint8_t *ret_chosen)
 {
     unsigned bits = op->a.bits, depth = op->a.depth;
     unsigned kept = bits == 32 ? 1 : bits == 4 ? 4 : 2; /* of a chunk twice as large */

@@ -16,10 +16,10 @@ void run_copy_async(struct warp *warp, const struct insn *insn)
     unsigned size = insn->width;
     uint64_t from[LANES];
     const uint32_t *valid = reg(warp, insn->b);
-    if (!locate(warp, insn + 1, size, size, SG_READ))
+    if (!translate(warp, insn + 1, size, size, SG_READ))
         return;
     memcpy(from, warp->address, sizeof(from));
-    if (!locate(warp, insn, size, size, SG_WRITE))
+    if (!translate(warp, insn, size, size, SG_WRITE))
         return;
     EACH_ACTIVE_LANE
     {

@@ -134,7 +134,7 @@ static inline bool is_one_place(const struct warp *warp)
         }                                                                                 \
     }                                                                                     \
     static inline void each_##name(struct warp *warp, const struct insn *insn,            \
-                                   enum locate_result where, unsigned op)                 \
+                                   enum translation where, unsigned op)                 \
     {                                                                                     \
         const register_type *b = reg(warp, insn->b);                                      \
         const register_type *c = insn->c == NO_OPERAND ? b : reg(warp, insn->c);          \
@@ -143,7 +143,7 @@ static inline bool is_one_place(const struct warp *warp)
         {                                                                                 \
             type *memory = (type *)(uintptr_t)warp->address[lane];                        \
             type old;                                                                     \
-            if (where == LOCATE_OWN) {                                                    \
+            if (where == TRANSLATION_OWN) {                                                    \
                 old = *memory;                                                            \
                 *memory = apply(op, old, (type)b[lane], (type)c[lane]);                   \
             } else {                                                                      \
@@ -155,9 +155,9 @@ static inline bool is_one_place(const struct warp *warp)
     }                                                                                     \
     static void run_atomic_##name(struct warp *warp, const struct insn *insn)             \
     {                                                                                     \
-        enum locate_result where =                                                        \
-            locate(warp, insn, sizeof(type), sizeof(type), SG_READ | SG_WRITE);           \
-        if (where == LOCATE_FAULT)                                                        \
+        enum translation where =                                                        \
+            translate(warp, insn, sizeof(type), sizeof(type), SG_READ | SG_WRITE);           \
+        if (where == TRANSLATION_FAULT)                                                        \
             return;                                                                       \
         if (insn->mode != ATOMIC_ADD)                                                     \
             each_##name(warp, insn, where, insn->mode);                                   \
@@ -165,8 +165,8 @@ static inline bool is_one_place(const struct warp *warp)
             add_together_##name(warp, insn);                                              \
         else                                                                              \
             each_##name(warp, insn, where, ATOMIC_ADD);                                   \
-        if (where != LOCATE_OWN || insn->mode == ATOMIC_CAS || insn->mode == ATOMIC_EXCH) \
-            warp->budget -= insn->d != NO_OPERAND ? SYNCHRONISING_COST : 0;               \
+        if (where != TRANSLATION_OWN || insn->mode == ATOMIC_CAS || insn->mode == ATOMIC_EXCH) \
+            warp->budget -= insn->d != NO_OPERAND ? SYNCHRONIZING_COST : 0;               \
     }
 ATOMIC(u16, uint16_t, uint32_t, apply_uint16_t, true)
 ATOMIC(u32, uint32_t, uint32_t, apply_uint32_t, true)

@@ -23,7 +23,7 @@
 static unsigned char *place(struct warp *warp, const struct insn *insn, unsigned size,
                             unsigned align, unsigned access, unsigned lane)
 {
-    if (!locate(warp, insn, size, align, access))
+    if (!translate(warp, insn, size, align, access))
         return NULL;
     return (unsigned char *)(uintptr_t)warp->address[lane];
 }

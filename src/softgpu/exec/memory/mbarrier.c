@@ -91,18 +91,18 @@ void mbarrier_complete(uint64_t *memory, uint32_t bytes)
 }
 
 /* Leaves in warp->address where each lane's barrier is; false behind a fault. */
-static bool locate_barriers(struct warp *warp, const struct insn *insn)
+static bool translate_barriers(struct warp *warp, const struct insn *insn)
 {
-    enum locate_result where = locate(warp, insn, 8, 8, SG_READ | SG_WRITE);
-    if (where == LOCATE_GLOBAL)
+    enum translation where = translate(warp, insn, 8, 8, SG_READ | SG_WRITE);
+    if (where == TRANSLATION_GLOBAL)
         warp_fault(warp, insn, (unsigned)__builtin_ctz(warp->active), CUDA_ERROR_ILLEGAL_ADDRESS,
                    "a barrier outside of shared memory");
-    return where == LOCATE_OWN;
+    return where == TRANSLATION_OWN;
 }
 
 void run_mbarrier(struct warp *warp, const struct insn *insn)
 {
-    if (!locate_barriers(warp, insn))
+    if (!translate_barriers(warp, insn))
         return;
     const uint32_t *count = reg(warp, insn->b);
     uint64_t *state = insn->d == NO_OPERAND ? NULL : reg(warp, insn->d);
@@ -126,7 +126,7 @@ void run_mbarrier(struct warp *warp, const struct insn *insn)
 /* Whoever still waits lets others run. */
 void run_mbarrier_test(struct warp *warp, const struct insn *insn)
 {
-    if (!locate_barriers(warp, insn))
+    if (!translate_barriers(warp, insn))
         return;
     const uint64_t *state = reg(warp, insn->b);
     const uint32_t *parity = reg(warp, insn->b);

@@ -7,11 +7,11 @@
 #include "warp_state.h"
 
 /* Of a budget counted in backward jumps. */
-#define SYNCHRONISING_COST 32
+#define SYNCHRONIZING_COST 32
 
 /* A spinning warp reads what others write: let the others run soon. */
-static inline void warp_synchronises(struct warp *warp)
+static inline void warp_synchronizes(struct warp *warp)
 {
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    warp->budget -= SYNCHRONISING_COST;
+    warp->budget -= SYNCHRONIZING_COST;
 }

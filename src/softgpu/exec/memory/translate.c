@@ -103,7 +103,7 @@ static bool check_alignment(struct warp *warp, const struct insn *insn, const st
 }
 
 /* Shared memory of any block of the cluster. Lanes that are not active get some active one's. */
-static bool locate_cluster(struct warp *warp, const struct insn *insn, unsigned size)
+static bool translate_cluster(struct warp *warp, const struct insn *insn, unsigned size)
 {
     const struct block *block = warp->block;
     uint64_t some = 0;
@@ -127,7 +127,7 @@ static bool locate_cluster(struct warp *warp, const struct insn *insn, unsigned 
  * The same for 32-bit addresses of a whole warp in one pass, without a fault's details: false where
  * any lane's access may be wrong.
  */
-static inline bool locate_narrow(struct warp *warp, const struct insn *insn, unsigned size,
+static inline bool translate_narrow(struct warp *warp, const struct insn *insn, unsigned size,
                                  unsigned align, uint64_t base, uint64_t limit)
 {
     const uint32_t *from = reg(warp, insn->a);
@@ -142,7 +142,7 @@ static inline bool locate_narrow(struct warp *warp, const struct insn *insn, uns
 }
 
 /* Offsets into a window of `limit` bytes that starts at base, for each lane `stride` further. */
-static inline bool locate_window(struct warp *warp, const struct insn *insn, unsigned size,
+static inline bool translate_window(struct warp *warp, const struct insn *insn, unsigned size,
                                  unsigned align, uint64_t base, uint64_t stride, uint64_t limit,
                                  const char *name)
 {
@@ -151,7 +151,7 @@ static inline bool locate_window(struct warp *warp, const struct insn *insn, uns
         return false;
     if (extent.high > limit || limit - extent.high < size) {
         if (insn->space == PTX_SHARED && extent.high > CLUSTER_OFFSET_MASK)
-            return locate_cluster(warp, insn, size);
+            return translate_cluster(warp, insn, size);
         unsigned lane = first_lane(warp, is_beyond, limit < size ? 0 : limit - size);
         warp_fault(warp, insn, lane, CUDA_ERROR_ILLEGAL_ADDRESS,
                    "an access of %u bytes at 0x%llx, beyond the %llu bytes of %s memory", size,
@@ -177,109 +177,109 @@ static bool cache_allows(const struct range_cache *cache, uint64_t low, uint64_t
 }
 
 /* The windows that the block and the warp have in the generic address space, and the parameters. */
-static enum locate_result in_window(const struct warp *warp, uint64_t address, unsigned size,
+static enum translation in_window(const struct warp *warp, uint64_t address, unsigned size,
                                     unsigned access)
 {
     const struct block *block = warp->block;
     if (inside(address, size, (uintptr_t)block->shared, block->shared_size) ||
         inside(address, size, warp->local, LANES * warp->local_stride) ||
         (block->grid->cluster_size > 1 && cluster_holds(block, address, size)))
-        return LOCATE_OWN;
+        return TRANSLATION_OWN;
     if (!(access & SG_WRITE) &&
         inside(address, size, (uintptr_t)block->grid->params, block->grid->info->params_size))
-        return LOCATE_GLOBAL;
-    return LOCATE_FAULT;
+        return TRANSLATION_GLOBAL;
+    return TRANSLATION_FAULT;
 }
 
-static enum locate_result locate_one(struct warp *warp, const struct insn *insn, unsigned lane,
+static enum translation translate_one(struct warp *warp, const struct insn *insn, unsigned lane,
                                      unsigned size, unsigned access)
 {
     uint64_t address = warp->address[lane];
-    enum locate_result result = in_window(warp, address, size, access);
-    if (result != LOCATE_FAULT)
+    enum translation result = in_window(warp, address, size, access);
+    if (result != TRANSLATION_FAULT)
         return result;
     struct sg_space *space = warp->block->grid->launch.space;
     struct range_cache *cache = &warp->ranges[range_slot(insn)];
     uint64_t generation = __atomic_load_n(warp->generation, __ATOMIC_ACQUIRE);
     if (cache_allows(cache, address, address, size, access, generation))
-        return LOCATE_GLOBAL;
+        return TRANSLATION_GLOBAL;
     if (space_lookup(space, address, cache) &&
         cache_allows(cache, address, address, size, access, cache->generation))
-        return LOCATE_GLOBAL;
+        return TRANSLATION_GLOBAL;
     warp_fault(warp, insn, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal %s of %u bytes at 0x%llx",
                (access & SG_WRITE) ? "write" : "read", size, (unsigned long long)address);
-    return LOCATE_FAULT;
+    return TRANSLATION_FAULT;
 }
 
-static inline enum locate_result locate_generic(struct warp *warp, const struct insn *insn,
+static inline enum translation translate_generic(struct warp *warp, const struct insn *insn,
                                                 unsigned size, unsigned align, unsigned access)
 {
     struct extent extent = measure(warp, size);
     if ((extent.bits & (align - 1)) && !check_alignment(warp, insn, &extent, align))
-        return LOCATE_FAULT;
+        return TRANSLATION_FAULT;
     const struct range_cache *cache = &warp->ranges[range_slot(insn)];
     const struct block *block = warp->block;
     uint64_t generation = __atomic_load_n(warp->generation, __ATOMIC_ACQUIRE);
     if (cache_allows(cache, extent.low, extent.high, size, access, generation))
-        return LOCATE_GLOBAL;
+        return TRANSLATION_GLOBAL;
     if (inside(extent.low, size, (uintptr_t)block->shared, block->shared_size) &&
         inside(extent.high, size, (uintptr_t)block->shared, block->shared_size))
-        return LOCATE_OWN;
-    enum locate_result all = LOCATE_OWN;
+        return TRANSLATION_OWN;
+    enum translation all = TRANSLATION_OWN;
     for (unsigned lane = 0; lane < LANES; lane++) {
         if (!(warp->active >> lane & 1))
             continue;
-        enum locate_result one = locate_one(warp, insn, lane, size, access);
-        if (one == LOCATE_FAULT)
-            return LOCATE_FAULT;
-        if (one == LOCATE_GLOBAL)
-            all = LOCATE_GLOBAL;
+        enum translation one = translate_one(warp, insn, lane, size, access);
+        if (one == TRANSLATION_FAULT)
+            return TRANSLATION_FAULT;
+        if (one == TRANSLATION_GLOBAL)
+            all = TRANSLATION_GLOBAL;
     }
     return all;
 }
 
-static inline enum locate_result locate_any(struct warp *warp, const struct insn *insn,
+static inline enum translation translate_any(struct warp *warp, const struct insn *insn,
                                             unsigned size, unsigned align, unsigned access)
 {
     struct block *block = warp->block;
     bool fine;
     switch (insn->space) {
     case PTX_SHARED:
-        fine = locate_window(warp, insn, size, align, (uintptr_t)block->shared, 0,
+        fine = translate_window(warp, insn, size, align, (uintptr_t)block->shared, 0,
                              block->shared_size, "shared");
-        return fine ? LOCATE_OWN : LOCATE_FAULT;
+        return fine ? TRANSLATION_OWN : TRANSLATION_FAULT;
     case PTX_LOCAL:
-        fine = locate_window(warp, insn, size, align, warp->local, warp->local_stride,
+        fine = translate_window(warp, insn, size, align, warp->local, warp->local_stride,
                              warp->local_stride, "local");
-        return fine ? LOCATE_OWN : LOCATE_FAULT;
+        return fine ? TRANSLATION_OWN : TRANSLATION_FAULT;
     case PTX_PARAM:
-        fine = locate_window(warp, insn, size, align, (uintptr_t)block->grid->params, 0,
+        fine = translate_window(warp, insn, size, align, (uintptr_t)block->grid->params, 0,
                              block->grid->info->params_size, "parameter");
-        return fine ? LOCATE_GLOBAL : LOCATE_FAULT;
+        return fine ? TRANSLATION_GLOBAL : TRANSLATION_FAULT;
     default:
-        return locate_generic(warp, insn, size, align, access);
+        return translate_generic(warp, insn, size, align, access);
     }
 }
 
-enum locate_result locate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
+enum translation translate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
                           unsigned access)
 {
     const struct block *block = warp->block;
     if (insn->space == PTX_SHARED && !(insn->flags & INSN_WIDE_ADDRESS) &&
         warp->active == FULL_MASK &&
-        locate_narrow(warp, insn, size, align, (uintptr_t)block->shared, block->shared_size))
-        return LOCATE_OWN;
+        translate_narrow(warp, insn, size, align, (uintptr_t)block->shared, block->shared_size))
+        return TRANSLATION_OWN;
     operand_addresses(warp, insn);
-    return locate_any(warp, insn, size, align, access);
+    return translate_any(warp, insn, size, align, access);
 }
 
-enum locate_result locate_given(struct warp *warp, const struct insn *insn, unsigned size,
+enum translation translate_given(struct warp *warp, const struct insn *insn, unsigned size,
                                 unsigned align, unsigned access)
 {
-    return locate_any(warp, insn, size, align, access);
+    return translate_any(warp, insn, size, align, access);
 }
 
-uint64_t locate_readable(struct warp *warp, uint64_t address)
+uint64_t translate_readable(struct warp *warp, uint64_t address)
 {
     const struct block *block = warp->block;
     uint64_t shared = (uintptr_t)block->shared;

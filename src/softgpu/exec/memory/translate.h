@@ -7,23 +7,23 @@
 #include "isa.h"
 #include "warp_state.h"
 
-#define locate ISA_NAME(locate)
-#define locate_given ISA_NAME(locate_given)
-#define locate_readable ISA_NAME(locate_readable)
-enum locate_result {
-    LOCATE_FAULT,
-    LOCATE_GLOBAL,
-    LOCATE_OWN, /* shared or local: no other host thread can touch it */
+#define translate ISA_NAME(translate)
+#define translate_given ISA_NAME(translate_given)
+#define translate_readable ISA_NAME(translate_readable)
+enum translation {
+    TRANSLATION_FAULT,
+    TRANSLATION_GLOBAL,
+    TRANSLATION_OWN, /* shared or local: no other host thread can touch it */
 };
 
 /*
  * Fills warp->address with where each active lane's `size` bytes are in this process, checked;
  * inactive lanes get the address of some active one. `align` is that of one element.
  */
-enum locate_result locate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
+enum translation translate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
                           unsigned access);
 /* The same for addresses that are in warp->address already, for every lane. */
-enum locate_result locate_given(struct warp *warp, const struct insn *insn, unsigned size,
+enum translation translate_given(struct warp *warp, const struct insn *insn, unsigned size,
                                 unsigned align, unsigned access);
 /* One address of a lane, for strings and the like: how many bytes from there on may be read. */
-uint64_t locate_readable(struct warp *warp, uint64_t address);
+uint64_t translate_readable(struct warp *warp, uint64_t address);

@@ -92,7 +92,7 @@ KNOWS_WIDTH void write_vector(unsigned char *to, const unsigned char *from, unsi
 static inline bool needs_lock(const struct insn *insn, unsigned size)
 {
     return size >= 16 && !wide_moves_are_atomic() &&
-           (insn->flags & (INSN_SYNCHRONISES | INSN_FENCE_BEFORE));
+           (insn->flags & (INSN_SYNCHRONIZES | INSN_FENCE_BEFORE));
 }
 
 KNOWS_WIDTH void read_each(struct warp *warp, const struct insn *insn, struct vectors *vectors,

@@ -87,7 +87,7 @@ static wide *place(struct warp *warp, unsigned lane)
 
 static bool begin(struct warp *warp, const struct insn *insn)
 {
-    if (!locate(warp, insn, sizeof(wide), sizeof(wide), SG_READ | SG_WRITE))
+    if (!translate(warp, insn, sizeof(wide), sizeof(wide), SG_READ | SG_WRITE))
         return false;
     if (insn->flags & INSN_FENCE_BEFORE)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -100,7 +100,7 @@ void run_exchange_b128(struct warp *warp, const struct insn *insn)
         return;
     EACH_ACTIVE_LANE
     put(warp, insn->d, lane, exchange(place(warp, lane), get(warp, insn->b, lane)));
-    warp_synchronises(warp);
+    warp_synchronizes(warp);
 }
 
 void run_compare_and_swap_b128(struct warp *warp, const struct insn *insn)
@@ -112,5 +112,5 @@ void run_compare_and_swap_b128(struct warp *warp, const struct insn *insn)
         wide expected = get(warp, insn->b, lane), value = get(warp, insn->c, lane);
         put(warp, insn->d, lane, compare_and_swap(place(warp, lane), expected, value));
     }
-    warp_synchronises(warp);
+    warp_synchronizes(warp);
 }

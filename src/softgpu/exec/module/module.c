@@ -321,7 +321,7 @@ static uint64_t relocated_value(const struct sg_instance *instance,
     return (address + (uint64_t)relocation->addend) >> relocation->shift;
 }
 
-static void initialise_variable(const struct sg_instance *instance, unsigned index)
+static void initialize_variable(const struct sg_instance *instance, unsigned index)
 {
     const struct ptx_variable *variable = &instance->module->symbols[index]->variable;
     unsigned char *memory = (unsigned char *)(uintptr_t)instance->addresses[index];
@@ -336,7 +336,7 @@ static void initialise_variable(const struct sg_instance *instance, unsigned ind
     }
 }
 
-CUresult sg_instance_initialise(struct sg_instance *instance, char *log, size_t log_size)
+CUresult sg_instance_initialize(struct sg_instance *instance, char *log, size_t log_size)
 {
     for (unsigned i = 0; i < instance->module->variable_count; i++) {
         if (!instance->addresses[i] && instance->module->variables[i].size) {
@@ -345,7 +345,7 @@ CUresult sg_instance_initialise(struct sg_instance *instance, char *log, size_t 
                          instance->module->variables[i].name);
             return CUDA_ERROR_NOT_FOUND;
         }
-        initialise_variable(instance, i);
+        initialize_variable(instance, i);
     }
     return CUDA_SUCCESS;
 }

@@ -31,11 +31,11 @@ struct sg_instance {
     uint32_t references;
     struct sg_module *module;
     uint64_t *addresses;       /* by variable */
-    bool *shared;              /* likewise: initialised already */
+    bool *shared;              /* likewise: initialized already */
     struct program **programs; /* by kernel, built when first needed */
     pthread_mutex_t lock;
 };
 
-/* The kernel's program; NULL with a sentence in the log. */
+/* The kernel's program; NULL with a message in the log. */
 const struct program *instance_program(struct sg_instance *instance, unsigned kernel, char *log,
                                        size_t log_size, CUresult *ret_result);

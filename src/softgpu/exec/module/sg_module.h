@@ -29,7 +29,7 @@ struct sg_variable {
 
 /*
  * size counts the text without a terminating NUL. On failure NULL: *ret_result says why as CUDA
- * would, log (may be NULL) holds sentences with line numbers. sm_target is the device's, 90 for
+ * would, log (may be NULL) holds messages with line numbers. sm_target is the device's, 90 for
  * sm_90.
  */
 struct sg_module *sg_module_load(const char *ptx, size_t size, int sm_target, char *log,
@@ -55,11 +55,11 @@ struct sg_instance *sg_instance_create(struct sg_module *module);
 void sg_instance_unref(struct sg_instance *instance);
 
 /* Gives variable `index` its memory, which must be at least its size. All must be bound before
- * initialise. */
+ * initialize. */
 void sg_instance_bind(struct sg_instance *instance, unsigned index, uint64_t address);
 uint64_t sg_instance_address(const struct sg_instance *instance, unsigned index);
 
-/* The same with memory that another instance has initialised: its contents stay. */
+/* The same with memory that another instance has initialized: its contents stay. */
 void sg_instance_share(struct sg_instance *instance, unsigned index, uint64_t address);
 
 /*
@@ -67,4 +67,4 @@ void sg_instance_share(struct sg_instance *instance, unsigned index, uint64_t ad
  * other variables and functions resolved, and builds the kernels. Variables that are extern are
  * left alone.
  */
-CUresult sg_instance_initialise(struct sg_instance *instance, char *log, size_t log_size);
+CUresult sg_instance_initialize(struct sg_instance *instance, char *log, size_t log_size);

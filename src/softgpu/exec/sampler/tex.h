@@ -11,7 +11,7 @@
 /* Beyond any texture, and still an int32_t. */
 #define TEX_FAR 1e9f
 
-/* Two neighbours along one dimension, and how much the second counts, in 1/256. */
+/* Two neighbors along one dimension, and how much the second counts, in 1/256. */
 struct tex_axis {
     int32_t first, second; /* -1: outside, where the border is */
     float weight;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a kernel says: printf, and the sentence of a failed assert. And its heap.
+ * What a kernel says: printf, and the message of a failed assert. And its heap.
  *
  * Formats and arguments are in memory that the kernel wrote, so every byte is looked up before it
  * is read.
@@ -23,7 +23,7 @@
 /* Copies up to a NUL; false when the text leaves the memory that may be read. */
 static bool read_text(struct warp *warp, uint64_t address, char *text, size_t size)
 {
-    uint64_t readable = locate_readable(warp, address);
+    uint64_t readable = translate_readable(warp, address);
     for (size_t i = 0; i < size; i++) {
         if (i >= readable)
             return false;
@@ -37,7 +37,7 @@ static bool read_text(struct warp *warp, uint64_t address, char *text, size_t si
 
 static bool read_bytes(struct warp *warp, uint64_t address, void *bytes, size_t size)
 {
-    if (locate_readable(warp, address) < size)
+    if (translate_readable(warp, address) < size)
         return false;
     memcpy(bytes, (const void *)(uintptr_t)address, size);
     return true;
