@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One client of the benchmark: an ordinary CUDA runtime program that does one kind of work for a
-// while and says how it went. It knows nothing of Funnel, MPS or its neighbours; bench/run.py
+// while and says how it went. It knows nothing of Funnel, MPS or its neighbors; bench/run.py
 // starts as many as a row asks for, in every mode.
 //
 //   client ROW SECONDS

@@ -162,7 +162,7 @@ class Comparison:
         self.end_one(way, table, "steady", "short kernels")
         self.end_one(way, table, "endless", "an endless kernel")
         if way is self.funnel:
-            self.end_one(way, table, "crowded", "an endless kernel with 5000 kernels behind it")
+            self.end_one(way, table, "queued", "an endless kernel with 5000 kernels behind it")
         self.kill_one(way, table)
 
     def end_one(self, way, table, role, after):
@@ -192,12 +192,12 @@ class Comparison:
         self.tell_end(way, table, "kill -9, an endless kernel", (witness, None), "-")
 
     def tell_end(self, way, table, which, clients, answer):
-        """What the two hear, whether a new client is accepted; then restarts everything."""
+        """What the two report, whether a new client is accepted; then restarts everything."""
         witness, victim = clients
-        heard = self.words_of(victim, 4) if victim else "-"
+        reported = self.words_of(victim, 4) if victim else "-"
         new_client = self.new_client(way)
         going = self.words_of(witness, 1)
-        table.add(way, which, answer, heard, "goes on" if going == "nothing" else going, new_client,
+        table.add(way, which, answer, reported, "goes on" if going == "nothing" else going, new_client,
                   right=going == "nothing" and new_client == "works")
         way.restart()
 
@@ -282,7 +282,7 @@ class Comparison:
         way.end(client)
 
     def new_clients(self, way, table):
-        """Shares that nobody had before, made while others work."""
+        """Shares that no client had before, made while others work."""
         for which, percent in (("the whole device", 100), ("a share: 37 %", 37),
                                ("again 37 %", 37)):
             flood, witness = way.begin("flood", 2), way.begin("steady", 1.2)
@@ -310,7 +310,7 @@ class Comparison:
         "changes": (("Shares of a program that runs",),),
         "new_clients": (("A client comes while the GPU is full", "ms until it ended",
                        "ms, worst kernel of another"),),
-        "oversubscribed": (("More clients than are taken", "taken", "the others hear"),),
+        "oversubscribed": (("More clients than are taken", "taken", "the others get"),),
         "ending": (("Ending a client at work", "answer", "the client", "another", "new client"),),
     }
 

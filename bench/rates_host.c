@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fma loop of rates.cu without CUDA: compiled by the C compiler as it stands, compiled so that
- * neighbouring elements go through the vector units together, and as an OpenCL kernel.
+ * neighboring elements go through the vector units together, and as an OpenCL kernel.
  *
  *   rates_host c|vectors|opencl SECONDS [THREADS]
  *

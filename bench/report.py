@@ -108,8 +108,8 @@ def bar(row, over, ratio, y, middle, step):
     from math import log2
     length = max(-3.0, min(3.6, log2(ratio))) * step
     x, width = (middle, length) if length >= 0 else (middle + length, -length)
-    colour = "#1b5e8c" if over == "mps" else "#8fbfdd"
+    color = "#1b5e8c" if over == "mps" else "#8fbfdd"
     label = f'{MEASUREMENTS[row["row"]][1]}, {row["clients"]}, {FIGURES[row["figure"]].unit}'
     return (f'<text x="10" y="{y + 11}">{escape(label)}</text>'
-            f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="13" fill="{colour}"/>'
+            f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="13" fill="{color}"/>'
             f'<text x="880" y="{y + 11}" text-anchor="end">{ratio:.2f}</text>')

@@ -127,7 +127,7 @@ static bool within_rate(void)
 }
 
 /* What a driver has to say of a fault beyond its number. Only newer ones have this. */
-static void log_sentence(void *unused, CUlogLevel level, char *message, size_t length)
+static void log_message(void *unused, CUlogLevel level, char *message, size_t length)
 {
     if (!refusal_expected && within_rate())
         log_line("Driver: %.*s", (int)length, message);
@@ -152,7 +152,7 @@ static int start_driver(void *library, char *why, size_t why_size)
         return -ENODEV;
     }
     if (driver.cuLogsRegisterCallback)
-        driver.cuLogsRegisterCallback(log_sentence, NULL, NULL);
+        driver.cuLogsRegisterCallback(log_message, NULL, NULL);
     return 0;
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the programs of runtime/ on the software GPU, compiled in the ways that people compile.
 
-nvcc writes quite different PTX for a debugger, without optimisation and for other generations of
+nvcc writes quite different PTX for a debugger, without optimization and for other generations of
 GPU. Each program is built for each of them without machine code, so that its PTX runs, directly on
 the software GPU. By default a few chosen ones run; --all runs every program in every way.
 Ends with one line: N passed, N failed, N skipped.
@@ -17,7 +17,7 @@ import sys
 import run
 
 MODES = {
-    "optimised": ["-O2"],
+    "optimized": ["-O2"],
     "plain": ["-O0", "-Xcicc", "-O0", "-Xptxas", "-O0"],
     "hasty": ["-O2", "-Ofc=max"],
     "debug": ["-O0", "-g", "-G"],

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel does wrong on the software GPU: the error, that it stays, and the sentence in the
+"""What a kernel does wrong on the software GPU: the error, that it stays, and the message in the
 log; directly and through Funnel. Run as: python3 test_faults.py BUILD [unittest options]."""
 import os
 import subprocess

@@ -104,7 +104,7 @@ class Prints(unittest.TestCase):
     def test_a_program_killed_in_the_middle(self):
         victim = self.begin(1000000, 1000000, 500)
         other = self.begin(5000000, 30, 20)
-        victim.stdout.read(100000)  # it has come as far as printing, and now nobody reads it
+        victim.stdout.read(100000)  # it has come as far as printing, and now no process reads it
         time.sleep(0.2)
         victim.send_signal(signal.SIGKILL)
         out, _ = self.end(other)
@@ -124,7 +124,7 @@ class Prints(unittest.TestCase):
 
     def test_failed_assertion_among_others(self):
         """The others end by it as well, but neither text is theirs."""
-        others = [self.begin(1000 * (i + 1), 1, 3, "hear") for i in range(2)]
+        others = [self.begin(1000 * (i + 1), 1, 3, "victim") for i in range(2)]
         for other in others:
             while other.stdout.readline() != "end\n":
                 pass
@@ -133,7 +133,7 @@ class Prints(unittest.TestCase):
         self.check_assertion(*self.end(self.begin(2, 1, 3, "assert")))
         for other in others:
             out, errors = self.end(other)
-            self.assertEqual((out, errors), ("heard 710\n", ""))
+            self.assertEqual((out, errors), ("error 710\n", ""))
 
 
 if __name__ == "__main__":

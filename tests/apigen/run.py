@@ -4,7 +4,7 @@
 run.py refresh.
 
 golden    the small description in small/ gives exactly the files in golden/
-refused   each description in refused/ is refused with the sentence in its first line
+refused   each description in refused/ is refused with the message in its first line
 ledger    numbers given out twice, names with two numbers, numbers of nothing, symbols of nothing
 page      directives of protocol.md.in that cannot be carried out
 coverage  docs/api-coverage.md is what api/ says
@@ -66,7 +66,7 @@ def golden():
     return [f"{name} differs; if that is meant: tests/apigen/run.py refresh" for name in wrong]
 
 
-def complaint(files, command="check"):
+def error_of(files, command="check"):
     """What apigen says of the small description with some files added or replaced."""
     with tempfile.TemporaryDirectory() as folder:
         api = Path(folder) / "api"
@@ -77,20 +77,20 @@ def complaint(files, command="check"):
         return process.stderr if process.returncode else "(accepted)"
 
 
-def expect(files, sentence, name, command="check"):
-    said = complaint(files, command)
-    if sentence in said.splitlines():
+def expect(files, message, name, command="check"):
+    said = error_of(files, command)
+    if message in said.splitlines():
         return []
-    return [f"{name}: expected\n    {sentence}\n  not\n    " + said.strip().replace("\n", "\n    ")]
+    return [f"{name}: expected\n    {message}\n  not\n    " + said.strip().replace("\n", "\n    ")]
 
 
 def refused():
     wrong = []
     for path in sorted((HERE / "refused").glob("*.api")):
         text = path.read_text()
-        sentence = text.splitlines()[0].removeprefix("# expect: ")
-        wrong += expect({path.name: text}, sentence, path.name)
-    return wrong + ([] if complaint({}) == "(accepted)" else ["the small description is refused"])
+        message = text.splitlines()[0].removeprefix("# expect: ")
+        wrong += expect({path.name: text}, message, path.name)
+    return wrong + ([] if error_of({}) == "(accepted)" else ["the small description is refused"])
 
 
 def ledger():
@@ -106,7 +106,7 @@ def ledger():
         ("getprocaddress.tsv", "cuGone\t0\t2000\tcuGone\n",
          "getprocaddress.tsv:1: cuGone leads to cuGone, which is not exported"),
     )
-    return [line for name, text, sentence in cases for line in expect({name: text}, sentence, name)]
+    return [line for name, text, message in cases for line in expect({name: text}, message, name)]
 
 
 def page():
@@ -123,9 +123,9 @@ def page():
         ("{{struct small.h odd}}", header + "struct odd {\n    size_t word; /* of this machine */\n};\n",
          "cannot tell the size of 'size_t'"),
     )
-    return [line for directive, changed, sentence in cases
+    return [line for directive, changed, message in cases
             for line in expect({"protocol.md.in": text + directive + "\n", "small.h": changed},
-                               f"protocol.md.in:{end}: {sentence}", directive, "protocol")]
+                               f"protocol.md.in:{end}: {message}", directive, "protocol")]
 
 
 def protocol():

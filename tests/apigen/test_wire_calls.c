@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packing and unpacking of the real wire commands, against a channel that is only a buffer. What a
- * sender writes a decoder must read; what nobody wrote it must refuse.
+ * sender writes a decoder must read; anything else it must refuse.
  */
 #include <string.h>
 

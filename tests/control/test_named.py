@@ -27,7 +27,7 @@ class TestCase(harness.TestCase):
         return self.words(f"server get {name} status")[0]
 
     def told(self, name):
-        """What the server of that name heard about its last client."""
+        """The message that the server of that name got about its last client."""
         return self.server_events("client", name)[-1]
 
 

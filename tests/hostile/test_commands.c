@@ -318,7 +318,7 @@ static CUresult copy(struct peer *peer, uint64_t stream, uint64_t dst, uint64_t 
     return deferred(peer);
 }
 
-/* Neither the server's own memory nor a neighbour's can be reached by a copy. */
+/* Neither the server's own memory nor a neighbor's can be reached by a copy. */
 static void copies_out_of_bounds(void **state)
 {
     struct peer peer;

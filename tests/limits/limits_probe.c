@@ -30,8 +30,8 @@
 #include "cuda_prototypes.h"
 
 #define BLOCKS 512u
-#define LAUNCHES 12    /* so that every SM has had a block, and none that must not have one */
-#define NO_NEWS_S 20.0 /* on a busy machine some threads of a software GPU may come late */
+#define LAUNCHES 12          /* so that every SM has had a block, and none that must not have one */
+#define NOTHING_ADDED_S 20.0 /* on a busy machine some threads of a software GPU may come late */
 #define SMS_MAX 256u
 #define PIECES_MAX 4096u
 #define MIB (1ull << 20)
@@ -111,13 +111,13 @@ static double now(void)
 /* How many of these were not seen before. */
 static int look_at(const uint32_t *smids, bool *seen)
 {
-    int news = 0;
+    int added = 0;
 
     for (unsigned i = 0; i < BLOCKS; i++) {
-        news += !seen[smids[i] % SMS_MAX];
+        added += !seen[smids[i] % SMS_MAX];
         seen[smids[i] % SMS_MAX] = true;
     }
-    return news;
+    return added;
 }
 
 /* How many SMs there will be, unless the question says it. */
@@ -132,7 +132,7 @@ static void answer_where(CUstream stream, int expected)
     uint64_t cycles = 20000;
     bool seen[SMS_MAX] = {false};
     int count = 0, sms = expected ? expected : expect_sms();
-    double news_at = now();
+    double added_at = now();
     CUmodule module;
     CUfunction where;
     CUdeviceptr out;
@@ -141,14 +141,14 @@ static void answer_where(CUstream stream, int expected)
     must(cuModuleLoadData(&module, kernel_text), "cuModuleLoadData");
     must(cuModuleGetFunction(&where, module, "where"), "cuModuleGetFunction");
     must(cuMemAlloc_v2(&out, sizeof(smids)), "cuMemAlloc");
-    for (int i = 0; i < LAUNCHES || (count < sms && now() - news_at < NO_NEWS_S); i++) {
+    for (int i = 0; i < LAUNCHES || (count < sms && now() - added_at < NOTHING_ADDED_S); i++) {
         must(cuLaunchKernel(where, BLOCKS, 1, 1, 1, 1, 1, 0, stream, parameters, NULL), "launch");
         must(cuStreamSynchronize(stream), "cuStreamSynchronize");
         must(cuMemcpyDtoH_v2(smids, out, sizeof(smids)), "cuMemcpyDtoH");
-        int news = look_at(smids, seen);
-        count += news;
-        if (news)
-            news_at = now();
+        int added = look_at(smids, seen);
+        count += added;
+        if (added)
+            added_at = now();
     }
     must(cuMemFree_v2(out), "cuMemFree");
     must(cuModuleUnload(module), "cuModuleUnload");

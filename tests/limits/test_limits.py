@@ -308,7 +308,7 @@ class Ending(limits_harness.TestCase):
         self.assertEqual(self.ask("sms"), [[SMS]])
 
     def abandon(self, times=1):
-        """A kernel without an end, whose program is gone: when the daemon has heard of it."""
+        """A kernel without an end, whose program is gone: returns when the daemon knows of it."""
         victim = self.play("endless")
         self.assertIn("launched", victim.process.stdout.readline())
         # What the server has not read yet vanishes with the program. The first launch is a trial.

@@ -40,7 +40,7 @@ static const char text[] =
 static const char text_with_variable[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n"
     ".visible .global .align 4 .u32 count;\n"
-    ".visible .entry tally()\n{\n.reg .b32 %r<2>; .reg .b64 %d<2>;\nmov.u64 %d1, count;\n"
+    ".visible .entry count_up()\n{\n.reg .b32 %r<2>; .reg .b64 %d<2>;\nmov.u64 %d1, count;\n"
     "ld.global.u32 %r1, [%d1];\nadd.u32 %r1, %r1, 1;\nst.global.u32 [%d1], %r1;\nret;\n}\n";
 
 static const char text_with_text[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
@@ -217,14 +217,14 @@ static CUresult do_fault(void)
 
 static CUresult do_variable(void)
 {
-    CUfunction tally;
+    CUfunction counting;
     CUmodule module;
     CUresult result = cuModuleLoadData(&module, text_with_variable);
 
     if (!result)
-        result = cuModuleGetFunction(&tally, module, "tally");
+        result = cuModuleGetFunction(&counting, module, "count_up");
     if (!result)
-        result = cuLaunchKernel(tally, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+        result = cuLaunchKernel(counting, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
     return result ? result : cuCtxSynchronize();
 }
 

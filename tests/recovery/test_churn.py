@@ -27,7 +27,7 @@ class Churn(test_recovery.TestCase):
         super().setUp()
         self.chance = random.Random(self.seed)
         self.programs = []
-        self.heard = {}
+        self.counts = {}
 
     def kill_servers(self):
         for server in self.server_pids():
@@ -72,7 +72,7 @@ class Churn(test_recovery.TestCase):
         for word in ("synchronize", "look") if result == FINE else ():
             result = program.ask(word) if result == FINE else result
         self.assertIn(result, (FINE, FAULT, GONE), f"{program.word}: {program.said()}")
-        self.heard[result] = self.heard.get(result, 0) + 1
+        self.counts[result] = self.counts.get(result, 0) + 1
         if result == FINE:
             return True
         self.assertEqual(program.ask("look"), result, program.said())
@@ -87,8 +87,8 @@ class Churn(test_recovery.TestCase):
             self.programs = [program for program in self.programs if self.check(program)]
             if culprit:
                 culprit.end()
-        print(self.heard)
-        self.assertGreater(self.heard.get(FINE, 0), 0)
+        print(self.counts)
+        self.assertGreater(self.counts.get(FINE, 0), 0)
 
 
 if __name__ == "__main__":

@@ -215,7 +215,7 @@ static CUresult send_launch(const CUlaunchConfig *config, const struct function 
     return result;
 }
 
-/* Handles of the program's process mean nothing to the server, which hears nothing of events. */
+/* Handles of the program's process mean nothing to the server, which does not know of events. */
 static CUresult launch_with_events(const CUlaunchConfig *config, const struct function *function,
                                    const struct params *params, struct stream *stream)
 {

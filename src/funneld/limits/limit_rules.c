@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See rules.h. */
+/* See limit_rules.h. */
 #include "limit_rules.h"
 
 #include <errno.h>

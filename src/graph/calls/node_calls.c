@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls about nodes: each kind is added, asked about and changed. How a kind's own parameters
- * become work is in work.c; what remains is the same for all of them.
+ * become work is in graph_work.c; what remains is the same for all of them.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs and nodes as objects. A node is in its graph's list and in the edges of its neighbours;
+ * Graphs and nodes as objects. A node is in its graph's list and in the edges of its neighbors;
  * each edge is there twice, once at either end. What a node does may be a graph in turn, so copying
  * and freeing the one and the other is here.
  */

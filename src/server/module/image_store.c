@@ -2,9 +2,9 @@
 /*
  * The hash finds an image under the lock. The bytes are compared without the lock, because images
  * are large, while a reference keeps the image. An image with the same hash and other bytes is an
- * attempt to deceive or very bad luck, and is not shared. A file that is lent can never be written
- * again: it is sealed, and all of its pages exist, so reading it takes no memory that its sender
- * has not paid for.
+ * attempt to deceive or a hash collision, and is not shared. A file that is lent can never be
+ * written again: it is sealed, and all of its pages exist, so reading it takes no memory that its
+ * sender has not paid for.
  */
 #include "image_store.h"
 

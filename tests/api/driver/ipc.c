@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory and events that two processes share by the handles of CUDA 4. Each test has a partner, a
- * process that was made before CUDA was touched and does its half when it hears of a handle; what
+ * process that was made before CUDA was touched and does its half when it receives a handle; what
  * it finds wrong it tells in its exit status.
  */
 #include "check.h"
@@ -28,7 +28,7 @@ static void say(int socket, const void *data, size_t size)
         exit(EXIT_FAILURE);
 }
 
-static void hear(int socket, void *data, size_t size)
+static void receive(int socket, void *data, size_t size)
 {
     if (read(socket, data, size) != (ssize_t)size)
         exit(EXIT_FAILURE);
@@ -43,7 +43,7 @@ static void hear_go(int socket)
 {
     char byte;
 
-    hear(socket, &byte, 1);
+    receive(socket, &byte, 1);
 }
 
 static struct partner pair_up(int (*role)(int socket))
@@ -91,7 +91,7 @@ static int change_memory(int socket)
     void *parameters[] = {&words, &value, &n};
     size_t size = 0;
 
-    hear(socket, &handle, sizeof(handle));
+    receive(socket, &handle, sizeof(handle));
     check_open();
     kernels = load_kernels();
     MUST(cuIpcOpenMemHandle_v2(&words, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
@@ -113,7 +113,7 @@ static int change_memory(int socket)
 
 static struct partner changer;
 
-/* Its neighbours lie in the same granule, and are none of the partner's business. */
+/* Its neighbors lie in the same granule, and are none of the partner's business. */
 static void memory_of_one_is_memory_of_both(void)
 {
     CUdeviceptr before = make_words(WORDS, 1), words = make_words(WORDS, 7),
@@ -156,7 +156,7 @@ static void the_one_who_named_it_ends_first(void)
     CUdeviceptr mine = make_words(WORDS, 4), theirs;
     CUipcMemHandle handle;
 
-    hear(vanishing.socket, &handle, sizeof(handle));
+    receive(vanishing.socket, &handle, sizeof(handle));
     MUST(cuIpcOpenMemHandle_v2(&theirs, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     IS_TRUE(words_are(theirs, WORDS, 3));
     say_go(vanishing.socket);
@@ -171,7 +171,7 @@ static int open_and_vanish(int socket)
     CUipcMemHandle handle;
     CUdeviceptr words;
 
-    hear(socket, &handle, sizeof(handle));
+    receive(socket, &handle, sizeof(handle));
     check_open();
     MUST(cuIpcOpenMemHandle_v2(&words, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     IS_TRUE(words_are(words, WORDS, 5));
@@ -230,7 +230,7 @@ static int follow(int socket)
     CUstream stream;
     CUevent event;
 
-    hear(socket, &message, sizeof(message));
+    receive(socket, &message, sizeof(message));
     check_open();
     kernels = load_kernels();
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));

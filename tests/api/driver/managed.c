@@ -119,7 +119,7 @@ static void memory_is_attached(void)
     MUST(cuMemFree_v2(address));
 }
 
-/* Each value with words around it that nobody may touch. */
+/* Each value with words around it that no copy may touch. */
 static void attributes_of_managed_memory(void)
 {
     struct {

@@ -165,7 +165,7 @@ static void a_captured_copy(void)
     check_captured_copy(20u << 20);
 }
 
-/* A driver may lock so much in several pieces; nobody has to notice. */
+/* A driver may lock so much in several chunks, which the program must not notice. */
 static void large_memory(void)
 {
     const size_t size = 20u << 20;
@@ -231,17 +231,17 @@ static void memory_of_malloc(void)
     free(behind);
 }
 
-static uint8_t initialised[100000] = {1, 2, 3};
+static uint8_t initialized[100000] = {1, 2, 3};
 
 static void variables_of_the_program(void)
 {
-    EXPECT(CUDA_SUCCESS, cuMemHostRegister_v2(initialised, sizeof(initialised), 0));
-    IS_TRUE(initialised[0] == 1 && initialised[2] == 3 && initialised[3] == 0);
-    EXPECT(CUDA_SUCCESS, cuMemsetD8_v2(seen_by_device(initialised + 3), 4, 99997));
+    EXPECT(CUDA_SUCCESS, cuMemHostRegister_v2(initialized, sizeof(initialized), 0));
+    IS_TRUE(initialized[0] == 1 && initialized[2] == 3 && initialized[3] == 0);
+    EXPECT(CUDA_SUCCESS, cuMemsetD8_v2(seen_by_device(initialized + 3), 4, 99997));
     EXPECT(CUDA_SUCCESS, cuCtxSynchronize());
-    IS_TRUE(initialised[2] == 3 && bytes_are(initialised + 3, 99997, 4));
-    EXPECT(CUDA_SUCCESS, cuMemHostUnregister(initialised));
-    IS_TRUE(initialised[2] == 3 && initialised[99999] == 4);
+    IS_TRUE(initialized[2] == 3 && bytes_are(initialized + 3, 99997, 4));
+    EXPECT(CUDA_SUCCESS, cuMemHostUnregister(initialized));
+    IS_TRUE(initialized[2] == 3 && initialized[99999] == 4);
 }
 
 static void mistakes(void)
@@ -296,7 +296,7 @@ static void what_an_address_is(void)
     munmap(pages, 4 * PAGE);
 }
 
-/* As models are mapped that nobody writes to. */
+/* As models are mapped that no process writes to. */
 static void a_file_for_reading(void)
 {
     char name[] = "/tmp/registers-XXXXXX";
@@ -403,7 +403,7 @@ static void a_child(void)
     munmap(pages, SIZE);
 }
 
-/* What the program has mapped there since is nobody's business. */
+/* What the program has mapped there since is left alone. */
 static void unmapped_in_between(void)
 {
     uint8_t *pages = some_pages(4 * PAGE), *again;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be asked before anything is set up, and what can not: cuInit, versions, error names,
+ * What can be asked before anything is set up, and what cannot: cuInit, versions, error names,
  * devices and their attributes, and entry points by name.
  */
 #include "check.h"

@@ -22,7 +22,7 @@ static const char text[] =
     ".global .align 1 .b8 file[5] = {97, 46, 99, 117, 0};\n"
     ".func deep()\n{\n.reg .b32 %r<2>; .local .b8 room[64];\n"
     "st.local.u32 [room], 1;\ncall deep, ();\nret;\n}\n"
-    /* Names are long so that they are found in a sentence. */
+    /* Names are long so that they are found in a message. */
     KERNEL("stray_null", "mov.u64 %d1, 0x10;\nst.global.u32 [%d1], 7;\n")
         KERNEL("stray_misaligned", "mov.u64 %d1, 0x12;\nst.global.u32 [%d1], 7;\n")
             KERNEL("stray_shared", "mov.u32 %r3, room;\nst.shared.u32 [%r3+0x100000], 7;\n")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program whose kernels talk: ROUNDS times it launches BLOCKS threads that print NUMBER and more,
- * and waits for them, or asks until they are done. At the end, when a line comes on standard input,
- * an assertion may fail, of ours or of somebody else. The test is test_prints.py.
+ * A program whose kernels print: ROUNDS times it launches BLOCKS threads that print NUMBER and
+ * more, and waits for them, or asks until they are done. At the end, when a line comes on standard
+ * input, an assertion may fail, of ours or of another program. The test is test_prints.py.
  */
 #include "check.h"
 
@@ -43,7 +43,7 @@ static void say_in_rounds(int number, unsigned rounds, unsigned blocks, bool ask
             MUST(cuStreamSynchronize(stream));
     }
     if (asks)
-        MUST(cuStreamSynchronize(stream)); /* which brings the text out */
+        MUST(cuStreamSynchronize(stream)); /* which prints the output */
     MUST(cuStreamDestroy(stream));
     puts("end");
 }
@@ -56,7 +56,7 @@ static void await_line(void)
 }
 
 /* What is printed before the fault has to come out, too. */
-static int insist_on_nonsense(int number)
+static int fail_assertion(int number)
 {
     void *parameters[] = {&number};
 
@@ -67,8 +67,8 @@ static int insist_on_nonsense(int number)
     return check_close();
 }
 
-/* Somebody else does it while we are at work. */
-static int hear_of_a_fault(void)
+/* Another program's assertion fails while this one has work in flight. */
+static int see_a_fault(void)
 {
     CUfunction nothing = get_kernel(load_kernels(), "nothing");
     CUresult result = CUDA_SUCCESS;
@@ -80,7 +80,7 @@ static int hear_of_a_fault(void)
         if (result == CUDA_SUCCESS)
             result = cuCtxSynchronize();
     }
-    printf("heard %d\n", result);
+    printf("error %d\n", result);
     return 0;
 }
 
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     const char *role = argc > 4 ? argv[4] : "";
 
     if (argc < 4) {
-        fputs("usage: talks NUMBER ROUNDS BLOCKS [asks | assert | hear]\n", stderr);
+        fputs("usage: talks NUMBER ROUNDS BLOCKS [asks | assert | victim]\n", stderr);
         return 2;
     }
     check_open();
@@ -97,8 +97,8 @@ int main(int argc, char **argv)
     say_in_rounds(atoi(argv[1]), (unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]),
                   !strcmp(role, "asks"));
     if (!strcmp(role, "assert"))
-        return insist_on_nonsense(atoi(argv[1]));
-    if (!strcmp(role, "hear"))
-        return hear_of_a_fault();
+        return fail_assertion(atoi(argv[1]));
+    if (!strcmp(role, "victim"))
+        return see_a_fault();
     return check_close();
 }

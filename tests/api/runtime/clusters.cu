@@ -106,7 +106,7 @@ static void distributed_histogram()
     MUST(cudaFree(out));
 }
 
-// Every block writes to its neighbour, again and again; arriving and waiting are apart.
+// Every block writes to its neighbor, again and again; arriving and waiting are apart.
 __global__ void pass_on(int *out, int rounds)
 {
     __shared__ int box[2][32];
@@ -127,7 +127,7 @@ __global__ void pass_on(int *out, int rounds)
     out[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
 
-static void neighbours()
+static void neighbors()
 {
     const int rounds = 21, blocks = 8;
     int *out = make(std::vector<int>(blocks * 32));
@@ -349,7 +349,7 @@ int main()
     }
     RUN(names);
     RUN(distributed_histogram);
-    RUN(neighbours);
+    RUN(neighbors);
     RUN(bulk_copies);
     RUN(multicast);
     RUN(occupancy);

@@ -88,7 +88,7 @@ static void edges()
     cudaArray_t array;
     cudaTextureObject_t texture = cube(
         1, true, [](int i) { return (float)(i / N / N * 16); }, &array);
-    // From the middle of one face over an edge to the middle of its neighbour.
+    // From the middle of one face over an edge to the middle of its neighbor.
     const int from[3] = {0, 2, 4}, to[3] = {4, 0, 3};
     std::vector<float4> at;
     float *out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store to an address that is nobody's: the error shows at the next wait, and stays.
+// A store to an address that is not mapped: the error shows at the next wait, and stays.
 #include "check.cuh"
 
 __global__ void store(int *address)

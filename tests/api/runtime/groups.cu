@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cooperative groups: grids, tiles of any size, coalesced and labelled groups, reductions and
+// Cooperative groups: grids, tiles of any size, coalesced and labeled groups, reductions and
 // scans.
 #include "check.cuh"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads with streams of their own use managed variables side by side, down to neighbouring bytes:
+// Threads with streams of their own use managed variables side by side, down to neighboring bytes:
 // what one of them or its kernel writes is not undone by what is done for another.
 #include "check.cuh"
 

@@ -219,7 +219,7 @@ static void bias_and_clamps()
 
 // ---- Levels by gradients ----
 
-// Steps of `texels` elements of level 0 between neighbours: level log2(texels).
+// Steps of `texels` elements of level 0 between neighbors: level log2(texels).
 __global__ void slide(cudaTextureObject_t t, float *out, float w, float h, float texels)
 {
     const float2 across = make_float2(texels / w, 0), down = make_float2(0, texels / h);

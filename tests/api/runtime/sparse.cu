@@ -163,7 +163,7 @@ static void fill_a(problem &p, int selector, int round, uint32_t &state)
     int size = p.a_type->bits == 32 ? 2 : p.a_type->bits == 4 ? 8 : 4, half = size / 2;
     for (int row = 0; row < 16; row++) {
         for (int chunk = 0; chunk < p.k / size; chunk++) {
-            // Round by round another one, and elsewhere in no order: neighbours must not be
+            // Round by round another one, and elsewhere in no order: neighbors must not be
             // mistaken.
             unsigned at = ((row * 16 + chunk) * 2654435761u >> 16) + round;
             unsigned pattern = size == 2 ? singles[at % 2] : pairs[at % (p.ordered ? 6 : 12)];
@@ -205,7 +205,7 @@ static void fill(problem &p, int selector, int round)
     p.c.resize(16 * 8);
     p.lanes.assign(32, registers{});
     for (registers &r : p.lanes)
-        r.metadata = next_random(state) * 0x10001; // of lanes that nobody asks
+        r.metadata = next_random(state) * 0x10001; // of lanes that the selector does not name
     for (int &value : p.b)
         value = any_of(*p.b_type, state);
     for (int &value : p.c)

@@ -46,7 +46,7 @@ static void test_form_of_a_line(void **state)
     log_open(fd, "Server");
     log_line("client %d connected", 42);
     log_open(-1, "");
-    log_line("nobody sees this");
+    log_line("this is not logged");
     char *text = contents(fd);
     assert_true(matches(text,
                         "^\\[[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3} "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Naps grow with the wait, and end where threads have to queue for a CPU. */
+/* The poll interval grows with the wait; there is no polling where threads queue for a CPU. */
 #include "timed_poll.h"
 
 #include <stdlib.h>

@@ -126,7 +126,7 @@ static void stop(pid_t child)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* Changes the size between every two instructions of the consumer, as far as luck goes. */
+/* Changes the size between every two instructions of the consumer, as far as timing allows. */
 static void change_size(struct ring_fixture *fixture)
 {
     uint32_t *size = fixture->data;

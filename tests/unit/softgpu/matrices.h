@@ -60,7 +60,7 @@ struct machine *mma_machine(const struct mma *mma, void *ret_memory[5]);
 void mma_run(struct machine *machine, void *memory[5]);
 
 unsigned registers(unsigned elements, const struct element *type);
-/* Whoever writes parts of bytes begins with zeros. */
+/* A caller that writes parts of bytes begins with zeros. */
 void put_bits(void *memory, uint64_t at, unsigned bits, uint64_t value);
 uint64_t get_bits(const void *memory, uint64_t at, unsigned bits);
 void append_list(char *text, char name, unsigned count);

@@ -110,7 +110,7 @@ static void test_remote_writes(void **state)
         2, 1, 10, 141, 70, 71);
 }
 
-/* Whoever has exited is not waited for, and the barrier holds every phase apart. */
+/* Threads that have exited are not waited for, and the barrier separates the phases. */
 static void test_barrier(void **state)
 {
     EXPECT(HEAD("4") "setp.eq.u32 %p1, %r1, 3;\n@%p1 exit;\nmov.u32 %r2, %tid.x;\n"

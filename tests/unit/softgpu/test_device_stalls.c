@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FUNNEL_SOFT_STALLS: whoever waits for all kernels keeps the others out, as NVIDIA's driver does.
- */
+/* FUNNEL_SOFT_STALLS: a call that waits for all kernels blocks others, as in NVIDIA's driver. */
 #include "unit.h"
 
 #include <pthread.h>
@@ -136,7 +135,7 @@ static void test_other_context(void **state)
     assert_ok(cuCtxSetCurrent(context));
 }
 
-/* To wait for a stream keeps nobody out. */
+/* A call that waits for a stream blocks no other. */
 static void *wait_for_all(void *unused)
 {
     cuCtxSetCurrent(context);

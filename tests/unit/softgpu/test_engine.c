@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the workers do when a block can not be had. The linker puts our mmap in the place of libc's,
+/* What the workers do when a block cannot be had. The linker puts our mmap in the place of libc's,
  * for the memory of blocks comes from there (and files are large, so it is called mmap64). */
 #include <errno.h>
 #include <pthread.h>
@@ -55,7 +55,7 @@ static void pair_wait(struct pair *pair)
     pthread_mutex_unlock(&pair->lock);
 }
 
-/* Nobody else comes to wake the worker for the second. */
+/* No other thread wakes the worker for the second. */
 static void test_the_launch_after_one_without_memory(void **state)
 {
     struct machine *machine = machine_create_from(text);

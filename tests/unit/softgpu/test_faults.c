@@ -202,7 +202,7 @@ static void start_spinning(struct machine *machine, struct sg_engine *engine, ui
 }
 
 /* Two grids want more blocks than there is room for; the fault of a small one, for which there is,
- * ends both, and nobody else's. */
+ * ends both, and no other. */
 static void test_a_fault_ends_others(void **state)
 {
     struct machine *machine = machine_create_from(text);

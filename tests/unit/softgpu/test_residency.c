@@ -106,7 +106,7 @@ static uint32_t word(const uint32_t *words, unsigned index)
     return __atomic_load_n(&words[index], __ATOMIC_SEQ_CST);
 }
 
-static void nap(long milliseconds)
+static void sleep_ms(long milliseconds)
 {
     nanosleep(&(struct timespec){.tv_nsec = milliseconds * 1000000}, NULL);
 }
@@ -120,7 +120,7 @@ static void let_go(uint32_t *words)
 static void await_blocks(const uint32_t *words, uint32_t count)
 {
     while (word(words, CAME) < count)
-        nap(1);
+        sleep_ms(1);
 }
 
 /* ---- How many ---- */
@@ -140,7 +140,7 @@ static void check_residency(const char *kernel, uint32_t threads, uint32_t dynam
         fail_msg("%s, %u threads: occupancy is %u, not %u", kernel, threads, occupancy, expected);
     submit(engine, &launch);
     await_blocks(words, 2 * expected);
-    nap(20);
+    sleep_ms(20);
     assert_int_equal(word(words, CAME), 2 * expected);
     assert_int_equal(word(words, ENDED), 0);
     let_go(words);
@@ -190,7 +190,7 @@ static void test_sm_mask(void **state)
     submit(machine->engine, &launch);
     await_blocks(low, 4);
     await_blocks(high, 2);
-    nap(20);
+    sleep_ms(20);
     assert_int_equal(word(low, CAME), 4);
     let_go(low);
     let_go(high);

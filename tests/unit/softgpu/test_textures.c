@@ -45,7 +45,7 @@ static float sample(const struct sg_texture *texture, float x, float y)
     return value;
 }
 
-/* One step at a time, as somebody with a pencil would. */
+/* One step at a time, so that it is evidently right. */
 static int repeat(int i, int size, enum sg_address_mode mode)
 {
     while (mode == SG_WRAP && i < 0)

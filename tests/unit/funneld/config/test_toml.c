@@ -7,19 +7,19 @@
 
 #include "toml.h"
 
-static char heard[1024];
+static char parsed[1024];
 
 static int take(void *context, const struct toml_item *item, char reason[TOML_REASON_MAX])
 {
-    size_t used = strlen(heard);
+    size_t used = strlen(parsed);
 
     for (unsigned i = 0; !item->key && i < item->table->depth; i++)
-        used += (size_t)snprintf(heard + used, sizeof(heard) - used, "/%s", item->table->part[i]);
+        used += (size_t)snprintf(parsed + used, sizeof(parsed) - used, "/%s", item->table->part[i]);
     if (item->key)
-        used +=
-            (size_t)snprintf(heard + used, sizeof(heard) - used, " %s=%s", item->key, item->value);
+        used += (size_t)snprintf(parsed + used, sizeof(parsed) - used, " %s=%s", item->key,
+                                 item->value);
     if (item->element)
-        snprintf(heard + used, sizeof(heard) - used, "*");
+        snprintf(parsed + used, sizeof(parsed) - used, "*");
     if (item->key && !strcmp(item->key, "bad"))
         snprintf(reason, TOML_REASON_MAX, "bad is bad");
     return *reason ? -1 : 0;
@@ -27,7 +27,7 @@ static int take(void *context, const struct toml_item *item, char reason[TOML_RE
 
 static int read_text(const char *text, char reason[TOML_REASON_MAX])
 {
-    heard[0] = '\0';
+    parsed[0] = '\0';
     return toml_read(text, take, NULL, reason);
 }
 
@@ -36,13 +36,13 @@ static void test_read(void **state)
     char reason[TOML_REASON_MAX];
 
     assert_int_equal(read_text("", reason), 0);
-    assert_string_equal(heard, "");
+    assert_string_equal(parsed, "");
     assert_int_equal(read_text("a=1# x\r\n[t.'u v']\nb = \"x\\\"y#\" # c\n", reason), 0);
-    assert_string_equal(heard, " a=1/t/u v b=x\"y#");
+    assert_string_equal(parsed, " a=1/t/u v b=x\"y#");
     assert_int_equal(read_text("l=[\n1, # one\n'two',\n]\nm=[]", reason), 0);
-    assert_string_equal(heard, " l=1,two m=");
+    assert_string_equal(parsed, " l=1,two m=");
     assert_int_equal(read_text("[[t]]\na=true\n[[t]]\na=-1.5", reason), 0);
-    assert_string_equal(heard, "/t* a=true*/t* a=-1.5*");
+    assert_string_equal(parsed, "/t* a=true*/t* a=-1.5*");
 }
 
 static void test_refused(void **state)
