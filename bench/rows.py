@@ -68,14 +68,14 @@ def stall(kind):
 
 KERNEL_SECONDS = 3
 # What a program does that starts while a kernel runs.
-NEWCOMERS = {
+NEW_CLIENTS = {
     "code": (["modules"], "200 kernels that the server has not seen"),
     "text": (["client", "disturb_module", 0.001], "PTX that the server has not seen"),
     "limit": (["client", "disturb_limit", 0.001], "cudaDeviceSetLimit of a larger stack"),
 }
 
 
-def time_newcomer(bench, mode, name, *arguments):
+def time_new_client(bench, mode, name, *arguments):
     """Milliseconds from its start to its report."""
     began = time.monotonic()
     with clients.Client(mode, [bench.program(name), *arguments]) as client:
@@ -86,9 +86,9 @@ def time_newcomer(bench, mode, name, *arguments):
     return (time.monotonic() - began) * 1e3
 
 
-def play_beside_kernel(bench, mode, newcomer):
+def play_beside_kernel(bench, mode, new_client):
     program = bench.program("client")
-    bench.program(newcomer[0])
+    bench.program(new_client[0])
     with clients.Client(mode, [program, "long_kernel", KERNEL_SECONDS]) as kernel, \
          clients.Client(mode, [program, "launch_sync", KERNEL_SECONDS]) as witness:
         for client in kernel, witness:
@@ -96,7 +96,7 @@ def play_beside_kernel(bench, mode, newcomer):
         for client in kernel, witness:
             client.go()
         time.sleep(0.5)
-        result_ms = time_newcomer(bench, mode, *newcomer)
+        result_ms = time_new_client(bench, mode, *new_client)
         reports = [client.report(60) for client in (kernel, witness)]
     return {"worst_ms": reports[1]["max_us"] / 1e3, "p50_us": reports[1]["p50_us"],
             "result_ms": result_ms}
@@ -110,7 +110,7 @@ def beside_kernel(kind, *options):
         here.restart()
         try:
             bench.warm_up(here)
-            return play_beside_kernel(bench, here, NEWCOMERS[kind][0])
+            return play_beside_kernel(bench, here, NEW_CLIENTS[kind][0])
         finally:
             if options:
                 here.stop()
@@ -276,9 +276,9 @@ MEASUREMENTS = {
     "torch_train": (torch("train"), "PyTorch, training step of a small network"),
     **{f"beside_{kind}": (beside_kernel(kind), f"a kernel of {KERNEL_SECONDS} s, small launches, "
                           f"and a program that starts with {what}")
-       for kind, (_, what) in NEWCOMERS.items()},
+       for kind, (_, what) in NEW_CLIENTS.items()},
     **{f"spare_{kind}": (beside_kernel(kind, "--spare"), f"the same with --spare ({what})")
-       for kind, (_, what) in NEWCOMERS.items()},
+       for kind, (_, what) in NEW_CLIENTS.items()},
     **{f"stall_{kind}": (stall(kind), f"200 ms kernels here, {what} there: a third's worst launch")
        for kind, what in STALLS.items()},
 }
@@ -293,7 +293,7 @@ ONLY_SOFT = {*HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
 # Without CUDA there is nothing to share.
 ONLY_NATIVE = {*HOST_RATES}
 # No driver but ours takes so many.
-ONLY_FUNNEL = {"attach", "oversubscribed", *[f"spare_{kind}" for kind in NEWCOMERS]}
+ONLY_FUNNEL = {"attach", "oversubscribed", *[f"spare_{kind}" for kind in NEW_CLIENTS]}
 # Also there with all clients: they are what it is about.
 ALL_CLIENTS = {"oversubscribed"}
 
@@ -397,7 +397,7 @@ ROWS = [
       for figure in ("first_load_ms", "second_load_ms", "second_of_first", "work_ms")],
     *[Row(f"stall_{kind}", "worst_ms", (3,), {3: Goal(1)}) for kind in STALLS],
     *[Row(f"{where}_{kind}", figure, (3,), {3: Goal(most)} if where == "spare" else None)
-      for kind in NEWCOMERS for where in ("beside", "spare")
+      for kind in NEW_CLIENTS for where in ("beside", "spare")
       for figure, most in (("worst_ms", 20), ("result_ms", 500))],
     Row("attach", "start_ms", (256,), {256: Goal(100)}),
     Row("start_up", "whole_ms", (1,), {1: Goal(50)}),

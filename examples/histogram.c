@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often each byte value occurs, counted with atomics. The data goes over in pieces from pinned
- * memory, on two streams by turns, so that a piece travels while another is counted.
+ * How often each byte value occurs, counted with atomics. The data goes over in chunks from pinned
+ * memory, on two streams by turns, so that a chunk travels while another is counted.
  */
 #include "example.h"
 
@@ -13,59 +13,60 @@
 #define BINS 256
 #define BLOCK 256
 #define BLOCKS 32
-#define PIECE 65536
+#define CHUNK 65536
 #define STREAMS 2
 
-struct lane {
+struct chunk_stream {
     CUstream stream;
-    CUdeviceptr piece;
+    CUdeviceptr chunk;
 };
 
-static void open_lane(struct lane *lane)
+static void open_stream(struct chunk_stream *stream)
 {
-    CHECK(cuStreamCreate(&lane->stream, CU_STREAM_NON_BLOCKING));
-    lane->piece = example_alloc(PIECE);
+    CHECK(cuStreamCreate(&stream->stream, CU_STREAM_NON_BLOCKING));
+    stream->chunk = example_alloc(CHUNK);
 }
 
-static void close_lane(struct lane *lane)
+static void close_stream(struct chunk_stream *stream)
 {
-    CHECK(cuStreamSynchronize(lane->stream));
-    CHECK(cuStreamDestroy(lane->stream));
-    CHECK(cuMemFree(lane->piece));
+    CHECK(cuStreamSynchronize(stream->stream));
+    CHECK(cuStreamDestroy(stream->stream));
+    CHECK(cuMemFree(stream->chunk));
 }
 
-static void count_piece(CUfunction histogram, struct lane *lane, const uint8_t *data, unsigned n,
-                        CUdeviceptr counts)
+static void count_chunk(CUfunction histogram, struct chunk_stream *stream, const uint8_t *data,
+                        unsigned n, CUdeviceptr counts)
 {
-    void *parameters[] = {&lane->piece, &n, &counts};
+    void *parameters[] = {&stream->chunk, &n, &counts};
 
-    CHECK(cuMemcpyHtoDAsync(lane->piece, data, n, lane->stream));
-    CHECK(cuLaunchKernel(histogram, BLOCKS, 1, 1, BLOCK, 1, 1, 0, lane->stream, parameters, NULL));
+    CHECK(cuMemcpyHtoDAsync(stream->chunk, data, n, stream->stream));
+    CHECK(
+        cuLaunchKernel(histogram, BLOCKS, 1, 1, BLOCK, 1, 1, 0, stream->stream, parameters, NULL));
 }
 
 static void count_on_device(struct example *example, const uint8_t *data, uint32_t *ret_counts)
 {
     CUfunction histogram = example_function(example, "histogram");
     CUdeviceptr counts = example_alloc(BINS * sizeof(uint32_t));
-    struct lane lanes[STREAMS];
+    struct chunk_stream streams[STREAMS];
     unsigned turn = 0;
 
     for (int i = 0; i < STREAMS; i++)
-        open_lane(&lanes[i]);
+        open_stream(&streams[i]);
     for (unsigned round = 0; round < example->rounds; round++) {
         CHECK(cuMemsetD32(counts, 0, BINS));
         CHECK(cuCtxSynchronize());
-        for (unsigned at = 0; at < example->size; at += PIECE) {
+        for (unsigned at = 0; at < example->size; at += CHUNK) {
             unsigned rest = example->size - at;
 
-            count_piece(histogram, &lanes[turn++ % STREAMS], data + at, rest < PIECE ? rest : PIECE,
-                        counts);
+            count_chunk(histogram, &streams[turn++ % STREAMS], data + at,
+                        rest < CHUNK ? rest : CHUNK, counts);
         }
         CHECK(cuCtxSynchronize());
         example_progress(example, round);
     }
     for (int i = 0; i < STREAMS; i++)
-        close_lane(&lanes[i]);
+        close_stream(&streams[i]);
     CHECK(cuMemcpyDtoH(ret_counts, counts, BINS * sizeof(uint32_t)));
     CHECK(cuMemFree(counts));
 }

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "alu_table.h"
 #include "kernel_rows.h"
 #include "kernel_text.h"
-#include "alu_table.h"
 
 static const char *const float_types[] = {"f16x2", "bf16x2", "f16", "bf16", "f32", "f64", "tf32"};
 

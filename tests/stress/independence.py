@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """With a spare context no program waits for another's long kernel, whatever a third one loads.
 
-A kernel runs until it is told to end. Meanwhile newcomers attach and load code that the server has
+A kernel runs until it is told to end. Meanwhile new clients attach and load code that the server has
 never seen, and a witness launches and waits. All of them must come to their end while the kernel
 runs: nothing here is a matter of time, so what does not come to its end hangs until the test's
 timeout. The driver behaves as NVIDIA's does (FUNNEL_SOFT_STALLS): without --spare the first
-newcomer waits for the kernel, and with it the witness does.
+new client waits for the kernel, and with it the witness does.
 """
 import itertools
 import subprocess
@@ -14,7 +14,7 @@ import subprocess
 import harness
 
 ROUNDS = 8
-NEWCOMERS = 3
+NEW_CLIENTS = 3
 LAUNCHES = 20
 
 numbers = itertools.count(100)
@@ -52,15 +52,15 @@ def launch_all(witness):
 
 
 def play(funnel, witness):
-    """Every newcomer ends, and every launch of the witness, before the kernel is told to."""
+    """Every new client ends, and every launch of the witness, before the kernel is told to."""
     kernel = Program(funnel, "long")
     try:
         kernel.expect("running")
-        newcomers = [Program(funnel, "newcomer", next(numbers)) for _ in range(NEWCOMERS)]
+        new_clients = [Program(funnel, "new-client", next(numbers)) for _ in range(NEW_CLIENTS)]
         launch_all(witness)
-        for newcomer in newcomers:
-            newcomer.expect("done")
-            newcomer.end()
+        for new_client in new_clients:
+            new_client.expect("done")
+            new_client.end()
         launch_all(witness)
         kernel.tell()
         kernel.expect("done")
@@ -88,7 +88,7 @@ def main():
             assert funnel.server_pid() == server, "the server was replaced"
         finally:
             witness.kill()
-    harness.say(f"{ROUNDS} long kernels: {ROUNDS * NEWCOMERS} newcomers and "
+    harness.say(f"{ROUNDS} long kernels: {ROUNDS * NEW_CLIENTS} new clients and "
                 f"{ROUNDS * LAUNCHES * 2} launches of another program were done before them")
 
 

@@ -5,7 +5,7 @@
  *
  *     scene long             a kernel that runs until a line has been read
  *     scene witness          waits for a small launch, for each line that is read
- *     scene newcomer NUMBER  code that no program had before, launched, and its result
+ *     scene new-client NUMBER  code that no program had before, launched, and its result
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,7 +85,7 @@ static void open_device(void)
     MUST(cuMemHostGetDevicePointer_v2(&address, memory, 0));
 }
 
-/* The number makes the code of each newcomer another one. */
+/* The number makes the code of each new client another one. */
 static CUfunction load(const char *name, unsigned number)
 {
     char text[sizeof(ptx) + 16];
@@ -134,7 +134,7 @@ static void run_witness(void)
     }
 }
 
-static void run_newcomer(unsigned number)
+static void run_new_client(unsigned number)
 {
     launch(load("add", number));
     MUST(cuCtxSynchronize());
@@ -151,6 +151,6 @@ int main(int argc, char **argv)
     else if (!strcmp(argv[1], "witness"))
         run_witness();
     else
-        run_newcomer(argc > 2 ? (unsigned)atoi(argv[2]) : 2);
+        run_new_client(argc > 2 ? (unsigned)atoi(argv[2]) : 2);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One kernel that goes astray in the way that the argument names: thread 35 of block 1 does it. The
+ * One kernel that faults in the way that the argument names: thread 35 of block 1 does it. The
  * program prints which error comes of it, and what a later call says. tests/api/test_faults.py
- * knows what is right on the software GPU; where a real one differs is its own affair.
+ * knows what is right on the software GPU; a real one may answer differently.
  */
 #include "check.h"
 

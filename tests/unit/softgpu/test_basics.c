@@ -13,7 +13,7 @@
         CUresult run_result =                                                                  \
             machine_launch(machine, kernel, blocks, threads, shared, (void *[]){__VA_ARGS__}); \
         if (run_result != CUDA_SUCCESS)                                                        \
-            fail_msg("%s: %d: %s", kernel, run_result, (machine)->message);                   \
+            fail_msg("%s: %d: %s", kernel, run_result, (machine)->message);                    \
     } while (0)
 
 static float unit_float(uint64_t *state)

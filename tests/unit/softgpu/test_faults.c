@@ -124,8 +124,7 @@ static void test_endless_name(void **state)
              name);
     struct machine *machine = machine_create_from(kernel);
     assert_int_equal(machine_launch(machine, name, 1, 1, 0, NULL), CUDA_ERROR_LAUNCH_FAILED);
-    assert_non_null(
-        strstr(machine->message, "n, block (0,0,0), thread (0,0,0): trap, PTX line 6"));
+    assert_non_null(strstr(machine->message, "n, block (0,0,0), thread (0,0,0): trap, PTX line 6"));
     machine_destroy(machine);
 }
 
