@@ -6,7 +6,6 @@
  */
 #include "video.h"
 
-
 static int32_t element(uint32_t packed, unsigned at, unsigned bits, bool is_signed)
 {
     uint32_t moved = packed << (32 - bits - at);

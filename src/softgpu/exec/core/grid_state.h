@@ -18,7 +18,7 @@ struct grid {
     /* Ends the grid because of a fault; the engine sets it, and any host thread may call it. */
     void (*stop)(struct grid *grid, CUresult result, const char *message);
     uint32_t sm_count; /* of the device */
-    uint64_t number; /* no two grids have the same */
+    uint64_t number;   /* no two grids have the same */
     const struct program *program;
     const struct sg_kernel_info *info;
     struct sg_launch launch;

@@ -7,8 +7,8 @@
  */
 #include "space.h"
 
-#include <pthread.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,9 +2,10 @@
 /*
  * The state of a warp: its registers, and which of its lanes stand at which instruction.
  *
- * Lanes that stand at the same instruction are a divergent path, or path for short. The running path is in the warp itself,
- * the others wait in paths[], sorted; the lowest program counter runs first, so paths meet where
- * control flow joins. The host thread that runs the warp's block is the only one to touch it.
+ * Lanes that stand at the same instruction are a divergent path, or path for short. The running
+ * path is in the warp itself, the others wait in paths[], sorted; the lowest program counter runs
+ * first, so paths meet where control flow joins. The host thread that runs the warp's block is the
+ * only one to touch it.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ struct path {
 enum warp_event {
     WARP_RUNS,
     WARP_PATH_ENDED, /* the running path is gone: exited, blocked */
-    WARP_YIELD,   /* used up its budget */
+    WARP_YIELD,      /* used up its budget */
     WARP_FAULT,
 };
 
@@ -61,20 +62,20 @@ struct warp {
     uint64_t local_stride;
     uint32_t index;
     uint32_t path_count;
-    uint32_t at_barrier;        /* lanes that wait at a barrier */
-    uint32_t at_sync;           /* lanes that wait for others at a warp-wide instruction */
-    uint32_t at_cluster;        /* lanes that wait at the cluster's barrier */
-    uint32_t cluster_arrived;   /* lanes that have come to it in this phase */
-    const struct insn *last;    /* the path that used up its budget: others first */
-    bool forced;                /* a warp-wide instruction must not wait again */
-    bool out_of_order;          /* the running path is not the lowest */
-    uint32_t *returns; /* LANES entries a level */
+    uint32_t at_barrier;      /* lanes that wait at a barrier */
+    uint32_t at_sync;         /* lanes that wait for others at a warp-wide instruction */
+    uint32_t at_cluster;      /* lanes that wait at the cluster's barrier */
+    uint32_t cluster_arrived; /* lanes that have come to it in this phase */
+    const struct insn *last;  /* the path that used up its budget: others first */
+    bool forced;              /* a warp-wide instruction must not wait again */
+    bool out_of_order;        /* the running path is not the lowest */
+    uint32_t *returns;        /* LANES entries a level */
     uint32_t returns_capacity;
     uint32_t depth[LANES];
     /* What is above is cleared when a warp starts; what follows is written before it is read. */
     uint32_t lane_on[LANES] __attribute__((aligned(64)));
     uint64_t address[LANES] __attribute__((aligned(64))); /* what a memory access found */
-    struct path paths[LANES]; /* lowest program counter last */
+    struct path paths[LANES];                             /* lowest program counter last */
     const struct insn *blocked_pc[LANES];
     uint8_t barrier_of[LANES];
 };

@@ -64,7 +64,7 @@ void decode_unsupported(struct builder *builder);
 void decode_malformed(struct builder *builder, const char *what);
 struct insn *builder_emit(struct builder *builder, handler_fn run);
 void builder_add_fixup(struct builder *builder, const struct ptx_symbol *label,
-               const struct ptx_function *function);
+                       const struct ptx_function *function);
 uint32_t builder_allocate_lanes(struct builder *builder, unsigned bytes_per_lane);
 uint32_t builder_temporary(struct builder *builder, bool is_wide);
 uint32_t builder_predicate_temporary(struct builder *builder);

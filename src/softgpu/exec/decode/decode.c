@@ -92,7 +92,7 @@ struct insn *builder_emit(struct builder *builder, handler_fn run)
 }
 
 void builder_add_fixup(struct builder *builder, const struct ptx_symbol *label,
-               const struct ptx_function *function)
+                       const struct ptx_function *function)
 {
     if (builder->failed)
         return;

@@ -307,9 +307,12 @@ static void emit_compare(struct builder *builder, const struct tokens *tokens, u
     int row = find_compare(builder, *tokens, &modifiers, &boolean);
     if (row < 0)
         return;
-    uint32_t a = given ? given[0] : operand_source(builder, operand_at(builder, 1), alu_rows[row].types[1]);
-    uint32_t b = given ? given[1] : operand_source(builder, operand_at(builder, 2), alu_rows[row].types[2]);
-    uint32_t with = boolean ? operand_source_predicate(builder, operand_at(builder, 3), &negated) : NO_OPERAND;
+    uint32_t a =
+        given ? given[0] : operand_source(builder, operand_at(builder, 1), alu_rows[row].types[1]);
+    uint32_t b =
+        given ? given[1] : operand_source(builder, operand_at(builder, 2), alu_rows[row].types[2]);
+    uint32_t with =
+        boolean ? operand_source_predicate(builder, operand_at(builder, 3), &negated) : NO_OPERAND;
     struct insn *insn = builder_emit(builder, NULL);
     insn->d = p;
     insn->p = q;
@@ -342,10 +345,12 @@ static void compare_halves(struct builder *builder, struct tokens tokens, uint32
     uint32_t low[2], high[2];
     bool is_bf16 = last_type(&tokens) == PTX_BF16X2;
     for (unsigned i = 0; i < 2; i++)
-        low[i] = unpack_half(builder, operand_source(builder, operand_at(builder, i + 1), PTX_B32), &high[i]);
+        low[i] = unpack_half(builder, operand_source(builder, operand_at(builder, i + 1), PTX_B32),
+                             &high[i]);
     tokens.text[tokens.count - 1] = is_bf16 ? "bf16" : "f16";
     tokens.length[tokens.count - 1] = is_bf16 ? 4 : 3;
-    uint32_t of_low = builder_predicate_temporary(builder), of_high = builder_predicate_temporary(builder);
+    uint32_t of_low = builder_predicate_temporary(builder),
+             of_high = builder_predicate_temporary(builder);
     emit_compare(builder, &tokens, of_low, NO_OPERAND, low);
     emit_compare(builder, &tokens, of_high, NO_OPERAND, high);
     struct insn *insn = builder_emit(builder, run_predicate_pair);

@@ -89,7 +89,8 @@ void decode_stack(struct builder *builder, const struct tokens *tokens)
         builder_emit(builder, run_stack_restore)->a = from;
         return;
     }
-    uint32_t size = is_alloca ? operand_source(builder, operand_at(builder, 1), PTX_U64) : NO_OPERAND;
+    uint32_t size =
+        is_alloca ? operand_source(builder, operand_at(builder, 1), PTX_U64) : NO_OPERAND;
     uint32_t to = operand_destination(builder, operand_at(builder, 0), PTX_U64);
     struct insn *insn = builder_emit(builder, is_alloca ? run_alloca : run_stack_save);
     insn->a = size;
@@ -177,8 +178,9 @@ static void emit_barrier(struct builder *builder, enum barrier_mode mode)
     insn->flags = negated ? INSN_NEGATE_C : 0;
     if (!first)
         return;
-    uint32_t to = mode == BARRIER_POPC ? operand_destination(builder, operand_at(builder, 0), PTX_U32)
-                                       : operand_destination_predicate(builder, operand_at(builder, 0));
+    uint32_t to = mode == BARRIER_POPC
+                      ? operand_destination(builder, operand_at(builder, 0), PTX_U32)
+                      : operand_destination_predicate(builder, operand_at(builder, 0));
     struct insn *result = builder_emit(builder, run_barrier_result);
     result->mode = (uint8_t)mode;
     result->a = number;
@@ -243,8 +245,9 @@ void decode_vote(struct builder *builder, const struct tokens *tokens)
     bool negated;
     uint32_t votes = operand_source_predicate(builder, operand_at(builder, 1), &negated);
     uint32_t members = operand_source(builder, operand_at(builder, 2), PTX_U32);
-    uint32_t to = mode == VOTE_BALLOT ? operand_destination(builder, operand_at(builder, 0), PTX_B32)
-                                      : operand_destination_predicate(builder, operand_at(builder, 0));
+    uint32_t to = mode == VOTE_BALLOT
+                      ? operand_destination(builder, operand_at(builder, 0), PTX_B32)
+                      : operand_destination_predicate(builder, operand_at(builder, 0));
     struct insn *insn = builder_emit(builder, run_vote);
     insn->mode = (uint8_t)mode;
     insn->a = votes;
@@ -270,7 +273,7 @@ void decode_match(struct builder *builder, const struct tokens *tokens)
     uint32_t d = operand_destination(builder, is_pair ? &to->elements[0] : to, PTX_B32);
     uint32_t p = is_pair ? operand_destination_predicate(builder, &to->elements[1]) : NO_OPERAND;
     struct insn *insn = builder_emit(builder, all ? (wide ? run_match_all_b64 : run_match_all_b32)
-                                          : (wide ? run_match_any_b64 : run_match_any_b32));
+                                                  : (wide ? run_match_any_b64 : run_match_any_b32));
     insn->a = value;
     insn->guard = members;
     insn->d = d;

@@ -115,8 +115,9 @@ static bool has_shape(const struct shape *shapes, const struct matrix_op *op, ui
 
 static struct fragment fragment_of(enum fragment_element element)
 {
-    return (struct fragment){
-        .element = element, .bits = elements[element].bits, .word = element == FRAGMENT_F64 ? 8 : 4};
+    return (struct fragment){.element = element,
+                             .bits = elements[element].bits,
+                             .word = element == FRAGMENT_F64 ? 8 : 4};
 }
 
 /* How many registers a lane has of it. wmma holds parts of an f16 A or B more than once. */
@@ -125,7 +126,7 @@ static unsigned register_count(const struct matrix_op *op, const struct fragment
 {
     unsigned sides = use == FRAGMENT_A   ? op->m * fragment->depth
                      : use == FRAGMENT_B ? op->n * fragment->depth
-                                     : op->m * op->n;
+                                         : op->m * op->n;
     if (is_wmma && fragment->element == FRAGMENT_F16 && use != FRAGMENT_ACCUMULATOR)
         return 8;
     return (op->in_quads ? 4 : 1) * sides * fragment->bits / (8u * fragment->word * LANES);
@@ -157,7 +158,8 @@ static void take_registers(struct builder *builder, const struct ptx_operand *fr
 static uint32_t keep_op(struct builder *builder, const struct matrix_op *op)
 {
     struct program *program = builder->program;
-    struct matrix_op *larger = realloc(program->matrices, (program->matrix_count + 1) * sizeof(*larger));
+    struct matrix_op *larger =
+        realloc(program->matrices, (program->matrix_count + 1) * sizeof(*larger));
     if (!larger) {
         decode_fail(builder, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
         return 0;
@@ -252,7 +254,8 @@ static bool take_multiplication(const struct tokens *tokens, const struct shape 
         !has_shape(shapes, op, 1u << op->a.element | 1u << op->b.element))
         return false;
     bool counts = token_find(tokens, "popc") >= 0;
-    return counts == (op->a.element == FRAGMENT_B1) && (op->d.element == FRAGMENT_S32 || !op->saturates) &&
+    return counts == (op->a.element == FRAGMENT_B1) &&
+           (op->d.element == FRAGMENT_S32 || !op->saturates) &&
            (op->d.element == FRAGMENT_F64 || take_rounding(tokens) == 0);
 }
 
@@ -261,7 +264,8 @@ static void emit_multiply(struct builder *builder, const struct tokens *tokens, 
                           struct matrix_op *op)
 {
     struct fragment *const fragments[4] = {&op->d, &op->a, &op->b, &op->c};
-    static const enum fragment_use uses[4] = {FRAGMENT_ACCUMULATOR, FRAGMENT_A, FRAGMENT_B, FRAGMENT_ACCUMULATOR};
+    static const enum fragment_use uses[4] = {FRAGMENT_ACCUMULATOR, FRAGMENT_A, FRAGMENT_B,
+                                              FRAGMENT_ACCUMULATOR};
     for (unsigned i = 0; i < 4; i++) {
         unsigned count = register_count(op, fragments[i], uses[i], is_wmma);
         take_registers(builder, operand_at(builder, i), count, i == 0, fragments[i]);
@@ -419,7 +423,7 @@ void decode_matrices(struct builder *builder, const struct tokens *tokens)
                      : token_find(tokens, "x2") >= 0 ? 2
                                                      : token_find(tokens, "x1") >= 0;
     struct matrix_op op = {.d = fragment_of(FRAGMENT_F16),
-                         .column_major = token_find(tokens, "trans") >= 0};
+                           .column_major = token_find(tokens, "trans") >= 0};
     struct insn where = {0};
     if (count == 0 || token_find(tokens, "m8n8") < 0 || last_type(tokens) != PTX_B16) {
         decode_unsupported(builder);

@@ -57,8 +57,9 @@ static void decode_plain(struct builder *builder, const struct tokens *tokens, e
     enum ptx_space space;
     if (!take_rest(builder, tokens, 2, &space))
         return;
-    uint32_t count = op == MBARRIER_INVALIDATE ? operand_constant(builder, 0, false)
-                                               : operand_source(builder, operand_at(builder, 1), PTX_U32);
+    uint32_t count = op == MBARRIER_INVALIDATE
+                         ? operand_constant(builder, 0, false)
+                         : operand_source(builder, operand_at(builder, 1), PTX_U32);
     emit_at(builder, run_mbarrier, 0, space, NO_OPERAND, count)->mode = (uint8_t)op;
 }
 
@@ -72,8 +73,9 @@ static void decode_arrive(struct builder *builder, const struct tokens *tokens)
         return;
     const struct ptx_operand *to = operand_at(builder, 0);
     bool keeps_state = to->kind != PTX_OPERAND_SINK;
-    uint32_t count = operand_count(builder) > 2 ? operand_source(builder, operand_at(builder, 2), PTX_U32)
-                                                : operand_constant(builder, 1, false);
+    uint32_t count = operand_count(builder) > 2
+                         ? operand_source(builder, operand_at(builder, 2), PTX_U32)
+                         : operand_constant(builder, 1, false);
     uint32_t state = keeps_state ? operand_destination(builder, to, PTX_B64) : NO_OPERAND;
     struct insn *insn = emit_at(builder, run_mbarrier, 1, space, state, count);
     insn->mode = expects ? MBARRIER_ARRIVE_EXPECT : MBARRIER_ARRIVE;
@@ -89,7 +91,8 @@ static void decode_wait(struct builder *builder, const struct tokens *tokens)
     enum ptx_space space;
     if (!take_rest(builder, tokens, by_parity ? 3 : 2, &space))
         return;
-    uint32_t wanted = operand_source(builder, operand_at(builder, 2), by_parity ? PTX_U32 : PTX_B64);
+    uint32_t wanted =
+        operand_source(builder, operand_at(builder, 2), by_parity ? PTX_U32 : PTX_B64);
     uint32_t p = operand_destination_predicate(builder, operand_at(builder, 0));
     emit_at(builder, run_mbarrier_test, 1, space, p, wanted)->mode = by_parity;
 }

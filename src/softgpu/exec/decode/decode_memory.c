@@ -106,7 +106,8 @@ static void symbol_address(struct builder *builder, const struct ptx_operand *fr
         bool is_local = operand_frame_offset(builder, base->symbol, &at);
         ret_insn->imm += at;
         ret_insn->space = is_local ? PTX_LOCAL : PTX_PARAM;
-        ret_insn->a = is_local ? builder->program->stack_pointer : operand_constant(builder, 0, false);
+        ret_insn->a =
+            is_local ? builder->program->stack_pointer : operand_constant(builder, 0, false);
         return;
     }
     bool is_shared = home == PTX_SHARED;
@@ -237,7 +238,8 @@ void decode_load(struct builder *builder, const struct tokens *tokens)
     set_elements(insn, elements);
     for (unsigned i = 0; i < access.width; i++) {
         if (elements[i] != NO_OPERAND)
-            operand_finish_destination(builder, element(operand_at(builder, 0), i), type, elements[i]);
+            operand_finish_destination(builder, element(operand_at(builder, 0), i), type,
+                                       elements[i]);
     }
 }
 
@@ -315,7 +317,8 @@ static void emit_atomic(struct builder *builder, const struct access *access, in
     struct insn where = {0};
     decode_address(builder, operand_at(builder, first), access->space, &where);
     uint32_t b = operand_source(builder, element(operand_at(builder, first + 1), index), type);
-    uint32_t c = op == ATOMIC_CAS ? operand_source(builder, operand_at(builder, first + 2), type) : NO_OPERAND;
+    uint32_t c = op == ATOMIC_CAS ? operand_source(builder, operand_at(builder, first + 2), type)
+                                  : NO_OPERAND;
     const struct ptx_operand *to = element(operand_at(builder, 0), index);
     bool has_result = !is_red && to->kind != PTX_OPERAND_SINK;
     uint32_t d = has_result ? operand_destination(builder, to, type) : NO_OPERAND;
@@ -355,8 +358,9 @@ void decode_atomic(struct builder *builder, const struct tokens *tokens)
         decode_unsupported(builder);
         return;
     }
-    if (access.width != 1 && (!has_width(builder, operand_at(builder, is_red ? 1 : 2), access.width) ||
-                              (!is_red && !has_width(builder, operand_at(builder, 0), access.width))))
+    if (access.width != 1 &&
+        (!has_width(builder, operand_at(builder, is_red ? 1 : 2), access.width) ||
+         (!is_red && !has_width(builder, operand_at(builder, 0), access.width))))
         return;
     for (unsigned i = 0; i < access.width; i++)
         emit_atomic(builder, &access, op, is_red, i);

@@ -23,7 +23,8 @@ static void emit_predicate(struct builder *builder, enum predicate_mode mode, ui
 /* %is_explicit_cluster is a predicate to PTX, a number here. */
 static void emit_is_set(struct builder *builder, const struct ptx_operand *special, uint32_t to)
 {
-    uint32_t number = operand_source(builder, special, PTX_U32), none = operand_constant(builder, 0, false);
+    uint32_t number = operand_source(builder, special, PTX_U32),
+             none = operand_constant(builder, 0, false);
     struct insn *insn = builder_emit(builder, alu_handlers()[ALU_setp_ne_u32]);
     insn->d = to;
     insn->p = insn->c = NO_OPERAND;
@@ -59,7 +60,8 @@ static handler_fn pack_handler(unsigned elements, bool is_wide, bool packs)
 static uint32_t element_source(struct builder *builder, const struct ptx_operand *list,
                                unsigned index)
 {
-    return index < list->count ? operand_source(builder, &list->elements[index], PTX_B32) : NO_OPERAND;
+    return index < list->count ? operand_source(builder, &list->elements[index], PTX_B32)
+                               : NO_OPERAND;
 }
 
 static uint32_t element_destination(struct builder *builder, const struct ptx_operand *list,
@@ -152,7 +154,8 @@ static void decode_mov_vector(struct builder *builder, unsigned width, enum ptx_
     }
     for (unsigned i = 0; i < width; i++) {
         if (to->elements[i].kind != PTX_OPERAND_SINK)
-            emit_copy(builder, operand_destination(builder, &to->elements[i], type), values[i], type);
+            emit_copy(builder, operand_destination(builder, &to->elements[i], type), values[i],
+                      type);
     }
 }
 
@@ -186,8 +189,9 @@ void decode_logic(struct builder *builder, const struct tokens *tokens)
                                                             : PREDICATE_NOT;
     bool negated;
     uint32_t a = operand_source_predicate(builder, operand_at(builder, 1), &negated);
-    uint32_t b = mode == PREDICATE_NOT ? NO_OPERAND
-                                       : operand_source_predicate(builder, operand_at(builder, 2), &negated);
+    uint32_t b = mode == PREDICATE_NOT
+                     ? NO_OPERAND
+                     : operand_source_predicate(builder, operand_at(builder, 2), &negated);
     uint32_t to = operand_destination_predicate(builder, operand_at(builder, 0));
     if (to != NO_OPERAND)
         emit_predicate(builder, mode, to, a, b);

@@ -125,7 +125,8 @@ static bool four_destinations(struct builder *builder, const struct ptx_operand 
     }
     for (unsigned i = 0; i < 4; i++) {
         const struct ptx_operand *to = &list->elements[i];
-        ret_four[i] = to->kind == PTX_OPERAND_SINK ? NO_OPERAND : operand_destination(builder, to, PTX_B32);
+        ret_four[i] =
+            to->kind == PTX_OPERAND_SINK ? NO_OPERAND : operand_destination(builder, to, PTX_B32);
     }
     return !builder->failed;
 }

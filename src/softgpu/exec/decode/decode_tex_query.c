@@ -41,7 +41,8 @@ void decode_tex_query(struct builder *builder, const struct tokens *tokens)
         return;
     }
     uint32_t object = operand_source(builder, &place->elements[0], PTX_U64);
-    uint32_t level = has_level ? operand_source(builder, operand_at(builder, 2), PTX_U32) : NO_OPERAND;
+    uint32_t level =
+        has_level ? operand_source(builder, operand_at(builder, 2), PTX_U32) : NO_OPERAND;
     uint32_t to = operand_destination(builder, operand_at(builder, 0), PTX_B32);
     if (builder->failed)
         return;

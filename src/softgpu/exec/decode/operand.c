@@ -134,7 +134,8 @@ static bool is_own_param(const struct ptx_symbol *symbol, struct ptx_symbol *con
     return symbol->index < count && list[symbol->index] == symbol;
 }
 
-bool operand_frame_offset(struct builder *builder, const struct ptx_symbol *symbol, uint32_t *ret_offset)
+bool operand_frame_offset(struct builder *builder, const struct ptx_symbol *symbol,
+                          uint32_t *ret_offset)
 {
     const struct ptx_function *function = builder->function;
     const struct layout *layout = layout_of(builder, function);
@@ -337,7 +338,7 @@ uint32_t operand_source(struct builder *builder, const struct ptx_operand *from,
 }
 
 uint32_t operand_source_predicate(struct builder *builder, const struct ptx_operand *from,
-                          bool *ret_negated)
+                                  bool *ret_negated)
 {
     *ret_negated = from->negated;
     if (is_register(builder, from, true))
@@ -358,7 +359,8 @@ uint32_t operand_destination_predicate(struct builder *builder, const struct ptx
     return NO_OPERAND;
 }
 
-uint32_t operand_destination(struct builder *builder, const struct ptx_operand *to, enum ptx_type type)
+uint32_t operand_destination(struct builder *builder, const struct ptx_operand *to,
+                             enum ptx_type type)
 {
     if (to->kind == PTX_OPERAND_SINK)
         return builder_temporary(builder, is_wide_type(type));
@@ -374,8 +376,8 @@ uint32_t operand_destination(struct builder *builder, const struct ptx_operand *
     return builder_temporary(builder, is_wide_type(type));
 }
 
-void operand_finish_destination(struct builder *builder, const struct ptx_operand *to, enum ptx_type type,
-                        uint32_t offset)
+void operand_finish_destination(struct builder *builder, const struct ptx_operand *to,
+                                enum ptx_type type, uint32_t offset)
 {
     if (to->kind == PTX_OPERAND_SINK || builder->failed || register_offset(builder, to) == offset)
         return;

@@ -24,7 +24,6 @@ static inline bool is_device_variable(const struct ptx_symbol *symbol)
            (symbol->variable.space == PTX_GLOBAL || symbol->variable.space == PTX_CONST);
 }
 
-
 /* The device address of a variable; 0 for a symbol that is not one. */
 uint64_t variable_address(const struct variable_addresses *variables,
                           const struct ptx_symbol *symbol);

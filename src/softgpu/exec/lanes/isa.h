@@ -23,8 +23,8 @@ enum isa {
 
 /* ISA_MANY says that the build has all variants; without it there is the first alone. */
 #ifdef ISA_MANY
-#define ISA_TABLE(name)                  \
-    {                                    \
+#define ISA_TABLE(name)                   \
+    {                                     \
         name##_base, name##_v3, name##_v4 \
     }
 #else

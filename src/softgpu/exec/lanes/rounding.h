@@ -37,7 +37,7 @@ static inline double widened(float x)
 
 /* To a format of so many bits of mantissa whose least normal exponent is given; 16 bits in all. */
 static inline uint16_t round_toward(double x, enum rounding direction, unsigned mantissa_bits,
-                                int least)
+                                    int least)
 {
     uint64_t bits = double_bits(x);
     bool negative = bits >> 63, away = direction == (negative ? DOWNWARD : UPWARD);

@@ -55,16 +55,16 @@ struct matrix_op {
     uint8_t m;
     uint8_t n;
     uint16_t k;
-    bool saturates;    /* .satfinite */
-    bool counts_and;   /* of bits: and.popc, else xor.popc */
+    bool saturates;        /* .satfinite */
+    bool counts_and;       /* of bits: and.popc, else xor.popc */
     enum fragment_use use; /* of what wmma loads and stores */
-    bool column_major; /* how it lies in memory */
-    uint32_t stride;   /* a register that says how far rows are apart; or NO_OPERAND */
-    bool in_quads;     /* mma.m8n8k4 of f16: four products at once */
-    bool is_sparse;    /* A: half of its elements are there, and metadata says which */
-    uint8_t teller;    /* the first lane of each four that has metadata */
-    uint32_t metadata; /* a register */
-    struct fragment d; /* also what is loaded and stored */
+    bool column_major;     /* how it lies in memory */
+    uint32_t stride;       /* a register that says how far rows are apart; or NO_OPERAND */
+    bool in_quads;         /* mma.m8n8k4 of f16: four products at once */
+    bool is_sparse;        /* A: half of its elements are there, and metadata says which */
+    uint8_t teller;        /* the first lane of each four that has metadata */
+    uint32_t metadata;     /* a register */
+    struct fragment d;     /* also what is loaded and stored */
     struct fragment a, b, c;
 };
 
@@ -90,8 +90,8 @@ static inline unsigned fragment_words(const struct fragment *fragment)
 }
 
 /* Of A: which row, and which word of it. Registers beyond the matrix hold it once more. */
-static inline struct fragment_place place_a(const struct matrix_op *op, unsigned words, unsigned index,
-                                        unsigned lane)
+static inline struct fragment_place place_a(const struct matrix_op *op, unsigned words,
+                                            unsigned index, unsigned lane)
 {
     unsigned blocks = words / 4;
     unsigned pair = op->m >= 16 ? 2 : 1;
@@ -99,21 +99,22 @@ static inline struct fragment_place place_a(const struct matrix_op *op, unsigned
     unsigned block = index / pair % blocks;
     unsigned lower = index / pair / blocks % (op->m > 16 ? 2 : 1);
     return (struct fragment_place){.row = lane / 4 + 8 * upper + 16 * lower,
-                               .column = lane % 4 + 4 * block};
+                                   .column = lane % 4 + 4 * block};
 }
 
 /* Of B: which column, as .row, and which word of it along k. */
-static inline struct fragment_place place_b(const struct matrix_op *op, unsigned words, unsigned index,
-                                        unsigned lane)
+static inline struct fragment_place place_b(const struct matrix_op *op, unsigned words,
+                                            unsigned index, unsigned lane)
 {
     unsigned blocks = words / 4;
     unsigned beside = index / blocks % (op->n / 8);
     return (struct fragment_place){.row = lane / 4 + 8 * beside,
-                               .column = lane % 4 + 4 * (index % blocks)};
+                                   .column = lane % 4 + 4 * (index % blocks)};
 }
 
 /* Of C and D, element by element: a register may hold two. */
-static inline struct fragment_place place_c(const struct matrix_op *op, unsigned index, unsigned lane)
+static inline struct fragment_place place_c(const struct matrix_op *op, unsigned index,
+                                            unsigned lane)
 {
     unsigned pair = op->m >= 16 ? 2 : 1;
     unsigned rest = index / 2;
@@ -121,7 +122,7 @@ static inline struct fragment_place place_c(const struct matrix_op *op, unsigned
     unsigned beside = rest / pair % (op->n / 8);
     unsigned lower = rest / pair / (op->n / 8);
     return (struct fragment_place){.row = lane / 4 + 8 * upper + 16 * lower,
-                               .column = 2 * (lane % 4) + index % 2 + 8 * beside};
+                                   .column = 2 * (lane % 4) + index % 2 + 8 * beside};
 }
 
 /* ---- matrix_multiply.c, for each ISA variant ---- */

@@ -20,8 +20,8 @@ static uint64_t address_of(struct warp *warp, const struct insn *insn, unsigned 
 /* ---- wmma.load and wmma.store ---- */
 
 /* Which element of the matrix the `part`-th in register `index` of a lane is. */
-static struct fragment_place element_place(const struct matrix_op *op, unsigned index, unsigned part,
-                                       unsigned lane)
+static struct fragment_place element_place(const struct matrix_op *op, unsigned index,
+                                           unsigned part, unsigned lane)
 {
     unsigned parts = 8 * op->d.word / op->d.bits;
     unsigned words = fragment_words(&op->d);
@@ -30,7 +30,7 @@ static struct fragment_place element_place(const struct matrix_op *op, unsigned 
     struct fragment_place at = (op->use == FRAGMENT_A ? place_a : place_b)(op, words, index, lane);
     unsigned along_k = at.column * parts + part;
     return op->use == FRAGMENT_A ? (struct fragment_place){at.row, along_k}
-                             : (struct fragment_place){along_k, at.row};
+                                 : (struct fragment_place){along_k, at.row};
 }
 
 /* Whether what a register holds lies together in memory too. */
@@ -50,7 +50,7 @@ static unsigned access_size(const struct matrix_op *op)
  * behind a fault. All lanes give the same address and stride.
  */
 static bool translate_lines(struct warp *warp, const struct insn *insn, const struct matrix_op *op,
-                         unsigned access)
+                            unsigned access)
 {
     unsigned rows = op->use == FRAGMENT_B ? op->k : op->m;
     unsigned columns = op->use == FRAGMENT_A ? op->k : op->n;
@@ -174,7 +174,8 @@ void run_fragment_store(struct warp *warp, const struct insn *insn)
 #define ROW_BYTES 16
 
 /* Lanes beyond the rows give no address: they get that of a lane that does. */
-static bool translate_rows(struct warp *warp, const struct insn *insn, unsigned rows, unsigned access)
+static bool translate_rows(struct warp *warp, const struct insn *insn, unsigned rows,
+                           unsigned access)
 {
     for (unsigned lane = 0; lane < LANES; lane++)
         warp->address[lane] = address_of(warp, insn, lane % rows);

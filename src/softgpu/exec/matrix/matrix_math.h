@@ -178,7 +178,7 @@ typedef int32_t row_s32 __attribute__((vector_size(EIGHT * sizeof(int32_t)), ali
         for (unsigned row = 0; row < ROWS; row++)                                                  \
             *(row_##name *)(c + row * n) = sum[row];                                               \
     }                                                                                              \
-    static inline void multiply_dense_##name(const struct matrix_op *op, const type *a,              \
+    static inline void multiply_dense_##name(const struct matrix_op *op, const type *a,            \
                                              const type *b, type *c)                               \
     {                                                                                              \
         for (unsigned row = 0; row < op->m; row += ROWS) {                                         \
@@ -209,7 +209,7 @@ static inline void multiply_dense_f64(const struct matrix_op *op, const double *
 
 /* Of a sparse A, `chosen` says element by element which row of B it meets. */
 #define MULTIPLY_SPARSE(name, type)                                                          \
-    static inline void multiply_sparse_##name(const struct matrix_op *op, const type *a,       \
+    static inline void multiply_sparse_##name(const struct matrix_op *op, const type *a,     \
                                               const type *b, const uint8_t *chosen, type *c) \
     {                                                                                        \
         for (unsigned at = 0; at < (unsigned)op->m * op->n; at += EIGHT) {                   \

@@ -15,8 +15,8 @@
 
 /* ---- Registers and matrices ---- */
 
-typedef struct fragment_place (*place_fn)(const struct matrix_op *op, unsigned words, unsigned index,
-                                      unsigned lane);
+typedef struct fragment_place (*place_fn)(const struct matrix_op *op, unsigned words,
+                                          unsigned index, unsigned lane);
 
 /* Without those registers that hold parts of a matrix once more. */
 static inline unsigned distinct_registers(const struct fragment *fragment, unsigned side)
@@ -40,20 +40,20 @@ static inline void gather_rows(struct warp *warp, const struct matrix_op *op,
 }
 
 /* B word by word along k, each with those of its neighbors in a row: the columns side by side. */
-#define GATHER_B(bits)                                                               \
+#define GATHER_B(bits)                                                                 \
     static inline void gather_b_b##bits(struct warp *warp, const struct matrix_op *op, \
-                                        uint##bits##_t *ret_words)                   \
-    {                                                                                \
-        unsigned words = fragment_words(&op->b);                                         \
-        for (unsigned i = 0; i < distinct_registers(&op->b, op->n); i++) {           \
-            const uint##bits##_t *from = reg(warp, op->b.registers[i]);              \
-            struct fragment_place first = place_b(op, words, i, 0);                      \
-            uint##bits##_t *to = ret_words + first.column * op->n + first.row;       \
-            for (unsigned along = 0; along < QUAD; along++, to += op->n) {           \
-                for (unsigned quad = 0; quad < QUADS; quad++)                        \
-                    to[quad] = from[QUAD * quad + along];                            \
-            }                                                                        \
-        }                                                                            \
+                                        uint##bits##_t *ret_words)                     \
+    {                                                                                  \
+        unsigned words = fragment_words(&op->b);                                       \
+        for (unsigned i = 0; i < distinct_registers(&op->b, op->n); i++) {             \
+            const uint##bits##_t *from = reg(warp, op->b.registers[i]);                \
+            struct fragment_place first = place_b(op, words, i, 0);                    \
+            uint##bits##_t *to = ret_words + first.column * op->n + first.row;         \
+            for (unsigned along = 0; along < QUAD; along++, to += op->n) {             \
+                for (unsigned quad = 0; quad < QUADS; quad++)                          \
+                    to[quad] = from[QUAD * quad + along];                              \
+            }                                                                          \
+        }                                                                              \
     }
 GATHER_B(32)
 GATHER_B(64)
@@ -69,7 +69,7 @@ static inline unsigned first_of_c(const struct matrix_op *op, unsigned index)
 
 /* Each lane of a quad holds two neighbors, in two registers. */
 #define SPREAD_C(name, type)                                                                      \
-    static inline void gather_c_##name(struct warp *warp, const struct matrix_op *op,               \
+    static inline void gather_c_##name(struct warp *warp, const struct matrix_op *op,             \
                                        const struct fragment *c, type *ret_matrix)                \
     {                                                                                             \
         for (unsigned i = 0; i < c->count; i += 2) {                                              \
@@ -84,7 +84,7 @@ static inline unsigned first_of_c(const struct matrix_op *op, unsigned index)
             }                                                                                     \
         }                                                                                         \
     }                                                                                             \
-    static inline void scatter_d_##name(struct warp *warp, const struct matrix_op *op,              \
+    static inline void scatter_d_##name(struct warp *warp, const struct matrix_op *op,            \
                                         const type *matrix)                                       \
     {                                                                                             \
         const struct fragment *d = &op->d;                                                        \

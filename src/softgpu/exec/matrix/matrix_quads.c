@@ -25,7 +25,7 @@ static struct fragment_place place_factor(bool across, unsigned member, unsigned
 static struct fragment_place place_f32(unsigned member, unsigned i)
 {
     return (struct fragment_place){.row = (member & 1) + (i & 2) + member / 4 * 4,
-                               .column = (i & 4) + (member & 2) + (i & 1)};
+                                   .column = (i & 4) + (member & 2) + (i & 1)};
 }
 
 /* The i-th element of a lane, where registers hold two of 16 bits. */

@@ -98,75 +98,75 @@ static inline bool is_one_place(const struct warp *warp)
  * are by far the most frequent, so they have a loop of their own, and lanes that add to one place
  * do so together.
  */
-#define ATOMIC(name, type, register_type, apply, is_integer)                              \
-    static inline type exchange_##name(type *memory, unsigned op, type x, type y)         \
-    {                                                                                     \
-        if (is_integer && op == ATOMIC_ADD)                                               \
-            return __atomic_fetch_add(memory, x, __ATOMIC_SEQ_CST);                       \
-        type old = __atomic_load_n(memory, __ATOMIC_RELAXED);                             \
-        while (!__atomic_compare_exchange_n(memory, &old, apply(op, old, x, y), false,    \
-                                            __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))          \
-            ;                                                                             \
-        return old;                                                                       \
-    }                                                                                     \
-    static void reduce_##name(void *to, unsigned op, const void *from)                    \
-    {                                                                                     \
-        type value;                                                                       \
-        memcpy(&value, from, sizeof(value));                                              \
-        exchange_##name(to, op, value, 0);                                                \
-    }                                                                                     \
-    static void add_together_##name(struct warp *warp, const struct insn *insn)           \
-    {                                                                                     \
-        const register_type *b = reg(warp, insn->b);                                      \
-        type *memory = (type *)(uintptr_t)warp->address[0];                               \
-        type sum = 0, old;                                                                \
-        EACH_ACTIVE_LANE                                                                  \
-        sum = (type)(sum + (type)b[lane]);                                                \
-        old = __atomic_fetch_add(memory, sum, __ATOMIC_SEQ_CST);                          \
-        if (insn->d == NO_OPERAND)                                                        \
-            return;                                                                       \
-        register_type *d = reg(warp, insn->d);                                            \
-        EACH_ACTIVE_LANE                                                                  \
-        {                                                                                 \
-            type next = (type)(old + (type)b[lane]);                                      \
-            d[lane] = (register_type)old;                                                 \
-            old = next;                                                                   \
-        }                                                                                 \
-    }                                                                                     \
-    static inline void each_##name(struct warp *warp, const struct insn *insn,            \
-                                   enum translation where, unsigned op)                 \
-    {                                                                                     \
-        const register_type *b = reg(warp, insn->b);                                      \
-        const register_type *c = insn->c == NO_OPERAND ? b : reg(warp, insn->c);          \
-        register_type *d = insn->d == NO_OPERAND ? NULL : reg(warp, insn->d);             \
-        EACH_ACTIVE_LANE                                                                  \
-        {                                                                                 \
-            type *memory = (type *)(uintptr_t)warp->address[lane];                        \
-            type old;                                                                     \
+#define ATOMIC(name, type, register_type, apply, is_integer)                                   \
+    static inline type exchange_##name(type *memory, unsigned op, type x, type y)              \
+    {                                                                                          \
+        if (is_integer && op == ATOMIC_ADD)                                                    \
+            return __atomic_fetch_add(memory, x, __ATOMIC_SEQ_CST);                            \
+        type old = __atomic_load_n(memory, __ATOMIC_RELAXED);                                  \
+        while (!__atomic_compare_exchange_n(memory, &old, apply(op, old, x, y), false,         \
+                                            __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))               \
+            ;                                                                                  \
+        return old;                                                                            \
+    }                                                                                          \
+    static void reduce_##name(void *to, unsigned op, const void *from)                         \
+    {                                                                                          \
+        type value;                                                                            \
+        memcpy(&value, from, sizeof(value));                                                   \
+        exchange_##name(to, op, value, 0);                                                     \
+    }                                                                                          \
+    static void add_together_##name(struct warp *warp, const struct insn *insn)                \
+    {                                                                                          \
+        const register_type *b = reg(warp, insn->b);                                           \
+        type *memory = (type *)(uintptr_t)warp->address[0];                                    \
+        type sum = 0, old;                                                                     \
+        EACH_ACTIVE_LANE                                                                       \
+        sum = (type)(sum + (type)b[lane]);                                                     \
+        old = __atomic_fetch_add(memory, sum, __ATOMIC_SEQ_CST);                               \
+        if (insn->d == NO_OPERAND)                                                             \
+            return;                                                                            \
+        register_type *d = reg(warp, insn->d);                                                 \
+        EACH_ACTIVE_LANE                                                                       \
+        {                                                                                      \
+            type next = (type)(old + (type)b[lane]);                                           \
+            d[lane] = (register_type)old;                                                      \
+            old = next;                                                                        \
+        }                                                                                      \
+    }                                                                                          \
+    static inline void each_##name(struct warp *warp, const struct insn *insn,                 \
+                                   enum translation where, unsigned op)                        \
+    {                                                                                          \
+        const register_type *b = reg(warp, insn->b);                                           \
+        const register_type *c = insn->c == NO_OPERAND ? b : reg(warp, insn->c);               \
+        register_type *d = insn->d == NO_OPERAND ? NULL : reg(warp, insn->d);                  \
+        EACH_ACTIVE_LANE                                                                       \
+        {                                                                                      \
+            type *memory = (type *)(uintptr_t)warp->address[lane];                             \
+            type old;                                                                          \
             if (where == TRANSLATION_OWN) {                                                    \
-                old = *memory;                                                            \
-                *memory = apply(op, old, (type)b[lane], (type)c[lane]);                   \
-            } else {                                                                      \
-                old = exchange_##name(memory, op, (type)b[lane], (type)c[lane]);          \
-            }                                                                             \
-            if (d)                                                                        \
-                d[lane] = (register_type)old;                                             \
-        }                                                                                 \
-    }                                                                                     \
-    static void run_atomic_##name(struct warp *warp, const struct insn *insn)             \
-    {                                                                                     \
-        enum translation where =                                                        \
-            translate(warp, insn, sizeof(type), sizeof(type), SG_READ | SG_WRITE);           \
+                old = *memory;                                                                 \
+                *memory = apply(op, old, (type)b[lane], (type)c[lane]);                        \
+            } else {                                                                           \
+                old = exchange_##name(memory, op, (type)b[lane], (type)c[lane]);               \
+            }                                                                                  \
+            if (d)                                                                             \
+                d[lane] = (register_type)old;                                                  \
+        }                                                                                      \
+    }                                                                                          \
+    static void run_atomic_##name(struct warp *warp, const struct insn *insn)                  \
+    {                                                                                          \
+        enum translation where =                                                               \
+            translate(warp, insn, sizeof(type), sizeof(type), SG_READ | SG_WRITE);             \
         if (where == TRANSLATION_FAULT)                                                        \
-            return;                                                                       \
-        if (insn->mode != ATOMIC_ADD)                                                     \
-            each_##name(warp, insn, where, insn->mode);                                   \
-        else if (is_integer && is_one_place(warp))                                        \
-            add_together_##name(warp, insn);                                              \
-        else                                                                              \
-            each_##name(warp, insn, where, ATOMIC_ADD);                                   \
+            return;                                                                            \
+        if (insn->mode != ATOMIC_ADD)                                                          \
+            each_##name(warp, insn, where, insn->mode);                                        \
+        else if (is_integer && is_one_place(warp))                                             \
+            add_together_##name(warp, insn);                                                   \
+        else                                                                                   \
+            each_##name(warp, insn, where, ATOMIC_ADD);                                        \
         if (where != TRANSLATION_OWN || insn->mode == ATOMIC_CAS || insn->mode == ATOMIC_EXCH) \
-            warp->budget -= insn->d != NO_OPERAND ? SYNCHRONIZING_COST : 0;               \
+            warp->budget -= insn->d != NO_OPERAND ? SYNCHRONIZING_COST : 0;                    \
     }
 ATOMIC(u16, uint16_t, uint32_t, apply_uint16_t, true)
 ATOMIC(u32, uint32_t, uint32_t, apply_uint32_t, true)

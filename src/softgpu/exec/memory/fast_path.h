@@ -15,7 +15,7 @@ enum fast_shape {
     FAST_SAME, /* every lane's element is the same */
 };
 
-#define FAST_SHAPE(name, type, any)                                             \
+#define FAST_SHAPE(name, type, any)                                              \
     /* Whether each lane's value is `step` more than that of the lane before. */ \
     static inline bool name##_steps(const type *base, type step)                 \
     {                                                                            \
@@ -24,11 +24,11 @@ enum fast_shape {
             apart[lane] = base[lane] ^ (base[0] + (type)lane * step);            \
         return !any(apart);                                                      \
     }                                                                            \
-    static inline enum fast_shape name(const type *base, unsigned size)         \
+    static inline enum fast_shape name(const type *base, unsigned size)          \
     {                                                                            \
         if (base[LANES - 1] == base[0])                                          \
-            return name##_steps(base, 0) ? FAST_SAME : FAST_NONE;              \
-        return name##_steps(base, size) ? FAST_ROW : FAST_NONE;                \
+            return name##_steps(base, 0) ? FAST_SAME : FAST_NONE;                \
+        return name##_steps(base, size) ? FAST_ROW : FAST_NONE;                  \
     }
 FAST_SHAPE(fast_wide_shape, uint64_t, any_set64)
 FAST_SHAPE(fast_narrow_shape, uint32_t, any_set32)
@@ -48,7 +48,7 @@ static inline void fast_prefetch(struct range_cache *range, uint64_t at, unsigne
 
 /* Bytes at a device address that this instruction has touched before. */
 static inline unsigned char *fast_global(struct warp *warp, const struct insn *insn, uint64_t at,
-                                          unsigned extent, unsigned access)
+                                         unsigned extent, unsigned access)
 {
     struct range_cache *range = &warp->ranges[range_slot(insn)];
     if (range->generation != __atomic_load_n(warp->generation, __ATOMIC_ACQUIRE) ||
@@ -74,7 +74,7 @@ static inline unsigned char *fast_shared(const struct warp *warp, uint64_t at, u
  */
 __attribute__((always_inline)) static inline enum fast_shape
 fast_translate(struct warp *warp, const struct insn *insn, unsigned size, unsigned access,
-             unsigned char **ret_at)
+               unsigned char **ret_at)
 {
     const unsigned slow = INSN_SYNCHRONIZES | INSN_FENCE_BEFORE;
     if (warp->active != FULL_MASK || (insn->flags & slow) || insn->space == PTX_LOCAL ||
@@ -84,8 +84,7 @@ fast_translate(struct warp *warp, const struct insn *insn, unsigned size, unsign
     const uint64_t *wide = reg(warp, insn->a);
     const uint32_t *narrow = reg(warp, insn->a);
     uint64_t at = is_wide ? wide[0] + insn->imm : (uint32_t)(narrow[0] + (uint32_t)insn->imm);
-    enum fast_shape shape =
-        is_wide ? fast_wide_shape(wide, size) : fast_narrow_shape(narrow, size);
+    enum fast_shape shape = is_wide ? fast_wide_shape(wide, size) : fast_narrow_shape(narrow, size);
     unsigned extent = shape == FAST_ROW ? LANES * size : size;
     if (shape == FAST_NONE || (at & (size - 1)))
         return FAST_NONE;

@@ -43,16 +43,16 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
     {                                                                                     \
         const unsigned size = sizeof(memory_type);                                        \
         unsigned char *at;                                                                \
-        enum fast_shape shape = fast_translate(warp, insn, size, SG_READ, &at);            \
-        if (shape == FAST_NONE && !translate(warp, insn, size, size, SG_READ))              \
+        enum fast_shape shape = fast_translate(warp, insn, size, SG_READ, &at);           \
+        if (shape == FAST_NONE && !translate(warp, insn, size, size, SG_READ))            \
             return;                                                                       \
         register_type none[LANES];                                                        \
         register_type *to = element_row(warp, insn->d, none);                             \
-        if (shape == FAST_ROW) {                                                         \
+        if (shape == FAST_ROW) {                                                          \
             const memory_type *from = (const memory_type *)at;                            \
             EACH_LANE                                                                     \
             to[lane] = (register_type)from[lane];                                         \
-        } else if (shape == FAST_SAME) {                                                 \
+        } else if (shape == FAST_SAME) {                                                  \
             register_type value = (register_type) * (const volatile memory_type *)at;     \
             EACH_LANE                                                                     \
             to[lane] = value;                                                             \
@@ -115,14 +115,14 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
         const unsigned size = width * sizeof(memory_type);                            \
         struct vectors vectors;                                                       \
         unsigned char *at;                                                            \
-        enum fast_shape shape = fast_translate(warp, insn, size, SG_READ, &at);        \
-        if (shape == FAST_SAME) {                                                    \
+        enum fast_shape shape = fast_translate(warp, insn, size, SG_READ, &at);       \
+        if (shape == FAST_SAME) {                                                     \
             load_same_##name(warp, insn, at, width);                                  \
             return;                                                                   \
         }                                                                             \
-        if (shape == FAST_NONE && !translate(warp, insn, size, size, SG_READ))          \
+        if (shape == FAST_NONE && !translate(warp, insn, size, size, SG_READ))        \
             return;                                                                   \
-        if (shape == FAST_ROW)                                                       \
+        if (shape == FAST_ROW)                                                        \
             read_row(&vectors, at, size);                                             \
         else                                                                          \
             read_each(warp, insn, &vectors, size);                                    \
@@ -174,15 +174,15 @@ LOAD(b64, uint64_t, uint64_t)
     {                                                                                        \
         const unsigned size = sizeof(memory_type);                                           \
         unsigned char *at;                                                                   \
-        enum fast_shape shape = fast_translate(warp, insn, size, SG_WRITE, &at);              \
+        enum fast_shape shape = fast_translate(warp, insn, size, SG_WRITE, &at);             \
         const register_type *from = reg(warp, insn->d);                                      \
-        if (shape == FAST_ROW) {                                                            \
+        if (shape == FAST_ROW) {                                                             \
             memory_type *to = (memory_type *)at;                                             \
             EACH_LANE                                                                        \
             to[lane] = (memory_type)from[lane];                                              \
-        } else if (shape == FAST_SAME) {                                                    \
+        } else if (shape == FAST_SAME) {                                                     \
             *(volatile memory_type *)at = (memory_type)from[LANES - 1];                      \
-        } else if (translate(warp, insn, size, size, SG_WRITE)) {                               \
+        } else if (translate(warp, insn, size, size, SG_WRITE)) {                            \
             if (insn->flags & INSN_FENCE_BEFORE)                                             \
                 __atomic_thread_fence(__ATOMIC_SEQ_CST);                                     \
             store_each_##name(warp, from);                                                   \
@@ -214,15 +214,15 @@ LOAD(b64, uint64_t, uint64_t)
         const unsigned size = width * sizeof(memory_type);                           \
         struct vectors vectors;                                                      \
         unsigned char *at;                                                           \
-        enum fast_shape shape = fast_translate(warp, insn, size, SG_WRITE, &at);      \
-        if (shape == FAST_NONE && !translate(warp, insn, size, size, SG_WRITE))        \
+        enum fast_shape shape = fast_translate(warp, insn, size, SG_WRITE, &at);     \
+        if (shape == FAST_NONE && !translate(warp, insn, size, size, SG_WRITE))      \
             return;                                                                  \
         join_##name(warp, insn, &vectors, width);                                    \
         if (insn->flags & INSN_FENCE_BEFORE)                                         \
             __atomic_thread_fence(__ATOMIC_SEQ_CST);                                 \
-        if (shape == FAST_ROW)                                                      \
+        if (shape == FAST_ROW)                                                       \
             write_row(at, &vectors, size);                                           \
-        else if (shape == FAST_SAME)                                                \
+        else if (shape == FAST_SAME)                                                 \
             write_vector(at, vectors.bytes + (LANES - 1) * size, size, false);       \
         else                                                                         \
             write_each(warp, insn, &vectors, size);                                  \

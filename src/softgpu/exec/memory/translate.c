@@ -128,7 +128,7 @@ static bool translate_cluster(struct warp *warp, const struct insn *insn, unsign
  * any lane's access may be wrong.
  */
 static inline bool translate_narrow(struct warp *warp, const struct insn *insn, unsigned size,
-                                 unsigned align, uint64_t base, uint64_t limit)
+                                    unsigned align, uint64_t base, uint64_t limit)
 {
     const uint32_t *from = reg(warp, insn->a);
     uint32_t offset = (uint32_t)insn->imm, high = 0, bits = 0;
@@ -143,8 +143,8 @@ static inline bool translate_narrow(struct warp *warp, const struct insn *insn, 
 
 /* Offsets into a window of `limit` bytes that starts at base, for each lane `stride` further. */
 static inline bool translate_window(struct warp *warp, const struct insn *insn, unsigned size,
-                                 unsigned align, uint64_t base, uint64_t stride, uint64_t limit,
-                                 const char *name)
+                                    unsigned align, uint64_t base, uint64_t stride, uint64_t limit,
+                                    const char *name)
 {
     struct extent extent = measure(warp, size);
     if (!check_alignment(warp, insn, &extent, align))
@@ -178,7 +178,7 @@ static bool cache_allows(const struct range_cache *cache, uint64_t low, uint64_t
 
 /* The windows that the block and the warp have in the generic address space, and the parameters. */
 static enum translation in_window(const struct warp *warp, uint64_t address, unsigned size,
-                                    unsigned access)
+                                  unsigned access)
 {
     const struct block *block = warp->block;
     if (inside(address, size, (uintptr_t)block->shared, block->shared_size) ||
@@ -192,7 +192,7 @@ static enum translation in_window(const struct warp *warp, uint64_t address, uns
 }
 
 static enum translation translate_one(struct warp *warp, const struct insn *insn, unsigned lane,
-                                     unsigned size, unsigned access)
+                                      unsigned size, unsigned access)
 {
     uint64_t address = warp->address[lane];
     enum translation result = in_window(warp, address, size, access);
@@ -212,7 +212,7 @@ static enum translation translate_one(struct warp *warp, const struct insn *insn
 }
 
 static inline enum translation translate_generic(struct warp *warp, const struct insn *insn,
-                                                unsigned size, unsigned align, unsigned access)
+                                                 unsigned size, unsigned align, unsigned access)
 {
     struct extent extent = measure(warp, size);
     if ((extent.bits & (align - 1)) && !check_alignment(warp, insn, &extent, align))
@@ -239,30 +239,30 @@ static inline enum translation translate_generic(struct warp *warp, const struct
 }
 
 static inline enum translation translate_any(struct warp *warp, const struct insn *insn,
-                                            unsigned size, unsigned align, unsigned access)
+                                             unsigned size, unsigned align, unsigned access)
 {
     struct block *block = warp->block;
     bool fine;
     switch (insn->space) {
     case PTX_SHARED:
         fine = translate_window(warp, insn, size, align, (uintptr_t)block->shared, 0,
-                             block->shared_size, "shared");
+                                block->shared_size, "shared");
         return fine ? TRANSLATION_OWN : TRANSLATION_FAULT;
     case PTX_LOCAL:
         fine = translate_window(warp, insn, size, align, warp->local, warp->local_stride,
-                             warp->local_stride, "local");
+                                warp->local_stride, "local");
         return fine ? TRANSLATION_OWN : TRANSLATION_FAULT;
     case PTX_PARAM:
         fine = translate_window(warp, insn, size, align, (uintptr_t)block->grid->params, 0,
-                             block->grid->info->params_size, "parameter");
+                                block->grid->info->params_size, "parameter");
         return fine ? TRANSLATION_GLOBAL : TRANSLATION_FAULT;
     default:
         return translate_generic(warp, insn, size, align, access);
     }
 }
 
-enum translation translate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
-                          unsigned access)
+enum translation translate(struct warp *warp, const struct insn *insn, unsigned size,
+                           unsigned align, unsigned access)
 {
     const struct block *block = warp->block;
     if (insn->space == PTX_SHARED && !(insn->flags & INSN_WIDE_ADDRESS) &&
@@ -274,7 +274,7 @@ enum translation translate(struct warp *warp, const struct insn *insn, unsigned 
 }
 
 enum translation translate_given(struct warp *warp, const struct insn *insn, unsigned size,
-                                unsigned align, unsigned access)
+                                 unsigned align, unsigned access)
 {
     return translate_any(warp, insn, size, align, access);
 }

@@ -20,10 +20,10 @@ enum translation {
  * Fills warp->address with where each active lane's `size` bytes are in this process, checked;
  * inactive lanes get the address of some active one. `align` is that of one element.
  */
-enum translation translate(struct warp *warp, const struct insn *insn, unsigned size, unsigned align,
-                          unsigned access);
+enum translation translate(struct warp *warp, const struct insn *insn, unsigned size,
+                           unsigned align, unsigned access);
 /* The same for addresses that are in warp->address already, for every lane. */
 enum translation translate_given(struct warp *warp, const struct insn *insn, unsigned size,
-                                unsigned align, unsigned access);
+                                 unsigned align, unsigned access);
 /* One address of a lane, for strings and the like: how many bytes from there on may be read. */
 uint64_t translate_readable(struct warp *warp, uint64_t address);

@@ -181,8 +181,8 @@ static void mean_of_lanes(const struct sg_texture *texture, unsigned dimensions,
 }
 
 bool ISA_NAME(tex_sample_lanes)(const struct sg_texture *texture, enum sg_shape shape,
-                                 const uint32_t *layer, const float *const at[3],
-                                 uint32_t ret_bits[4][LANES])
+                                const uint32_t *layer, const float *const at[3],
+                                uint32_t ret_bits[4][LANES])
 {
     const struct sg_level *level = &texture->levels[0];
     const uint32_t size[3] = {level->width, level->height, level->depth};
