@@ -24,6 +24,7 @@
 #define DRIVER_LINES_A_SECOND 20
 
 struct driver_table driver;
+struct driver_extension driver_extension;
 
 static char loaded_path[PATH_MAX];
 
@@ -133,6 +134,12 @@ static void log_message(void *unused, CUlogLevel level, char *message, size_t le
         log_line("Driver: %.*s", (int)length, message);
 }
 
+static void load_extension(void *library)
+{
+    *(void **)&driver_extension.set_launch_owner = dlsym(library, "funnelSetLaunchOwner");
+    *(void **)&driver_extension.abort_launches = dlsym(library, "funnelAbortLaunches");
+}
+
 static int start_driver(void *library, char *why, size_t why_size)
 {
     int devices = 0;
@@ -151,6 +158,7 @@ static int start_driver(void *library, char *why, size_t why_size)
         text_format(why, why_size, "%s finds no device", loaded_path);
         return -ENODEV;
     }
+    load_extension(library);
     if (driver.cuLogsRegisterCallback)
         driver.cuLogsRegisterCallback(log_message, NULL, NULL);
     return 0;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "driver_table.h"
 
@@ -18,6 +19,14 @@ enum driver_kind {
 
 /* The driver's entry points; filled by driver_load(). */
 extern struct driver_table driver;
+
+/* What only the software GPU has (soft_extension.h); NULL on another driver. */
+struct driver_extension {
+    void (*set_launch_owner)(uint64_t owner);
+    CUresult (*abort_launches)(uint64_t owner, char *ret_kernel, size_t size);
+};
+
+extern struct driver_extension driver_extension;
 
 /* Parses "auto", "cuda" or "soft": 0 or -EINVAL. */
 int driver_kind_parse(const char *text, enum driver_kind *ret_kind);

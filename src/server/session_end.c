@@ -35,7 +35,8 @@ static void warn_of_long_work(struct session *session)
     char kernel[128];
 
     launch_last_kernel(session, kernel, sizeof(kernel));
-    log_line("Client " CLIENT_FORMAT " has exited, but its work still runs (last kernel: %s)",
+    log_line("Client " CLIENT_FORMAT
+             " has exited, but its work still runs (the kernel that it launched last: %s)",
              CLIENT_ARGS(session), kernel);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "abort_launches.h"
 #include "array.h"
 #include "attach_client.h"
 #include "blob.h"
@@ -47,6 +48,7 @@ static void *session_thread(void *context)
 {
     struct session *session = context;
 
+    abort_launches_own(session);
     if (attach_client(session)) {
         session->phase = SESSION_SERVING;
         session->life->attached = true;

@@ -28,7 +28,9 @@ struct session_life {
     atomic_int end_status;  /* why the server ended the client: a CUresult, 0 = it left by itself */
     atomic_bool distrusted; /* it broke the protocol: no memory it can write to is used again */
 
-    struct session_load load; /* the watchdog's, under the server's lock */
+    /* The watchdog's, under the server's lock. */
+    struct session_load load;
+    uint64_t stop_seen_ns; /* when it first saw that the session shall end; 0: not yet */
 };
 
 /* A session without thread and socket; NULL when out of memory. */

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "abort_launches.h"
 #include "clock.h"
 #include "copy_load.h"
 #include "cuda_error.h"
@@ -50,6 +51,7 @@ static void *watchdog_thread(void *context)
                 sample_free_memory(device);
         }
         copy_load_update(server);
+        abort_launches_of_the_gone(server);
         upkeep_run(server, &upkeep);
         nanosleep(&period, NULL);
     }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A libcuda.so.1 of ours exports exactly what NVIDIA's does: symbols.py LIBRARY SYMBOLS
+"""A libcuda.so.1 of ours exports exactly what NVIDIA's does, and the symbols of ours that are named:
+symbols.py LIBRARY SYMBOLS [SYMBOL...]
 
 Exits with 77 when the library has not been built."""
 
@@ -15,11 +16,11 @@ def exported(library):
     return {line.split()[-1] for line in listing.splitlines()}
 
 
-def main(library, symbols):
+def main(library, symbols, *own):
     if not Path(library).exists():
         print(f"{library} has not been built")
         return 77
-    have, want = exported(library), set(Path(symbols).read_text().split())
+    have, want = exported(library), {*Path(symbols).read_text().split(), *own}
     for symbol in sorted(want - have):
         print(f"missing: {symbol}")
     for symbol in sorted(have - want):

@@ -287,6 +287,10 @@ class Priority(limits_harness.TestCase):
 
 
 class Ending(limits_harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.environment["FUNNEL_SOFT_NO_ABORT"] = "1"  # as on NVIDIA's driver
+
     def play(self, role):
         program = self.begin(role, "600", program="limits_load")
         self.assertEqual(program.process.stdout.readline(), "ready\n")
@@ -306,6 +310,18 @@ class Ending(limits_harness.TestCase):
         self.assertEqual(victim.answer(), [810, 810])
         self.assertIsNone(witness.process.poll())
         self.assertEqual(self.ask("sms"), [[SMS]])
+
+    def test_the_software_gpu_ends_it(self):
+        del self.environment["FUNNEL_SOFT_NO_ABORT"]
+        self.start()
+        witness, victim = self.play("steady"), self.play("endless")
+        self.assertIn("launched", victim.process.stdout.readline())
+        server, = self.servers()
+        self.assertEqual(self.mps(f"terminate_client {server} {victim.pid}\n"), ["0"])
+        self.assertEqual(victim.answer(), [810, 810])
+        self.assertIsNone(witness.process.poll())
+        self.assertEqual(self.ask("sms"), [[SMS]])
+        self.assertEqual(self.servers(), [server])
 
     def abandon(self, times=1):
         """A kernel without an end, whose program is gone: returns when the daemon knows of it."""

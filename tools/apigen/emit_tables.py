@@ -20,10 +20,19 @@ def emit_cuda(api):
     return {"cuda_prototypes.h": header(['"cuda_abi.h"'], body + "\n")}
 
 
-def emit_map(api):
+# Declared in src/cuda/soft_extension.h.
+SOFT_EXTENSION = ("funnelAbortLaunches", "funnelSetLaunchOwner")
+
+
+def version_script(names):
     text = "/* SPDX-License-Identifier: Apache-2.0 */\n{\n    global:\n"
-    text += "".join(f"        {symbol};\n" for symbol in sorted(api.symbols))
-    return {"libcuda.map": text + "    local:\n        *;\n};\n"}
+    text += "".join(f"        {name};\n" for name in sorted(names))
+    return text + "    local:\n        *;\n};\n"
+
+
+def emit_map(api):
+    return {"libcuda.map": version_script(api.symbols),
+            "softgpu.map": version_script([*api.symbols, *SOFT_EXTENSION])}
 
 
 def emit_passthrough(api):

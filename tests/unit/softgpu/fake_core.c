@@ -33,6 +33,7 @@ struct sg_engine {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sg_launch running[MOST_GRIDS];
 static unsigned count;
+static const void *aborted; /* what sg_engine_abort_launch() was last told */
 static struct sg_space *newest_space;
 
 unsigned fake_running(void)
@@ -55,6 +56,16 @@ void fake_end(CUresult result)
     memmove(&running[0], &running[1], --count * sizeof(running[0]));
     pthread_mutex_unlock(&lock);
     first.done(first.user, result, result ? "as the test wanted" : "");
+}
+
+void sg_engine_abort_launch(struct sg_engine *engine, const void *user)
+{
+    aborted = user;
+}
+
+bool fake_is_aborted(const struct sg_launch *launch)
+{
+    return launch->user == aborted;
 }
 
 struct sg_engine *sg_engine_create(const struct sg_engine_config *config)

@@ -12,6 +12,8 @@ unsigned fake_running(void);
 const struct sg_launch *fake_newest(void);
 /* Ends the one that was started first. */
 void fake_end(CUresult result);
+/* Whether the driver has ended this one last; the test lets it end. */
+bool fake_is_aborted(const struct sg_launch *launch);
 /* Whether the address is one that kernels of the last created space may touch. */
 bool fake_space_has(uint64_t address);
 

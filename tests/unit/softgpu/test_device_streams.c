@@ -8,6 +8,7 @@
 
 #include "cuda_prototypes.h"
 #include "fake_core.h"
+#include "soft_extension.h"
 
 static CUcontext context;
 static CUfunction one;
@@ -112,6 +113,38 @@ static void test_events(void **state)
     fake_end(CUDA_SUCCESS);
     assert_ok(cuEventQuery(event));
     assert_int_equal(fake_running(), 1);
+}
+
+static void test_the_launches_of_one_owner_are_ended(void **state)
+{
+    CUstream mine = new_stream(1), others = new_stream(1);
+    char kernel[64];
+    funnelSetLaunchOwner(7);
+    launch(mine);
+    launch(mine);
+    funnelSetLaunchOwner(0);
+    launch(others);
+    launch(others);
+    assert_int_equal(fake_running(), 2);
+    assert_ok(funnelAbortLaunches(8, kernel, sizeof(kernel)));
+    assert_string_equal(kernel, "");
+    assert_ok(funnelAbortLaunches(7, kernel, sizeof(kernel)));
+    assert_string_equal(kernel, "one");
+    assert_false(fake_is_aborted(fake_newest()));
+    fake_end(CUDA_SUCCESS); /* the running one, and the queued one does not start */
+    assert_ok(cuStreamSynchronize(mine));
+    assert_int_equal(fake_running(), 1);
+    fake_end(CUDA_SUCCESS);
+    assert_int_equal(fake_running(), 1);
+    launch(mine); /* the context is healthy */
+    assert_int_equal(fake_running(), 2);
+}
+
+static void test_the_owner_of_aborted_launches_is_named(void **state)
+{
+    char kernel[8];
+    assert_int_equal(funnelAbortLaunches(0, kernel, sizeof(kernel)), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(funnelAbortLaunches(7, NULL, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
 /* A wait is for the record that there was, whatever becomes of the event. */
@@ -380,6 +413,8 @@ int main(void)
         TEST(test_blocking_waits_for_legacy),
         TEST(test_legacy_between),
         TEST(test_events),
+        TEST(test_the_launches_of_one_owner_are_ended),
+        TEST(test_the_owner_of_aborted_launches_is_named),
         TEST(test_an_event_that_goes_on),
         TEST(test_elapsed_time),
         TEST(test_host_functions_wait_their_turn),

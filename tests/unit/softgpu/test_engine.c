@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "machine.h"
 
@@ -22,7 +23,8 @@ void *__wrap_mmap64(void *address, size_t size, int protection, int flags, int f
 }
 
 static const char text[] = ".version 9.0\n.target sm_90\n.address_size 64\n"
-                           ".visible .entry nothing()\n{\nret;\n}\n";
+                           ".visible .entry nothing()\n{\nret;\n}\n"
+                           ".visible .entry endless()\n{\nagain:\nbra again;\n}\n";
 
 /* Two launches, the second of which is made when the first has ended, as streams do it. */
 struct pair {
@@ -80,10 +82,59 @@ static void test_the_launch_after_one_without_memory(void **state)
     machine_destroy(machine);
 }
 
+/* A grid that runs, or the one behind it, of which no block has been admitted. */
+struct endless {
+    struct sg_launch launch;
+    CUresult result;
+    bool ended; /* atomic: result is valid. Partner: endless_wait() */
+};
+
+static void endless_done(void *user, CUresult result, const char *message)
+{
+    struct endless *endless = user;
+    endless->result = result;
+    __atomic_store_n(&endless->ended, true, __ATOMIC_RELEASE);
+}
+
+static void endless_wait(const struct endless *endless)
+{
+    while (!__atomic_load_n(&endless->ended, __ATOMIC_ACQUIRE))
+        usleep(1000);
+    assert_int_equal(endless->result, CUDA_SUCCESS);
+}
+
+static void test_a_launch_that_is_aborted_ends_alone(void **state)
+{
+    struct machine *machine = machine_create_from(text);
+    struct sg_engine *engine =
+        sg_engine_create(&(struct sg_engine_config){.sm_count = 1, .host_threads = 1});
+    struct endless both[2];
+    for (int i = 0; i < 2; i++) {
+        both[i] = (struct endless){
+            .launch = {.instance = machine->instance,
+                       .kernel = (unsigned)sg_module_find_kernel(machine->module, "endless"),
+                       .grid = {2, 1, 1}, /* as many threads as the SM holds */
+                       .block = {1024, 1, 1},
+                       .space = machine->space,
+                       .done = endless_done,
+                       .user = &both[i]}};
+        assert_int_equal(sg_engine_submit(engine, &both[i].launch), CUDA_SUCCESS);
+    }
+    usleep(20000);
+    sg_engine_abort_launch(engine, &both[1]);
+    endless_wait(&both[1]);
+    assert_false(both[0].ended);
+    sg_engine_abort_launch(engine, &both[0]);
+    endless_wait(&both[0]);
+    sg_engine_destroy(engine);
+    machine_destroy(machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_launch_after_one_without_memory),
+        cmocka_unit_test(test_a_launch_that_is_aborted_ends_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "launch_abort.h"
 #include "launch_prepare.h"
 #include "soft_context.h"
 #include "soft_module.h"
@@ -26,6 +27,7 @@ struct workspace {
 struct launch {
     struct operation operation;
     struct sg_launch grid;
+    struct owned_launch owned;
     struct workspace workspace __attribute__((aligned(16)));
     unsigned char params[];
 };
@@ -59,6 +61,7 @@ static void launch_done(void *user, CUresult result, const char *sentence)
     if (result)
         print_flush();
     SOFT_LOCKED;
+    launch->owned.engine = NULL;
     if (launch->grid.workspace)
         sg_space_remove(launch->grid.space, launch->grid.workspace);
     if (result)
@@ -72,16 +75,26 @@ static bool launch_start_locked(struct operation *operation)
     struct context *context = operation->context;
     CUresult result;
 
+    if (launch->owned.aborted)
+        return true;
     if (launch->grid.workspace)
         sg_space_add(launch->grid.space, launch->grid.workspace, sizeof(launch->workspace),
                      SG_READ | SG_WRITE);
     result = sg_engine_submit(context->device->engine, &launch->grid);
     if (result)
         context_fail_locked(context, result, "the grid could not be started");
+    else
+        launch->owned.engine = context->device->engine;
     return result != CUDA_SUCCESS;
 }
 
-static const struct operation_type launch_type = {.start_locked = launch_start_locked};
+static void launch_fini(struct operation *operation)
+{
+    owned_launch_remove_locked(&((struct launch *)operation)->owned);
+}
+
+static const struct operation_type launch_type = {.start_locked = launch_start_locked,
+                                                  .fini = launch_fini};
 
 static bool shape_is_possible(const struct launch_request *request)
 {
@@ -236,6 +249,7 @@ static CUresult create_locked(const struct launch_request *request, struct conte
         return result;
     }
     fill_grid(launch, request, kernel, module, stream);
+    owned_launch_add_locked(&launch->owned, kernel->info->name, launch);
     *ret_operation = &launch->operation;
     return CUDA_SUCCESS;
 }

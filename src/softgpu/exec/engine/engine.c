@@ -45,6 +45,7 @@ struct sg_engine {
     struct worker *workers;
     unsigned worker_count;
     unsigned threads_started;
+    bool any_aborted; /* sg_engine_abort_launch() has stopped a grid of which no block may run */
     bool stopping;
 };
 
@@ -265,6 +266,17 @@ static bool worker_round_locked(struct worker *worker)
     return worked;
 }
 
+/* No block is left to finish a grid that was aborted between two of its blocks. */
+static bool finish_aborted_locked(struct sg_engine *engine)
+{
+    if (!engine->any_aborted)
+        return false;
+    engine->any_aborted = false;
+    while (finish_idle_locked(engine))
+        ;
+    return true;
+}
+
 static void *worker_main(void *argument)
 {
     struct worker *worker = argument;
@@ -273,7 +285,9 @@ static void *worker_main(void *argument)
     for (;;) {
         /* A round that found nothing to do may have let go of the lock even so. */
         uint64_t known = engine->submitted;
-        if (worker_round_locked(worker) || engine->submitted != known)
+        bool finished = finish_aborted_locked(engine);
+        if (worker_round_locked(worker) || engine->submitted != known || finished ||
+            engine->any_aborted)
             continue;
         if (engine->stopping)
             break;
@@ -373,6 +387,18 @@ void sg_engine_abort(struct sg_engine *engine, struct sg_space *space, CUresult 
         ;
     while (any_in_flight_locked(engine, space))
         pthread_cond_wait(&engine->ended, &engine->lock);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void sg_engine_abort_launch(struct sg_engine *engine, const void *user)
+{
+    pthread_mutex_lock(&engine->lock);
+    for (struct grid *grid = engine->grids; grid; grid = grid->next) {
+        if (grid->launch.user == user)
+            stop_locked(grid, CUDA_SUCCESS, "");
+    }
+    engine->any_aborted = true;
+    pthread_cond_broadcast(&engine->work);
     pthread_mutex_unlock(&engine->lock);
 }
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches by owner, so that the kernels of one client of a server can be ended while those of its
+ * other clients, in the same context, continue.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "list.h"
+
+struct sg_engine;
+
+/* A launch that has not been destroyed; a member of the launch's operation. Under soft_lock. */
+struct owned_launch {
+    struct list in_all;
+    uint64_t owner;           /* of the thread that made the launch; 0: none */
+    bool aborted;             /* it must not start any more */
+    const char *kernel;       /* its name; lives as long as the module's instance */
+    struct sg_engine *engine; /* where it runs; NULL while it does not */
+    const void *user;         /* sg_launch.user */
+};
+
+/* Registers a launch of the calling thread's owner, which begins with engine == NULL. */
+void owned_launch_add_locked(struct owned_launch *launch, const char *kernel, const void *user);
+/* Forgets it. Allowed for a zeroed one, which was never added. */
+void owned_launch_remove_locked(struct owned_launch *launch);
