@@ -20,12 +20,10 @@
 
 static int run_start(int argc, char **argv)
 {
-    static const struct option known[] = {{"device", required_argument, NULL, 'D'},
-                                          {"static-partitioning", no_argument, NULL, 'S'},
-                                          {"multiuser", no_argument, NULL, 'm'},
-                                          {"apply", required_argument, NULL, 'a'},
-                                          {"spare", no_argument, NULL, 's'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"device", required_argument, NULL, 'D'}, {"static-partitioning", no_argument, NULL, 'S'},
+        {"multiuser", no_argument, NULL, 'm'},    {"apply", required_argument, NULL, 'a'},
+        {"spare", no_argument, NULL, 's'},        {NULL, 0, NULL, 0}};
     struct daemon_options options = {.device = "auto"};
     struct paths paths;
     int option, status;

@@ -8,7 +8,8 @@
  * A separately compiled program (nvcc -rdc=true) has both what was linked when it was built, and
  * the inputs of the linker, each a container, for drivers that have no use for the former and link
  * by themselves. Between client and server the inputs travel as one image, a bundle: the container
- * of what was linked, or an empty one, and behind it the others, each on an offset that is a multiple of IMAGE_BUNDLE_ALIGN.
+ * of what was linked, or an empty one, and behind it the others, each on an offset that is a
+ * multiple of IMAGE_BUNDLE_ALIGN.
  */
 #pragma once
 

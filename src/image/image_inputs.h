@@ -11,6 +11,7 @@ bool image_has_inputs(const void *code);
 /* Whether the code has inputs, and nothing was linked from them. */
 bool image_has_only_inputs(const void *code);
 
-/* Makes a bundle of what was linked and the inputs, for the caller to free: 0; -ENOMEM; -EINVAL when one is not a
- * container, or there are none, or more than IMAGE_INPUTS_MAX, or IMAGE_SIZE_MAX in all. */
+/* Makes a bundle of what was linked and the inputs, for the caller to free: 0; -ENOMEM; -EINVAL
+ * when one is not a container, or there are none, or more than IMAGE_INPUTS_MAX, or IMAGE_SIZE_MAX
+ * in all. */
 int image_gather_inputs(const void *code, void **ret_bytes, size_t *ret_size);

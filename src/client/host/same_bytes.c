@@ -44,7 +44,6 @@ bool same_bytes(const void *a, const void *b, size_t size)
 {
     struct comparison all = {.a = a, .b = b, .size = size};
 
-    copy_team_run(size >= SHARED_FROM ? copy_team_size() : 0, compare_chunks, &all,
-                  NULL);
+    copy_team_run(size >= SHARED_FROM ? copy_team_size() : 0, compare_chunks, &all, NULL);
     return !atomic_load_explicit(&all.differ, memory_order_relaxed);
 }

@@ -23,8 +23,8 @@ void capture_init(void);
 /* A stream is about to capture: sets client_captured. */
 void capture_announce(void);
 
-/* Whether the stream is being captured. Another thread that begins to capture it at this moment races
- * with its own program. */
+/* Whether the stream is being captured. Another thread that begins to capture it at this moment
+ * races with its own program. */
 static inline bool stream_captures(const struct stream *stream)
 {
     return __atomic_load_n(&stream->capture.capture, __ATOMIC_RELAXED);

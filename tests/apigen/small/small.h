@@ -15,11 +15,11 @@ struct point {
 };
 
 struct small {
-    uint8_t kind;                 /* enum small_kind */
+    uint8_t kind; /* enum small_kind */
     /* A comment that stands alone is for readers of the header. */
-    uint64_t address;             /* in bytes */
-    uint32_t words[SMALL_WORDS];  /* the words */
+    uint64_t address;            /* in bytes */
+    uint32_t words[SMALL_WORDS]; /* the words */
     unsigned char pad1[4];
-    struct point place;           /* where */
-    _Alignas(64) uint32_t last;   /* on a line of its own */
+    struct point place;         /* where */
+    _Alignas(64) uint32_t last; /* on a line of its own */
 };

@@ -12,8 +12,7 @@ struct item {
 static void assert_values(struct list *list, const int *values, int count)
 {
     int at = 0;
-    list_for_each(struct item, item, list, link)
-    {
+    list_for_each (struct item, item, list, link) {
         assert_true(at < count);
         assert_int_equal(item->value, values[at++]);
     }
@@ -58,8 +57,9 @@ static void test_safe_walk_may_remove_its_item(void **state)
         items[i].value = i;
         list_append(&list, &items[i].link);
     }
-    list_for_each_safe(struct item, item, &list, link) if (item->value % 2 == 0)
-        list_remove(&item->link);
+    list_for_each_safe (struct item, item, &list, link)
+        if (item->value % 2 == 0)
+            list_remove(&item->link);
     assert_values(&list, (int[]){1, 3, 5}, 3);
 }
 

@@ -10,8 +10,8 @@
 
 #include "image_format.h"
 #include "image_inputs.h"
-#include "image_suits.h"
 #include "image_size.h"
+#include "image_suits.h"
 
 struct container {
     uint32_t magic;

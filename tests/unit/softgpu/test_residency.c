@@ -29,12 +29,12 @@
     USE(n "0")     \
     USE(n "1")     \
     USE(n "2") USE(n "3") USE(n "4") USE(n "5") USE(n "6") USE(n "7") USE(n "8") USE(n "9")
-#define USE_MANY(n)                                                                           \
-    USE_TEN(n "0")                                                                            \
-    USE_TEN(n "1")                                                                            \
-    USE_TEN(n "2")                                                                            \
-    USE_TEN(n "3") USE_TEN(n "4") USE_TEN(n "5") USE_TEN(n "6") USE_TEN(n "7") USE_TEN(n "8") \
-        USE_TEN(n "9")
+#define USE_MANY(n) \
+    USE_TEN(n "0")  \
+    USE_TEN(n "1")  \
+    USE_TEN(n "2")  \
+    USE_TEN(n "3")  \
+    USE_TEN(n "4") USE_TEN(n "5") USE_TEN(n "6") USE_TEN(n "7") USE_TEN(n "8") USE_TEN(n "9")
 
 static const char text[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
