@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver as a library in somebody's process: whether it is initialized, what stream 0 means,
+ * The driver as a library in a program's process: whether it is initialized, what stream 0 means,
  * and the trace of its calls.
  */
 #include "soft_entry.h"

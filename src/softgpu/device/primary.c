@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Primary contexts: one a device, shared by everybody in the process. Its handle never changes; it
- * is active as long as somebody retains it.
+ * is active as long as the program retains it.
  */
 #include "cudart.h"
 #include "soft_context.h"

@@ -2,7 +2,7 @@
 /*
  * Arrays: memory that textures and surfaces read, in rows here as anywhere, but without an address
  * that a program could see. One with mipmaps has several levels; each of them is an array as well,
- * once somebody asks for it.
+ * once the program asks for it.
  */
 #pragma once
 
@@ -48,7 +48,7 @@ CUresult array_side_locked(CUarray handle, const uint64_t at[3], const struct bo
 /* The handle names nothing from now on. */
 void array_retire_locked(struct array *array);
 /* Before an array is destroyed: waits for the work of the current context, which may be about to
- * read it. Lets go of the lock meanwhile. */
+ * read it. Releases soft_lock meanwhile. */
 CUresult array_await_locked(void);
 /* Nothing that is queued may need it any more when this is the last reference. */
 void array_unref_locked(struct array *array);

@@ -40,7 +40,7 @@ CUresult soft_cuCtxGetCurrent(CUcontext *pctx)
     return CUDA_SUCCESS;
 }
 
-/* Replaces the top. A primary context may be made current before anybody retains it. */
+/* Replaces the top. A primary context may be made current before the program retains it. */
 CUresult soft_cuCtxSetCurrent(CUcontext ctx)
 {
     if (ctx && !context_get(ctx))

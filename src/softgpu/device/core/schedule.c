@@ -169,7 +169,8 @@ static void run_ready_locked(void)
     }
 }
 
-/* The legacy stream and the streams that block on it wait for each other, whoever came first. */
+/* The legacy stream and the streams that block on it wait for each other, in the order of the
+ * calls. */
 static void order_with_legacy_locked(struct stream *stream, struct operation *operation)
 {
     struct context *context = stream->context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scheduler: streams are queues of operations, and an operation may also wait for operations of
- * other streams (events, the legacy stream's rules). No stream has a thread: whoever finishes an
- * operation starts those that it held up.
+ * other streams (events, the legacy stream's rules). No stream has a thread: the thread that
+ * finishes an operation starts those that it held up.
  *
  * Everything named _locked is called with soft_lock held.
  */
@@ -25,7 +25,7 @@ struct operation_type {
     /* What a worker thread does, without the lock, after worker_submit_locked(). */
     void (*work)(struct operation *operation);
     void (*fini)(struct operation *operation);
-    /* Also begun when the context has failed, because somebody counts on it. */
+    /* Also begun when the context has failed, because other threads or processes rely on it. */
     bool always;
 };
 
@@ -69,7 +69,7 @@ void schedule_begin_locked(struct context *context, struct operation *operation)
 void operation_finish_locked(struct operation *operation);
 void operation_finish(struct operation *operation);
 
-/* Let go of the lock until it has come so far. */
+/* Release soft_lock and wait until the operation has reached that state. */
 void operation_wait_finished_locked(struct operation *operation);
 void operation_wait_running_locked(struct operation *operation);
 

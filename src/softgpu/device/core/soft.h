@@ -4,7 +4,7 @@
  *
  * All state of the driver is under soft_lock, which is held only for bookkeeping: kernels, copies
  * and callbacks run without it. A handle is looked up under the lock and its object used before it
- * is let go.
+ * is released.
  */
 #pragma once
 
@@ -50,7 +50,7 @@ static inline uint64_t soft_add(enum soft_handle_type type, void *object)
     return handles_add(&soft_handles, type, object);
 }
 
-/* A sentence for whoever looks after the device (log.c). */
+/* Writes a message to the device's log (soft_log.c). From any thread, with or without soft_lock. */
 __attribute__((format(printf, 1, 2))) void soft_log(const char *format, ...);
 
 /* Makes `stream` what stream 0 means in this thread, until it is swapped back. */

@@ -174,13 +174,13 @@ CUresult context_use_locked(struct context **ret_context)
 }
 
 /* The process has lost the device with it, as on hardware: only a new process can go on. */
-void context_fail_locked(struct context *context, CUresult error, const char *sentence)
+void context_fail_locked(struct context *context, CUresult error, const char *message)
 {
     if (context->error)
         return;
     context->error = error;
     context->device->lost = error;
-    soft_log("context %llu failed with error %d: %s", context->id, error, sentence);
+    soft_log("context %llu failed with error %d: %s", context->id, error, message);
 }
 
 static const struct operation_type join_type = {0};

@@ -13,8 +13,8 @@ struct context {
     unsigned long long id;
     struct device *device;
     bool is_primary;
-    bool active;      /* a primary context without users is not */
-    unsigned retains; /* of a primary context */
+    bool active;           /* a primary context without users is not */
+    unsigned retains;      /* of a primary context */
     unsigned device_syncs; /* calls that wait for all of its streams now: device_sync.h */
     unsigned flags;
     unsigned api_version;
@@ -38,7 +38,7 @@ struct context {
 struct context *context_create_primary_locked(struct device *device);
 CUresult context_create_locked(struct device *device, unsigned flags, struct context **ret_context);
 CUresult context_activate_locked(struct context *context);
-/* Waits for its work, then gives everything in it back. Lets go of the lock meanwhile. */
+/* Waits for the context's work, then frees everything in it. Releases soft_lock meanwhile. */
 void context_deactivate_locked(struct context *context);
 
 struct context *context_get(CUcontext handle);
@@ -50,10 +50,10 @@ CUresult context_use_locked(struct context **ret_context);
 CUresult context_find_locked(CUcontext handle, struct context **ret_context);
 
 /* Ends the context: everything in it finishes without running, every later call answers `error`. */
-void context_fail_locked(struct context *context, CUresult error, const char *sentence);
+void context_fail_locked(struct context *context, CUresult error, const char *message);
 /* Waits for all of its streams as they stand now; then its sticky error. */
 CUresult context_synchronize_locked(struct context *context);
-/* The same for those that the legacy stream waits for. */
+/* As context_synchronize_locked(), for the streams that the legacy stream waits for. */
 CUresult context_synchronize_legacy_locked(struct context *context);
 
 /* Adds or removes a range that kernels of this context may touch; host memory is every context's.

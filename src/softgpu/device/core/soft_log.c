@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the device says of what went wrong, in sentences: to the file named by FUNNEL_SOFT_LOG, and
- * to whoever asked for it through cuLogsRegisterCallback. A callback must not call the driver back,
+ * Writes the device's error messages to the file named by FUNNEL_SOFT_LOG, and
+ * to the callbacks of cuLogsRegisterCallback. A callback must not call the driver back,
  * as CUDA says, for it is called from wherever something went wrong.
  */
 #include <fcntl.h>

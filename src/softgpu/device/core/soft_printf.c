@@ -62,7 +62,7 @@ void print_keep(enum sg_print_kind kind, const char *text, size_t size)
     __atomic_store_n(&printer.any, true, __ATOMIC_RELAXED);
 }
 
-/* Whoever has seen a kernel's end, under soft_lock, also sees that it has printed. */
+/* A thread that has seen a kernel's end, under soft_lock, also sees that it has printed. */
 static bool is_any_kept(void)
 {
     return __atomic_load_n(&printer.any, __ATOMIC_RELAXED);

@@ -12,5 +12,5 @@ void print_keep(enum sg_print_kind kind, const char *text, size_t size);
 
 /* Writes out what is kept, without the lock. */
 void print_flush(void);
-/* The same for who holds the lock, which is let go of meanwhile. */
+/* As print_flush(), for a caller that holds soft_lock, which is released meanwhile. */
 void print_flush_locked(void);

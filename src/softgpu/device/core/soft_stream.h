@@ -32,12 +32,13 @@ struct stream *stream_create_locked(struct context *context, unsigned flags, int
 void stream_reap_locked(struct stream *stream);
 void stream_destroy_locked(struct stream *stream);
 /* The stream meant by a handle in the current context, which must be fit for work. For work that
- * can be captured: whoever asks for it looks at stream->capture. */
+ * can be captured: the caller checks stream->capture. */
 CUresult stream_work_locked(CUstream handle, struct stream **ret_stream);
-/* The same for what cannot be captured: an error when the stream captures. */
+/* As stream_work_locked(), for work that cannot be captured: an error when the stream captures. */
 CUresult stream_use_locked(CUstream handle, struct stream **ret_stream);
-/* The same for calls that only ask: a failed context is no obstacle. */
+/* As stream_work_locked(), for queries: also when the context has failed. */
 CUresult stream_find_locked(CUstream handle, struct stream **ret_stream);
 
-/* Waits for all that is in the stream now; then what the context has to say. */
+/* Waits for all that is in the stream now, and returns the context's sticky error. Releases
+ * soft_lock meanwhile. */
 CUresult stream_synchronize_locked(struct stream *stream);

@@ -73,6 +73,6 @@ void worker_submit_locked(struct operation *operation)
     if (waiting_work > idle && workers < MAX_WORKERS && soft_thread_start(worker_main, NULL))
         workers++;
     if (!workers)
-        soft_log("no thread could be started: the stream stands still");
+        soft_log("no worker thread could be started: the stream waits for one");
     pthread_cond_signal(&work_available);
 }

@@ -10,7 +10,7 @@
 struct operation;
 struct stream;
 
-/* An operation that does the work, for whoever holds the reference. `stream` is for kernels. */
+/* An operation that does the work; the caller owns the reference. `stream` is for kernels. */
 CUresult graph_prepare_locked(const struct graph_work *work, const struct stream *stream,
                               bool own_priority, struct operation **ret_operation);
 

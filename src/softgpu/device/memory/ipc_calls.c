@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory of other processes. A handle stands for one allocation, whose pages both then have; they
- * stay for as long as somebody has them mapped.
+ * stay for as long as a process has them mapped.
  */
 #include <stdlib.h>
 #include <string.h>

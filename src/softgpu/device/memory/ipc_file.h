@@ -2,7 +2,7 @@
 /*
  * What processes with the software GPU let each other have. There is no server between them: a
  * process has one memory file of slots that others open through /proc, which the kernel grants to
- * those that might debug it as well, and to nobody else. A handle names process, file and slot, and
+ * those that might debug it as well, and to no others. A handle names process, file and slot, and
  * a number of 128 random bits that the slot must hold.
  */
 #pragma once

@@ -280,7 +280,7 @@ CUresult soft_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
     return CUDA_SUCCESS;
 }
 
-/* A handle that is gone is nobody's current pool: then it is the default one. */
+/* The handle of a destroyed pool is not a current pool: the default pool takes its place. */
 CUresult soft_cuMemPoolDestroy(CUmemoryPool pool)
 {
     struct pool *found;

@@ -10,7 +10,7 @@
 /* `size` zeroed bytes, a multiple of the page size, and where they are in the file; NULL when there
  * is no file or no room. */
 void *arena_map_locked(uint64_t size, uint64_t *ret_offset);
-/* Whoever else has it mapped finds zeroes there. */
+/* Other processes that have it mapped find zeros there. */
 void arena_unmap_locked(void *pages, uint64_t size, uint64_t offset);
 /* The file, or -1. */
 int arena_fd_locked(void);

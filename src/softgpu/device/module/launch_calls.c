@@ -14,7 +14,7 @@
 
 #define PARAMS_LIMIT 32764u
 /* Operations that may be queued in a stream before a launch waits: fewer than the 1024 of NVIDIA's
- * driver, for kernels take longer here, and whoever comes after the stream waits for all of them.
+ * driver, for kernels take longer here, and what waits for the stream waits for all of them.
  */
 #define QUEUE_LIMIT 64u
 
@@ -54,7 +54,7 @@ static void launch_print(void *user, enum sg_print_kind kind, const char *text, 
 }
 
 /* After a fault nothing may synchronize any more. */
-static void launch_done(void *user, CUresult result, const char *sentence)
+static void launch_done(void *user, CUresult result, const char *message)
 {
     struct launch *launch = user;
 
@@ -65,7 +65,7 @@ static void launch_done(void *user, CUresult result, const char *sentence)
     if (launch->grid.workspace)
         sg_space_remove(launch->grid.space, launch->grid.workspace);
     if (result)
-        context_fail_locked(launch->operation.context, result, sentence);
+        context_fail_locked(launch->operation.context, result, message);
     operation_finish_locked(&launch->operation);
 }
 
@@ -299,7 +299,7 @@ static CUresult capture_locked(const struct launch_request *request, struct stre
                                  request->cluster[0] ? 3 : 2);
 }
 
-/* As on hardware a full queue makes the launcher wait, so nobody is far ahead of the device. */
+/* As on hardware a full queue makes the launcher wait, so no thread is far ahead of the device. */
 CUresult launch_stream_locked(CUstream handle, struct stream **ret_stream)
 {
     struct stream *stream;

@@ -2,7 +2,7 @@
 /*
  * Code: libraries, which belong to no context, and modules, which are a library's instance in one.
  *
- * Every module has a library: cuModuleLoadData makes one of its own, that nobody else sees. A
+ * Every module has a library: cuModuleLoadData makes one of its own, which has no handle. A
  * library gets its instance in a context when something there first needs it.
  */
 #pragma once
@@ -16,7 +16,7 @@ struct memory;
 struct module;
 
 struct kernel {
-    uint64_t handle; /* 0 until somebody asks for it */
+    uint64_t handle; /* 0 until the program asks for it */
     struct library *library;
     unsigned index;
     const struct sg_kernel_info *info;
@@ -35,13 +35,13 @@ struct library {
 };
 
 struct function {
-    uint64_t handle; /* 0 until somebody asks for it */
+    uint64_t handle; /* 0 until the program asks for it */
     struct module *module;
     struct kernel *kernel;
 };
 
 struct module {
-    uint64_t handle; /* 0 until somebody asks for it */
+    uint64_t handle; /* 0 until the program asks for it */
     struct library *library;
     struct context *context;
     struct sg_instance *instance;

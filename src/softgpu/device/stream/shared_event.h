@@ -14,5 +14,5 @@ void shared_event_unref_locked(struct shared_event *event);
 CUresult shared_event_record_locked(struct shared_event *event, struct stream *stream);
 CUresult shared_event_await_locked(struct shared_event *event, struct stream *stream);
 bool shared_event_is_done(const struct shared_event *event);
-/* Lets go of the lock meanwhile. */
+/* Waits for the last record of the event. Releases soft_lock meanwhile. */
 void shared_event_wait_locked(struct shared_event *event);
