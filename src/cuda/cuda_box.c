@@ -88,7 +88,7 @@ CUresult cuda_copy_2d(cuda_box_copier copier, const CUDA_MEMCPY2D *copy, CUstrea
 
 CUresult cuda_copy_3d(cuda_box_copier copier, const CUDA_MEMCPY3D *copy, CUstream stream, bool sync)
 {
-    if (!copy || copy->reserved0 || copy->reserved1)
+    if (!copy)
         return CUDA_ERROR_INVALID_VALUE;
 
     const struct cuda_box box = cuda_box_of_3d(copy);

@@ -8,8 +8,6 @@
 #include "host_register.h"
 #include "wire_calls.h"
 
-#define MAP_ALIGN 64u
-
 /* No context is needed, but the server asks the driver on some device. */
 static uint32_t device_index(void)
 {
@@ -35,9 +33,6 @@ static CUresult ask(const struct wire_fnTensorMap *in, CUtensorMap *ret_map)
 
 static CUresult encode(const struct cuda_tensor_map *map, CUtensorMap *ret_map)
 {
-    if ((uintptr_t)ret_map % MAP_ALIGN)
-        return CUDA_ERROR_INVALID_VALUE;
-
     struct wire_fnTensorMap in = {
         .device = device_index(),
         .kind = map->kind,
@@ -138,9 +133,6 @@ CUresult client_cuTensorMapEncodeIm2colWide(
 
 CUresult client_cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *globalAddress)
 {
-    if ((uintptr_t)tensorMap % MAP_ALIGN)
-        return CUDA_ERROR_INVALID_VALUE;
-
     const struct wire_fnTensorMap in = {
         .device = device_index(),
         .kind = TENSOR_MAP_REPLACE,

@@ -56,7 +56,7 @@ static CUresult encode(const struct cuda_tensor_map *map, CUtensorMap *ret_map)
 {
     struct encoding encoding;
 
-    if ((uintptr_t)ret_map % 64 || !cuda_tensor_map_is_valid(map))
+    if (!cuda_tensor_map_is_valid(map))
         return CUDA_ERROR_INVALID_VALUE;
     pack(map, &encoding);
     memset(ret_map, 0, sizeof(*ret_map));
@@ -130,7 +130,7 @@ CUresult soft_cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *globalAddr
     struct encoding encoding;
 
     memcpy(&encoding, tensorMap, sizeof(encoding));
-    if ((uintptr_t)tensorMap % 64 || encoding.magic != MAGIC || (uintptr_t)globalAddress % 16)
+    if (encoding.magic != MAGIC || (uintptr_t)globalAddress % 16)
         return CUDA_ERROR_INVALID_VALUE;
     encoding.address = (uintptr_t)globalAddress;
     memcpy(tensorMap, &encoding, sizeof(encoding));
