@@ -23,7 +23,7 @@ struct layout {
     uint32_t narrow_count;
     uint32_t predicate_count;
     uint32_t save; /* offset in the frame */
-    uint32_t mark; /* offset in the frame: how much room there was, see alloca.c */
+    uint32_t mark; /* offset in the frame: what was left of the stack, see stack.c */
     bool allocates;
     uint32_t frame;
     bool reached;
