@@ -171,7 +171,7 @@ static CUresult part_create(enum soft_handle_type type, const struct part *like,
     return CUDA_SUCCESS;
 }
 
-static void stall_primary(struct device *device)
+static void synchronize_primary(struct device *device)
 {
     SOFT_LOCKED;
     device_sync_emulate_locked(device->primary);
@@ -212,7 +212,7 @@ CUresult soft_cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevi
     result = soft_cuDevicePrimaryCtxRetain(&primary, dev);
     if (result)
         return result;
-    stall_primary(device);
+    synchronize_primary(device);
     like = (struct part){.device = device, .set = resource->set};
     result = part_create(SOFT_GREEN, &like, &green);
     if (result)

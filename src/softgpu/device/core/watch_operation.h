@@ -8,8 +8,9 @@
 
 struct operation;
 
-/* For start_locked(): whether it holds already; else one thread asks again from time to time and
- * finishes the operation when it does, or when its context has failed. Asked thoroughly seldom, for
- * what takes system calls to find out. */
+/* For start_locked(), with soft_lock held: true when the operation's condition holds already. Else
+ * one thread evaluates it again from time to time, under soft_lock, and finishes the operation when
+ * it holds or when its context has failed. `thoroughly` is seldom true: for checks that take system
+ * calls. Also true, with a message in the log, when out of memory. */
 bool watch_until_locked(struct operation *operation,
                         bool (*holds)(struct operation *operation, bool thoroughly));
