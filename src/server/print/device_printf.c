@@ -58,7 +58,16 @@ int server_printf_init(struct server *server)
 
 void server_printf_fini(struct server *server)
 {
-    free(server->printf);
+    struct server_printf *printer = server->printf;
+
+    if (printer && printer->started) {
+        pthread_mutex_lock(&printer->lock);
+        printer->stopping = true;
+        pthread_cond_broadcast(&printer->work);
+        pthread_mutex_unlock(&printer->lock);
+        pthread_join(printer->thread, NULL);
+    }
+    free(printer);
 }
 
 int session_printf_init(struct session *session)
@@ -222,9 +231,13 @@ static void *printf_thread(void *context)
 
     pthread_mutex_lock(&printer->lock);
     for (;;) {
-        if (list_empty(&printer->active)) {
+        while (list_empty(&printer->active) && !printer->stopping) {
             pthread_cond_wait(&printer->work, &printer->lock);
             pause = PAUSE_NS_MIN;
+        }
+        if (printer->stopping) {
+            pthread_mutex_unlock(&printer->lock);
+            return NULL;
         }
         CUresult result = make_round_locked(printer);
         if (result != CUDA_SUCCESS) {
@@ -242,7 +255,6 @@ static void *printf_thread(void *context)
 static bool start_locked(struct server_printf *printer)
 {
     pthread_condattr_t attributes;
-    pthread_t thread;
 
     if (printer->started)
         return true;
@@ -251,9 +263,7 @@ static bool start_locked(struct server_printf *printer)
     pthread_cond_init(&printer->work, &attributes);
     pthread_cond_init(&printer->turn_free, &attributes);
     pthread_condattr_destroy(&attributes);
-    printer->started = pthread_create(&thread, NULL, printf_thread, printer) == 0;
-    if (printer->started)
-        pthread_detach(thread);
+    printer->started = pthread_create(&printer->thread, NULL, printf_thread, printer) == 0;
     return printer->started;
 }
 

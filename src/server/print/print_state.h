@@ -33,7 +33,8 @@ struct server_printf {
     unsigned waiting;         /* workers that want the turn */
     unsigned launching;       /* between begin and end */
     bool shared; /* a client has timed out waiting for the turn: the output has no owner */
-    bool started;
+    bool started, stopping;
+    pthread_t thread;                    /* valid once started */
     CUstream flush[DEVICE_CONTEXTS_MAX]; /* by device->index */
     struct stream_observer stream_observer;
 };
