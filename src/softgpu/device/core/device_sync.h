@@ -2,7 +2,7 @@
 /*
  * Who waits for whom. On NVIDIA's driver some calls wait for all that runs in a context and hold
  * its lock meanwhile, so that no other thread gets a launch or a copy in. Where a stream waits for
- * just such a call of another thread, everything stands still for ever. With FUNNEL_SOFT_STALLS it
+ * just such a call of another thread, the process deadlocks. With FUNNEL_SOFT_STALLS it
  * does here too, and the bug is found without a GPU. The calls that take the lock have the word
  * `lock` in api/, and wait at their entry (soft_entry.h) while another stalls the context that is
  * current in their thread. Other contexts, also of the same device, are not concerned.

@@ -89,7 +89,7 @@ void run_cluster_arrive(struct warp *warp, const struct insn *insn)
     cluster_recheck(warp->block);
 }
 
-/* Once the phase has ended nobody who waits has arrived in the next one. */
+/* Once the phase has ended, no waiting thread has arrived in the next one. */
 void run_cluster_wait(struct warp *warp, const struct insn *insn)
 {
     if (!(warp->active & warp->cluster_arrived))

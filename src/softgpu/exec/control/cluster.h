@@ -17,7 +17,7 @@ bool cluster_holds(const struct block *block, uint64_t address, uint64_t size);
 /* From the shared state space to the generic one, and back. */
 uint64_t cluster_generic(const struct block *block, uint64_t address);
 uint64_t cluster_shared(const struct block *block, uint64_t address);
-/* Opens the cluster's barrier if nobody is missing any more. */
+/* Opens the cluster's barrier if no thread is missing any more. */
 void cluster_recheck(struct block *block);
 
 void run_cluster_arrive(struct warp *warp, const struct insn *insn);

@@ -31,7 +31,7 @@ struct block_memory {
     unsigned char *bytes;
     size_t size;
     const struct sg_space *space; /* whose data may still be in it */
-    uint64_t grid;                /* whose constants are still in it; 0: nobody's */
+    uint64_t grid;                /* whose constants are still in it; 0: no grid's */
 };
 
 struct block {
@@ -39,7 +39,7 @@ struct block {
     struct block *lead; /* the cluster's first, from which the others are linked */
     struct block *next;
     uint32_t rank;       /* in the cluster */
-    bool cluster_in_use; /* of the lead: somebody has come to the cluster's barrier */
+    bool cluster_in_use; /* of the lead: a thread has come to the cluster's barrier */
     uint32_t index[3];
     uint32_t warp_count;
     struct warp *warps;

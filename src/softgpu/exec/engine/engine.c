@@ -142,7 +142,7 @@ static void finish_grid_locked(struct sg_engine *engine, struct grid *grid)
     pthread_mutex_lock(&engine->lock);
 }
 
-/* A grid of which no block runs would wait for nobody: end it here. */
+/* A grid of which no block runs has no block that ends it: end it here. */
 static bool finish_idle_locked(struct sg_engine *engine)
 {
     for (struct grid *grid = engine->grids; grid; grid = grid->next) {

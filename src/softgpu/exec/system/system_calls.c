@@ -121,7 +121,7 @@ static const char *take_while(const char *at, const char *set, struct conversion
     return at;
 }
 
-/* A number or a star; limited, so that nobody asks us for gigabytes of blanks. */
+/* A number or a star; limited, so that no kernel asks for gigabytes of blanks. */
 static const char *take_number(const char *at, struct conversion *conversion,
                                struct arguments *arguments)
 {
