@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Raised whenever a seed's kernel or input changes by a change here; rows that the opcode table
- * gains or loses need no new number, since results are kept with a hash of their kernel's text. */
+/* Raised when a seed's input changes by a change here. A change of kernels needs no new number,
+ * since results are kept with a hash of their kernel's text. */
 #define KERNEL_GENERATOR 1
 
 #define KERNEL_BLOCKS 2

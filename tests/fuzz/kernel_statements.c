@@ -88,6 +88,16 @@ static bool is_integer_division(const struct row *row)
            row->suffix[0] != 'f';
 }
 
+/* Position and length of a bit field. ptxas gives -1 where bfe.s32 has a literal position beyond
+ * the register and a literal length, which is not what the ISA says, so no position is. */
+static const char *field_operand(struct builder *builder, const struct row *row, unsigned index)
+{
+    bool is_position = is_called(row, "bfe") && index == 1 && row_last_type_is(row, "s32");
+    if (!chance(builder, 3))
+        return any_register(builder);
+    return text_of("%u", pick(builder, 256) % (is_position ? 32 : 256));
+}
+
 static const char *source(struct builder *builder, const struct row *row, unsigned index)
 {
     const char *type = row->types[index + 1];
@@ -96,7 +106,7 @@ static const char *source(struct builder *builder, const struct row *row, unsign
     if (is_called(row, "fns") && index == 1)
         return text_of("%u", pick(builder, 32));
     if ((is_called(row, "bfe") && index > 0) || (is_called(row, "bfi") && index > 1))
-        return chance(builder, 3) ? text_of("%u", pick(builder, 256)) : any_register(builder);
+        return field_operand(builder, row, index);
     if (is_integer_division(row) && index == 1)
         return divisor(builder, type);
     if (index == 0 || !takes_literals(row) || !chance(builder, 6))
@@ -152,6 +162,8 @@ static bool is_half(const struct row *row)
     return strstr(row->suffix, "f16") != NULL;
 }
 
+/* The code that ptxas makes of a set with a result of .f32 or sources of 16 bits, and of a testp,
+ * changes the result where the guard does not hold. So the guard is that of a move behind it. */
 static void write_compare(struct builder *builder)
 {
     static const char *const results[] = {"u32", "s32", "f32"};
@@ -165,8 +177,11 @@ static void write_compare(struct builder *builder)
     const char *when = guard(builder), *chained = with(builder, operator);
     if (!is_half(row) && chance(builder, 4)) {
         const char *result = PICK(builder, results), *to = any_register(builder);
-        say(builder, "%sset.%s%s%s.%s.%s %s%s%s;", when, row->name, operator, flush, result,
-            row->suffix, to, sources, chained);
+        bool is_moved = *when && (result[0] == 'f' || strstr(row->suffix, "16"));
+        say(builder, "%sset.%s%s%s.%s.%s %s%s%s;", is_moved ? "" : when, row->name, operator, flush,
+            result, row->suffix, is_moved ? "%t32" : to, sources, chained);
+        if (is_moved)
+            say(builder, "%smov.b32 %s, %%t32;", when, to);
         return;
     }
     unsigned first = pick(builder, PREDICATE_REGISTERS);
@@ -196,7 +211,9 @@ static void write_test(struct builder *builder)
     row_opcode(row, row_spelling(row, 0), opcode, sizeof(opcode));
     const char *from = register_for(builder, row->types[1]);
     const char *when = guard(builder), *to = predicate(builder);
-    say(builder, "%s%s %s, %s;", when, opcode, to, from);
+    say(builder, "%s %s, %s;", opcode, *when ? "%q" : to, from);
+    if (*when)
+        say(builder, "%smov.pred %s, %%q;", when, to);
 }
 
 static void write_select(struct builder *builder)
