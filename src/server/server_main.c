@@ -228,6 +228,8 @@ int server_main(int argc, char **argv)
 
     if (argc == 2 && (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")))
         return printf("%d\n", MPS_BINARY_VERSION) < 0;
+    if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")))
+        return fputs(usage, stdout) < 0;
     if (parse_options(argc, argv, &options)) {
         fputs(usage, stderr);
         return 2;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example units of packaging/systemd: systemd understands every line, and they run this
-build."""
+"""The units of packaging/systemd, as they are installed: systemd understands every line, and they
+run this build."""
 import os
 import pathlib
 import re
@@ -10,8 +10,9 @@ import sys
 import tempfile
 import unittest
 
-UNITS = pathlib.Path(__file__).resolve().parent.parent.parent / "packaging/systemd"
 BUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else ""
+UNITS = pathlib.Path(BUILD) / "packaging"
+README = pathlib.Path(__file__).resolve().parent.parent.parent / "packaging/systemd/README.md"
 
 
 @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd-analyze on this machine")
@@ -19,12 +20,12 @@ class Units(unittest.TestCase):
     def problems(self, name, change=lambda text: text):
         """What systemd says of the unit, with the programs of this build."""
         with tempfile.TemporaryDirectory() as folder:
-            text = (UNITS / name).read_text().replace("/usr/local/bin/",
-                                                      os.path.join(BUILD, "bin/"))
+            text = re.sub(r"/[\w/]+/bin/(?=funnel)", os.path.join(BUILD, "bin/"),
+                          (UNITS / name).read_text())
             unit = os.path.join(folder, name)
             pathlib.Path(unit).write_text(change(text))
             scope = ["--user"] if name.endswith("-user.service") else ["--system"]
-            done = subprocess.run(["systemd-analyze", *scope, "verify", unit], text=True,
+            done = subprocess.run(["systemd-analyze", *scope, "--man=no", "verify", unit], text=True,
                                   timeout=60, env={**os.environ, "XDG_RUNTIME_DIR": folder},
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         about_this = [line for line in done.stdout.splitlines() if name in line]
@@ -47,13 +48,13 @@ class Words(unittest.TestCase):
     def test_programs(self):
         """The units call programs that an installation has."""
         for path in UNITS.glob("*.service"):
-            for program in re.findall(r"/usr/local/bin/([\w-]+)", path.read_text()):
+            for program in re.findall(r"=-?/[\w/]+/bin/([\w-]+)", path.read_text()):
                 self.assertTrue(os.path.exists(os.path.join(BUILD, "bin", program)), program)
 
     def test_readme_names_them(self):
-        text = (UNITS / "README.md").read_text()
+        text = README.read_text()
         for path in UNITS.glob("*.service"):
-            self.assertIn(path.name, text)
+            self.assertIn(path.name + ".in", text)
 
 
 if __name__ == "__main__":
