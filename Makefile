@@ -5,6 +5,7 @@
 #   make            build into build/               make test       every test; needs no GPU
 #   make demo       six programs, one device        make test-gpu   API and recovery, on a real GPU
 #   make install    PREFIX=/usr/local DESTDIR=      make bench      figures, on a real GPU
+#   make uninstall  what install has put there      make deb        Debian packages, in build-deb/
 #   make asan tsan  the tests under sanitizers      make format     apply .clang-format
 #
 BUILD ?= build
@@ -38,6 +39,12 @@ install: all
 	@DESTDIR=$(DESTDIR) $(MESON) install -C $(BUILD) --no-rebuild --quiet
 	@echo "Installed in $(DESTDIR)$(PREFIX)"
 
+uninstall:
+	@ninja -C $(BUILD) uninstall
+
+deb:
+	@packaging/make_deb build-deb
+
 # Sanitizers need their runtime in the program; our library is loaded into programs that lack it, so
 # these builds run the unit and process tests, and hold only what those need.
 build-asan/build.ninja:
@@ -58,4 +65,4 @@ format:
 clean:
 	@rm -rf build build-asan build-tsan build-fuzz
 
-.PHONY: all test test-gpu demo bench install asan tsan format clean
+.PHONY: all test test-gpu demo bench install uninstall deb asan tsan format clean
