@@ -48,11 +48,12 @@ int cli_client_log(const struct paths *paths, bool create, char *ret_path, size_
 
 /* What a daemon is started with. */
 struct daemon_options {
-    const char *device;       /* auto, cuda, soft */
-    bool static_partitioning; /* every program runs in a static partition */
-    const char *config;       /* a configuration file of MPS 3, or NULL */
-    bool multiuser;           /* one server for all users */
-    bool spare;               /* servers keep a spare context on each device */
+    const char *device;        /* auto, cuda, soft */
+    bool static_partitioning;  /* every program runs in a static partition */
+    const char *config;        /* a configuration file of MPS 3, or NULL */
+    bool multiuser;            /* one server for all users */
+    bool spare;                /* servers keep a spare context on each device */
+    const char *stall_timeout; /* seconds, or NULL for the daemon's own */
 };
 
 /* Runs `funneld -d` with these and waits until it serves: its exit status. With `quiet` its

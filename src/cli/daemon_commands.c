@@ -20,12 +20,16 @@
 
 static int run_start(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"device", required_argument, NULL, 'D'}, {"static-partitioning", no_argument, NULL, 'S'},
-        {"multiuser", no_argument, NULL, 'm'},    {"apply", required_argument, NULL, 'a'},
-        {"spare", no_argument, NULL, 's'},        {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"device", required_argument, NULL, 'D'},
+                                          {"static-partitioning", no_argument, NULL, 'S'},
+                                          {"multiuser", no_argument, NULL, 'm'},
+                                          {"apply", required_argument, NULL, 'a'},
+                                          {"spare", no_argument, NULL, 's'},
+                                          {"stall-timeout", required_argument, NULL, 't'},
+                                          {NULL, 0, NULL, 0}};
     struct daemon_options options = {.device = "auto"};
     struct paths paths;
+    uint64_t seconds;
     int option, status;
     bool works;
 
@@ -40,11 +44,16 @@ static int run_start(int argc, char **argv)
             options.config = optarg;
         else if (option == 's')
             options.spare = true;
+        else if (option == 't')
+            options.stall_timeout = optarg;
         else
             return cli_usage("unknown option");
     }
     if (optind < argc)
         return cli_usage("unexpected argument: %s", argv[optind]);
+    if (options.stall_timeout && text_to_u64(options.stall_timeout, &seconds))
+        return cli_usage("--stall-timeout takes a number of seconds, not %s",
+                         options.stall_timeout);
     if (!cli_is_device(options.device))
         return cli_usage("--device is auto, cuda or soft, not %s", options.device);
     if (options.multiuser && geteuid() != 0)
@@ -230,12 +239,15 @@ static int run_log(int argc, char **argv)
 
 const struct subcommand daemon_subcommands[] = {
     {"start", "start the daemon",
-     "Usage: funnel start [--device auto|cuda|soft] [--spare] [-S] [-m] [-a FILE]\n\n"
+     "Usage: funnel start [--device auto|cuda|soft] [--spare] [--stall-timeout SECONDS] [-S]\n"
+     "                    [-m] [-a FILE]\n\n"
      "Starts the daemon of your pipe directory in the background.\n\n"
      "  --device WHICH  cuda: NVIDIA's driver; soft: the software GPU;\n"
      "                  auto: NVIDIA's driver when it works, else the software GPU (default)\n"
      "  --spare         keep a second GPU context ready, in which new programs work while long\n"
      "                  kernels of others run; it takes some 500 MiB of each NVIDIA GPU\n"
+     "  --stall-timeout SECONDS  replace a server that is silent, or keeps programs waiting, for\n"
+     "                  that long (300); 0: never\n"
      "  -S, --static-partitioning  every program runs in a static partition of the SMs, which\n"
      "                  sm_partition of nvidia-cuda-mps-control cuts\n"
      "  -m, --multiuser one server for the programs of all users; needs root\n"

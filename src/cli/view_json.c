@@ -58,14 +58,15 @@ static json_t *with_user_and_share(json_t *json, uint32_t uid, uint32_t centiper
 
 static json_t *server_json(const struct command_server *server)
 {
-    json_t *json =
-        json_pack("{s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i}", "name",
-                  server->name, "pipe_directory", server->directory, "pid", server->pid, "uid",
-                  server->uid, "state", snapshot_state_name(server), "driver",
-                  snapshot_driver_name(server->driver), "driver_version", server->driver_version,
-                  "devices", server->device_count, "clients", server->client_count, "max_clients",
-                  server->max_clients, "since", (json_int_t)server->since, "sm_centipercent",
-                  server->sm_centipercent, "priority", server->priority);
+    json_t *json = json_pack(
+        "{s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:I, s:I, s:o}", "name",
+        server->name, "pipe_directory", server->directory, "pid", server->pid, "uid", server->uid,
+        "state", snapshot_state_name(server), "driver", snapshot_driver_name(server->driver),
+        "driver_version", server->driver_version, "devices", server->device_count, "clients",
+        server->client_count, "max_clients", server->max_clients, "since",
+        (json_int_t)server->since, "sm_centipercent", server->sm_centipercent, "priority",
+        server->priority, "silent_ms", (json_int_t)server->silent_ms, "waited_ms",
+        (json_int_t)server->waited_ms, "stall", text_value(server->stall, sizeof(server->stall)));
 
     return with_user_and_share(json, server->uid, server->sm_centipercent);
 }
@@ -113,7 +114,7 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
     const struct server_status_row *row = &client->row;
     json_t *json = json_pack(
         "{s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
-        "s:o}",
+        "s:o, s:o, s:I}",
         "pid", row->identity.pid, "id", row->id, "uid", row->identity.uid, "server",
         client->server_pid, "server_name", snapshot_server_of(snapshot, client)->name, "namespace",
         row->identity.space, "command",
@@ -124,7 +125,8 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
         row->limits.sm_centipercent, "priority", row->limits.priority, "memory_used",
         (json_int_t)snapshot_memory_of(client), "memory_refused", (json_int_t)row->memory_refused,
         "launches", (json_int_t)row->launches, "copies", (json_int_t)row->copies, "copied_bytes",
-        (json_int_t)row->copied_bytes, "devices", client_devices_json(snapshot, client));
+        (json_int_t)row->copied_bytes, "devices", client_devices_json(snapshot, client), "call",
+        text_value(row->call, sizeof(row->call)), "call_ms", (json_int_t)row->call_ms);
 
     return with_user_and_share(json, row->identity.uid, row->limits.sm_centipercent);
 }

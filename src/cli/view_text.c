@@ -10,6 +10,9 @@
 
 #define CELL VIEW_CELL
 
+/* A call of a client that has lasted for less is not shown. */
+#define CALL_SHOWN_MS 1000u
+
 void view_format_bytes(uint64_t bytes, char cell[CELL])
 {
     static const char units[] = "BKMGT";
@@ -102,12 +105,22 @@ static void format_server(const struct snapshot *snapshot, const struct command_
                 named ? space : "");
 }
 
+/* The call that it is in, where that lasts: perhaps it waits for another client's kernel. */
+static void format_call(const struct server_status_row *row, char *text, size_t size)
+{
+    *text = '\0';
+    if (row->call_ms >= CALL_SHOWN_MS)
+        text_format(text, size, "  (in %.*s for %.1fs)", (int)sizeof(row->call), row->call,
+                    (double)row->call_ms / 1000);
+}
+
 static void print_client(const struct snapshot *snapshot, const struct command_client *client)
 {
     const struct server_status_row *row = &client->row;
     char user[CELL], devices[CELL], memory[CELL], share[CELL], since[CELL], ceiling[CELL];
-    char server[2 * SERVER_NAME_MAX];
+    char server[2 * SERVER_NAME_MAX], call[2 * CELL];
 
+    format_call(row, call, sizeof(call));
     view_format_user(row->identity.uid, user);
     format_server(snapshot, client, server, sizeof(server));
     format_devices(row->device_mask, devices);
@@ -115,12 +128,12 @@ static void print_client(const struct snapshot *snapshot, const struct command_c
     format_limit(&row->limits, share);
     format_ceiling(row, ceiling);
     format_since(row->identity.since, since);
-    printf("%-8d %-10s %-10.*s %-12s %-7s %-10s %-10s %-10s %-10llu %-8llu %-8s %.*s%s\n",
+    printf("%-8d %-10s %-10.*s %-12s %-7s %-10s %-10s %-10s %-10llu %-8llu %-8s %.*s%s%s\n",
            row->identity.pid, user, (int)sizeof(row->identity.group),
            *row->identity.group ? row->identity.group : "-", server, devices, memory, ceiling,
            share, (unsigned long long)row->launches, (unsigned long long)row->copies, since,
            (int)sizeof(row->identity.command), row->identity.command,
-           row->state == SERVER_CLIENT_INACTIVE ? "  (ending)" : "");
+           row->state == SERVER_CLIENT_INACTIVE ? "  (ending)" : "", call);
 }
 
 void view_clients(const struct snapshot *snapshot)
@@ -209,6 +222,10 @@ static void print_server_summary(const struct command_server *server)
         if (server->devices[d].has_spare)
             printf("    its spare context takes %u MiB\n", server->devices[d].spare_mib);
     }
+    if (server->silent_ms)
+        printf("  it has sent no heartbeat for %.1fs\n", server->silent_ms / 1000.0);
+    if (server->waited_ms >= CALL_SHOWN_MS)
+        printf("  clients wait: %.*s\n", (int)sizeof(server->stall), server->stall);
 }
 
 void view_status(const struct snapshot *snapshot, const struct paths *paths)

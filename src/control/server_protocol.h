@@ -52,6 +52,7 @@ enum server_message {
     SERVER_RESULT,
     SERVER_FAULT,
     SERVER_ABANDONED,
+    SERVER_HEARTBEAT,
 };
 
 struct server_header {
@@ -206,6 +207,8 @@ struct server_status_row {
     uint64_t launches;
     uint64_t copies;
     uint64_t copied_bytes;
+    char call[48];    /* that its thread in the server is in, "" = in none that takes long */
+    uint64_t call_ms; /* for how long */
 };
 
 struct server_status_end {
@@ -237,6 +240,14 @@ struct server_abandoned {
     struct server_header header;
     uint32_t clients; /* that have ended and not gone yet; 0 = no such kernel runs */
     uint32_t reserved;
+};
+
+/* Sent twice a second by the server's main thread, which waits for neither clients nor driver. */
+struct server_heartbeat {
+    struct server_header header;
+    uint32_t waiting;   /* clients that are in a call while another one is; 0 = text is "" */
+    uint32_t waited_ms; /* how long the first of them has been */
+    char text[768];     /* the call that has lasted longest, its client, and what it waits for */
 };
 
 static inline size_t server_message_size(unsigned kind)
@@ -274,6 +285,8 @@ static inline size_t server_message_size(unsigned kind)
         return sizeof(struct server_fault);
     case SERVER_ABANDONED:
         return sizeof(struct server_abandoned);
+    case SERVER_HEARTBEAT:
+        return sizeof(struct server_heartbeat);
     }
     return 0;
 }
@@ -297,6 +310,7 @@ union server_any {
     struct server_result result;
     struct server_fault fault;
     struct server_abandoned abandoned;
+    struct server_heartbeat heartbeat;
 };
 
 /* Zero a message of this kind and fill its header. `request` is the one being asked or answered. */

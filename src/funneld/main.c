@@ -14,8 +14,10 @@
 #include "config.h"
 #include "daemon_loop.h"
 #include "fd.h"
+#include "heartbeat.h"
 #include "journal.h"
 #include "service.h"
+#include "text.h"
 
 static const char help[] =
     "Usage: funneld -d|-f [--device auto|cuda|soft] [--spare] [--multiuser-server] [-S]\n"
@@ -31,6 +33,8 @@ static const char help[] =
     "                          or auto (NVIDIA's driver when it works), which is the default\n"
     "      --spare             servers keep a second GPU context for programs that would wait\n"
     "                          for long kernels of others\n"
+    "      --stall-timeout S   replace a server that is silent, or keeps clients waiting, for S\n"
+    "                          seconds (300); 0: never\n"
     "      --multiuser-server  one server for all users, under root\n"
     "  -S, --static-partitioning  clients run in partitions that sm_partition creates\n"
     "  -a, --apply FILE        create the servers that this configuration file of MPS 3 names\n"
@@ -54,6 +58,7 @@ struct options {
     bool prints_directory;
     const char *device;
     const char *config;
+    const char *stall_timeout;
 };
 
 static bool is_device(const char *name)
@@ -74,6 +79,7 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"foreground", no_argument, NULL, 'f'},
                                           {"device", required_argument, NULL, 'D'},
                                           {"spare", no_argument, NULL, 's'},
+                                          {"stall-timeout", required_argument, NULL, 't'},
                                           {"multiuser-server", no_argument, NULL, 'M'},
                                           {"static-partitioning", no_argument, NULL, 'S'},
                                           {"apply", required_argument, NULL, 'a'},
@@ -81,6 +87,7 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"version", no_argument, NULL, 'v'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
+    uint64_t seconds;
     int option;
 
     while ((option = getopt_long(argc, argv, "dfvhMSa:", known, NULL)) != -1) {
@@ -96,6 +103,9 @@ static int parse_options(int argc, char **argv, struct options *options)
             break;
         case 's':
             options->spare = true;
+            break;
+        case 't':
+            options->stall_timeout = optarg;
             break;
         case 'M':
             options->multiuser = true;
@@ -123,11 +133,23 @@ static int parse_options(int argc, char **argv, struct options *options)
         return print_error("unexpected argument: ", argv[optind]);
     if (options->background == options->foreground)
         return print_error("use -d (background) or -f (foreground); see --help", "");
+    if (options->stall_timeout && text_to_u64(options->stall_timeout, &seconds))
+        return print_error("--stall-timeout takes a number of seconds, not ",
+                           options->stall_timeout);
     if (!is_device(options->device))
         return print_error("--device is auto, cuda or soft, not ", options->device);
     if (options->multiuser && geteuid() != 0)
         return print_error("--multiuser-server needs root", "");
     return -1;
+}
+
+static unsigned parse_seconds(const char *text)
+{
+    uint64_t seconds = STALL_TIMEOUT_DEFAULT_S;
+
+    if (text && text_to_u64(text, &seconds))
+        seconds = STALL_TIMEOUT_DEFAULT_S;
+    return seconds > INT_MAX ? INT_MAX : (unsigned)seconds;
 }
 
 /* Scripts look for the name that the daemon was started under. */
@@ -223,6 +245,7 @@ int main(int argc, char **argv)
     services_sweep(daemon.paths.pipe);
     daemon.device = options.device;
     daemon.spare = options.spare;
+    daemon.stall_timeout_s = parse_seconds(options.stall_timeout);
     daemon.foreground = options.foreground;
     daemon.multiuser = options.multiuser;
     daemon.partitions.on = options.static_partitioning;

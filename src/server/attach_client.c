@@ -21,6 +21,8 @@
 #include "sock.h"
 #include "window.h"
 
+#define ATTACH_STAGE "its attach"
+
 #define HELLO_TIMEOUT_MS 10000
 #define REPLY_TIMEOUT_MS 30000
 
@@ -190,8 +192,11 @@ static uint32_t receive_verdict(struct session *session)
 /* Makes one offer. The window stays the session's if the client takes it. */
 static uint32_t offer_window(struct session *session, struct window *window)
 {
+    /* The client may take its time. */
+    activity_set_stage(&session->activity, NULL);
     uint32_t verdict = send_offer(session, window) ? receive_verdict(session) : 0;
 
+    activity_set_stage(&session->activity, ATTACH_STAGE);
     if (verdict == ATTACH_OK)
         session->window = window;
     return verdict;
@@ -325,6 +330,7 @@ static bool negotiate(struct session *session)
 {
     if (!receive_hello(session))
         return false;
+    activity_set_stage(&session->activity, ATTACH_STAGE);
     apply_requested_limits(session);
     return check_hello(session) && open_channel(session) &&
            session_visit(session, &session->server->devices.device[0]) == CUDA_SUCCESS &&
@@ -341,6 +347,7 @@ bool attach_client(struct session *session)
         log_line("Client " CLIENT_FORMAT " does not attach", CLIENT_ARGS(session));
         return false;
     }
+    activity_set_stage(&session->activity, NULL);
     log_limits(session);
     channel_server_close_fd(session->channel);
     log_line("Client " CLIENT_FORMAT " connected%s", CLIENT_ARGS(session),

@@ -18,6 +18,7 @@
 #include "session_life.h"
 #include "sm_share.h"
 #include "sock.h"
+#include "stall.h"
 #include "text.h"
 
 static void send_message(const struct server *server, const void *message)
@@ -133,6 +134,11 @@ void daemon_link_abandoned(struct server *server, unsigned clients)
     send_message(server, &abandoned);
 }
 
+void daemon_link_heartbeat(struct server *server, const struct server_heartbeat *heartbeat)
+{
+    send_message(server, heartbeat);
+}
+
 static void send_row(struct server *server, const struct session *session, uint32_t request)
 {
     struct server_status_row row;
@@ -151,6 +157,8 @@ static void send_row(struct server *server, const struct session *session, uint3
     row.memory_refused = memory_refusals(session);
     row.launches = launch_count(session);
     copy_counters(session, &row.copies, &row.copied_bytes);
+    const char *call = stall_call(session, &row.call_ms);
+    text_copy(row.call, sizeof(row.call), call ? call : "");
     send_message(server, &row);
 }
 

@@ -24,5 +24,7 @@ void daemon_link_client_refused(struct server *server, int pid, CUresult status,
  */
 void daemon_link_clients_lost(struct server *server, CUresult status);
 
+void daemon_link_heartbeat(struct server *server, const struct server_heartbeat *heartbeat);
+
 /* So many clients have ended while a kernel of one still runs; 0 = none does. */
 void daemon_link_abandoned(struct server *server, unsigned clients);

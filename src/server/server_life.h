@@ -28,6 +28,7 @@ struct server_life {
     uint32_t last_id;
     unsigned session_count;
     unsigned abandoned; /* as the daemon was told last */
+    bool stall_logged;  /* the log says that clients wait for another: stall.h */
 };
 
 /* Creates the server's life without loop and descriptors: 0 or -ENOMEM. */

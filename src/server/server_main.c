@@ -20,6 +20,7 @@
 #include "log.h"
 #include "server_life.h"
 #include "server_parts.h"
+#include "stall.h"
 #include "switch.h"
 #include "text.h"
 #include "watchdog.h"
@@ -200,6 +201,8 @@ static int start_serving(struct server *server, const struct options *options, c
 
     if (!error)
         error = watchdog_start(server);
+    if (!error)
+        error = stall_watch_start(server);
     if (!error && server->life->control_fd >= 0)
         error = daemon_link_start(server);
     if (!error && options->listen_path)

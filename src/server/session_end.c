@@ -103,6 +103,7 @@ void session_clean_up(struct session *session)
 {
     if (session->window)
         drain(session);
+    activity_set_stage(&session->activity, "its end");
     device_printf_forget(session);
     streams_destroy_all(session);
     if (session->window) {

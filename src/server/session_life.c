@@ -49,6 +49,7 @@ static void *session_thread(void *context)
     struct session *session = context;
 
     abort_launches_own(session);
+    activity_own(&session->activity);
     if (attach_client(session)) {
         session->phase = SESSION_SERVING;
         session->life->attached = true;

@@ -14,6 +14,13 @@ struct session_load {
     struct channel_load told; /* what the client was told last */
 };
 
+/* The call that the client's thread was in when the main thread last looked: stall.h. */
+struct session_call {
+    const char *name; /* NULL = in none */
+    uint32_t position;
+    uint64_t since; /* clock_ns() */
+};
+
 struct session_life {
     struct hello hello; /* the session's thread's */
 
@@ -21,6 +28,7 @@ struct session_life {
     struct watch *hang_up;
     pthread_t thread;
     bool announced; /* the daemon was told that it has attached */
+    struct session_call call;
 
     /* Of any thread. */
     atomic_bool attached;

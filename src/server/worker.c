@@ -58,12 +58,25 @@ static void follow_limits(struct session *session)
     streams_follow_limits(session);
 }
 
+/* Partner: stall.c. */
+static void set_at_rest(struct session *session, bool at_rest)
+{
+    atomic_store_explicit(&session->at_rest, at_rest, memory_order_relaxed);
+}
+
+static void wait_for_command(struct session *session)
+{
+    set_at_rest(session, true);
+    channel_server_wait(session->channel, IDLE_WAIT_NS);
+    set_at_rest(session, false);
+}
+
 void worker_run(struct session *session)
 {
     while (!session->stop) {
         follow_limits(session);
         if (!run_one(session))
-            channel_server_wait(session->channel, IDLE_WAIT_NS);
+            wait_for_command(session);
     }
     launch_batch_flush(session);
 }

@@ -207,6 +207,10 @@ void channel_server_wait(struct channel_server *server, uint64_t timeout_ns);
 /* From any thread: ends the current or next channel_server_wait(). */
 void channel_server_kick(struct channel_server *server);
 
+/* From any thread, and only a hint: the number of the command that was taken last, and in
+ * `ret_position` how far the ring had been read then. */
+uint32_t channel_server_last_op(const struct channel_server *server, uint32_t *ret_position);
+
 /* Answers in `slot`: 0; -EPROTO when the client named a slot that does not exist; -EMSGSIZE when
  * the answer does not fit (REPLY_DATA_MAX). Wakes the caller only if it sleeps. */
 int channel_server_reply(struct channel_server *server, int slot, CUresult status, const void *data,

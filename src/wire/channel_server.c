@@ -89,6 +89,15 @@ void channel_server_kick(struct channel_server *server)
     ring_kick(&server->ring);
 }
 
+/* Both are plain words of the thread that reads the ring. */
+uint32_t channel_server_last_op(const struct channel_server *server, uint32_t *ret_position)
+{
+    const struct ring_message *message = (const struct ring_message *)server->message;
+
+    *ret_position = __atomic_load_n(&server->ring.cursor, __ATOMIC_RELAXED);
+    return channel_kind_op(__atomic_load_n(&message->kind, __ATOMIC_RELAXED));
+}
+
 int channel_server_reply(struct channel_server *server, int slot, CUresult status, const void *data,
                          uint32_t size)
 {

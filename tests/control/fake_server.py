@@ -85,7 +85,7 @@ def on_status(request):
         tail = struct.pack("<IIQ", number, 1,
                            1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", 1 << 20,
                                        *[0] * 31, 2 << 20, *[0] * 31, 5, 33, *[0] * 31)
-        send(wire.STATUS_ROW, identity + limits + tail + struct.pack("<QQQ", 7, 3, 4096), request)
+        send(wire.STATUS_ROW, identity + limits + tail + struct.pack("<QQQ48sQ", 7, 3, 4096, b"", 0), request)
     send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) + bytes(8 * wire.DEVICES), request)
 
 

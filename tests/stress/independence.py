@@ -9,40 +9,15 @@ timeout. The driver behaves as NVIDIA's does (FUNNEL_SOFT_STALLS): without --spa
 new client waits for the kernel, and with it the witness does.
 """
 import itertools
-import subprocess
 
 import harness
+from scene import Program
 
 ROUNDS = 8
 NEW_CLIENTS = 3
 LAUNCHES = 20
 
 numbers = itertools.count(100)
-
-
-class Program:
-    def __init__(self, funnel, *arguments):
-        command = [funnel.binary, "run", "-q", "--device", funnel.device, "--",
-                   str(funnel.build / "tests/stress/scene"), *map(str, arguments)]
-        self.name = arguments[0]
-        self.process = subprocess.Popen(command, env=funnel.environment, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def tell(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-
-    def expect(self, line):
-        said = self.process.stdout.readline().strip()
-        assert said == line, f"the {self.name} says {said!r} instead of {line!r}"
-
-    def end(self):
-        self.process.stdin.close()
-        assert self.process.wait(timeout=harness.TIMEOUT) == 0, f"the {self.name} fails"
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
 
 def launch_all(witness):

@@ -24,6 +24,7 @@ static void on_ready(struct server_process *server, const struct server_ready *r
     service_server_ready(server);
     if (!server->stopping)
         evtimer_del(server->deadline);
+    heartbeat_begin(server);
     journal("NEW SERVER %d: Ready", (int)server->pid);
     server_process_answer_starter(server, true);
     if (!server->stopping)
@@ -143,6 +144,9 @@ static void dispatch(void *owner, const void *data, size_t size)
         break;
     case SERVER_ABANDONED:
         on_abandoned(server, any->abandoned.clients);
+        break;
+    case SERVER_HEARTBEAT:
+        heartbeat_received(server, &any->heartbeat);
         break;
     }
 }

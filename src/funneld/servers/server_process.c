@@ -93,6 +93,7 @@ static void server_process_free(struct server_process *server)
     pending_requests_end(server);
     fault_drain_forget_clients(server);
     connection_close(&server->connection);
+    heartbeat_end(server);
     if (server->deadline)
         event_free(server->deadline);
     free(server);

@@ -12,6 +12,7 @@
 
 #include "connection.h"
 #include "daemon.h"
+#include "heartbeat.h"
 #include "server_protocol.h"
 
 #define SERVER_DEVICES_MAX 256
@@ -52,6 +53,7 @@ struct server_process {
     unsigned handed_over;        /* clients that it has got and that have not gone */
     unsigned abandoned;          /* those of them that have ended but for an endless kernel */
     uint32_t last_request;
+    struct heartbeat heartbeat;
 };
 
 /* The one of that name (also while it starts or stops), or NULL. */

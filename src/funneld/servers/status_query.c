@@ -73,8 +73,11 @@ static void describe(const struct server_process *server, struct command_server 
         .max_clients = server->ready.max_clients,
         .sm_centipercent = server->limits.sm_centipercent,
         .priority = server->limits.priority,
+        .silent_ms = heartbeat_silent_ms(server),
+        .waited_ms = server->heartbeat.waited_ms,
     };
     text_copy(description->name, sizeof(description->name), server->name);
+    text_copy(description->stall, sizeof(description->stall), server->heartbeat.text);
     text_copy(description->directory, sizeof(description->directory),
               service_directory(server->daemon, server->name));
     memcpy(description->devices, server->ready.devices, sizeof(description->devices));

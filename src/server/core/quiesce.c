@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "activity.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "list.h"
@@ -205,8 +206,10 @@ static bool retry_lock(struct quiesce *quiesce)
 
 CUresult quiesce_begin(struct quiesce *quiesce, const char *what)
 {
-    if (lock_members(quiesce, lock_of(quiesce)) || retry_lock(quiesce))
+    if (lock_members(quiesce, lock_of(quiesce)) || retry_lock(quiesce)) {
+        activity_set_call(what);
         return CUDA_SUCCESS;
+    }
     log_line("%s is refused: it waits for all streams, and one has waited for a value "
              "(cuStreamWaitValue) for too long",
              what);
@@ -215,5 +218,6 @@ CUresult quiesce_begin(struct quiesce *quiesce, const char *what)
 
 void quiesce_end(struct quiesce *quiesce)
 {
+    activity_set_call(NULL);
     unlock_members(quiesce, quiesce->member_count);
 }

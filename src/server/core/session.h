@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "activity.h"
 #include "channel.h"
 #include "device.h"
 #include "handles.h"
@@ -47,7 +48,9 @@ struct session {
     int socket;
     struct list link; /* in server->sessions: the main thread's, under the server's lock */
     _Atomic enum session_phase phase;
-    atomic_bool stop; /* the thread shall end: any thread sets it */
+    atomic_bool stop;         /* the thread shall end: any thread sets it */
+    atomic_bool at_rest;      /* the thread waits for a command: worker.c */
+    struct activity activity; /* of the thread */
     struct session_limits limits;
     struct channel_server *channel; /* written under the server's lock */
 

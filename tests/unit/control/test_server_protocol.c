@@ -19,7 +19,7 @@ static void test_every_kind(void **state)
         assert_int_equal(any.header.request, 5);
     }
     assert_int_equal(known,
-                     SERVER_REOPEN_LOG - SERVER_CLIENT + 1 + SERVER_ABANDONED - SERVER_READY + 1);
+                     SERVER_REOPEN_LOG - SERVER_CLIENT + 1 + SERVER_HEARTBEAT - SERVER_READY + 1);
 }
 
 static void test_refused(void **state)

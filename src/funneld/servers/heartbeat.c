@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See heartbeat.h. */
+#include "heartbeat.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "connection.h"
+#include "journal.h"
+#include "server_process.h"
+#include "text.h"
+
+/* Servers send two a second. */
+#define SILENCE_MS 3000u
+#define STALL_MS 2000u
+
+uint32_t heartbeat_silent_ms(const struct server_process *server)
+{
+    const struct heartbeat *heartbeat = &server->heartbeat;
+    uint64_t ms = heartbeat->timer ? (clock_ns() - heartbeat->heard) / NS_PER_MS : 0;
+
+    return ms < SILENCE_MS ? 0 : (uint32_t)ms;
+}
+
+/* The state of its main thread as proc(5) has it, or 0. */
+static char process_state(pid_t pid)
+{
+    char path[40], state = 0;
+
+    text_format(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%*d %*[^)]) %c", &state) != 1)
+        state = 0;
+    fclose(file);
+    return state;
+}
+
+static const char *describe_state(char state)
+{
+    switch (state) {
+    case 'T':
+        return "is stopped";
+    case 't':
+        return "is being debugged";
+    case 'D':
+        return "waits inside the operating system";
+    case 0:
+        return "cannot be seen";
+    default:
+        return "runs";
+    }
+}
+
+/* ---- what is logged ---- */
+
+static void log_silence(struct server_process *server, uint32_t ms)
+{
+    struct heartbeat *heartbeat = &server->heartbeat;
+
+    if (ms && !heartbeat->silence_logged)
+        journal("Server %d has sent no heartbeat for %.1f s; its process %s", (int)server->pid,
+                ms / 1000.0, describe_state(process_state(server->pid)));
+    if (!ms && heartbeat->silence_logged)
+        journal("Server %d sends heartbeats again", (int)server->pid);
+    heartbeat->silence_logged = ms != 0;
+}
+
+static void log_stall(struct server_process *server)
+{
+    struct heartbeat *heartbeat = &server->heartbeat;
+    bool stalled = heartbeat->waited_ms >= STALL_MS;
+
+    if (stalled && !heartbeat->stall_logged)
+        journal("Server %d: %s", (int)server->pid, heartbeat->text);
+    if (!stalled && heartbeat->stall_logged)
+        journal("Server %d: no client waits for another any more", (int)server->pid);
+    heartbeat->stall_logged = stalled;
+}
+
+/* ---- replacing it ---- */
+
+static void replace(struct server_process *server, const char *why)
+{
+    journal("Server %d %s for %u s, the daemon's stall timeout; killing it, so that another takes "
+            "its place",
+            (int)server->pid, why, server->daemon->stall_timeout_s);
+    server->stopping = true;
+    heartbeat_end(server);
+    kill(server->pid, SIGKILL);
+}
+
+static void check(struct server_process *server)
+{
+    uint64_t timeout_ms = server->daemon->stall_timeout_s * 1000ull;
+    uint32_t silent_ms = heartbeat_silent_ms(server);
+
+    log_silence(server, silent_ms);
+    if (!timeout_ms || server->state != SERVER_ACTIVE)
+        return;
+    if (silent_ms >= timeout_ms && process_state(server->pid) != 't')
+        replace(server, "has sent no heartbeat");
+    else if (server->heartbeat.waited_ms >= timeout_ms)
+        replace(server, "has kept clients waiting");
+}
+
+/* The daemon itself may have been stopped, with messages that it has not read. */
+static void on_timer(evutil_socket_t fd, short what, void *context)
+{
+    struct server_process *server = context;
+    uid_t before = journal_account(server->uid);
+
+    connection_drain(&server->connection);
+    if (server->connection.fd >= 0)
+        check(server);
+    journal_account(before);
+}
+
+/* ---- events ---- */
+
+void heartbeat_begin(struct server_process *server)
+{
+    const struct timeval period = {.tv_sec = 1};
+    struct heartbeat *heartbeat = &server->heartbeat;
+
+    heartbeat->heard = clock_ns();
+    heartbeat->timer = event_new(server->daemon->base, -1, EV_PERSIST, on_timer, server);
+    if (heartbeat->timer)
+        event_add(heartbeat->timer, &period);
+}
+
+void heartbeat_end(struct server_process *server)
+{
+    if (server->heartbeat.timer)
+        event_free(server->heartbeat.timer);
+    server->heartbeat.timer = NULL;
+}
+
+void heartbeat_received(struct server_process *server, const struct server_heartbeat *message)
+{
+    struct heartbeat *heartbeat = &server->heartbeat;
+
+    heartbeat->heard = clock_ns();
+    heartbeat->waited_ms = message->waiting ? message->waited_ms : 0;
+    memcpy(heartbeat->text, message->text, sizeof(heartbeat->text));
+    heartbeat->text[sizeof(heartbeat->text) - 1] = '\0';
+    log_stall(server);
+}

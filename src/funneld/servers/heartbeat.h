@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The heartbeats of servers. A server that sends none, or in which clients keep others waiting, is
+ * named in the log, and is killed when that lasts for the daemon's stall timeout: its clients then
+ * move to the next server, or get the error where they had work in flight. One that is being
+ * debugged is not killed for its silence.
+ */
+#pragma once
+
+#include "daemon.h"
+#include "server_protocol.h"
+
+#define STALL_TIMEOUT_DEFAULT_S 300
+
+struct heartbeat {
+    struct event *timer; /* NULL before the server is ready */
+    uint64_t heard;      /* clock_ns() of the last one */
+    bool silence_logged, stall_logged;
+    uint32_t waited_ms; /* as it said last */
+    char text[sizeof(((struct server_heartbeat *)NULL)->text)];
+};
+
+/* The server is ready: its heartbeats are expected from now on. */
+void heartbeat_begin(struct server_process *server);
+void heartbeat_end(struct server_process *server);
+
+void heartbeat_received(struct server_process *server, const struct server_heartbeat *message);
+
+/* For how long no heartbeat has come, in milliseconds; 0 while that is no longer than usual. */
+uint32_t heartbeat_silent_ms(const struct server_process *server);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Only the main thread changes the list of sessions, so it reads the list without the lock, which a
+ * thread that waits for the driver may hold.
+ */
+#include "stall.h"
+
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "daemon_link.h"
+#include "fd.h"
+#include "fence.h"
+#include "launch_record.h"
+#include "limits_text.h"
+#include "log.h"
+#include "server_life.h"
+#include "session_life.h"
+#include "text.h"
+
+#define PERIOD_NS (500 * NS_PER_MS)
+
+/* From here on a call that others wait for is worth a line in the log. */
+#define STALL_LOGGED_MS 2000u
+
+/* A position that no command has: the thread is in a stage of its client's life. */
+#define NO_POSITION 1u
+
+/* What keeps others waiting, as far as it can be known from outside the driver. */
+struct stall {
+    const struct session *culprit; /* NULL = nobody waits */
+    unsigned waiting;              /* other clients that are in a call, too */
+    const char *waits_in;          /* the call of the one that has waited longest ... */
+    uint64_t waited_ms;            /* ... and for how long */
+};
+
+/* ---- each client ---- */
+
+/* Partner: set_at_rest() in worker.c. */
+static bool is_at_rest(const struct session *session)
+{
+    return atomic_load_explicit(&session->at_rest, memory_order_relaxed);
+}
+
+/* NULL = in nothing that could take long. Where a client ends, its thread waits for its kernels,
+ * which is no call. */
+static const char *current_call(const struct session *session, uint32_t *ret_position)
+{
+    const char *name = activity_name(&session->activity);
+
+    *ret_position = NO_POSITION;
+    if (session->phase == SESSION_DONE)
+        return NULL;
+    if (session->phase == SESSION_ATTACHING || session->stop || is_at_rest(session))
+        return name;
+    uint32_t op = channel_server_last_op(session->channel, ret_position);
+    return name ? name : wire_op_name(op);
+}
+
+static void sample(struct session *session, uint64_t now)
+{
+    struct session_call *last = &session->life->call;
+    uint32_t position;
+    const char *name = current_call(session, &position);
+
+    if (!name || !last->name || position != last->position)
+        last->since = now;
+    last->name = name;
+    last->position = position;
+}
+
+const char *stall_call(const struct session *session, uint64_t *ret_ms)
+{
+    const struct session_call *call = &session->life->call;
+
+    *ret_ms = call->name ? (clock_ns() - call->since) / NS_PER_MS : 0;
+    return *ret_ms ? call->name : NULL;
+}
+
+/* ---- all of them ---- */
+
+static bool makes_all_wait(const struct session *session)
+{
+    return session->activity.call != NULL;
+}
+
+/* Of two clients that are in a call, whether the first is the likelier culprit: a call that waits
+ * for all kernels has made the others wait, else the one that has lasted longest. */
+static bool is_likelier(const struct session *session, const struct session *other)
+{
+    if (makes_all_wait(session) != makes_all_wait(other))
+        return makes_all_wait(session);
+    return session->life->call.since < other->life->call.since;
+}
+
+static const struct session *find_culprit(const struct server *server)
+{
+    const struct session *culprit = NULL;
+    uint64_t ms;
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (stall_call(session, &ms) && (!culprit || is_likelier(session, culprit)))
+            culprit = session;
+    }
+    return culprit;
+}
+
+static struct stall find_stall(const struct server *server)
+{
+    struct stall stall = {.culprit = find_culprit(server)};
+    const char *call;
+    uint64_t ms;
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (session == stall.culprit || !(call = stall_call(session, &ms)))
+            continue;
+        stall.waiting++;
+        if (ms <= stall.waited_ms)
+            continue;
+        stall.waited_ms = ms;
+        stall.waits_in = call;
+    }
+    if (!stall.waiting)
+        stall.culprit = NULL;
+    return stall;
+}
+
+/* ---- in words ---- */
+
+/* Whose kernel is waited for: rather that of a client which is in no call itself. */
+static struct session *find_kernel_owner(const struct server *server)
+{
+    struct session *owner = NULL;
+    uint64_t ms;
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (session->phase == SESSION_SERVING && launch_count(session) &&
+            fence_any_pending(session) && (!owner || !stall_call(session, &ms)))
+            owner = session;
+    }
+    return owner;
+}
+
+static void describe_kernel(const struct server *server, char *ret_text, size_t size)
+{
+    struct session *owner = find_kernel_owner(server);
+    char kernel[128], who[IDENTITY_TEXT_MAX];
+
+    *ret_text = '\0';
+    if (!owner)
+        return;
+    launch_last_kernel(owner, kernel, sizeof(kernel));
+    identity_describe(&owner->identity, who);
+    text_format(ret_text, size,
+                "; the kernel that was launched last is %s of " CLIENT_FORMAT " (%.120s)", kernel,
+                CLIENT_ARGS(owner), who);
+}
+
+static void describe_stall(const struct server *server, const struct stall *stall, char *ret_text,
+                           size_t size)
+{
+    char kernel[400], who[IDENTITY_TEXT_MAX];
+    uint64_t ms;
+    const char *call = stall_call(stall->culprit, &ms);
+
+    describe_kernel(server, kernel, sizeof(kernel));
+    identity_describe(&stall->culprit->identity, who);
+    text_format(ret_text, size,
+                "client " CLIENT_FORMAT " (%.160s) has been in %s for %.1f s, and %u other%s "
+                "meanwhile, one in %s for %.1f s%s",
+                CLIENT_ARGS(stall->culprit), who, call, (double)ms / 1000, stall->waiting,
+                stall->waiting == 1 ? " is in a call" : "s are in calls", stall->waits_in,
+                (double)stall->waited_ms / 1000, kernel);
+}
+
+static void log_change(struct server *server, const struct stall *stall, const char *text)
+{
+    bool stalled = stall->waited_ms >= STALL_LOGGED_MS;
+
+    if (stalled != server->life->stall_logged)
+        log_line(stalled ? "Clients wait for another: %s" : "No client waits for another any more",
+                 text);
+    server->life->stall_logged = stalled;
+}
+
+/* ---- the timer ---- */
+
+static void beat(struct server *server)
+{
+    struct server_heartbeat heartbeat;
+    uint64_t now = clock_ns();
+
+    list_for_each (struct session, session, &server->sessions, link)
+        sample(session, now);
+    struct stall stall = find_stall(server);
+    server_message_init(&heartbeat, SERVER_HEARTBEAT, 0);
+    heartbeat.waiting = stall.waiting;
+    heartbeat.waited_ms = (uint32_t)stall.waited_ms;
+    if (stall.culprit)
+        describe_stall(server, &stall, heartbeat.text, sizeof(heartbeat.text));
+    log_change(server, &stall, heartbeat.text);
+    daemon_link_heartbeat(server, &heartbeat);
+}
+
+static void on_timer(void *context, int timer_fd)
+{
+    uint64_t count;
+
+    if (read(timer_fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
+        beat(context);
+}
+
+int stall_watch_start(struct server *server)
+{
+    const struct itimerspec period = {.it_interval.tv_nsec = PERIOD_NS,
+                                      .it_value.tv_nsec = PERIOD_NS};
+    int timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+    if (timer_fd >= 0 && !timerfd_settime(timer_fd, 0, &period, NULL) &&
+        loop_watch_readable(server->life->loop, timer_fd, on_timer, server))
+        return 0;
+    fd_close(&timer_fd);
+    return -ENOMEM;
+}

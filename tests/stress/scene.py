@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of scene.c, which say what has happened and are told when to go on."""
+import subprocess
+
+import harness
+
+
+class Program:
+    def __init__(self, funnel, *arguments):
+        command = [funnel.binary, "run", "-q", "--device", funnel.device, "--",
+                   str(funnel.build / "tests/stress/scene"), *map(str, arguments)]
+        self.name = arguments[0]
+        self.process = subprocess.Popen(command, env=funnel.environment, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def tell(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def expect(self, line):
+        said = self.process.stdout.readline().strip()
+        assert said == line, f"the {self.name} says {said!r} instead of {line!r}"
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait(timeout=harness.TIMEOUT) == 0, f"the {self.name} fails"
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
