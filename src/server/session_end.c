@@ -18,6 +18,7 @@
 #include "host_wait.h"
 #include "ipc_share.h"
 #include "launch_record.h"
+#include "link_job.h"
 #include "log.h"
 #include "memory.h"
 #include "server_life.h"
@@ -81,6 +82,9 @@ static void destroy_object(void *context, uint64_t handle, void *object)
         break;
     case WIRE_TEXTURE:
         texture_destroy(session, object);
+        break;
+    case WIRE_LINK:
+        link_destroy(session, object);
         break;
     default:
         break; /* streams are gone already, functions go with their modules */

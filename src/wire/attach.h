@@ -85,6 +85,7 @@ enum socket_message_kind {
     SOCKET_HOST_GRANULE = 3, /* server: memfd to map at window address `value` */
     SOCKET_ALLOCATION = 4,   /* server: the memory behind allocation `value` */
     SOCKET_IMAGE = 5,        /* server: memfd of image number `value` */
+    SOCKET_LINKED = 6,       /* server: memfd with the result of linking job `value` */
 };
 
 struct socket_message {

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 CLASSES = ("local", "async", "sync", "manual", "unsupported")
-KINDS = ("stream", "event", "module", "function", "allocation", "graph", "array", "texture")
+KINDS = ("stream", "event", "module", "function", "allocation", "graph", "array", "texture",
+         "link")
 WORDS = {"in", "out", "inout", "nullable", "one", "string", "opaque", "count", "size", "user"}
 SCALARS = {"u32": ("uint32_t", 4), "i32": ("int32_t", 4), "u64": ("uint64_t", 8),
            "i64": ("int64_t", 8), "f32": ("float", 4)}

@@ -184,7 +184,7 @@ void image_fini(struct image *image)
     fd_close(&image->fd);
 }
 
-CUresult image_read_file(const char *path, void **ret_bytes)
+CUresult image_read_file(const char *path, void **ret_bytes, size_t *ret_size)
 {
     _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
@@ -203,5 +203,7 @@ CUresult image_read_file(const char *path, void **ret_bytes)
         return CUDA_ERROR_OPERATING_SYSTEM;
     }
     *ret_bytes = bytes;
+    if (ret_size)
+        *ret_size = (size_t)status.st_size;
     return CUDA_SUCCESS;
 }

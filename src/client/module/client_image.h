@@ -45,6 +45,6 @@ void image_forget_server(struct image *image);
 CUresult image_copy(const struct image *image, struct image *ret_image);
 
 /* Reads a whole file for cuModuleLoad and cuLibraryLoadFromFile, with a NUL behind it, for the
- * caller to free. CUDA_ERROR_FILE_NOT_FOUND, CUDA_ERROR_OPERATING_SYSTEM,
- * CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult image_read_file(const char *path, void **ret_bytes);
+ * caller to free. The size, for which `ret_size` may be NULL, is without it.
+ * CUDA_ERROR_FILE_NOT_FOUND, CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult image_read_file(const char *path, void **ret_bytes, size_t *ret_size);

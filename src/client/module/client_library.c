@@ -105,7 +105,7 @@ CUresult client_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 
     if (!library || !fileName)
         return CUDA_ERROR_INVALID_VALUE;
-    result = image_read_file(fileName, &bytes);
+    result = image_read_file(fileName, &bytes, NULL);
     if (result != CUDA_SUCCESS)
         return result;
     result = client_cuLibraryLoadData(library, bytes, jitOptions, jitOptionsValues, numJitOptions,

@@ -33,10 +33,18 @@ static void read_option(struct jit_options *options, CUjit_option name, void **v
         options->error.capacity = (unsigned)(uintptr_t)*value;
         options->error.ret_size = (unsigned *)value;
         break;
+    case CU_JIT_WALL_TIME:
+        options->wall_time = value;
+        break;
+    case CU_JIT_GLOBAL_SYMBOL_COUNT:
+        options->names_symbols = *value != NULL;
+        break;
     case CU_JIT_MAX_REGISTERS:
     case CU_JIT_THREADS_PER_BLOCK:
     case CU_JIT_OPTIMIZATION_LEVEL:
+    case CU_JIT_TARGET_FROM_CUCONTEXT:
     case CU_JIT_TARGET:
+    case CU_JIT_LOG_VERBOSE:
     case CU_JIT_FALLBACK_STRATEGY:
     case CU_JIT_GENERATE_DEBUG_INFO:
     case CU_JIT_GENERATE_LINE_INFO:
@@ -69,4 +77,10 @@ void jit_log_write(const struct jit_log *log, const char *text, uint32_t size)
     log->text[size] = '\0';
     if (log->ret_size)
         *log->ret_size = size;
+}
+
+void jit_wall_time_write(const struct jit_options *options, float milliseconds)
+{
+    if (options->wall_time)
+        memcpy(options->wall_time, &milliseconds, sizeof(milliseconds));
 }

@@ -2,6 +2,7 @@
 /* The options of a JIT compilation that come with an image. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cuda_abi.h"
@@ -15,6 +16,8 @@ struct jit_log {
 
 struct jit_options {
     struct jit_log info, error;
+    void **wall_time;   /* the option's value, to be replaced by a float of milliseconds; or NULL */
+    bool names_symbols; /* addresses of the program are to be put into the code */
     uint32_t size;
     unsigned char pairs[512];
 };
@@ -27,3 +30,6 @@ CUresult jit_options_read(struct jit_options *options, unsigned count, CUjit_opt
 /* Writes what the compiler said to the program's buffer, if the options name one. `size` is in
  * bytes, without a NUL. */
 void jit_log_write(const struct jit_log *log, const char *text, uint32_t size);
+
+/* Replaces the value of CU_JIT_WALL_TIME, if the options have that. */
+void jit_wall_time_write(const struct jit_options *options, float milliseconds);

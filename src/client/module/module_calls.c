@@ -54,7 +54,7 @@ CUresult client_cuModuleLoad(CUmodule *module, const char *fname)
 
     if (!module || !fname)
         return CUDA_ERROR_INVALID_VALUE;
-    result = image_read_file(fname, &bytes);
+    result = image_read_file(fname, &bytes, NULL);
     if (result != CUDA_SUCCESS)
         return result;
     result = load(module, bytes, NULL);

@@ -86,7 +86,7 @@ static void check_object(void *context, uint64_t handle, void *object)
             add_obstacle(snapshot, "it has a context with multiprocessors of its own");
         break;
     default:
-        add_obstacle(snapshot, "it has an array, a texture or physical memory");
+        add_obstacle(snapshot, "it has an array, a texture, physical memory or a linking job");
     }
 }
 

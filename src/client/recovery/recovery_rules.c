@@ -55,6 +55,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuEventDestroy_v2:
     case WIRE_cuLibraryUnload:
     case WIRE_cuGraphExecDestroy:
+    case WIRE_cuLinkDestroy:
         return RECOVERY_ENDS;
     case WIRE_cuLibraryLoadData:
     case WIRE_fnGranuleAdopt:
@@ -78,6 +79,9 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuMipmappedArrayCreate:
     case WIRE_cuMipmappedArrayGetLevel:
     case WIRE_fnArraySurface:
+    case WIRE_cuLinkCreate_v2:
+    case WIRE_cuLinkAddData_v2:
+    case WIRE_cuLinkComplete:
         return RECOVERY_STAYS;
     case WIRE_fnShareCreate:
     case WIRE_fnShareDestroy:

@@ -12,29 +12,6 @@
 #include "loader.h"
 #include "quiesce.h"
 
-/* Options whose value is a number; the values of others are pointers into the client. */
-static bool option_passes(uint64_t option)
-{
-    switch (option) {
-    case CU_JIT_MAX_REGISTERS:
-    case CU_JIT_THREADS_PER_BLOCK:
-    case CU_JIT_OPTIMIZATION_LEVEL:
-    case CU_JIT_FALLBACK_STRATEGY:
-    case CU_JIT_GENERATE_DEBUG_INFO:
-    case CU_JIT_LOG_VERBOSE:
-    case CU_JIT_GENERATE_LINE_INFO:
-    case CU_JIT_CACHE_MODE:
-    case CU_JIT_FAST_COMPILE:
-    case CU_JIT_POSITION_INDEPENDENT_CODE:
-    case CU_JIT_MIN_CTA_PER_SM:
-    case CU_JIT_MAX_THREADS_PER_BLOCK:
-    case CU_JIT_OVERRIDE_DIRECTIVE_VALUES:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static void add_option(struct library *library, CUjit_option option, uintptr_t value)
 {
     library->options[library->option_count] = option;
@@ -45,18 +22,13 @@ static void add_option(struct library *library, CUjit_option option, uintptr_t v
 struct library *library_create(const void *options, uint32_t options_size)
 {
     struct library *library = calloc(1, sizeof(*library));
-    unsigned offered = options_size / 16;
 
     if (!library)
         return NULL;
     list_init(&library->link);
     library->users = 1;
-    for (unsigned i = 0; i < offered && library->option_count < LIBRARY_OPTIONS_MAX; i++) {
-        uint64_t pair[2];
-        memcpy(pair, (const unsigned char *)options + i * sizeof(pair), sizeof(pair));
-        if (option_passes(pair[0]))
-            add_option(library, (CUjit_option)pair[0], (uintptr_t)pair[1]);
-    }
+    library->option_count =
+        jit_pairs_read(options, options_size, false, library->options, library->values);
     add_option(library, CU_JIT_ERROR_LOG_BUFFER, (uintptr_t)library->log);
     add_option(library, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, sizeof(library->log));
     return library;

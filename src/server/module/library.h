@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "jit_pairs.h"
 #include "list.h"
 #include "loader.h"
 
 #define LIBRARY_LOG_SIZE 4096u
-#define LIBRARY_OPTIONS_MAX 32u
 
 struct quiesce;
 
@@ -26,8 +26,8 @@ struct library {
     unsigned option_count;
     /* The driver may compile long after the load, and then still writes to the buffers that it was
      * given there. So options and log live as long as the library. */
-    CUjit_option options[LIBRARY_OPTIONS_MAX + 2];
-    void *values[LIBRARY_OPTIONS_MAX + 2];
+    CUjit_option options[JIT_PAIRS_MAX + 2];
+    void *values[JIT_PAIRS_MAX + 2];
     char log[LIBRARY_LOG_SIZE];
 };
 

@@ -17,5 +17,5 @@ struct server_modules {
 
 struct session_modules {
     struct list parked[SERVER_MAX_DEVICES]; /* libraries that it has unloaded: module_cache.h */
-    unsigned count, functions;
+    unsigned count, functions, links;
 };

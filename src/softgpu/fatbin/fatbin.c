@@ -50,6 +50,24 @@ static int code_add(struct fatbin_code *code, struct fatbin_part part)
     return 0;
 }
 
+int fatbin_code_join(struct fatbin_code *code, struct fatbin_code *more)
+{
+    unsigned count = code->count + more->count;
+    struct fatbin_part *parts = NULL;
+
+    if (count <= FATBIN_PARTS_LIMIT)
+        parts = reallocarray(code->parts, count, sizeof(*parts));
+    if (!parts) {
+        fatbin_code_fini(more);
+        return -ENOMEM;
+    }
+    memcpy(parts + code->count, more->parts, more->count * sizeof(*parts));
+    *code = (struct fatbin_code){.parts = parts, .count = count};
+    free(more->parts);
+    *more = (struct fatbin_code){0};
+    return 0;
+}
+
 int fatbin_expand(const struct image_entry *entry, struct fatbin_part *ret_part)
 {
     struct fatbin_part part;

@@ -49,6 +49,10 @@ int fatbin_read_text(const char *text, size_t size, struct fatbin_code *ret_code
                      struct fatbin_reason *reason);
 void fatbin_code_fini(struct fatbin_code *code);
 
+/* Moves the parts of `more` to the end of `code`: 0, or -ENOMEM, and then `code` is as it was. Of
+ * `more` nothing is left to free in either case. */
+int fatbin_code_join(struct fatbin_code *code, struct fatbin_code *more);
+
 /* The best PTX of a container for this device: 0, -ENOEXEC, -EINVAL. The entry points into the
  * container. */
 int fatbin_select(const void *bytes, size_t size, unsigned sm, struct image_entry *ret_entry,

@@ -14,6 +14,7 @@ struct allocation;
 struct graph;
 struct array;
 struct texture;
+struct link;
 
 /* What the session offers to the dispatcher, besides session_lookup(). */
 

@@ -24,6 +24,7 @@ enum wire_handle {
     WIRE_GRAPH = 6,
     WIRE_ARRAY = 7,
     WIRE_TEXTURE = 8,
+    WIRE_LINK = 9,
 };
 
 enum wire_op {

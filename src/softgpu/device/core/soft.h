@@ -32,6 +32,7 @@ enum soft_handle_type {
     SOFT_GREEN,
     SOFT_ARRAY,
     SOFT_MIPMAP,
+    SOFT_LINK,
 };
 
 extern pthread_mutex_t soft_lock;

@@ -40,7 +40,7 @@ CUresult soft_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 
     if (!library || !fileName)
         return CUDA_ERROR_INVALID_VALUE;
-    result = file_read(fileName, &bytes);
+    result = file_read(fileName, &bytes, NULL);
     if (result)
         return result;
     return soft_cuLibraryLoadData(library, bytes, jitOptions, jitOptionsValues, numJitOptions, NULL,

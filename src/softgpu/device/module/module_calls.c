@@ -83,7 +83,7 @@ CUresult soft_cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 }
 
 /* The whole file, with a NUL behind it: it may be PTX text. */
-CUresult file_read(const char *path, char **ret_bytes)
+CUresult file_read(const char *path, char **ret_bytes, size_t *ret_size)
 {
     _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
@@ -99,6 +99,8 @@ CUresult file_read(const char *path, char **ret_bytes)
         return CUDA_ERROR_OPERATING_SYSTEM;
     }
     *ret_bytes = bytes;
+    if (ret_size)
+        *ret_size = status.st_size;
     return CUDA_SUCCESS;
 }
 
@@ -109,7 +111,7 @@ CUresult soft_cuModuleLoad(CUmodule *module, const char *fname)
 
     if (!module || !fname)
         return CUDA_ERROR_INVALID_VALUE;
-    result = file_read(fname, &bytes);
+    result = file_read(fname, &bytes, NULL);
     return result ? result : soft_cuModuleLoadData(module, bytes);
 }
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "device_sync.h"
-#include "fatbin.h"
 #include "link.h"
 #include "soft_context.h"
 #include "soft_memory.h"
@@ -18,7 +17,7 @@
 #define LOG_SIZE 4096
 #define VARIABLE_ALIGN 256u
 
-static void report(const struct jit_log *log, const char *text)
+void jit_log_write(const struct jit_log *log, const char *text)
 {
     soft_log("%s", text);
     if (log->text && log->size) {
@@ -28,7 +27,7 @@ static void report(const struct jit_log *log, const char *text)
     }
 }
 
-static CUresult fatbin_result(int error)
+CUresult fatbin_result(int error)
 {
     switch (error) {
     case -ENOMEM:
@@ -49,11 +48,45 @@ static CUresult compile(const struct fatbin_part *part, const struct jit_log *lo
         sg_module_load(part->text, part->size, SOFT_SM_VERSION, text, sizeof(text), &result);
 
     if (!code) {
-        report(log, text);
+        jit_log_write(log, text);
         return result;
     }
     *ret_code = code;
     return CUDA_SUCCESS;
+}
+
+static bool lacks_variable(const struct sg_module *code, const struct jit_log *log)
+{
+    char text[LOG_SIZE];
+
+    for (unsigned i = 0; i < sg_module_variable_count(code); i++) {
+        const struct sg_variable *variable = sg_module_variable(code, i);
+
+        if (!variable->is_extern)
+            continue;
+        snprintf(text, sizeof(text), "variable %s is declared but not defined", variable->name);
+        jit_log_write(log, text);
+        return true;
+    }
+    return false;
+}
+
+/* What one input only declares, another may define. */
+CUresult code_check(const struct fatbin_part *part, const struct jit_log *log, bool whole)
+{
+    struct sg_module *code;
+    CUresult result = compile(part, log, &code);
+
+    if (result == CUDA_ERROR_NOT_FOUND && !whole) {
+        jit_log_write(log, "");
+        return CUDA_SUCCESS;
+    }
+    if (result)
+        return result;
+    if (whole && lacks_variable(code, log))
+        result = CUDA_ERROR_NOT_FOUND;
+    sg_module_unref(code);
+    return result;
 }
 
 /* The parts of a program that was compiled with relocatable code. */
@@ -78,7 +111,7 @@ static CUresult load_code(const void *image, const struct jit_log *log, struct s
     CUresult result;
 
     if (error) {
-        report(log, reason.text);
+        jit_log_write(log, reason.text);
         return fatbin_result(error);
     }
     result = code.count == 1 ? compile(&code.parts[0], log, ret_code)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "exec.h"
+#include "fatbin.h"
 #include "soft.h"
 
 struct context;
@@ -87,4 +88,9 @@ CUresult kernel_resolve_locked(const void *handle, struct context *context,
                                struct kernel **ret_kernel, struct module **ret_module);
 
 struct jit_log jit_log_of(unsigned count, const CUjit_option *options, void **values);
-CUresult file_read(const char *path, char **ret_bytes);
+CUresult file_read(const char *path, char **ret_bytes, size_t *ret_size); /* the size may be NULL */
+void jit_log_write(const struct jit_log *log, const char *text);
+CUresult fatbin_result(int error);
+
+/* Checks what a linker has made, or is given: the whole of it compiles. */
+CUresult code_check(const struct fatbin_part *part, const struct jit_log *log, bool whole);
