@@ -17,6 +17,7 @@ struct subcommand {
 extern const struct subcommand daemon_subcommands[]; /* start, stop, log */
 extern const struct subcommand run_subcommands[];    /* run */
 extern const struct subcommand limit_subcommands[];  /* limit, provision, terminate */
+extern const struct subcommand why_subcommands[];    /* why */
 extern const struct subcommand view_subcommands[];   /* status, ps, servers, clients, devices */
 
 /* The one that runs now; usage errors name it. */
@@ -41,10 +42,13 @@ int cli_find_daemon(struct paths *ret_paths);
  */
 void cli_find_logs(struct paths *paths);
 
-/* The file that errors of this user's programs are logged to: client.log in the daemon's log
- * directory where the user may write to it, else in a directory of the user's own. With `create`
- * that directory is made. 0, or 1 after an error message. */
-int cli_client_log(const struct paths *paths, bool create, char *ret_path, size_t capacity);
+/* The file that errors of a program under `funnel run` are logged to: client.log in the daemon's
+ * log directory where the user may write to it, else that of user_log.h. Creates it if possible. 0,
+ * or 1 after an error message. */
+int cli_client_log(const struct paths *paths, char *ret_path, size_t capacity);
+
+/* Those of the two that are there; programs without `funnel run` use the second. How many. */
+unsigned cli_client_logs(const struct paths *paths, char ret_paths[2][PATH_MAX]);
 
 /* What a daemon is started with. */
 struct daemon_options {

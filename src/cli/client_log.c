@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where errors of programs are logged. */
-#include <errno.h>
-#include <stdlib.h>
+#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "command_client.h"
+#include "fd.h"
 #include "snapshot.h"
 #include "text.h"
+#include "user_log.h"
 
 void cli_find_logs(struct paths *paths)
 {
@@ -23,43 +23,32 @@ void cli_find_logs(struct paths *paths)
     snapshot_fini(&snapshot);
 }
 
-/* $XDG_STATE_HOME/funnel, ~/.local/state/funnel, or /tmp/funnel-UID for a user without a home. */
-static bool user_directory(char *ret_path, size_t capacity)
+/* 0 when programs of this user may write to the daemon's log directory. */
+static int daemons_client_log(const struct paths *paths, char *ret_path, size_t capacity)
 {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-
-    if (state && *state == '/')
-        return text_format(ret_path, capacity, "%s/funnel", state);
-    if (home && *home == '/' && access(home, W_OK) == 0)
-        return text_format(ret_path, capacity, "%s/.local/state/funnel", home);
-    return text_format(ret_path, capacity, "/tmp/funnel-%u", (unsigned)geteuid());
+    return access(paths->log, W_OK) ? -1 : path_join(paths->log, "client.log", ret_path, capacity);
 }
 
-/* mkdir -p, for this user alone. What fails is noticed when the file is opened. */
-static void make_directories(const char *path)
-{
-    char part[PATH_MAX];
-
-    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/'))
-        if (text_format(part, sizeof(part), "%.*s", (int)(slash - path), path))
-            mkdir(part, 0700);
-    mkdir(path, 0700);
-}
-
-int cli_client_log(const struct paths *paths, bool create, char *ret_path, size_t capacity)
+int cli_client_log(const struct paths *paths, char *ret_path, size_t capacity)
 {
     struct paths found = *paths;
-    char own[PATH_MAX];
+    int fd;
 
     cli_find_logs(&found);
-    if (access(found.log, W_OK)) {
-        if (!user_directory(own, sizeof(own)))
-            return cli_fail("the path of your home directory is too long");
-        if (create)
-            make_directories(own);
-        text_copy(found.log, sizeof(found.log), own);
-    }
-    return path_join(found.log, "client.log", ret_path, capacity)
-               ? cli_fail("the path of the log directory is too long")
-               : 0;
+    if (daemons_client_log(&found, ret_path, capacity) && user_log_path(ret_path, capacity))
+        return cli_fail("the path of the log directory is too long");
+    fd = user_log_open(ret_path);
+    if (fd >= 0)
+        fd_close(&fd);
+    return 0;
+}
+
+unsigned cli_client_logs(const struct paths *paths, char ret_paths[2][PATH_MAX])
+{
+    unsigned count = 0;
+
+    count +=
+        !daemons_client_log(paths, ret_paths[count], PATH_MAX) && !access(ret_paths[count], R_OK);
+    count += !user_log_path(ret_paths[count], PATH_MAX) && !access(ret_paths[count], R_OK);
+    return count;
 }

@@ -193,48 +193,82 @@ static bool name_server_log(const struct paths *paths, const char *server, char 
     return grammar_is_name(server) && text_format(name, size, "%s/server.log", server);
 }
 
-static int run_log(int argc, char **argv)
+struct log_options {
+    const char *server; /* of this server, "" of the daemon's own user; NULL = not of a server */
+    const char *lines;
+    bool daemon;
+    bool follow;
+};
+
+static int parse_log(int argc, char **argv, struct log_options *options)
 {
     static const struct option known[] = {{"follow", no_argument, NULL, 'f'},
                                           {"server", optional_argument, NULL, 's'},
                                           {"client", no_argument, NULL, 'c'},
+                                          {"daemon", no_argument, NULL, 'd'},
                                           {NULL, 0, NULL, 0}};
-    const char *server = NULL, *lines = "40";
-    char name[NAME_MAX] = "control.log";
-    char path[PATH_MAX];
-    struct paths paths;
-    bool follow = false, client = false;
     uint64_t number;
     int option;
 
-    while ((option = getopt_long(argc, argv, "fscn:", known, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "fscdn:", known, NULL)) != -1) {
         if (option == 'f')
-            follow = true;
+            options->follow = true;
         else if (option == 's')
-            server = optarg ? optarg : "";
-        else if (option == 'c')
-            client = true;
+            options->server = optarg ? optarg : "";
+        else if (option == 'd')
+            options->daemon = true;
         else if (option == 'n')
-            lines = optarg;
-        else
+            options->lines = optarg;
+        else if (option != 'c')
             return cli_usage("unknown option");
     }
-    if (text_to_u64(lines, &number))
-        return cli_usage("-n takes a number of lines, not %s", lines);
-    if (optind < argc)
-        return cli_usage("unexpected argument: %s", argv[optind]);
+    if (text_to_u64(options->lines, &number))
+        return cli_usage("-n takes a number of lines, not %s", options->lines);
+    return optind < argc ? cli_usage("unexpected argument: %s", argv[optind]) : 0;
+}
+
+/* `second` may be NULL. */
+static int show_files(const struct log_options *options, const char *first, const char *second)
+{
+    if (access(first, R_OK))
+        return cli_fail("cannot read %s: %s", first, strerror(errno));
+    execlp("tail", "tail", "-n", options->lines, options->follow ? "-F" : "--", first, second,
+           (char *)NULL);
+    return cli_fail("cannot run tail: %s", strerror(errno));
+}
+
+static int show_client_logs(const struct log_options *options, const struct paths *paths)
+{
+    char logs[2][PATH_MAX];
+    unsigned count = cli_client_logs(paths, logs);
+
+    if (count)
+        return show_files(options, logs[0], count > 1 ? logs[1] : NULL);
+    puts("Programs of yours have had no errors (funnel log --daemon shows the daemon's log).");
+    return 0;
+}
+
+static int run_log(int argc, char **argv)
+{
+    struct log_options options = {.lines = "40"};
+    char name[NAME_MAX] = "control.log";
+    char path[PATH_MAX];
+    struct paths paths;
+    int status = parse_log(argc, argv, &options);
+
+    if (status)
+        return status;
     if (cli_find_daemon(&paths))
         return 1;
     cli_find_logs(&paths);
-    if (server && !name_server_log(&paths, server, name, sizeof(name)))
-        return cli_usage("%s is not the name of a server; funnel servers lists them", server);
-    if (client ? cli_client_log(&paths, false, path, sizeof(path))
-               : path_join(paths.log, name, path, sizeof(path)))
-        return 1;
-    if (access(path, R_OK))
-        return cli_fail("cannot read %s: %s", path, strerror(errno));
-    execlp("tail", "tail", "-n", lines, follow ? "-F" : "--", path, (char *)NULL);
-    return cli_fail("cannot run tail: %s", strerror(errno));
+    if (!options.server && !options.daemon)
+        return show_client_logs(&options, &paths);
+    if (options.server && !name_server_log(&paths, options.server, name, sizeof(name)))
+        return cli_usage("%s is not the name of a server; funnel servers lists them",
+                         options.server);
+    if (path_join(paths.log, name, path, sizeof(path)))
+        return cli_fail("the path of the log directory is too long");
+    return show_files(&options, path, NULL);
 }
 
 const struct subcommand daemon_subcommands[] = {
@@ -267,13 +301,15 @@ const struct subcommand daemon_subcommands[] = {
      "  funnel stop\n"
      "  funnel stop --timeout 30\n",
      run_stop},
-    {"log", "show the daemon's, the server's or the clients' log",
-     "Usage: funnel log [-f] [-n LINES] [--server[=NAME] | --client]\n\n"
+    {"log", "errors of your programs; the daemon's and the servers' logs",
+     "Usage: funnel log [-f] [-n LINES] [--daemon | --server[=NAME]]\n\n"
+     "Without --daemon and --server: what went wrong in programs of yours. funnel why explains "
+     "it.\n\n"
      "  -f, --follow   print further lines as they are written\n"
      "  -n LINES       how many lines to show first (40)\n"
-     "      --server   the log of the server of the daemon's own user, instead of the daemon's\n"
-     "      --server=NAME  the log of another server, by its name in funnel servers\n"
-     "      --client   errors of your programs that run under `funnel run`\n\n"
+     "      --daemon   the daemon's log: programs that came and went, commands, faults\n"
+     "      --server   the log of the server of the daemon's own user\n"
+     "      --server=NAME  the log of another server, by its name in funnel servers\n\n"
      "Examples:\n"
      "  funnel log\n"
      "  funnel log -f --server\n"

@@ -27,6 +27,7 @@
 struct run_options {
     bool direct;
     bool quiet;
+    bool verbose;
     bool no_start;
     const char *device; /* NULL: auto */
     const char *group;  /* NULL: that of FUNNEL_GROUP, if any */
@@ -279,11 +280,11 @@ static int prepare_funnel(const struct run_options *options)
 
     if (cli_find_daemon(&paths) || reach_daemon(&paths, options) || put_first(CLIENT_LIBRARY))
         return 1;
-    if (cli_client_log(&paths, true, log, sizeof(log)))
+    if (cli_client_log(&paths, log, sizeof(log)))
         return 1;
     if (setenv("CUDA_MPS_PIPE_DIRECTORY", paths.pipe, 1) || setenv("FUNNEL_REQUIRE", "1", 1) ||
         (options->group && setenv("FUNNEL_GROUP", options->group, 1)) ||
-        setenv("FUNNEL_LOG", log, 0))
+        (options->verbose && setenv("FUNNEL_VERBOSE", "1", 1)) || setenv("FUNNEL_LOG", log, 0))
         return cli_fail("cannot set the environment: %s", strerror(errno));
     return 0;
 }
@@ -292,13 +293,16 @@ static int prepare_funnel(const struct run_options *options)
 
 static int parse_run(int argc, char **argv, struct run_options *options)
 {
-    static const struct option known[] = {
-        {"direct", no_argument, NULL, 'd'},      {"device", required_argument, NULL, 'D'},
-        {"group", required_argument, NULL, 'g'}, {"no-start", no_argument, NULL, 'n'},
-        {"quiet", no_argument, NULL, 'q'},       {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"direct", no_argument, NULL, 'd'},
+                                          {"device", required_argument, NULL, 'D'},
+                                          {"group", required_argument, NULL, 'g'},
+                                          {"no-start", no_argument, NULL, 'n'},
+                                          {"quiet", no_argument, NULL, 'q'},
+                                          {"verbose", no_argument, NULL, 'v'},
+                                          {NULL, 0, NULL, 0}};
     int option;
 
-    while ((option = getopt_long(argc, argv, "+q", known, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "+qv", known, NULL)) != -1) {
         if (option == 'd')
             options->direct = true;
         else if (option == 'D')
@@ -309,6 +313,8 @@ static int parse_run(int argc, char **argv, struct run_options *options)
             options->no_start = true;
         else if (option == 'q')
             options->quiet = true;
+        else if (option == 'v')
+            options->verbose = true;
         else
             return cli_usage("unknown option");
     }
@@ -341,7 +347,8 @@ static int run_run(int argc, char **argv)
 
 const struct subcommand run_subcommands[] = {
     {"run", "run a CUDA program through Funnel",
-     "Usage: funnel run [--device auto|cuda|soft] [--group NAME] [--direct] [--no-start] [-q] -- "
+     "Usage: funnel run [--device auto|cuda|soft] [--group NAME] [--direct] [--no-start] [-q] [-v] "
+     "-- "
      "PROGRAM "
      "[ARGUMENT...]\n\n"
      "Runs an unmodified CUDA program as a client of the daemon, which is started when none runs.\n"
@@ -352,7 +359,8 @@ const struct subcommand run_subcommands[] = {
      "      --group NAME    a name under which funnel limit and provision know the program\n"
      "      --direct        on the device itself, without Funnel, to compare the two\n"
      "      --no-start      fail when no daemon runs\n"
-     "  -q, --quiet         do not print what was started or chosen\n\n"
+     "  -q, --quiet         do not print what was started or chosen\n"
+     "  -v, --verbose       why calls of the program fail, on its standard error\n\n"
      "Examples:\n"
      "  funnel run -- ./vector_add\n"
      "  funnel run --device soft -- python3 train.py\n"

@@ -26,6 +26,7 @@
 #include "client_recovery.h"
 #include "client_stream.h"
 #include "client_texture.h"
+#include "clock.h"
 #include "copy_team.h"
 #include "environment.h"
 #include "fd.h"
@@ -34,6 +35,8 @@
 #include "staging.h"
 #include "streaming_copy.h"
 #include "text.h"
+
+#define LONG_ATTACH_NS (2000 * NS_PER_MS)
 
 static pthread_mutex_t decide_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t generation;
@@ -129,19 +132,31 @@ static CUresult fall_back(CUresult status, const char *why)
     return CUDA_SUCCESS;
 }
 
+/* People take a long start for a hang. */
+static void log_wait(uint64_t waited_ns)
+{
+    if (waited_ns > LONG_ATTACH_NS)
+        client_log_to_file("waited %.1f s until the server took this program: it was starting, or "
+                           "ended after a fault",
+                           (double)waited_ns / 1e9);
+}
+
 static CUresult decide_locked(void)
 {
     struct client *made;
     CUresult status;
+    uint64_t began;
     char why[512];
 
     if (client || client_mode() == CLIENT_PASSTHROUGH)
         return CUDA_SUCCESS;
     client_log_open();
+    began = clock_ns();
     switch (attach(&made, &status, why, sizeof(why))) {
     case ATTACHED:
         client = made;
         watch_fork();
+        log_wait(clock_ns() - began);
         return init_subsystems();
     case ATTACH_NO_DAEMON:
         return fall_back(status, why);

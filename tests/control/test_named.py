@@ -185,7 +185,7 @@ class Views(TestCase):
                          self.funnel("log", f"--server=uid_{os.getuid()}").stdout)
         self.assertEqual(self.funnel("log", "--server=unknown").returncode, 1)
         inside = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "night")}
-        self.assertIn("NEW CLIENT", self.funnel("log", environment=inside).stdout)
+        self.assertIn("NEW CLIENT", self.funnel("log", "--daemon", environment=inside).stdout)
         for wrong in (["--server=../x"], ["--server", "night"], ["-n", "x"]):
             self.assertEqual(self.funnel("log", *wrong).returncode, 2, wrong)
 

@@ -51,6 +51,13 @@ class Side:
         early = "    if (how == CLIENT_FUNNEL)\n    " if "early" in call.tags else ""
         return f"{early}    call_{edge}();\n"
 
+    def note_error(self, symbol):
+        """The client library logs the errors that a program has got."""
+        if not self.passthrough:
+            return ""
+        return (f"    if (__builtin_expect(answer != CUDA_SUCCESS, 0))\n"
+                f'        client_error_returned("{symbol}", answer);\n')
+
 
 CLIENT = Side("client", True)
 SOFT = Side("soft", False)
@@ -134,6 +141,7 @@ def do_the_work(side, call, symbol, work, names):
     if symbol != call.name:
         text += f"    {prefix}_default_stream_swap(before);\n"
     text += side.inside(call, "end")
+    text += side.note_error(symbol)
     formats, values = trace_arguments(call)
     text += f"    if ({prefix}_tracing)\n"
     start = f"        {prefix}_trace("

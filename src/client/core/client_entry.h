@@ -29,6 +29,10 @@ CUresult client_not_ready(void);
  * literal of the generated code. */
 void client_unsupported(const char *name);
 
+/* Logs once for each name and error that the program has been given the error. Not for answers that
+ * programs expect, such as CUDA_ERROR_NOT_READY. `name` is a literal of the generated code. */
+void client_error_returned(const char *name, CUresult result);
+
 /* Sets what stream 0 means to the calling thread, and returns what it meant until now. Also while
  * not attached. */
 CUstream client_default_stream_swap(CUstream stream);

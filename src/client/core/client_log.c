@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages and traces go to the server and to files, never to the program's own terminal. */
+/* Messages and traces go to the server and to files, and to the program's own terminal only where
+ * FUNNEL_VERBOSE asks for it. */
+#include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +16,8 @@
 #include "client_log.h"
 #include "fd.h"
 #include "log.h"
+#include "switch.h"
+#include "user_log.h"
 #include "wire_calls.h"
 
 #define MESSAGE_MAX 512
@@ -21,14 +26,47 @@
 bool client_tracing;
 
 static int log_fd = -1, trace_fd = -1;
+static char user_log[PATH_MAX]; /* where there is no FUNNEL_LOG; "" = nowhere */
+static bool is_verbose;         /* on standard error, too */
 
 void client_log_open(void)
 {
     if (log_fd < 0 && (log_fd = fd_open_log("FUNNEL_LOG")) >= 0)
         log_open(log_fd, "Client");
+    if (log_fd < 0 && user_log_path(user_log, sizeof(user_log)))
+        *user_log = '\0';
+    is_verbose = switch_is_on("FUNNEL_VERBOSE");
     if (trace_fd < 0)
         trace_fd = fd_open_log("FUNNEL_TRACE");
     client_tracing = trace_fd >= 0;
+}
+
+/* The file is open for this line only: messages are rare, and a program may close descriptors that
+ * are not its own. */
+static void write_user_log(const char *text)
+{
+    static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&file_lock);
+    _cleanup_fd_ int fd = *user_log ? user_log_open(user_log) : -1;
+
+    if (fd < 0)
+        return;
+    log_open(fd, "Client");
+    log_line("%s", text);
+    log_open(-1, "Client");
+}
+
+static void write_message(const char *text)
+{
+    int saved_errno = errno;
+
+    if (log_fd >= 0)
+        log_line("%s", text);
+    else
+        write_user_log(text);
+    if (is_verbose)
+        dprintf(STDERR_FILENO, "funnel: %s\n", text);
+    errno = saved_errno;
 }
 
 void client_log_to_file(const char *format, ...)
@@ -39,7 +77,7 @@ void client_log_to_file(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    log_line("%s", text);
+    write_message(text);
 }
 
 void client_log(const char *format, ...)
@@ -52,10 +90,9 @@ void client_log(const char *format, ...)
     va_start(arguments, format);
     length = vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    if (length < 0 || !client || client_error() != CUDA_SUCCESS) {
-        log_line("%s", text);
+    write_message(text);
+    if (length < 0 || !client || client_error() != CUDA_SUCCESS)
         return;
-    }
     in.text_size = length < MESSAGE_MAX ? (uint32_t)length : MESSAGE_MAX - 1;
     channel_lock(&client->channel);
     wire_fnNote(&client->channel, &in);

@@ -22,6 +22,8 @@ EXPORT CUresult cuInit(unsigned int Flags)
     CUresult answer = client_cuInit(Flags);
     if (how == CLIENT_FUNNEL)
         call_end();
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        client_error_returned("cuInit", answer);
     if (client_tracing)
         client_trace("cuInit", began, answer, "Flags=%u", Flags);
     return answer;
@@ -43,6 +45,8 @@ EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
     uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuEventCreate(phEvent, Flags);
     call_end();
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        client_error_returned("cuEventCreate", answer);
     if (client_tracing)
         client_trace("cuEventCreate", began, answer, "phEvent=%p Flags=%u", (void *)phEvent, Flags);
     return answer;
@@ -62,6 +66,8 @@ EXPORT CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
     uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuEventRecord(hEvent, hStream);
     call_end();
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        client_error_returned("cuEventRecord", answer);
     if (client_tracing)
         client_trace("cuEventRecord", began, answer, "hEvent=%p hStream=%p", (void *)hEvent,
                      (void *)hStream);
@@ -84,6 +90,8 @@ EXPORT CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
     CUresult answer = client_cuEventRecord(hEvent, hStream);
     client_default_stream_swap(before);
     call_end();
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        client_error_returned("cuEventRecord_ptsz", answer);
     if (client_tracing)
         client_trace("cuEventRecord_ptsz", began, answer, "hEvent=%p hStream=%p", (void *)hEvent,
                      (void *)hStream);
@@ -106,6 +114,8 @@ EXPORT CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent
     uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
     call_end();
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        client_error_returned("cuEventElapsedTime", answer);
     if (client_tracing)
         client_trace("cuEventElapsedTime", began, answer, "pMilliseconds=%p hStart=%p hEnd=%p",
                      (void *)pMilliseconds, (void *)hStart, (void *)hEnd);
@@ -128,6 +138,8 @@ EXPORT CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUev
     uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
     call_end();
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        client_error_returned("cuEventElapsedTime_v2", answer);
     if (client_tracing)
         client_trace("cuEventElapsedTime_v2", began, answer, "pMilliseconds=%p hStart=%p hEnd=%p",
                      (void *)pMilliseconds, (void *)hStart, (void *)hEnd);
@@ -150,6 +162,8 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
     uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuModuleGetFunction(hfunc, hmod, name);
     call_end();
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        client_error_returned("cuModuleGetFunction", answer);
     if (client_tracing)
         client_trace("cuModuleGetFunction", began, answer, "hfunc=%p hmod=%p name=%s",
                      (void *)hfunc, (void *)hmod, name);
@@ -170,6 +184,8 @@ EXPORT CUresult cuGraphDestroy(CUgraph hGraph)
     uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuGraphDestroy(hGraph);
     call_end();
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        client_error_returned("cuGraphDestroy", answer);
     if (client_tracing)
         client_trace("cuGraphDestroy", began, answer, "hGraph=%p", (void *)hGraph);
     return answer;
@@ -189,6 +205,8 @@ EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size
     uint64_t began = client_tracing ? clock_ns() : 0;
     CUresult answer = client_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
     call_end();
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        client_error_returned("cuMemcpyHtoD_v2", answer);
     if (client_tracing)
         client_trace("cuMemcpyHtoD_v2", began, answer, "dstDevice=%#llx srcHost=%p ByteCount=%zu",
                      (unsigned long long)dstDevice, (const void *)srcHost, ByteCount);
@@ -211,6 +229,8 @@ EXPORT CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr dstDevice, const void *srcHost,
     CUresult answer = client_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
     client_default_stream_swap(before);
     call_end();
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        client_error_returned("cuMemcpyHtoD_v2_ptds", answer);
     if (client_tracing)
         client_trace("cuMemcpyHtoD_v2_ptds", began, answer,
                      "dstDevice=%#llx srcHost=%p ByteCount=%zu", (unsigned long long)dstDevice,

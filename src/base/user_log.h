@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file in which a user finds the errors of that user's programs, whoever has started these. */
+#pragma once
+
+#include <stddef.h>
+
+/* A file that has grown larger is renamed to client.log.1 before the next line is written. */
+#define USER_LOG_SIZE_MAX (1u << 20)
+
+/* $XDG_STATE_HOME/funnel/client.log, else ~/.local/state/funnel/client.log, or for a user without a
+ * home that can be written to /tmp/funnel-UID/client.log. 0; -EPERM in a program with privileges of
+ * its file, which takes no directory from its environment; -ENAMETOOLONG. */
+int user_log_path(char *ret_path, size_t capacity);
+
+/* Opens such a file for appending, with the directories to it: a descriptor, or -errno. Not through
+ * a link, and not where the directory belongs to another user. */
+int user_log_open(const char *path);

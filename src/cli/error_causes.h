@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an error of the driver API mostly means in a program that runs through Funnel. */
+#pragma once
+
+struct error_cause {
+    int first, last; /* CUresults that the row explains */
+    const char *cause;
+    const char *remedy;
+};
+
+/* NULL for a number that is no error. */
+const struct error_cause *error_cause_find(int result);

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* funnel why: what the logs say of a program's last errors, and what an error mostly means. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "cli.h"
+#include "command_client.h"
+#include "cuda_error.h"
+#include "error_causes.h"
+#include "snapshot.h"
+#include "text.h"
+
+#define LINES_MAX 6
+
+/* The last lines of a log that concern a program. */
+struct findings {
+    char *lines[LINES_MAX];
+    unsigned count; /* all that were found */
+};
+
+static void add_finding(struct findings *findings, const char *line)
+{
+    char **place = &findings->lines[findings->count++ % LINES_MAX];
+
+    free(*place);
+    *place = strdup(line);
+}
+
+static void print_findings(const struct findings *findings, const char *path)
+{
+    unsigned first = findings->count > LINES_MAX ? findings->count - LINES_MAX : 0;
+
+    if (findings->count)
+        printf("%s:\n", path);
+    for (unsigned i = first; i < findings->count; i++)
+        if (findings->lines[i % LINES_MAX])
+            printf("  %s", findings->lines[i % LINES_MAX]);
+}
+
+static void findings_fini(struct findings *findings)
+{
+    for (unsigned i = 0; i < LINES_MAX; i++)
+        free(findings->lines[i]);
+}
+
+/* ---- which lines ---- */
+
+typedef bool line_filter(const char *line, pid_t pid);
+
+/* "[2026-01-31 12:00:00.000 Client  4711] text"; pid 0 is any. */
+static bool is_of_client(const char *line, pid_t pid)
+{
+    const char *role = strstr(line, " Client ");
+
+    return role && (!pid || atol(role + strlen(" Client ")) == pid);
+}
+
+static bool has_one_of(const char *line, const char *const *words)
+{
+    for (; *words; words++)
+        if (strstr(line, *words))
+            return true;
+    return false;
+}
+
+static bool server_says(const char *line, pid_t pid)
+{
+    static const char *const words[] = {"refused",    "Fatal", "limit",    "was reported", "was ended",
+                                        "terminated", "keeps", "does not", "last kernel",  NULL};
+    char name[32];
+
+    text_format(name, sizeof(name), "{PID: %d,", (int)pid);
+    return strstr(line, name) && has_one_of(line, words);
+}
+
+static bool daemon_says(const char *line, pid_t pid)
+{
+    static const char *const words[] = {"refused",       "with status",  "cannot", "lost its server",
+                                        "still runs", "memory limit", NULL};
+    char name[32];
+
+    text_format(name, sizeof(name), "lient %d ", (int)pid);
+    return strstr(line, name) && has_one_of(line, words);
+}
+
+/* ---- logs ---- */
+
+/* The error in "... returned CUDA_ERROR_OUT_OF_MEMORY (2)" or "with status 2", or 0. */
+static int error_in(const char *line)
+{
+    const char *status = strstr(line, " with status ");
+    const char *open = strrchr(line, '(');
+    int error = status ? atoi(status + strlen(" with status ")) : open ? atoi(open + 1) : 0;
+
+    return error > 0 && error_cause_find(error) ? error : 0;
+}
+
+/* Prints what a log has to say; how many lines. `*error` becomes the last error in them. */
+static unsigned search_log(const char *path, line_filter *wanted, pid_t pid, int *error)
+{
+    struct findings findings = {.count = 0};
+    FILE *file = fopen(path, "re");
+    _cleanup_free_ char *line = NULL;
+    size_t capacity = 0;
+
+    while (file && getline(&line, &capacity, file) > 0) {
+        if (!wanted(line, pid))
+            continue;
+        add_finding(&findings, line);
+        *error = error_in(line) ? error_in(line) : *error;
+    }
+    if (file)
+        fclose(file);
+    print_findings(&findings, path);
+    findings_fini(&findings);
+    return findings.count;
+}
+
+static unsigned search_below(const char *directory, const char *name, line_filter *wanted,
+                             pid_t pid, int *error)
+{
+    char path[PATH_MAX];
+
+    return path_join(directory, name, path, sizeof(path))
+               ? 0
+               : search_log(path, wanted, pid, error);
+}
+
+static unsigned search_client_logs(const struct paths *paths, pid_t pid, int *error)
+{
+    char logs[2][PATH_MAX];
+    unsigned count = cli_client_logs(paths, logs), found = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        found += search_log(logs[i], is_of_client, pid, error);
+    return found;
+}
+
+/* ---- programs that run ---- */
+
+static void describe_client(const struct command_client *client)
+{
+    const struct server_status_row *row = &client->row;
+
+    printf("Program %d runs (%.*s)%s.\n", row->identity.pid, (int)sizeof(row->identity.command),
+           row->identity.command,
+           row->state == SERVER_CLIENT_INACTIVE ? ", but gets errors only: it was ended by an "
+                                                  "operator, or has lost its context to a fault"
+                                                : "");
+    if (row->memory_refused)
+        printf("Its memory limit has refused %llu allocation%s (funnel limits shows the limit).\n",
+               (unsigned long long)row->memory_refused, row->memory_refused == 1 ? "" : "s");
+}
+
+/* Also the logs of the servers, whose names the daemon knows. */
+static unsigned search_servers(const struct paths *paths, pid_t pid, int *error)
+{
+    char reason[COMMAND_REASON_MAX], name[2 * SERVER_NAME_MAX];
+    struct snapshot snapshot;
+    unsigned found = search_below(paths->log, "server.log", server_says, pid, error);
+
+    if (snapshot_take(paths, &snapshot, reason))
+        return found;
+    for (unsigned i = 0; i < snapshot.server_count; i++)
+        if (text_format(name, sizeof(name), "%s/server.log", snapshot.servers[i].name))
+            found += search_below(paths->log, name, server_says, pid, error);
+    for (unsigned i = 0; i < snapshot.client_count; i++)
+        if (snapshot.clients[i].row.identity.pid == pid && ++found)
+            describe_client(&snapshot.clients[i]);
+    snapshot_fini(&snapshot);
+    return found;
+}
+
+/* ---- the answer ---- */
+
+static int explain_error(int error)
+{
+    const struct error_cause *cause = error_cause_find(error);
+    const char *name = cuda_error_name((CUresult)error);
+
+    if (!cause || !name)
+        return cli_fail("%d is not an error of CUDA", error);
+    printf("%s (%d): %s\n\n%s\n%s\n", name, error, cuda_error_string((CUresult)error), cause->cause,
+           cause->remedy);
+    return 0;
+}
+
+static int explain_client(const struct paths *paths, pid_t pid)
+{
+    int error = 0;
+    unsigned found = search_client_logs(paths, pid, &error);
+
+    if (pid) {
+        found += search_servers(paths, pid, &error);
+        found += search_below(paths->log, "control.log", daemon_says, pid, &error);
+    }
+    if (!found && pid)
+        return cli_fail("no log that you may read says anything of a program %d", (int)pid);
+    if (!found)
+        puts("Programs of yours have had no errors.");
+    if (error) {
+        putchar('\n');
+        return explain_error(error);
+    }
+    return 0;
+}
+
+static int error_of_name(const char *name)
+{
+    for (int error = 1; error < 1000; error++) {
+        const char *known = cuda_error_name((CUresult)error);
+
+        if (known && !strcmp(known, name))
+            return error;
+    }
+    return 0;
+}
+
+static int run_why(int argc, char **argv)
+{
+    static const struct option known[] = {{"client", required_argument, NULL, 'c'},
+                                          {NULL, 0, NULL, 0}};
+    const char *subject, *client = NULL;
+    struct paths paths;
+    uint64_t number = 0;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "c:", known, NULL)) != -1) {
+        if (option != 'c')
+            return cli_usage("unknown option, or --client without a process id");
+        client = optarg;
+    }
+    subject = client ? client : argv[optind];
+    if (optind + (client == NULL) < argc)
+        return cli_usage("unexpected argument: %s", argv[argc - 1]);
+    if (subject && error_of_name(subject))
+        return explain_error(error_of_name(subject));
+    if (subject && (text_to_u64(subject, &number) || !number || number > INT_MAX))
+        return cli_usage("%s is neither a process id nor an error of CUDA", subject);
+    if (subject && !client && cuda_error_name((CUresult)number))
+        return explain_error((int)number);
+    if (cli_find_daemon(&paths))
+        return 1;
+    cli_find_logs(&paths);
+    return explain_client(&paths, (pid_t)number);
+}
+
+const struct subcommand why_subcommands[] = {
+    {"why", "why a program failed, and what an error means",
+     "Usage: funnel why [PID | CODE | NAME | --client PID]\n\n"
+     "Without an argument: the last errors of programs of yours. For a program: what its log, and\n"
+     "those logs of the daemon and its servers that you may read, say of it, whether it still runs\n"
+     "or not. For an error of CUDA, by number or name: its cause and remedy under Funnel. A number\n"
+     "that is an error is taken for one; --client takes it for a process.\n\n"
+     "Examples:\n"
+     "  funnel why\n"
+     "  funnel why 4711\n"
+     "  funnel why 805\n"
+     "  funnel why CUDA_ERROR_ILLEGAL_ADDRESS\n",
+     run_why},
+    {NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The errors that calls have returned to the program, each once, in the user's log. */
+#include <pthread.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "client_entry.h"
+#include "client_log.h"
+#include "cuda_error.h"
+
+#define NOTED_MAX 64
+
+/* Answers to questions, which well-behaved programs get all the time. */
+static bool is_expected(const char *name, CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_NOT_READY:
+    case CUDA_ERROR_NOT_FOUND:
+    case CUDA_ERROR_NOT_SUPPORTED:
+    case CUDA_ERROR_NOT_INITIALIZED:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED:
+    case CUDA_ERROR_PEER_ACCESS_NOT_ENABLED:
+    case CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE:
+    case CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:
+    case CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED:
+        return true;
+    case CUDA_ERROR_INVALID_VALUE:
+        return !strncmp(name, "cuPointerGet", 12) || !strncmp(name, "cuGetError", 10);
+    default:
+        return false;
+    }
+}
+
+/* After an error that ends the context every call returns it, so its calls count as one. */
+static bool is_first(const char *name, CUresult result)
+{
+    static pthread_mutex_t noted_lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct {
+        const char *name;
+        CUresult result;
+    } noted[NOTED_MAX];
+    static unsigned count;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&noted_lock);
+
+    if (cuda_error_is_fatal(result))
+        name = "";
+    for (unsigned i = 0; i < count; i++)
+        if (noted[i].result == result && !strcmp(noted[i].name, name))
+            return false;
+    if (count == NOTED_MAX)
+        return false;
+    noted[count].name = name;
+    noted[count++].result = result;
+    return true;
+}
+
+void client_error_returned(const char *name, CUresult result)
+{
+    const char *error = cuda_error_name(result);
+
+    if (!is_expected(name, result) && is_first(name, result))
+        client_log_to_file("%s returned %s (%d); explained by: funnel why %d", name,
+                           error ? error : "an unknown error", (int)result, (int)result);
+}

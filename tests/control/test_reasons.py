@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reasons of errors reach the user whose program met them: the user's log, standard error where
+that is asked for, and funnel why. With the real server on the software GPU."""
+import os
+import re
+import subprocess
+
+import harness
+
+
+class Reasons(harness.TestCase):
+    def install(self):
+        os.symlink(os.path.join(harness.BUILD, "bin"), os.path.join(self.root, "bin"))
+
+    def setUp(self):
+        super().setUp()
+        self.environment["HOME"] = self.root
+        self.own_log = os.path.join(self.root, ".local/state/funnel/client.log")
+
+    def too_large(self, *options, **environment):
+        """A program that meets its memory limit; with its process id."""
+        process = subprocess.Popen(
+            [os.path.join(self.root, "bin/funnel"), "run", *options, "--",
+             os.path.join(harness.BUILD, "examples/vector_add"), "-n", "33554432"],
+            env={**self.environment, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=16M", **environment},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        out, errors = process.communicate(timeout=harness.TIMEOUT)
+        self.assertNotEqual(process.returncode, 0, out)
+        return process.pid, errors
+
+    def test_program_under_funnel_run(self):
+        self.start("--device", "soft")
+        pid, errors = self.too_large()
+        self.assertNotIn("funnel:", errors)
+        with open(os.path.join(self.log, "client.log")) as log:
+            line, = (line for line in log if "cuMemAlloc" in line)
+        self.assertRegex(line, rf"Client +{pid}\] cuMemAlloc_v2 returned "
+                               r"CUDA_ERROR_OUT_OF_MEMORY \(2\)")
+        self.assertIn(line, self.funnel("log").stdout)
+        done = self.funnel("why", str(pid))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for text in (line.strip(), "its limit is 16 MiB",
+                     "funnel limit --client PID --memory"):
+            self.assertIn(text, done.stdout)
+        self.assertIn("CUDA_ERROR_OUT_OF_MEMORY (2)", self.funnel("why").stdout)
+
+    def test_standard_error_where_it_is_asked_for(self):
+        self.start("--device", "soft")
+        for options, environment in (("--verbose", {}), ("-q", {"FUNNEL_VERBOSE": "1"})):
+            _, errors = self.too_large(options, **environment)
+            self.assertIn("funnel: cuMemAlloc_v2 returned CUDA_ERROR_OUT_OF_MEMORY (2)", errors)
+
+    def test_program_without_funnel_run(self):
+        """It logs to the user's own file, and that is not there before something goes wrong."""
+        self.start("--device", "soft")
+        library = os.path.join(harness.BUILD, "lib/funnel/libcuda.so.1")
+        program = [os.path.join(harness.BUILD, "examples/vector_add"), "-n"]
+        environment = {**self.environment, "LD_LIBRARY_PATH": os.path.dirname(library)}
+
+        done = subprocess.run([*program, "1024"], env=environment, capture_output=True, check=False,
+                              timeout=harness.TIMEOUT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse(os.path.exists(self.own_log))
+        environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=16M"
+        subprocess.run([*program, "33554432"], env=environment, capture_output=True, check=False,
+                       timeout=harness.TIMEOUT)
+        with open(self.own_log) as log:
+            self.assertIn("CUDA_ERROR_OUT_OF_MEMORY", log.read())
+        self.assertIn(self.own_log, self.funnel("why").stdout)
+
+    def test_no_daemon(self):
+        environment = {**self.environment, "FUNNEL_REQUIRE": "1", "FUNNEL_VERBOSE": "1",
+                       "LD_LIBRARY_PATH": os.path.join(harness.BUILD, "lib/funnel")}
+        done = subprocess.run([os.path.join(harness.BUILD, "examples/vector_add")], text=True,
+                              env=environment, capture_output=True, check=False,
+                              timeout=harness.TIMEOUT)
+        self.assertIn(f"funnel: no daemon serves {self.pipe}/funnel", done.stderr)
+        with open(self.own_log) as log:
+            self.assertIn("start one with: funnel start", log.read())
+
+    def test_every_error_has_a_cause_and_a_remedy(self):
+        header = os.path.join(harness.HERE, "../../src/cuda/cuda_result.h")
+        with open(header) as text:
+            errors = re.findall(r"(CUDA_ERROR_\w+) = (\d+)", text.read())
+        self.assertGreater(len(errors), 80)
+        for name, number in errors:
+            done = self.funnel("why", number)
+            self.assertEqual(done.returncode, 0, name + done.stderr)
+            heading, _, cause, remedy = done.stdout.splitlines()
+            self.assertTrue(heading.startswith(f"{name} ({number}): "), heading)
+            self.assertGreater(min(len(cause), len(remedy)), 10)
+        self.assertEqual(self.funnel("why", "CUDA_ERROR_ILLEGAL_ADDRESS").stdout,
+                         self.funnel("why", "700").stdout)
+
+    def test_wrong_questions(self):
+        for wrong in (["x"], ["-1"], ["1", "2"], ["--client"], ["--client", "5", "6"]):
+            self.assertEqual(self.funnel("why", *wrong).returncode, 2, wrong)
+        self.assertEqual(self.funnel("why", "4000000").returncode, 1)
+        self.assertEqual(self.funnel("why").returncode, 0)
+
+
+if __name__ == "__main__":
+    harness.main()
