@@ -17,7 +17,8 @@ static const struct error_cause causes[] = {
     {5, 8, "The profiler was not in the state that the call needs.",
      "Profile with NVIDIA's tools on the device itself: funnel run --direct."},
     {34, 36,
-     "The program is linked to a stub, needs a newer driver, or found the device's version too old.",
+     "The program is linked to a stub, needs a newer driver, or found the device's version too "
+     "old.",
      "Remove the stubs folder from LD_LIBRARY_PATH; nvidia-smi shows the driver's version."},
     {46, 46, "The device is busy or in a compute mode that keeps this process out.",
      "Let only Funnel's server use the device: nvidia-smi -c EXCLUSIVE_PROCESS or DEFAULT."},
@@ -72,7 +73,8 @@ static const struct error_cause causes[] = {
     {402, 402, "The question has no exact answer.", "Ask with a newer call."},
     {500, 500, "There is no kernel, variable or function of that name.",
      "Names of C++ kernels are mangled: use extern \"C\", or cuobjdump -symbols."},
-    {600, 600, "The work is not done yet, or a call would have had to wait for a stream that waits.",
+    {600, 600,
+     "The work is not done yet, or a call would have had to wait for a stream that waits.",
      "Ask again or synchronize; after half a minute see: funnel log --server."},
     {700, 700,
      "A kernel read or wrote memory that does not belong to its program. The context of all "
@@ -81,7 +83,8 @@ static const struct error_cause causes[] = {
     {701, 701, "A launch needs more registers, shared memory or stack than the device has.",
      "Use smaller blocks, or __launch_bounds__; funnel limit --sms leaves fewer multiprocessors."},
     {702, 702, "A kernel ran longer than is allowed, or did not end after its client was ended.",
-     "FUNNEL_SOFT_TIMEOUT limits kernels of the software GPU; a display's watchdog those of others."},
+     "FUNNEL_SOFT_TIMEOUT limits kernels of the software GPU; a display's watchdog those of "
+     "others."},
     {703, 703, "Texture modes do not fit together.", "Use texture objects."},
     {704, 705, "Access between these devices is enabled already, or is not.",
      "The program may ignore it."},
@@ -108,8 +111,9 @@ static const struct error_cause causes[] = {
     {801, 801, "Funnel or the device does not have this call or this variant of it.",
      "docs/api-coverage.md lists what is there; funnel log names the call; funnel run --direct "
      "runs without Funnel."},
-    {802, 804, "The driver does not work: not ready, of another version than its kernel module, or "
-               "not for this device.",
+    {802, 804,
+     "The driver does not work: not ready, of another version than its kernel module, or "
+     "not for this device.",
      "Check nvidia-smi and dmesg; on systems with NVSwitch the fabric manager has to run."},
     {805, 805,
      "The program could not reach a daemon or its server, or was refused: no daemon at its pipe "

@@ -69,8 +69,9 @@ static bool has_one_of(const char *line, const char *const *words)
 
 static bool server_says(const char *line, pid_t pid)
 {
-    static const char *const words[] = {"refused",    "Fatal", "limit",    "was reported", "was ended",
-                                        "terminated", "keeps", "does not", "last kernel",  NULL};
+    static const char *const words[] = {"refused",     "Fatal",      "limit", "was reported",
+                                        "was ended",   "terminated", "keeps", "does not",
+                                        "last kernel", NULL};
     char name[32];
 
     text_format(name, sizeof(name), "{PID: %d,", (int)pid);
@@ -79,7 +80,7 @@ static bool server_says(const char *line, pid_t pid)
 
 static bool daemon_says(const char *line, pid_t pid)
 {
-    static const char *const words[] = {"refused",       "with status",  "cannot", "lost its server",
+    static const char *const words[] = {"refused",    "with status",  "cannot", "lost its server",
                                         "still runs", "memory limit", NULL};
     char name[32];
 
@@ -125,9 +126,8 @@ static unsigned search_below(const char *directory, const char *name, line_filte
 {
     char path[PATH_MAX];
 
-    return path_join(directory, name, path, sizeof(path))
-               ? 0
-               : search_log(path, wanted, pid, error);
+    return path_join(directory, name, path, sizeof(path)) ? 0
+                                                          : search_log(path, wanted, pid, error);
 }
 
 static unsigned search_client_logs(const struct paths *paths, pid_t pid, int *error)
@@ -253,8 +253,10 @@ const struct subcommand why_subcommands[] = {
     {"why", "why a program failed, and what an error means",
      "Usage: funnel why [PID | CODE | NAME | --client PID]\n\n"
      "Without an argument: the last errors of programs of yours. For a program: what its log, and\n"
-     "those logs of the daemon and its servers that you may read, say of it, whether it still runs\n"
-     "or not. For an error of CUDA, by number or name: its cause and remedy under Funnel. A number\n"
+     "those logs of the daemon and its servers that you may read, say of it, whether it still "
+     "runs\n"
+     "or not. For an error of CUDA, by number or name: its cause and remedy under Funnel. A "
+     "number\n"
      "that is an error is taken for one; --client takes it for a process.\n\n"
      "Examples:\n"
      "  funnel why\n"

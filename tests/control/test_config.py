@@ -113,6 +113,23 @@ class Config(harness.TestCase):
         self.assertEqual(len(self.words("namespace list --server=night")), 3)
         self.assertEqual(len(self.words("sm-partition list")), 2)
 
+    def test_other_ways_to_write_the_same(self):
+        """Dotted keys, tables in a line, tables that only hold tables, in any order."""
+        plain = ('[servers.a]\nclient_priority = 1\nallowed_devices = ["0"]\n'
+                 '[servers.a.namespaces.x]\nactive_thread_percentage = 25\n'
+                 '[servers.b]\npinned_memory_limit = "4G"\n')
+        other = ('[servers]\nb = {pinned_memory_limit = "4G"}\n'
+                 'a.namespaces."x" = {active_thread_percentage = 0x19}\n'
+                 "a.client_priority = 1 # one\na.allowed_devices = [\n'0',\n]\n")
+        answers = []
+        for text in (plain, other):
+            self.start("-a", self.write(text))
+            answers.append((sorted(self.words("server list")), sorted(self.words("namespace list")),
+                            sorted(map(str, self.funnel_json("limits")["limits"]))))
+            self.mps("quit\n")
+        self.assertEqual(answers[0], answers[1])
+        self.assertIn("25", str(answers[0]))
+
     def test_relative_path(self):
         self.write(WHOLE)
         done = self.run_program("nvidia-cuda-mps-control", "-d", "-a", "mps.toml", cwd=self.root)
@@ -122,7 +139,12 @@ class Config(harness.TestCase):
         """The daemon does not start, and leaves nothing behind."""
         for line, text in (
                 (1, 'schema_version = "2.0"'), (1, "color = 1"), (1, "[server.a]"),
-                (1, "[servers]"),
+                (1, "[servers.a.devices.x]"), (2, "[servers]\ncolor = 1"),
+                (2, "[servers]\na = 1"), (1, 'servers.a = {color = 1}'),
+                (1, "servers.a.devices = [{uuid = '0'}, 1]"),
+                (1, "servers.a.devices = [{uuid = '0', sm_partitions = [{name = 'x'}]}]"),
+                (1, "servers.a.allowed_devices = [[0]]"),
+                (2, "[servers.a]\nallowed_devices = '" + "0," * 300 + "'"),
                 (2, "[servers.a]\ncolor = 1"), (2, "[servers.a]\nactive_thread_percentage = 0"),
                 (2, "[servers.a]\nactive-thread-percentage = 10"),
                 (2, "[servers.a]\nclient_priority = 2"),
@@ -142,7 +164,7 @@ class Config(harness.TestCase):
                     '"0"\n[[servers.a.devices.sm_partitions]]\nchunks = 0'),
                 (4, '[[servers.a.devices]]\nuuid = "0"\n[[servers.a.devices.sm_partitions]]\nname '
                     '= "a-b"'),
-                (5, '[[servers.a.devices]]\nuuid = '
+                (3, '[[servers.a.devices]]\nuuid = '
                     '"0"\n[[servers.a.devices.sm_partitions]]\nchunks = 1\n'
                     '[servers.b]'),
                 (7, '[[servers.a.devices]]\nuuid = "0"\n' +

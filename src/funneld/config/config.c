@@ -16,6 +16,10 @@
 
 #define FILE_MAX (1u << 20)
 
+#define PATH_PARTS 4
+#define KEY_MAX 128
+#define VALUE_MAX 512
+
 #define LIMITS                                                         \
     "[--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] " \
     "[--client-priority=PRIORITY]"
@@ -23,12 +27,19 @@
 
 struct config;
 
+/* Where a table is. */
+struct table_path {
+    unsigned depth;
+    bool element; /* one of an array, [[...]] */
+    const char *part[PATH_PARTS];
+};
+
 /* Tables of one kind. A name of "*" is any. */
 struct kind {
-    const char *path[4];
-    bool element; /* [[...]] */
+    const char *path[PATH_PARTS];
+    bool element;
     const char *grammar;
-    int (*begin)(struct config *config, const struct toml_path *table, char *reason);
+    int (*begin)(struct config *config, const struct table_path *table, char *reason);
     int (*apply)(struct config *config, const char *key, const struct grammar_values *values,
                  char *reason);
 };
@@ -72,7 +83,7 @@ static int begin_namespace_of(struct config *config, const char *name, char *rea
     return error;
 }
 
-static int begin_server(struct config *config, const struct toml_path *table, char *reason)
+static int begin_server(struct config *config, const struct table_path *table, char *reason)
 {
     struct daemon *daemon = config->daemon;
     const char *name = table->part[1];
@@ -87,7 +98,7 @@ static int begin_server(struct config *config, const struct toml_path *table, ch
     return error ? error : begin_namespace_of(config, NAMESPACE_DEFAULT, reason);
 }
 
-static int begin_namespace(struct config *config, const struct toml_path *table, char *reason)
+static int begin_namespace(struct config *config, const struct table_path *table, char *reason)
 {
     int error = begin_server(config, table, reason);
 
@@ -109,7 +120,7 @@ static int apply_limits(struct config *config, const char *key, const struct gra
 
 /* ---- partitions ---- */
 
-static int begin_device(struct config *config, const struct toml_path *table, char *reason)
+static int begin_device(struct config *config, const struct table_path *table, char *reason)
 {
     *config->device = '\0';
     return begin_server(config, table, reason);
@@ -122,8 +133,8 @@ static int apply_device(struct config *config, const char *key, const struct gra
     return 0;
 }
 
-/* Its keys follow: the partition is complete when the next table begins. */
-static int begin_partition(struct config *config, const struct toml_path *table, char *reason)
+/* Its keys follow; then end_partition() sees whether they were all. */
+static int begin_partition(struct config *config, const struct table_path *table, char *reason)
 {
     struct service *of_device = config->service;
     int error = begin_server(config, table, reason);
@@ -162,12 +173,12 @@ static int end_partition(struct config *config, char *reason)
     config->partition = NULL;
     return !partition || (*partition->name && partition->chunks)
                ? 0
-               : refuse(reason, "the SM partition before has no name or no chunks");
+               : refuse(reason, "an SM partition has no name or no chunks");
 }
 
 /* ---- features ---- */
 
-static int begin_feature(struct config *config, const struct toml_path *table, char *reason)
+static int begin_feature(struct config *config, const struct table_path *table, char *reason)
 {
     return 0;
 }
@@ -192,8 +203,21 @@ static int apply_context_share(struct config *config, const char *key,
 
 /* ---- tables ---- */
 
+static int begin_container(struct config *config, const struct table_path *table, char *reason)
+{
+    return 0;
+}
+
+static int apply_nothing(struct config *config, const char *key,
+                         const struct grammar_values *values, char *reason)
+{
+    return 0;
+}
+
 static const struct kind kinds[] = {
+    {{"servers"}, false, "", begin_container, apply_nothing},
     {{"servers", "*"}, false, SERVER, begin_server, apply_limits},
+    {{"servers", "*", "namespaces"}, false, "", begin_container, apply_nothing},
     {{"servers", "*", "namespaces", "*"}, false, LIMITS, begin_namespace, apply_limits},
     {{"servers", "*", "devices"}, true, "[--uuid=DEVICE]", begin_device, apply_device},
     {{"servers", "*", "devices", "sm_partitions"},
@@ -201,6 +225,7 @@ static const struct kind kinds[] = {
      "[--name=PARTITION] [--chunks=CHUNKS] [--include-remainder=BOOLEAN]",
      begin_partition,
      apply_partition},
+    {{"features"}, false, "", begin_container, apply_nothing},
     {{"features", "memacct"},
      false,
      "[--enabled=BOOLEAN] [--audit-log=BOOLEAN]",
@@ -213,84 +238,178 @@ static const struct kind kinds[] = {
      apply_context_share},
 };
 
-static bool is_of_kind(const struct kind *kind, const struct toml_item *item)
+static bool is_of_kind(const struct kind *kind, const struct table_path *table)
 {
     unsigned depth = 0;
 
-    for (; depth < 4 && kind->path[depth]; depth++)
-        if (depth >= item->table->depth ||
-            (strcmp(kind->path[depth], "*") && strcmp(kind->path[depth], item->table->part[depth])))
+    for (; depth < PATH_PARTS && kind->path[depth]; depth++)
+        if (depth >= table->depth ||
+            (strcmp(kind->path[depth], "*") && strcmp(kind->path[depth], table->part[depth])))
             return false;
-    return depth == item->table->depth && kind->element == item->element;
+    return depth == table->depth && kind->element == table->element;
 }
 
-static int begin_table(struct config *config, const struct toml_item *item, char *reason)
+static int begin_table(struct config *config, const struct table_path *table, char *reason)
 {
-    int error = end_partition(config, reason);
-
     config->kind = NULL;
+    if (table->depth == 0)
+        return 0;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-        if (is_of_kind(&kinds[i], item))
+        if (is_of_kind(&kinds[i], table))
             config->kind = &kinds[i];
-    if (!error && !config->kind) {
+    if (!config->kind) {
         text_format(reason, TOML_REASON_MAX,
                     "a table [%.100s...] is not known: [servers.NAME], "
                     "[servers.NAME.namespaces.NAME], [[servers.NAME.devices]], "
                     "[[servers.NAME.devices.sm_partitions]] and [features.NAME] are",
-                    item->table->part[0]);
+                    table->part[0]);
         return -EINVAL;
     }
-    return error ? error : config->kind->begin(config, item->table, reason);
+    return config->kind->begin(config, table, reason);
 }
 
 /* ---- keys ---- */
 
 /* The option's name has - where the key has _. */
-static int parse_key(const char *grammar, const struct toml_item *item,
+static int parse_key(const char *grammar, const char *key, const char *value,
                      struct grammar_values *values, char *reason)
 {
-    char word[TOML_WORD_MAX + TOML_VALUE_MAX], option[TOML_WORD_MAX];
+    char word[KEY_MAX + VALUE_MAX], option[KEY_MAX];
     char *words[] = {word};
 
-    text_copy(option, sizeof(option), item->key);
+    text_copy(option, sizeof(option), key);
     for (char *letter = option; *letter; letter++)
         *letter = *letter == '_' ? '-' : *letter;
     text_format(word, sizeof(word), "--%s=", option);
-    if (strchr(item->key, '-') || !strstr(grammar, word)) {
-        text_format(reason, TOML_REASON_MAX, "there is no key '%.100s' in this table", item->key);
+    if (strlen(key) >= KEY_MAX || strchr(key, '-') || !strstr(grammar, word)) {
+        text_format(reason, TOML_REASON_MAX, "there is no key '%.100s' in this table", key);
         return -EINVAL;
     }
-    text_format(word, sizeof(word), "--%s=%s", option, item->value);
+    text_format(word, sizeof(word), "--%s=%s", option, value);
     return grammar_parse("", grammar, words, 1, values, reason);
 }
 
-static int take_top_key(const struct toml_item *item, char *reason)
+static int take_top_key(const char *key, const char *value, char *reason)
 {
-    if (!strcmp(item->key, "schema_version") && !strcmp(item->value, "1.0"))
+    if (!strcmp(key, "schema_version") && !strcmp(value, "1.0"))
         return 0;
     text_format(reason, TOML_REASON_MAX,
-                "%.100s is not known outside of tables; schema_version = \"1.0\" is", item->key);
+                "%.100s is not known outside of tables; schema_version = \"1.0\" is", key);
     return -EINVAL;
 }
 
-static int take(void *context, const struct toml_item *item, char reason[TOML_REASON_MAX])
+static int take_value(struct config *config, const char *key, const char *value, char *reason)
 {
-    struct config *config = context;
     struct grammar_values values;
     int error;
 
-    if (!item->key)
-        return begin_table(config, item, reason);
     if (!config->kind)
-        return take_top_key(item, reason);
-    error = parse_key(config->kind->grammar, item, &values, reason);
-    return error ? error : config->kind->apply(config, item->key, &values, reason);
+        return take_top_key(key, value, reason);
+    error = parse_key(config->kind->grammar, key, value, &values, reason);
+    return error ? error : config->kind->apply(config, key, &values, reason);
+}
+
+/* Appends a value, behind a comma if others come before it. */
+static int append_value(char value[VALUE_MAX], const struct toml *item, bool first, char *reason)
+{
+    size_t used = strlen(value);
+
+    if (item->type == TOML_TABLE || item->type == TOML_ARRAY)
+        return refuse(reason, "an array has to be of values, or of tables");
+    if (strlen(item->text) != item->length ||
+        !text_format(value + used, VALUE_MAX - used, "%s%s", first ? "" : ",", item->text))
+        return refuse(reason, "a value is too long, or has a NUL in it");
+    return 0;
+}
+
+/* Items of an array with commas between them. */
+static int value_of(const struct toml *item, char value[VALUE_MAX], char *reason)
+{
+    int error = 0;
+
+    *value = '\0';
+    if (item->type != TOML_ARRAY)
+        return append_value(value, item, true, reason);
+    for (const struct toml *child = item->first; child && !error; child = child->next)
+        error = append_value(value, child, child == item->first, reason);
+    return error;
+}
+
+/* ---- the tree ---- */
+
+static bool holds_tables(const struct toml *item)
+{
+    return item->type == TOML_TABLE ||
+           (item->type == TOML_ARRAY && item->first && item->first->type == TOML_TABLE);
+}
+
+static int fail_at(const struct toml *item, int error, char *reason)
+{
+    char message[TOML_REASON_MAX];
+
+    text_copy(message, sizeof(message), reason);
+    text_format(reason, TOML_REASON_MAX, "line %u: %s", item->line, message);
+    return error;
+}
+
+static int visit_table(struct config *config, const struct toml *table, struct table_path *path,
+                       char *reason);
+
+static int visit_values(struct config *config, const struct toml *table, char *reason)
+{
+    for (const struct toml *item = table->first; item; item = item->next) {
+        char value[VALUE_MAX];
+        int error = holds_tables(item) ? 0 : value_of(item, value, reason);
+
+        if (!error && !holds_tables(item))
+            error = take_value(config, item->key, value, reason);
+        if (error)
+            return fail_at(item, error, reason);
+    }
+    return 0;
+}
+
+/* The tables of `item`, which is one or an array of them, one level below `path`. */
+static int visit_below(struct config *config, const struct toml *item, struct table_path *path,
+                       char *reason)
+{
+    struct table_path below = *path;
+    int error = 0;
+
+    if (path->depth == PATH_PARTS)
+        return fail_at(item, refuse(reason, "there is no table in this table"), reason);
+    below.part[below.depth++] = item->key;
+    below.element = item->type == TOML_ARRAY;
+    if (!below.element)
+        return visit_table(config, item, &below, reason);
+    for (const struct toml *child = item->first; child && !error; child = child->next)
+        error = child->type == TOML_TABLE
+                    ? visit_table(config, child, &below, reason)
+                    : fail_at(child, refuse(reason, "an array has tables and values"), reason);
+    return error;
+}
+
+/* A table's values come before its tables, wherever they stand. */
+static int visit_table(struct config *config, const struct toml *table, struct table_path *path,
+                       char *reason)
+{
+    int error = begin_table(config, path, reason);
+
+    if (error)
+        return fail_at(table, error, reason);
+    error = visit_values(config, table, reason);
+    if (!error && end_partition(config, reason))
+        return fail_at(table, -EINVAL, reason);
+    for (const struct toml *item = table->first; item && !error; item = item->next)
+        if (holds_tables(item))
+            error = visit_below(config, item, path, reason);
+    return error;
 }
 
 /* ---- the file ---- */
 
-/* Allocates the text: 0 or -errno. */
-static int read_file(const char *path, char **ret_text)
+/* Allocates the text, which a NUL follows: 0 or -errno. */
+static int read_file(const char *path, char **ret_text, size_t *ret_size)
 {
     _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
     char *text = fd < 0 ? NULL : malloc(FILE_MAX + 1);
@@ -301,8 +420,9 @@ static int read_file(const char *path, char **ret_text)
     while ((part = read(fd, text + size, FILE_MAX - (size_t)size)) > 0)
         size += part;
     text[size] = '\0';
-    if (part == 0 && size < (ssize_t)FILE_MAX && strlen(text) == (size_t)size) {
+    if (part == 0 && size < (ssize_t)FILE_MAX) {
         *ret_text = text;
+        *ret_size = (size_t)size;
         return 0;
     }
     free(text);
@@ -312,19 +432,23 @@ static int read_file(const char *path, char **ret_text)
 int config_apply(struct daemon *daemon, const char *path, char ret_reason[CONFIG_REASON_MAX])
 {
     struct config config = {.daemon = daemon};
-    char reason[TOML_REASON_MAX], *text = NULL;
-    int error = read_file(path, &text);
+    struct table_path top = {.depth = 0};
+    char reason[TOML_REASON_MAX] = "", *text = NULL;
+    struct toml *root = NULL;
+    size_t size = 0;
+    int error = read_file(path, &text, &size);
 
     if (error) {
         text_format(ret_reason, CONFIG_REASON_MAX, "Cannot read %.300s: %s", path,
                     strerror(-error));
         return error;
     }
-    error = toml_read(text, take, &config, reason);
+    error = toml_parse(text, size, &root, reason);
     if (!error)
-        error = end_partition(&config, reason);
+        error = visit_table(&config, root, &top, reason);
     if (error)
         text_format(ret_reason, CONFIG_REASON_MAX, "%.300s, %s", path, reason);
+    toml_free(root);
     free(text);
     return error;
 }

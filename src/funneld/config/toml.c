@@ -1,47 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See toml.h. One pass over the text; every step returns 0 or -EINVAL with its reason. */
+/* See toml.h: tables, keys and arrays. */
 #include "toml.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdint.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
+#include "toml_reader.h"
 
-struct reader {
-    const char *at;
-    unsigned line;
-    struct toml_path table;
-    bool element;
-    char **seen; /* tables and keys: none comes twice */
-    unsigned seen_count;
-    unsigned elements; /* arrays of tables so far: their keys may come again */
-    char *reason;
-};
-
-static int fail(struct reader *reader, const char *message, const char *detail)
+int toml_fail(struct toml_reader *reader, const char *format, ...)
 {
-    text_format(reader->reason, TOML_REASON_MAX, "line %u: %s%.200s", reader->line, message,
-                detail);
+    char message[TOML_REASON_MAX - 32];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(message, sizeof(message), format, arguments);
+    va_end(arguments);
+    text_format(reader->reason, TOML_REASON_MAX, "line %u: %s", reader->line, message);
     return -EINVAL;
+}
+
+/* ---- the tree ---- */
+
+void toml_free(struct toml *tree)
+{
+    while (tree) {
+        struct toml *next = tree->next;
+
+        toml_free(tree->first);
+        free(tree->key);
+        free(tree->text);
+        free(tree);
+        tree = next;
+    }
+}
+
+struct toml *toml_find(const struct toml *table, const char *key, size_t length)
+{
+    for (struct toml *child = table->first; child; child = child->next)
+        if (child->key_length == length && !memcmp(child->key, key, length))
+            return child;
+    return NULL;
+}
+
+/* Appends a child, which takes `key` (NULL in arrays) also when there is no memory. */
+static struct toml *add(struct toml_reader *reader, struct toml *parent, struct toml_buffer *key,
+                        enum toml_type type, enum toml_origin origin)
+{
+    struct toml *child = calloc(1, sizeof(*child));
+
+    if (!child) {
+        toml_fail(reader, "out of memory");
+        if (key)
+            free(key->text);
+        return NULL;
+    }
+    child->key = key ? key->text : NULL;
+    child->key_length = key ? key->length : 0;
+    child->type = type;
+    child->origin = origin;
+    child->line = reader->line;
+    if (parent->last)
+        parent->last->next = child;
+    else
+        parent->first = child;
+    parent->last = child;
+    return child;
+}
+
+static int fail_twice(struct toml_reader *reader, const struct toml *there)
+{
+    return toml_fail(reader, "a table or key comes twice: %.200s (first in line %u)",
+                     there->key ? there->key : "", there->line);
 }
 
 /* ---- blanks ---- */
 
-static void skip_blanks(struct reader *reader)
+static void skip_blanks(struct toml_reader *reader)
 {
     reader->at += strspn(reader->at, " \t");
 }
 
+static void skip_comment(struct toml_reader *reader)
+{
+    if (*reader->at == '#')
+        reader->at += strcspn(reader->at, "\n");
+}
+
 /* Blanks, comments and ends of lines. */
-static void skip_lines(struct reader *reader)
+static void skip_lines(struct toml_reader *reader)
 {
     for (;; reader->at++) {
         skip_blanks(reader);
-        if (*reader->at == '#')
-            reader->at += strcspn(reader->at, "\n");
+        skip_comment(reader);
         if (*reader->at == '\n')
             reader->line++;
         else if (*reader->at != '\r')
@@ -49,206 +104,320 @@ static void skip_lines(struct reader *reader)
     }
 }
 
-static int end_line(struct reader *reader)
+static int end_line(struct toml_reader *reader)
 {
     skip_blanks(reader);
-    if (*reader->at && !strchr("#\r\n", *reader->at))
-        return fail(reader, "unexpected text behind a table or value: ", reader->at);
+    skip_comment(reader);
+    if (*reader->at == '\r')
+        reader->at++;
+    if (reader->at < reader->end && *reader->at != '\n')
+        return toml_fail(reader, "unexpected text behind a table or value: %.100s", reader->at);
     return 0;
 }
 
-/* ---- words ---- */
+/* ---- keys ---- */
 
-static int append(struct reader *reader, char *word, size_t capacity, char letter)
+static int read_bare_key(struct toml_reader *reader, struct toml_buffer *ret_key)
 {
-    size_t length = strlen(word);
+    const char *start = reader->at;
 
-    if (length + 1 >= capacity)
-        return fail(reader, "too long a word: ", word);
-    word[length] = letter;
-    word[length + 1] = '\0';
-    return 0;
+    while (isalnum((unsigned char)*reader->at) || *reader->at == '_' || *reader->at == '-')
+        reader->at++;
+    if (reader->at == start)
+        return toml_fail(reader, "a name is missing, or has letters that need quotes");
+    return toml_append(reader, ret_key, start, (size_t)(reader->at - start));
 }
 
-/* "..." with \" and \\, or '...'; appended to `word`. */
-static int read_string(struct reader *reader, char *word, size_t capacity)
+/* One part of a key, and whether another one follows behind a dot. */
+static int read_key_part(struct toml_reader *reader, struct toml_buffer *ret_key, bool *ret_more)
 {
-    char quote = *reader->at++;
-    int error = 0;
+    int error;
 
-    for (; !error && *reader->at != quote; reader->at++) {
-        if (!*reader->at || *reader->at == '\n')
-            return fail(reader, "a string has no end", "");
-        if (quote == '"' && *reader->at == '\\') {
-            if (reader->at[1] != '"' && reader->at[1] != '\\')
-                return fail(reader, "the only escapes in strings are \\\" and \\\\", "");
-            reader->at++;
-        }
-        error = append(reader, word, capacity, *reader->at);
-    }
-    reader->at += !error;
+    skip_blanks(reader);
+    error = *reader->at == '"' || *reader->at == '\'' ? toml_read_string(reader, true, ret_key)
+                                                      : read_bare_key(reader, ret_key);
+    skip_blanks(reader);
+    *ret_more = !error && *reader->at == '.';
+    reader->at += *ret_more;
+    if (error)
+        free(ret_key->text);
     return error;
-}
-
-static int read_bare(struct reader *reader, const char *more, char *word, size_t capacity)
-{
-    size_t start = strlen(word);
-    int error = 0;
-
-    while (!error && *reader->at &&
-           (isalnum((unsigned char)*reader->at) || strchr(more, *reader->at)))
-        error = append(reader, word, capacity, *reader->at++);
-    if (!error && !word[start])
-        return fail(reader, "a name or value is missing", "");
-    return error;
-}
-
-static int read_word(struct reader *reader, const char *more, char *word, size_t capacity)
-{
-    return *reader->at == '"' || *reader->at == '\'' ? read_string(reader, word, capacity)
-                                                     : read_bare(reader, more, word, capacity);
 }
 
 /* ---- values ---- */
 
-static bool is_number_or_boolean(const char *text)
+static int read_value(struct toml_reader *reader, struct toml *parent, struct toml_buffer *key);
+static int read_pair(struct toml_reader *reader, struct toml *table);
+
+static int expect(struct toml_reader *reader, char letter, const char *message)
 {
-    char *end;
-
-    if (!strcmp(text, "true") || !strcmp(text, "false"))
-        return true;
-    strtod(text, &end);
-    return *text != '\0' && !*end && strspn(text, "+-.0123456789eE") == strlen(text);
-}
-
-static int read_scalar(struct reader *reader, char value[TOML_VALUE_MAX])
-{
-    bool quoted = *reader->at == '"' || *reader->at == '\'';
-    size_t start = strlen(value);
-    int error = read_word(reader, "+-._", value, TOML_VALUE_MAX);
-
-    if (!error && !quoted && !is_number_or_boolean(value + start))
-        return fail(reader,
-                    "neither a number nor true or false, and not in quotes: ", value + start);
-    return error;
+    if (*reader->at != letter)
+        return toml_fail(reader, "%s", message);
+    reader->at++;
+    return 0;
 }
 
 /* [a, b,] over any number of lines. */
-static int read_array(struct reader *reader, char value[TOML_VALUE_MAX])
+static int read_array(struct toml_reader *reader, struct toml *array)
 {
     int error = 0;
 
     reader->at++;
     for (skip_lines(reader); !error && *reader->at != ']'; skip_lines(reader)) {
-        if (*value)
-            error = append(reader, value, TOML_VALUE_MAX, ',');
-        if (!error)
-            error = read_scalar(reader, value);
+        error = read_value(reader, array, NULL);
         skip_lines(reader);
-        if (!error && *reader->at != ',' && *reader->at != ']')
-            return fail(reader, "a comma or ] is missing in an array", "");
-        reader->at += !error && *reader->at == ',';
+        if (!error && *reader->at != ']')
+            error = expect(reader, ',', "a comma or ] is missing in an array");
     }
     reader->at += !error;
     return error;
 }
 
-/* ---- tables and keys ---- */
-
-static int remember(struct reader *reader, const char *key)
+/* Tables that dotted keys have made in it are as complete as it is. */
+static void close_table(struct toml *table)
 {
-    char name[TOML_DEPTH_MAX * TOML_WORD_MAX + TOML_WORD_MAX];
-    char **grown;
-
-    text_format(name, sizeof(name), "%u", reader->element ? reader->elements : 0);
-    for (unsigned i = 0; i < reader->table.depth; i++)
-        text_format(name + strlen(name), sizeof(name) - strlen(name), ".%s", reader->table.part[i]);
-    text_format(name + strlen(name), sizeof(name) - strlen(name), "=%s", key);
-    for (unsigned i = 0; i < reader->seen_count; i++)
-        if (!strcmp(reader->seen[i], name))
-            return fail(reader, "a table or key comes twice: ",
-                        *key ? key : reader->table.part[reader->table.depth - 1]);
-    grown = reallocarray(reader->seen, reader->seen_count + 1, sizeof(*grown));
-    if (grown)
-        reader->seen = grown;
-    if (!grown || !(grown[reader->seen_count] = strdup(name)))
-        return fail(reader, "out of memory", "");
-    reader->seen_count++;
-    return 0;
+    for (struct toml *child = table->first; child; child = child->next)
+        if (child->type == TOML_TABLE)
+            close_table(child);
+    table->origin = TOML_CLOSED;
 }
 
-static int read_path(struct reader *reader)
+/* {a = 1, b.c = 2} on one line. */
+static int read_inline_table(struct toml_reader *reader, struct toml *table)
 {
+    bool more;
     int error = 0;
 
-    memset(&reader->table, 0, sizeof(reader->table));
-    do {
-        if (reader->table.depth == TOML_DEPTH_MAX)
-            return fail(reader, "too many names in a table", "");
+    table->origin = TOML_DOTTED; /* until it is complete */
+    reader->at++;
+    skip_blanks(reader);
+    for (more = *reader->at != '}'; !error && more;) {
+        error = read_pair(reader, table);
         skip_blanks(reader);
-        error = read_word(reader, "_-", reader->table.part[reader->table.depth++], TOML_WORD_MAX);
-        skip_blanks(reader);
-    } while (!error && *reader->at == '.' && reader->at++);
+        more = *reader->at == ',';
+        reader->at += more;
+    }
+    if (!error)
+        error = expect(reader, '}', "a comma or } is missing in a table {...}");
+    close_table(table);
     return error;
 }
 
-static int read_table(struct reader *reader)
+static int read_string_value(struct toml_reader *reader, struct toml *value)
+{
+    struct toml_buffer text = {.text = NULL};
+    int error = toml_read_string(reader, false, &text);
+
+    value->text = text.text;
+    value->length = text.length;
+    return error;
+}
+
+/* A blank between date and time belongs to the value. */
+static size_t scalar_length(const char *at)
+{
+    size_t length = strcspn(at, ",]}#\r\n\t ");
+
+    if (length == 10 && at[4] == '-' && at[10] == ' ' && isdigit((unsigned char)at[11]))
+        length += 1 + strcspn(at + 11, ",]}#\r\n\t ");
+    return length;
+}
+
+static int read_scalar_value(struct toml_reader *reader, struct toml *value)
+{
+    struct toml_buffer text = {.text = NULL};
+    size_t length = scalar_length(reader->at);
+    int error = toml_read_scalar(reader, reader->at, length, &value->type, &text);
+
+    value->text = text.text;
+    value->length = text.length;
+    reader->at += length;
+    return error;
+}
+
+static int read_nested(struct toml_reader *reader, struct toml *value)
 {
     int error;
 
-    reader->element = reader->at[1] == '[';
-    reader->elements += reader->element;
-    reader->at += 1 + reader->element;
-    error = read_path(reader);
-    if (!error && (reader->at[0] != ']' || (reader->element && reader->at[1] != ']')))
-        return fail(reader, "the ] of a table is missing", "");
-    if (error)
-        return error;
-    reader->at += 1 + reader->element;
-    return remember(reader, "");
+    if (reader->depth == TOML_DEPTH_MAX)
+        return toml_fail(reader, "arrays or tables are nested too deeply");
+    reader->depth++;
+    error =
+        value->type == TOML_ARRAY ? read_array(reader, value) : read_inline_table(reader, value);
+    reader->depth--;
+    return error;
 }
 
-static int read_key(struct reader *reader, char key[TOML_WORD_MAX], char value[TOML_VALUE_MAX])
+/* Takes `key`, which is NULL in arrays. */
+static int read_value(struct toml_reader *reader, struct toml *parent, struct toml_buffer *key)
 {
-    int error = read_word(reader, "_-", key, TOML_WORD_MAX);
+    char letter = *reader->at;
+    enum toml_type type = letter == '[' ? TOML_ARRAY : letter == '{' ? TOML_TABLE : TOML_STRING;
+    struct toml *value = add(reader, parent, key, type, TOML_CLOSED);
 
+    if (!value)
+        return -ENOMEM;
+    if (type != TOML_STRING)
+        return read_nested(reader, value);
+    return letter == '"' || letter == '\'' ? read_string_value(reader, value)
+                                           : read_scalar_value(reader, value);
+}
+
+/* ---- pairs ---- */
+
+/* The table that the next part of a dotted key is in. Takes `part`. */
+static int enter_dotted(struct toml_reader *reader, struct toml **table, struct toml_buffer *part)
+{
+    struct toml *there = toml_find(*table, part->text, part->length);
+
+    if (there) {
+        free(part->text);
+        *table = there;
+        return there->type == TOML_TABLE && there->origin == TOML_DOTTED
+                   ? 0
+                   : fail_twice(reader, there);
+    }
+    *table = add(reader, *table, part, TOML_TABLE, TOML_DOTTED);
+    return *table ? 0 : -ENOMEM;
+}
+
+/* a.b = value. */
+static int read_pair(struct toml_reader *reader, struct toml *table)
+{
+    struct toml_buffer part = {.text = NULL};
+    struct toml *there;
+    bool more;
+    int error = read_key_part(reader, &part, &more);
+
+    while (!error && more) {
+        error = enter_dotted(reader, &table, &part);
+        part = (struct toml_buffer){.text = NULL};
+        if (!error)
+            error = read_key_part(reader, &part, &more);
+    }
     if (error)
         return error;
-    skip_blanks(reader);
-    if (*reader->at != '=')
-        return fail(reader, "= is missing behind ", key);
+    there = toml_find(table, part.text, part.length);
+    error = there                ? fail_twice(reader, there)
+            : *reader->at != '=' ? toml_fail(reader, "= is missing behind %.200s", part.text)
+                                 : 0;
+    if (error) {
+        free(part.text);
+        return error;
+    }
     reader->at++;
     skip_blanks(reader);
-    error = *reader->at == '[' ? read_array(reader, value) : read_scalar(reader, value);
-    return error ? error : remember(reader, key);
+    return read_value(reader, table, &part);
 }
 
-static int read_item(struct reader *reader, toml_taker *take, void *context)
-{
-    char key[TOML_WORD_MAX] = "", value[TOML_VALUE_MAX] = "", reason[TOML_REASON_MAX] = "";
-    bool is_table = *reader->at == '[';
-    unsigned line = reader->line;
-    int error = is_table ? read_table(reader) : read_key(reader, key, value);
-    struct toml_item item = {&reader->table, reader->element, is_table ? NULL : key, value};
+/* ---- headers ---- */
 
-    if (!error)
-        error = end_line(reader);
-    if (!error && take(context, &item, reason)) {
-        reader->line = line;
-        return fail(reader, reason, "");
+/* The table on the way to that of a header: of an array of tables its last element. Takes `part`.
+ */
+static int enter_table(struct toml_reader *reader, struct toml **table, struct toml_buffer *part)
+{
+    struct toml *there = toml_find(*table, part->text, part->length);
+
+    if (!there) {
+        *table = add(reader, *table, part, TOML_TABLE, TOML_IMPLIED);
+        return *table ? 0 : -ENOMEM;
+    }
+    free(part->text);
+    if (there->origin == TOML_CLOSED)
+        return fail_twice(reader, there);
+    *table = there->type == TOML_ARRAY ? there->last : there;
+    return 0;
+}
+
+/* [name]. Takes `name`. */
+static int begin_table(struct toml_reader *reader, struct toml **table, struct toml_buffer *name)
+{
+    struct toml *there = toml_find(*table, name->text, name->length);
+
+    if (!there) {
+        *table = add(reader, *table, name, TOML_TABLE, TOML_BY_HEADER);
+        return *table ? 0 : -ENOMEM;
+    }
+    free(name->text);
+    if (there->type != TOML_TABLE || there->origin != TOML_IMPLIED)
+        return fail_twice(reader, there);
+    there->origin = TOML_BY_HEADER;
+    there->line = reader->line;
+    *table = there;
+    return 0;
+}
+
+/* [[name]]. Takes `name`. */
+static int begin_element(struct toml_reader *reader, struct toml **table, struct toml_buffer *name)
+{
+    struct toml *array = toml_find(*table, name->text, name->length);
+
+    if (array)
+        free(name->text);
+    if (array && (array->type != TOML_ARRAY || array->origin == TOML_CLOSED))
+        return fail_twice(reader, array);
+    if (!array)
+        array = add(reader, *table, name, TOML_ARRAY, TOML_BY_HEADER);
+    *table = array ? add(reader, array, NULL, TOML_TABLE, TOML_BY_HEADER) : NULL;
+    return *table ? 0 : -ENOMEM;
+}
+
+static int read_header(struct toml_reader *reader, struct toml *root, struct toml **ret_table)
+{
+    bool element = reader->at[1] == '[', more = true;
+    struct toml_buffer part = {.text = NULL};
+    struct toml *table = root;
+    int error;
+
+    reader->at += 1 + element;
+    error = read_key_part(reader, &part, &more);
+    while (!error && more) {
+        error = enter_table(reader, &table, &part);
+        part = (struct toml_buffer){.text = NULL};
+        if (!error)
+            error = read_key_part(reader, &part, &more);
+    }
+    if (error)
+        return error;
+    error = element ? begin_element(reader, &table, &part) : begin_table(reader, &table, &part);
+    if (!error && (reader->at[0] != ']' || (element && reader->at[1] != ']')))
+        return toml_fail(reader, "the ] of a table is missing");
+    reader->at += 1 + element;
+    *ret_table = table;
+    return error;
+}
+
+/* ---- the file ---- */
+
+static int read_lines(struct toml_reader *reader, struct toml *root)
+{
+    struct toml *table = root;
+    int error = 0;
+
+    for (skip_lines(reader); !error && reader->at < reader->end; skip_lines(reader)) {
+        error = *reader->at == '[' ? read_header(reader, root, &table) : read_pair(reader, table);
+        if (!error)
+            error = end_line(reader);
+        if (error)
+            return error;
     }
     return error;
 }
 
-int toml_read(const char *text, toml_taker *take, void *context, char ret_reason[TOML_REASON_MAX])
+int toml_parse(const char *text, size_t size, struct toml **ret_root,
+               char ret_reason[TOML_REASON_MAX])
 {
-    struct reader reader = {.at = text, .line = 1, .reason = ret_reason};
-    int error = 0;
+    struct toml_reader reader = {text, text + size, 1, 0, ret_reason};
+    struct toml *root = calloc(1, sizeof(*root));
+    int error = root ? toml_check_text(&reader, text, size) : -ENOMEM;
 
-    for (skip_lines(&reader); !error && *reader.at; skip_lines(&reader))
-        error = read_item(&reader, take, context);
-    for (unsigned i = 0; i < reader.seen_count; i++)
-        free(reader.seen[i]);
-    free(reader.seen);
+    if (!error && text_starts_with(text, "\xef\xbb\xbf"))
+        reader.at += 3;
+    if (!error)
+        error = read_lines(&reader, root);
+    if (error)
+        toml_free(root);
+    else
+        *ret_root = root;
     return error;
 }

@@ -1,32 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the part of TOML that configuration files of MPS v3 are written in: tables, arrays of
- * tables, and keys with strings, numbers, booleans, and arrays of these. The caller gets each
- * table and each key in turn; the reader keeps nothing. Syntax that it does not know is an error.
+ * TOML 1.0: from a text to a tree of its tables, arrays and values, in the order of the text. What
+ * the specification forbids is an error with its line. (Debian 12 has no C library that reads
+ * TOML.)
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#define TOML_DEPTH_MAX 8
-#define TOML_WORD_MAX 128
-#define TOML_VALUE_MAX 512
 #define TOML_REASON_MAX 512
+#define TOML_DEPTH_MAX 64 /* of arrays and inline tables in each other */
 
-struct toml_path {
-    unsigned depth;
-    char part[TOML_DEPTH_MAX][TOML_WORD_MAX];
+enum toml_type {
+    TOML_TABLE,
+    TOML_ARRAY,
+    TOML_STRING,
+    TOML_INTEGER, /* of 64 bits */
+    TOML_FLOAT,
+    TOML_BOOLEAN,
+    TOML_DATE_TIME, /* with an offset from UTC */
+    TOML_LOCAL_DATE_TIME,
+    TOML_LOCAL_DATE,
+    TOML_LOCAL_TIME,
 };
 
-struct toml_item {
-    const struct toml_path *table;
-    bool element;      /* the table is one of an array, [[...]] */
-    const char *key;   /* NULL for a table that begins */
-    const char *value; /* the text; items of an array with commas between them */
+/* How a table or array came to be, which says what may be added to it. */
+enum toml_origin {
+    TOML_IMPLIED,   /* by the header of a table in it: its own header may follow */
+    TOML_BY_HEADER, /* [t], or an element of [[t]] */
+    TOML_DOTTED,    /* by keys such as t.key: more such keys may follow */
+    TOML_CLOSED,    /* {...} and [...]: complete as they are */
 };
 
-/* 0, or -EINVAL with a message in `reason`. */
-typedef int toml_taker(void *context, const struct toml_item *item, char reason[TOML_REASON_MAX]);
+struct toml {
+    struct toml *next; /* in the same table or array */
+    struct toml *first, *last;
+    char *key; /* NULL in arrays */
+    size_t key_length;
+    enum toml_type type;
+    enum toml_origin origin;
+    unsigned line;
+    char *text; /* strings and numbers: their value, numbers in decimal without _ */
+    size_t length;
+};
 
-/* 0, or -EINVAL with "line N: " and a message in `ret_reason`. */
-int toml_read(const char *text, toml_taker *take, void *context, char ret_reason[TOML_REASON_MAX]);
+/* Reads the `size` bytes at `text`, behind which a NUL follows: 0 with the root table, which the
+ * caller gives back, or -EINVAL or -ENOMEM with "line N: " and a message. */
+int toml_parse(const char *text, size_t size, struct toml **ret_root,
+               char ret_reason[TOML_REASON_MAX]);
+void toml_free(struct toml *tree);
+
+/* The child of that name, or NULL. */
+struct toml *toml_find(const struct toml *table, const char *key, size_t length);

@@ -128,7 +128,10 @@ static void test_refused(void **state)
     check_refused("[servers.log]\n", "line 1", "taken by a file of the daemon");
     check_refused("[servers.Night]\n", "line 1", "not a valid name");
     check_refused("[servers.uid_7]\nuid = 8\n", "line 2", "");
-    check_refused("[[servers.a.devices.sm_partitions]]\nname = \"x\"\n", "line 1", "uuid");
+    check_refused("[[servers.a.devices.sm_partitions]]\nname = \"x\"\n", "line 1",
+                  "[[servers.NAME.devices]]");
+    check_refused("[[servers.a.devices]]\n[[servers.a.devices.sm_partitions]]\nname = \"x\"\n",
+                  "line 2", "uuid");
     check_refused("[[servers.a.devices]]\nuuid = \"0\"\n[[servers.a.devices.sm_partitions]]\n"
                   "name = \"x\"\n",
                   "", "no name or no chunks");

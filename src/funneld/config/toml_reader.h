@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the TOML parser share: the place in the text. Every step returns 0, or a
+ * negative errno with the reason said. */
+#pragma once
+
+#include "toml.h"
+
+struct toml_reader {
+    const char *at, *end; /* *end is NUL */
+    unsigned line;
+    unsigned depth;
+    char *reason;
+};
+
+/* Text that grows. */
+struct toml_buffer {
+    char *text; /* NULL until something is in it */
+    size_t length, capacity;
+};
+
+int toml_fail(struct toml_reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+int toml_append(struct toml_reader *reader, struct toml_buffer *buffer, const char *text,
+                size_t length);
+
+/* toml_string.c */
+
+/* A string of any of the four kinds at the reader's place; keys may not have several lines. */
+int toml_read_string(struct toml_reader *reader, bool is_key, struct toml_buffer *ret_buffer);
+
+/* Is the whole text UTF-8, without control characters but tab and ends of lines? */
+int toml_check_text(struct toml_reader *reader, const char *text, size_t size);
+
+/* toml_scalar.c */
+
+/* A number, boolean, date or time that is all of `text`: its type and value. */
+int toml_read_scalar(struct toml_reader *reader, const char *text, size_t length,
+                     enum toml_type *ret_type, struct toml_buffer *ret_value);
