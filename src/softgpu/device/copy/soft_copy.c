@@ -95,7 +95,7 @@ static CUresult copy_in_turn_locked(struct stream *stream, const struct box *box
         operation_finish_locked(turn);
     }
     operation_unref_locked(turn);
-    print_flush_locked();
+    print_flush_locked(context->printer);
     return context->error;
 }
 

@@ -15,6 +15,12 @@
 static struct list contexts = {&contexts, &contexts};
 static unsigned long long last_id;
 
+static void context_free(struct context *context)
+{
+    printer_destroy(context->printer);
+    free(context);
+}
+
 static struct context *context_new_locked(struct device *device, unsigned flags)
 {
     struct context *context = calloc(1, sizeof(*context));
@@ -32,9 +38,10 @@ static struct context *context_new_locked(struct device *device, unsigned flags)
     list_init(&context->arrays);
     list_init(&context->textures);
     list_init(&context->in_all);
-    context->handle = soft_add(SOFT_CONTEXT, context);
+    context->printer = printer_create();
+    context->handle = context->printer ? soft_add(SOFT_CONTEXT, context) : 0;
     if (!context->handle) {
-        free(context);
+        context_free(context);
         return NULL;
     }
     return context;
@@ -102,7 +109,7 @@ CUresult context_create_locked(struct device *device, unsigned flags, struct con
     result = context_activate_locked(context);
     if (result) {
         handles_remove(&soft_handles, SOFT_CONTEXT, context->handle);
-        free(context);
+        context_free(context);
         return result;
     }
     *ret_context = context;
@@ -200,7 +207,7 @@ static CUresult join_locked(struct context *context, unsigned flags_left_out)
     operation_wait_finished_locked(join);
     operation_unref_locked(join);
     parts_synchronized_locked(context->device);
-    print_flush_locked();
+    print_flush_locked(context->printer);
     return context->error;
 }
 

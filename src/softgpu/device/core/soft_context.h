@@ -20,6 +20,7 @@ struct context {
     unsigned api_version;
     CUresult error; /* sticky: the fault that ended it */
     struct sg_space *space;
+    struct printer *printer;
     struct stream *legacy;
     struct list streams;
     struct list events;

@@ -13,44 +13,63 @@
 #define KINDS 2
 
 struct kept {
-    char *text; /* room for KEPT_MAX, or NULL when nothing has been printed yet */
+    char *text; /* room for KEPT_MAX, or NULL while nothing is kept */
     size_t size;
 };
 
-static struct printer {
+struct printer {
     pthread_mutex_t lock; /* held while writing, so that text keeps its order */
     struct kept kept[KINDS];
     bool any;
-} printer = {.lock = PTHREAD_MUTEX_INITIALIZER};
+};
 
-#define PRINTER_LOCKED _cleanup_mutex_ pthread_mutex_t *printer_held = mutex_hold(&printer.lock)
+#define PRINTER_LOCKED _cleanup_mutex_ pthread_mutex_t *printer_held = mutex_hold(&printer->lock)
+
+struct printer *printer_create(void)
+{
+    struct printer *printer = calloc(1, sizeof(*printer));
+
+    if (printer)
+        pthread_mutex_init(&printer->lock, NULL);
+    return printer;
+}
+
+void printer_destroy(struct printer *printer)
+{
+    if (!printer)
+        return;
+    print_flush(printer);
+    pthread_mutex_destroy(&printer->lock);
+    free(printer);
+}
 
 static FILE *file_of(unsigned kind)
 {
     return kind == SG_PRINT_OUTPUT ? stdout : stderr;
 }
 
-static void write_out(void)
+static void write_out(struct printer *printer)
 {
     for (unsigned kind = 0; kind < KINDS; kind++) {
-        struct kept *kept = &printer.kept[kind];
+        struct kept *kept = &printer->kept[kind];
 
         if (kept->size == 0)
             continue;
         fwrite(kept->text, 1, kept->size, file_of(kind));
         fflush(file_of(kind));
-        kept->size = 0;
+        free(kept->text);
+        *kept = (struct kept){0};
     }
-    __atomic_store_n(&printer.any, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&printer->any, false, __ATOMIC_RELAXED);
 }
 
-void print_keep(enum sg_print_kind kind, const char *text, size_t size)
+void print_keep(struct printer *printer, enum sg_print_kind kind, const char *text, size_t size)
 {
     PRINTER_LOCKED;
-    struct kept *kept = &printer.kept[kind];
+    struct kept *kept = &printer->kept[kind];
 
     if (size > KEPT_MAX - kept->size)
-        write_out();
+        write_out(printer);
     if (!kept->text)
         kept->text = malloc(KEPT_MAX);
     if (!kept->text || size > KEPT_MAX) {
@@ -59,26 +78,26 @@ void print_keep(enum sg_print_kind kind, const char *text, size_t size)
     }
     memcpy(kept->text + kept->size, text, size);
     kept->size += size;
-    __atomic_store_n(&printer.any, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&printer->any, true, __ATOMIC_RELAXED);
 }
 
 /* A thread that has seen a kernel's end, under soft_lock, also sees that it has printed. */
-static bool is_any_kept(void)
+static bool is_any_kept(const struct printer *printer)
 {
-    return __atomic_load_n(&printer.any, __ATOMIC_RELAXED);
+    return __atomic_load_n(&printer->any, __ATOMIC_RELAXED);
 }
 
-void print_flush(void)
+void print_flush(struct printer *printer)
 {
     PRINTER_LOCKED;
-    write_out();
+    write_out(printer);
 }
 
-void print_flush_locked(void)
+void print_flush_locked(struct printer *printer)
 {
-    if (!is_any_kept())
+    if (!is_any_kept(printer))
         return;
     pthread_mutex_unlock(&soft_lock);
-    print_flush();
+    print_flush(printer);
     pthread_mutex_lock(&soft_lock);
 }

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Device printf output, on its way to the program's standard output. As on hardware it is written
- * when the program synchronizes with any kernel, and not by queries.
+ * Device printf output, on its way to the program's standard output. As on hardware each context
+ * keeps its own, which is written when the program synchronizes with any kernel of that context,
+ * and not by queries.
  */
 #pragma once
 
 #include "exec.h"
 
+struct printer;
+
+/* What a context's kernels print. NULL when out of memory. */
+struct printer *printer_create(void);
+/* Writes what is left. NULL is allowed. */
+void printer_destroy(struct printer *printer);
+
 /* From any thread. Keeps `size` bytes; output beyond a megabyte is written at once. */
-void print_keep(enum sg_print_kind kind, const char *text, size_t size);
+void print_keep(struct printer *printer, enum sg_print_kind kind, const char *text, size_t size);
 
 /* Writes the kept output; called without soft_lock. */
-void print_flush(void);
+void print_flush(struct printer *printer);
 /* As print_flush(), for a caller that holds soft_lock, which is released meanwhile. */
-void print_flush_locked(void);
+void print_flush_locked(struct printer *printer);

@@ -164,6 +164,6 @@ CUresult stream_synchronize_locked(struct stream *stream)
     if (stream->last)
         operation_wait_finished_locked(stream->last);
     parts_synchronized_locked(context->device);
-    print_flush_locked();
+    print_flush_locked(context->printer);
     return context->error;
 }

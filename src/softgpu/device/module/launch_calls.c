@@ -49,8 +49,9 @@ struct launch_request {
 
 static void launch_print(void *user, enum sg_print_kind kind, const char *text, size_t size)
 {
-    (void)user;
-    print_keep(kind, text, size);
+    const struct launch *launch = user;
+
+    print_keep(launch->operation.context->printer, kind, text, size);
 }
 
 /* After a fault nothing may synchronize any more. */
@@ -59,7 +60,7 @@ static void launch_done(void *user, CUresult result, const char *message)
     struct launch *launch = user;
 
     if (result)
-        print_flush();
+        print_flush(launch->operation.context->printer);
     SOFT_LOCKED;
     launch->owned.engine = NULL;
     if (launch->grid.workspace)

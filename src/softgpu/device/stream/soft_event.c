@@ -191,7 +191,7 @@ CUresult soft_cuEventSynchronize(CUevent hEvent)
     else if (event->record)
         operation_wait_finished_locked(event->record);
     parts_synchronized_locked(context->device);
-    print_flush_locked();
+    print_flush_locked(context->printer);
     return context->error;
 }
 
