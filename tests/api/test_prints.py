@@ -21,7 +21,7 @@ LINE = re.compile(r"block (\d+) of (\d+) says (\d+), hello, ([\d.]+) and x")
 class Prints(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="fnl-", dir="/tmp")
-        self.environment = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.folder.name + "/pipe",
+        self.environment = dict(os.environ, FUNNEL_SOFT_DEVICES="2", CUDA_MPS_PIPE_DIRECTORY=self.folder.name + "/pipe",
                                 CUDA_MPS_LOG_DIRECTORY=self.folder.name + "/log")
         self.funnel = os.path.join(BUILD, "bin/funnel")
         self.addCleanup(self.folder.cleanup)
@@ -33,10 +33,11 @@ class Prints(unittest.TestCase):
         subprocess.run([self.funnel, "stop", "--force"], env=self.environment, timeout=TIMEOUT_S,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def begin(self, *arguments):
+    def begin(self, *arguments, device=0):
         command = [self.funnel, "run", "-q", "--no-start", "--",
                    os.path.join(BUILD, "tests/api/talks"), *map(str, arguments)]
-        return subprocess.Popen(command, env=self.environment, stdin=subprocess.PIPE,
+        environment = dict(self.environment, CUDA_VISIBLE_DEVICES=str(device))
+        return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def end(self, process):
@@ -84,6 +85,16 @@ class Prints(unittest.TestCase):
         for number, program, (out, errors) in zip(numbers, programs, texts):
             self.assertEqual(program.returncode, 0, errors)
             self.check_rounds(out, number, 40, 20)
+
+    @unittest.skipIf(DEVICE != "soft", "needs two devices")
+    def test_a_kernel_on_one_device_does_not_hold_up_another_device(self):
+        holder = self.begin(3000, 1, 1, "holds")
+        while holder.stdout.readline() != "holds\n":
+            pass
+        out, _ = self.end(self.begin(1000, 20, 10, device=1))
+        self.check_rounds(out, 1000, 20, 10)
+        out, _ = self.end(holder)
+        self.assertRegex(out, r"block 0 of 1 says 3000,")
 
     def test_a_megabyte_arrives_whole(self):
         out, _ = self.end(self.begin(1000000, 1, 22000))

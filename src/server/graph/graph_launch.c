@@ -90,7 +90,7 @@ static CUresult launch(const struct graph *graph, const struct stream *stream)
 
 static CUresult launch_announced(const struct graph *graph, struct stream *stream)
 {
-    CUresult result = device_printf_begin(stream->session);
+    CUresult result = device_printf_begin(stream);
 
     if (result != CUDA_SUCCESS)
         return result;

@@ -116,7 +116,7 @@ CUresult launch_plain(const struct launch *launch, const struct stream *stream)
 static CUresult launch_announced(const struct launch *launch, struct stream *stream,
                                  CUlaunchAttribute *attributes, unsigned count)
 {
-    CUresult result = device_printf_begin(stream->session);
+    CUresult result = device_printf_begin(stream);
 
     if (result != CUDA_SUCCESS)
         return result;

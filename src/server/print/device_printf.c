@@ -2,8 +2,9 @@
 /*
  * Which client prints, and when its output has arrived.
  *
- * One client at a time holds the turn: from the launch of a kernel that may print until such
- * kernels are done and the driver has written out their output, which is then that client's. An
+ * In each context one client at a time holds the turn: from the launch of a kernel that may print
+ * until such kernels are done and the driver has written out their output, which is then that
+ * client's. An
  * event behind every such launch, and behind every fence that comes while the turn is held, tells a
  * thread how far the GPU is. The thread writes those fences itself, behind the output. So no thread
  * waits inside the driver for a client, and a worker waits only for the turn.
@@ -93,6 +94,11 @@ static void activate_locked(struct server_printf *printer, struct session *sessi
     fences_defer(session, true);
 }
 
+static struct printf_turn *turn_of(struct server_printf *printer, const struct device *device)
+{
+    return &printer->turns[device->index];
+}
+
 static void remove_mark_locked(struct printf_mark *mark)
 {
     list_remove(&mark->link);
@@ -122,7 +128,7 @@ static bool host_waits_exist_locked(struct server_printf *printer)
  */
 static void flush_behind_locked(struct server_printf *printer, const struct printf_mark *mark)
 {
-    CUstream *flush = &printer->flush[mark->device->index];
+    CUstream *flush = &turn_of(printer, mark->device)->flush;
 
     if (!*flush && driver.cuStreamCreateWithPriority(flush, CU_STREAM_NON_BLOCKING, 0))
         return;
@@ -133,9 +139,8 @@ static void flush_behind_locked(struct server_printf *printer, const struct prin
     driver.cuStreamSynchronize(*flush);
 }
 
-static void collect_locked(struct server_printf *printer)
+static void collect_locked(struct server_printf *printer, struct session *owner)
 {
-    struct session *owner = printer->shared ? NULL : printer->holder;
     char text[16384];
     size_t size;
 
@@ -148,6 +153,24 @@ static void collect_locked(struct server_printf *printer)
                      "bytes are lost",
                      CLIENT_ARGS(owner), size);
     }
+}
+
+/*
+ * Any call that synchronizes or launches may have made the driver write output of its context
+ * before: with turns of several clients nobody knows whose that is. What comes now is of the mark's
+ * context.
+ */
+static void flush_and_collect_locked(struct server_printf *printer, const struct printf_mark *mark)
+{
+    const struct printf_turn *turn = turn_of(printer, mark->device);
+    struct session *owner = printf_turns_only_holder_locked(printer);
+
+    if (!owner) {
+        collect_locked(printer, NULL);
+        owner = turn->shared ? NULL : turn->holder;
+    }
+    flush_behind_locked(printer, mark);
+    collect_locked(printer, owner);
 }
 
 /* ---- the thread ---- */
@@ -163,7 +186,7 @@ static CUresult query_marks_locked(struct server_printf *printer)
             return result;
         mark->reached = result != CUDA_ERROR_NOT_READY;
         if (mark->reached)
-            flush_behind_locked(printer, mark);
+            flush_and_collect_locked(printer, mark);
     }
     return CUDA_SUCCESS;
 }
@@ -206,7 +229,7 @@ static void settle_locked(struct server_printf *printer, struct session *session
     backlog_deliver(&output->backlog, session->channel, OUTPUT_STDOUT);
     bool delivered = backlog_empty(&output->backlog);
     if (settle_marks_locked(printer, session, delivered) || !delivered ||
-        printer->holder == session)
+        printf_turns_hold_locked(printer, session))
         return;
     list_remove(&output->link);
     fences_defer(session, false);
@@ -216,8 +239,8 @@ static CUresult make_round_locked(struct server_printf *printer)
 {
     CUresult result = query_marks_locked(printer);
 
-    collect_locked(printer);
-    printf_turn_release_locked(printer);
+    collect_locked(printer, printf_turns_only_holder_locked(printer));
+    printf_turns_release_locked(printer);
     list_for_each_safe (struct session_printf, output, &printer->active, link)
         settle_locked(printer, output->session);
     return result;
@@ -302,18 +325,20 @@ static void replace_launch_mark_locked(struct server_printf *printer, struct pri
     }
 }
 
-CUresult device_printf_begin(struct session *session)
+CUresult device_printf_begin(struct stream *stream)
 {
+    struct session *session = stream->session;
     struct server_printf *printer = session->server->printf;
+    struct printf_turn *turn = turn_of(printer, stream->device);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
 
     if (!start_locked(printer))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = printf_turn_take_locked(printer, session);
+    CUresult result = printf_turn_take_locked(printer, turn, session);
     if (result != CUDA_SUCCESS)
         return result;
     activate_locked(printer, session);
-    printer->launching++;
+    turn->launching++;
     return CUDA_SUCCESS;
 }
 
@@ -323,7 +348,7 @@ void device_printf_end(struct stream *stream)
     struct printf_mark *mark = mark_create(stream, 0);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
 
-    printer->launching--;
+    turn_of(printer, stream->device)->launching--;
     if (!mark)
         return;
     activate_locked(printer, stream->session);
@@ -361,15 +386,12 @@ static void on_stream_closing(struct stream *stream)
     }
 }
 
-/* Where the turn is shared it stays so for the others. */
-static void remove_session_locked(struct server_printf *printer, const struct session *session)
+static void remove_marks_locked(struct server_printf *printer, const struct session *session)
 {
     list_for_each_safe (struct printf_mark, mark, &printer->marks, link) {
         if (mark->session == session)
             remove_mark_locked(mark);
     }
-    if (printer->holder == session)
-        printer->holder = NULL;
 }
 
 /* A last round brings in what its kernels printed, so that it is not taken for another client's. */
@@ -378,16 +400,15 @@ void device_printf_forget(struct session *session)
     struct server_printf *printer = session->server->printf;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
 
-    if (printer->last == session)
-        printer->last = NULL;
-    if (!fences_are_deferred(session))
+    if (!fences_are_deferred(session)) {
+        printf_turns_forget_locked(printer, session);
         return;
+    }
     make_round_locked(printer);
     session->current = NULL; /* the round was in contexts of its own choice */
-    remove_session_locked(printer, session);
-    printf_turn_release_locked(printer);
-    if (printer->last == session)
-        printer->last = NULL;
+    remove_marks_locked(printer, session);
+    printf_turns_forget_locked(printer, session);
+    printf_turns_release_locked(printer);
     if (fences_are_deferred(session))
         list_remove(&session->printf->link);
     fences_defer(session, false);
@@ -404,7 +425,7 @@ void device_printf_fault(struct server *server)
     until.tv_sec += FAULT_TIMEOUT_S;
     if (pthread_mutex_timedlock(&printer->lock, &until))
         return;
-    collect_locked(printer);
-    if (printer->holder)
-        backlog_deliver(&printer->holder->printf->backlog, printer->holder->channel, OUTPUT_STDOUT);
+    collect_locked(printer, printf_turns_only_holder_locked(printer));
+    list_for_each (struct session_printf, output, &printer->active, link)
+        backlog_deliver(&output->backlog, output->session->channel, OUTPUT_STDOUT);
 }

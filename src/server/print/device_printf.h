@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Device printf output, on its way to the client whose kernels printed it. A driver keeps one
- * buffer for the whole context and does not say which kernel filled it, so clients whose kernels
- * may print take turns; the others pay for one check of a flag.
+ * buffer for each context and does not say which kernel filled it, so clients whose kernels may
+ * print in a context take turns; the others pay for one check of a flag.
  */
 #pragma once
 
@@ -14,13 +14,13 @@ struct stream;
 /* Session thread: around the launch of a kernel that may print. The first may wait some seconds for
  * other clients' kernels. CUDA_ERROR_MPS_CLIENT_TERMINATED or CUDA_ERROR_OUT_OF_MEMORY mean that
  * there is to be no launch, and no second call. */
-CUresult device_printf_begin(struct session *session);
+CUresult device_printf_begin(struct stream *stream);
 void device_printf_end(struct stream *stream);
 
 /* Session thread: the session's streams are idle and it is about to end. */
 void device_printf_forget(struct session *session);
 
-/* The context is lost: what was printed before is delivered to the client that has the turn. The
+/* The context is lost: what was printed before is delivered to the clients that printed it. The
  * caller holds the server's lock and is about to end the process. */
 void device_printf_fault(struct server *server);
 

@@ -21,6 +21,16 @@ struct printf_mark {
     bool may_be_blocked; /* streams of its session wait for what its client does */
 };
 
+/* The turn of one context. */
+struct printf_turn {
+    struct session *holder;
+    struct session *last; /* who held it before: others go first */
+    unsigned waiting;     /* workers that want the turn */
+    unsigned launching;   /* between begin and end */
+    bool shared;          /* a client has timed out waiting: the output has no owner */
+    CUstream flush;       /* its synchronization makes the driver write the output; NULL at first */
+};
+
 struct server_printf {
     struct server *server;
     pthread_mutex_t lock;
@@ -28,14 +38,9 @@ struct server_printf {
     pthread_cond_t turn_free; /* for workers */
     struct list marks;        /* struct printf_mark: in the order of each stream */
     struct list active;       /* struct session_printf */
-    struct session *holder;   /* of the turn */
-    struct session *last;     /* who held it before: others go first */
-    unsigned waiting;         /* workers that want the turn */
-    unsigned launching;       /* between begin and end */
-    bool shared; /* a client has timed out waiting for the turn: the output has no owner */
+    struct printf_turn turns[DEVICE_CONTEXTS_MAX]; /* by device->index */
     bool started, stopping;
-    pthread_t thread;                    /* valid once started */
-    CUstream flush[DEVICE_CONTEXTS_MAX]; /* by device->index */
+    pthread_t thread; /* valid once started */
     struct stream_observer stream_observer;
 };
 
@@ -55,7 +60,18 @@ void printf_wait_locked(struct server_printf *printer, pthread_cond_t *condition
 
 /* Waits until the turn is the session's, or shared. CUDA_ERROR_MPS_CLIENT_TERMINATED when the
  * session is about to end. The caller holds the lock, and does after the wait. */
-CUresult printf_turn_take_locked(struct server_printf *printer, struct session *session);
+CUresult printf_turn_take_locked(struct server_printf *printer, struct printf_turn *turn,
+                                 struct session *session);
 
-/* Gives the turn back unless kernels that may print are left. */
-void printf_turn_release_locked(struct server_printf *printer);
+/* Gives the turns back that no kernel that may print needs any more. */
+void printf_turns_release_locked(struct server_printf *printer);
+
+/* Whether the session has the turn of any context. */
+bool printf_turns_hold_locked(const struct server_printf *printer, const struct session *session);
+
+/* The session ends: no turn refers to it any more. Where one is shared it stays so for others. */
+void printf_turns_forget_locked(struct server_printf *printer, const struct session *session);
+
+/* The one session that has turns. NULL when there is none, when several have turns of different
+ * contexts, and while a turn is shared. */
+struct session *printf_turns_only_holder_locked(const struct server_printf *printer);

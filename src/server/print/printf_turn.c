@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The turn: at any time kernels of one client may print, or of several after a timeout, and then
- * the owner of the output is not known.
+ * The turn of a context: at any time kernels of one client may print there, or of several after a
+ * timeout, and then the owner of the output is not known. Contexts have turns of their own, because
+ * a kernel on one GPU may wait for another client's on another GPU, as those of NCCL do.
  */
 #include "print_state.h"
 
@@ -23,69 +24,112 @@ void printf_wait_locked(struct server_printf *printer, pthread_cond_t *condition
     pthread_cond_timedwait(condition, &printer->lock, &at);
 }
 
-static bool launches_pending_locked(struct server_printf *printer)
+static bool launches_pending_locked(struct server_printf *printer, const struct printf_turn *turn)
 {
-    if (printer->launching)
+    if (turn->launching)
         return true;
     list_for_each (struct printf_mark, mark, &printer->marks, link) {
-        if (!mark->seq && !mark->reached)
+        if (&printer->turns[mark->device->index] == turn && !mark->seq && !mark->reached)
             return true;
     }
     return false;
 }
 
-void printf_turn_release_locked(struct server_printf *printer)
+static void release_locked(struct server_printf *printer, struct printf_turn *turn)
 {
-    if ((!printer->holder && !printer->shared) || launches_pending_locked(printer))
+    if ((!turn->holder && !turn->shared) || launches_pending_locked(printer, turn))
         return;
-    printer->last = printer->holder;
-    printer->holder = NULL;
-    printer->shared = false;
+    turn->last = turn->holder;
+    turn->holder = NULL;
+    turn->shared = false;
     pthread_cond_broadcast(&printer->turn_free);
+}
+
+void printf_turns_release_locked(struct server_printf *printer)
+{
+    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++)
+        release_locked(printer, &printer->turns[i]);
+}
+
+bool printf_turns_hold_locked(const struct server_printf *printer, const struct session *session)
+{
+    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
+        if (printer->turns[i].holder == session)
+            return true;
+    }
+    return false;
+}
+
+void printf_turns_forget_locked(struct server_printf *printer, const struct session *session)
+{
+    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
+        if (printer->turns[i].holder == session)
+            printer->turns[i].holder = NULL;
+        if (printer->turns[i].last == session)
+            printer->turns[i].last = NULL;
+    }
+}
+
+struct session *printf_turns_only_holder_locked(const struct server_printf *printer)
+{
+    struct session *only = NULL;
+
+    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
+        const struct printf_turn *turn = &printer->turns[i];
+
+        if (turn->shared || (turn->holder && only && turn->holder != only))
+            return NULL;
+        if (turn->holder)
+            only = turn->holder;
+    }
+    return only;
 }
 
 /* The client that had the turn last lets others go first. */
-static bool turn_is_free_locked(struct server_printf *printer, const struct session *session)
+static bool turn_is_free_locked(const struct printf_turn *turn, const struct session *session)
 {
-    unsigned others = printer->waiting - 1; /* one of them is the asking worker */
+    unsigned others = turn->waiting - 1; /* one of them is the asking worker */
 
-    if (printer->shared)
+    if (turn->shared)
         return true;
-    return !printer->holder && (printer->last != session || !others);
+    return !turn->holder && (turn->last != session || !others);
 }
 
-static void share_turn_locked(struct server_printf *printer, const struct session *session)
+static void share_turn_locked(struct server_printf *printer, struct printf_turn *turn,
+                              const struct session *session)
 {
     log_line("Client " CLIENT_FORMAT " prints although the kernels of " CLIENT_FORMAT
              " that may print are not done: the output of both goes to this log until they are",
-             CLIENT_ARGS(session), CLIENT_ARGS(printer->holder));
-    printer->shared = true;
+             CLIENT_ARGS(session), CLIENT_ARGS(turn->holder));
+    turn->shared = true;
     pthread_cond_broadcast(&printer->turn_free);
 }
 
-static void await_turn_locked(struct server_printf *printer, struct session *session)
+static void await_turn_locked(struct server_printf *printer, struct printf_turn *turn,
+                              struct session *session)
 {
     uint64_t deadline = clock_ns() + TURN_TIMEOUT_NS;
 
-    printer->waiting++;
+    turn->waiting++;
     pthread_cond_signal(&printer->work);
-    while (!turn_is_free_locked(printer, session) && !session->stop && clock_ns() < deadline)
+    while (!turn_is_free_locked(turn, session) && !session->stop && clock_ns() < deadline)
         printf_wait_locked(printer, &printer->turn_free, TURN_POLL_NS);
-    if (!turn_is_free_locked(printer, session) && !session->stop && printer->holder)
-        share_turn_locked(printer, session);
-    printer->waiting--;
+    if (!turn_is_free_locked(turn, session) && !session->stop && turn->holder)
+        share_turn_locked(printer, turn, session);
+    turn->waiting--;
     pthread_cond_broadcast(&printer->turn_free);
 }
 
-CUresult printf_turn_take_locked(struct server_printf *printer, struct session *session)
+CUresult printf_turn_take_locked(struct server_printf *printer, struct printf_turn *turn,
+                                 struct session *session)
 {
-    bool mine = printer->holder == session && !printer->waiting;
+    bool mine = turn->holder == session && !turn->waiting;
 
     if (!mine)
-        await_turn_locked(printer, session);
+        await_turn_locked(printer, turn, session);
     if (session->stop)
         return CUDA_ERROR_MPS_CLIENT_TERMINATED;
-    if (!printer->holder)
-        printer->holder = session;
+    if (!turn->holder)
+        turn->holder = session;
     return CUDA_SUCCESS;
 }

@@ -11,6 +11,15 @@ __global__ void say(int number)
            number + (int)blockIdx.x, "hello", 0.5 * number, 'x');
 }
 
+// Goes on only once `word` is not 0 any more.
+__global__ void say_and_wait(int number, volatile int *word)
+{
+    printf("block %d of %d says %d, %s, %.3f and %c\n", (int)blockIdx.x, (int)gridDim.x,
+           number + (int)blockIdx.x, "hello", 0.5 * number, 'x');
+    while (*word == 0)
+        continue;
+}
+
 __global__ void insist(int number)
 {
     assert(number == 1);

@@ -55,6 +55,26 @@ static void await_line(void)
         continue;
 }
 
+/* Its kernel prints, and goes on until a line comes. */
+static int hold_until_line(int number)
+{
+    volatile int *word;
+    CUdeviceptr address;
+    void *parameters[] = {&number, &address};
+
+    MUST(cuMemHostAlloc((void **)&word, sizeof(*word), CU_MEMHOSTALLOC_DEVICEMAP));
+    *word = 0;
+    MUST(cuMemHostGetDevicePointer_v2(&address, (void *)word, 0));
+    puts("round 0");
+    launch_one(get_kernel(module, "say_and_wait"), NULL, parameters);
+    puts("holds");
+    await_line();
+    *word = 1;
+    MUST(cuCtxSynchronize());
+    puts("end");
+    return check_close();
+}
+
 /* What is printed before the fault has to come out, too. */
 static int fail_assertion(int number)
 {
@@ -89,11 +109,13 @@ int main(int argc, char **argv)
     const char *role = argc > 4 ? argv[4] : "";
 
     if (argc < 4) {
-        fputs("usage: talks NUMBER ROUNDS BLOCKS [asks | assert | victim]\n", stderr);
+        fputs("usage: talks NUMBER ROUNDS BLOCKS [asks | holds | assert | victim]\n", stderr);
         return 2;
     }
     check_open();
     module = load_talk();
+    if (!strcmp(role, "holds"))
+        return hold_until_line(atoi(argv[1]));
     say_in_rounds(atoi(argv[1]), (unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]),
                   !strcmp(role, "asks"));
     if (!strcmp(role, "assert"))

@@ -79,7 +79,7 @@ static struct stream *prepare(struct fixture *fixture)
 
 static void print_and_fence(struct fixture *fixture, struct stream *stream)
 {
-    assert_int_equal(device_printf_begin(fixture->session), CUDA_SUCCESS);
+    assert_int_equal(device_printf_begin(stream), CUDA_SUCCESS);
     device_printf_end(stream);
     assert_true(fence_write(stream, 5) == CUDA_SUCCESS);
     for (int i = 0; i < 60000 && !fence_reached(stream, 5); i++)
