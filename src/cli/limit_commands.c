@@ -10,59 +10,12 @@
 
 #include "cli.h"
 #include "command_client.h"
+#include "daemon_lines.h"
 #include "fd.h"
 #include "snapshot.h"
 #include "text.h"
 
-#define LINE_MAX_BYTES 512
-
-/* Sends a line and prints its answer, to standard error when it was not done: 0 or 1. */
-static int run_line(int fd, const char *line, bool quiet)
-{
-    static union command_any message;
-    char answer[COMMAND_TEXT_MAX * 2] = "";
-    size_t used = 0, length;
-    int kind = 0;
-
-    if (command_send_line(fd, line))
-        return cli_fail("the daemon is gone");
-    while (kind != COMMAND_DONE) {
-        kind = command_receive(fd, &message, &length);
-        if (kind < 0)
-            return cli_fail("the daemon is gone: %s", strerror(-kind));
-        if (kind == COMMAND_OUTPUT && used < sizeof(answer))
-            used += (size_t)snprintf(answer + used, sizeof(answer) - used, "%s%s", used ? "\n" : "",
-                                     message.text.text);
-    }
-    if (message.done.status)
-        return cli_fail("%s", answer);
-    if (*answer && !quiet)
-        puts(answer);
-    return 0;
-}
-
-static int connect_daemon(int *ret_fd)
-{
-    char reason[COMMAND_REASON_MAX];
-    struct paths paths;
-
-    if (cli_find_daemon(&paths))
-        return 1;
-    return command_connect(&paths, ret_fd, reason) ? cli_fail("%s", reason) : 0;
-}
-
 /* ---- limit ---- */
-
-/* "alice" or "1001": false when there is no such user. */
-static bool user_id(const char *text, char *ret_uid, size_t capacity)
-{
-    const struct passwd *entry = getpwnam(text);
-    uint64_t uid;
-
-    if (entry)
-        return text_format(ret_uid, capacity, "%u", (unsigned)entry->pw_uid);
-    return !text_to_u64(text, &uid) && text_copy(ret_uid, capacity, text);
-}
 
 /* Appends " --name value"; a value is one word. */
 static int append(char *line, const char *name, const char *value)
@@ -71,13 +24,13 @@ static int append(char *line, const char *name, const char *value)
     char uid[64];
 
     if (!strcmp(name, "user")) {
-        if (!user_id(value, uid, sizeof(uid)))
+        if (!daemon_user_id(value, uid, sizeof(uid)))
             return cli_usage("there is no user %s", value);
         value = uid;
     }
     if (!*value || strpbrk(value, " \t\r\n"))
         return cli_usage("--%s takes one word, not \"%s\"", name, value);
-    return text_format(line + used, LINE_MAX_BYTES - used, " --%s %s", name, value)
+    return text_format(line + used, DAEMON_LINE_MAX - used, " --%s %s", name, value)
                ? 0
                : cli_usage("the value of --%s is too long", name);
 }
@@ -93,7 +46,7 @@ static int run_limit(int argc, char **argv)
                                           {"device", required_argument, NULL, 'o'},
                                           {"priority", required_argument, NULL, 'o'},
                                           {NULL, 0, NULL, 0}};
-    char line[LINE_MAX_BYTES] = "limit";
+    char line[DAEMON_LINE_MAX] = "limit";
     _cleanup_fd_ int fd = -1;
     int option, which = 0, status = 0;
 
@@ -104,7 +57,7 @@ static int run_limit(int argc, char **argv)
         return status;
     if (optind < argc)
         return cli_usage("unexpected argument: %s", argv[optind]);
-    return connect_daemon(&fd) || run_line(fd, line, false);
+    return daemon_connect(&fd) || daemon_run_line(fd, line, false);
 }
 
 /* ---- provision ---- */
@@ -187,12 +140,12 @@ static void share_words(struct plan *plan, const struct snapshot *snapshot,
 static int provision_running(int fd, struct plan *plan, const struct snapshot *snapshot)
 {
     for (unsigned i = 0; i < snapshot->client_count; i++) {
-        char line[LINE_MAX_BYTES], words[64];
+        char line[DAEMON_LINE_MAX], words[64];
 
         share_words(plan, snapshot, &snapshot->clients[i], words);
         text_format(line, sizeof(line), "limit --client %d%s", number_of(&snapshot->clients[i]),
                     words);
-        if (*words && run_line(fd, line, false))
+        if (*words && daemon_run_line(fd, line, false))
             return 1;
     }
     return 0;
@@ -202,18 +155,18 @@ static int provision_running(int fd, struct plan *plan, const struct snapshot *s
 static int provision_later(int fd, const struct plan *plan, const struct snapshot *snapshot)
 {
     double percent = (!strcmp(plan->how, "equal") ? 100.0 : 200.0) / plan->expected;
-    char line[LINE_MAX_BYTES];
+    char line[DAEMON_LINE_MAX];
 
     percent = percent > 100 ? 100 : percent;
     text_format(line, sizeof(line), "set_default_active_thread_percentage %.2f", percent);
-    if (run_line(fd, line, true))
+    if (daemon_run_line(fd, line, true))
         return 1;
     for (unsigned i = 0; i < snapshot->server_count; i++) {
         if (!snapshot->servers[i].pid)
             continue;
         text_format(line, sizeof(line), "set_active_thread_percentage %d %.2f",
                     snapshot->servers[i].pid, percent);
-        if (run_line(fd, line, true))
+        if (daemon_run_line(fd, line, true))
             return 1;
     }
     printf("Clients that come later: %.4g %% of the SMs\n", percent);
@@ -241,7 +194,7 @@ static int provision(struct plan *plan)
     struct snapshot snapshot;
     int status;
 
-    if (connect_daemon(&fd))
+    if (daemon_connect(&fd))
         return 1;
     status = snapshot_read(fd, &snapshot);
     if (status)
@@ -313,7 +266,7 @@ static int run_provision(int argc, char **argv)
 
 static int run_terminate(int argc, char **argv)
 {
-    char line[LINE_MAX_BYTES];
+    char line[DAEMON_LINE_MAX];
     _cleanup_fd_ int fd = -1;
     uint64_t client;
 
@@ -322,7 +275,7 @@ static int run_terminate(int argc, char **argv)
     if (text_to_u64(argv[1], &client))
         return cli_usage("%s is not the process id of a program", argv[1]);
     text_format(line, sizeof(line), "client terminate %s", argv[1]);
-    if (connect_daemon(&fd) || run_line(fd, line, true))
+    if (daemon_connect(&fd) || daemon_run_line(fd, line, true))
         return 1;
     printf("Program %s has lost the GPU: its next CUDA call fails.\n", argv[1]);
     return 0;

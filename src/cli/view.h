@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "lines.h"
 #include "snapshot.h"
 
 void view_status(const struct snapshot *snapshot, const struct paths *paths);
@@ -21,3 +22,6 @@ enum json_view { JSON_STATUS, JSON_CLIENTS, JSON_SERVERS, JSON_DEVICES, JSON_LIM
 
 /* 0, or 1 with the reason said: out of memory, or built without jansson. */
 int view_json(const struct snapshot *snapshot, const struct paths *paths, enum json_view view);
+
+/* A listing of comma-separated values under their titles, the same. */
+int view_json_of_csv(const struct lines *lines);

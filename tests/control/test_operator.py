@@ -160,6 +160,49 @@ class Operator(Started):
 
     # ---- what the front end can do ----
 
+    def test_managed_by_the_front_end(self):
+        """Servers, namespaces and partitions without nvidia-cuda-mps-control."""
+        me = pwd.getpwuid(os.getuid()).pw_name
+        done = self.funnel("server", "create", "night", "--allowed-devices", "0", "--uid", me)
+        self.assertIn(f"CUDA_MPS_PIPE_DIRECTORY={self.pipe}/night", done.stdout)
+        for arguments in (("server", "set", "night", "--active-thread-percentage=50"),
+                          ("namespace", "create", "batch", "--server", "night"),
+                          ("namespace", "set", "batch", "--server", "night",
+                           "--pinned-memory-limit", "2G"),
+                          ("partition", "create", "left", "--server=night", "--device", "0",
+                           "--chunks", "2"),
+                          ("memory", "set", "--audit_log", "true")):
+            done = self.funnel(*arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("night", self.funnel("server", "list").stdout)
+        server, = self.funnel_json("server", "list", "night")
+        self.assertEqual((server["uid"], server["pid"], server["allowed_devices"]),
+                         (os.getuid(), None, 0))
+        batch, = (space for space in self.funnel_json("namespace", "list")
+                  if space["name"] == "batch")
+        self.assertEqual((batch["server"], batch["pinned_memory_limit"]), ("night", "2G"))
+        partition, = self.funnel_json("partition", "list", "--server", "night")
+        self.assertEqual((partition["name"], partition["chunks"], partition["include_remainder"]),
+                         ("left", 2, False))
+        self.assertEqual(self.funnel_json("memory", "list"), [])
+        for arguments in (("partition", "delete", "left", "--server=night", "--device=0"),
+                          ("namespace", "delete", "batch", "--server", "night"),
+                          ("server", "delete", "night", "--force")):
+            done = self.funnel(*arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.funnel_json("server", "list"), [])
+
+    def test_wrong_words_to_manage(self):
+        self.assertIn("there is no user nobody-of-this-name",
+                      self.refused("server", "create", "a", "--uid", "nobody-of-this-name"))
+        self.assertIn("wants a value", self.refused("server", "create", "a", "--uid"))
+        self.assertIn("is not one word", self.refused("server", "create", "a\nquit"))
+        self.assertIn("Unknown command", self.refused("server", "destroy", "a"))
+        self.assertEqual(self.funnel("server").returncode, 2)
+        self.assertIn("--allowed-devices=DEVICES",
+                      self.funnel("server", "create", "--help").stdout)
+        self.assertIn("Usage: funnel server create", self.funnel("server", "--help").stdout)
+
     def test_terminate(self):
         client = self.attach()
         done = self.funnel("terminate", str(os.getpid()))

@@ -115,6 +115,43 @@ class Whole(harness.TestCase):
         process.kill()
         wait_until(lambda: not self.status()["clients"], "the end of the client")
 
+    def audited(self, pid):
+        """That control.log says how much memory the program held."""
+        with open(os.path.join(self.log, "control.log")) as log:
+            lines = [line for line in log if f"Audit: client {pid} " in line]
+        return len(lines) == 1 and "held at most" in lines[0]
+
+    def test_audit_of_programs_that_are_ended_by_force(self):
+        def start():
+            self.start("--device", "soft")
+            self.mps("memacct set audit_log=true\n")
+
+        start()
+        victim = self.endless()
+        self.mps(f"client terminate {victim.pid}\n")
+        wait_until(lambda: self.audited(victim.pid), "the audit of a terminated program")
+        victim = self.endless()
+        victim.kill()
+        wait_until(lambda: self.audited(victim.pid), "the audit of a killed program")
+        victim = self.endless()
+        self.run_program("nvidia-cuda-mps-control", input="quit -t 0\n")
+        self.assertTrue(self.audited(victim.pid), "quit -t 0")
+        start()
+        self.mps("server create night\n")
+        self.environment["CUDA_MPS_PIPE_DIRECTORY"] = os.path.join(self.pipe, "night")
+        victim = self.endless()
+        self.environment["CUDA_MPS_PIPE_DIRECTORY"] = self.pipe
+        self.mps("server delete night --force\n")
+        wait_until(lambda: self.audited(victim.pid), "the audit of a deleted server's program")
+
+    def test_audit_of_programs_whose_server_is_killed(self):
+        self.start("--device", "soft")
+        self.mps("memacct set audit_log=true\n")
+        victim = self.endless()
+        os.kill(self.servers()[0], signal.SIGKILL)
+        wait_until(lambda: f"Audit: client {victim.pid} " in self.control_log(), "the audit")
+        self.assertIn("is not known, because the server has died", self.control_log())
+
     def test_terminate_client(self):
         self.start("--device", "soft")
         victim, witness = self.endless(), self.endless()

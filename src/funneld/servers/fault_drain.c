@@ -114,8 +114,14 @@ static void free_all(struct list *draining)
         attached_client_free(client);
 }
 
+/* Those that are left have not been reported as gone. */
 void fault_drain_forget_clients(struct server_process *server)
 {
+    list_for_each (struct attached_client, client, &server->clients, link)
+        if (server->daemon->audits)
+            journal("Audit: client %d of server %s: how much memory it held is not known, because "
+                    "the server has died",
+                    (int)client->pid, server->name);
     free_all(&server->clients);
 }
 
