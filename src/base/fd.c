@@ -18,7 +18,7 @@ void fd_close(int *fd)
 
 int fd_open_log(const char *variable)
 {
-    const char *path = getenv(variable);
+    const char *path = secure_getenv(variable);
 
     if (!path || !*path)
         return -1;

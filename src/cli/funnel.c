@@ -6,9 +6,9 @@
 
 #include "cli.h"
 
-static const struct subcommand *const tables[] = {run_subcommands,   daemon_subcommands,
-                                                  why_subcommands,   view_subcommands,
-                                                  limit_subcommands, manage_subcommands};
+static const struct subcommand *const tables[] = {
+    run_subcommands,   daemon_subcommands, why_subcommands,   view_subcommands,
+    limit_subcommands, manage_subcommands, enable_subcommands};
 
 #define TABLE_COUNT (sizeof(tables) / sizeof(*tables))
 

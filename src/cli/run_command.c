@@ -121,7 +121,7 @@ static int prepare_direct(const struct run_options *options)
     const char *device = options->device ? options->device : "auto";
 
     unsetenv("FUNNEL_REQUIRE");
-    if (put_first(NULL))
+    if (put_first(NULL) || setenv("FUNNEL_DIRECT", "1", 1))
         return 1;
     if (!strcmp(device, "auto")) {
         device = device_probe_cuda() ? "cuda" : "soft";
@@ -282,6 +282,7 @@ static int prepare_funnel(const struct run_options *options)
         return 1;
     if (cli_client_log(&paths, log, sizeof(log)))
         return 1;
+    unsetenv("FUNNEL_DIRECT");
     if (setenv("CUDA_MPS_PIPE_DIRECTORY", paths.pipe, 1) || setenv("FUNNEL_REQUIRE", "1", 1) ||
         (options->group && setenv("FUNNEL_GROUP", options->group, 1)) ||
         (options->verbose && setenv("FUNNEL_VERBOSE", "1", 1)) || setenv("FUNNEL_LOG", log, 0))

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "cleanup.h"
 #include "client.h"
@@ -34,6 +35,7 @@
 #include "passthrough.h"
 #include "staging.h"
 #include "streaming_copy.h"
+#include "switch.h"
 #include "text.h"
 
 #define LONG_ATTACH_NS (2000 * NS_PER_MS)
@@ -115,20 +117,27 @@ static void log_once(const char *why)
     client_log_to_file("%s", why);
 }
 
+static CUresult pass_on(void)
+{
+    if (passthrough_open() < 0)
+        return CUDA_ERROR_NO_DEVICE;
+    atomic_store_explicit(&client_mode_word, CLIENT_PASSTHROUGH, memory_order_release);
+    return CUDA_SUCCESS;
+}
+
 static CUresult fall_back(CUresult status, const char *why)
 {
     if (environment_requires_server()) {
         log_once(why);
         return status;
     }
-    if (passthrough_open() < 0) {
+    if (pass_on() != CUDA_SUCCESS) {
         char more[600];
 
         text_format(more, sizeof(more), "%s, and there is no driver to pass calls on to", why);
         log_once(more);
         return CUDA_ERROR_NO_DEVICE;
     }
-    atomic_store_explicit(&client_mode_word, CLIENT_PASSTHROUGH, memory_order_release);
     return CUDA_SUCCESS;
 }
 
@@ -141,6 +150,12 @@ static void log_wait(uint64_t waited_ns)
                            (double)waited_ns / 1e9);
 }
 
+/* A setuid program takes nothing from its user's environment: no daemon, no log, no driver. */
+static bool stays_away(void)
+{
+    return getauxval(AT_SECURE) || switch_is_on("FUNNEL_DIRECT");
+}
+
 static CUresult decide_locked(void)
 {
     struct client *made;
@@ -150,6 +165,8 @@ static CUresult decide_locked(void)
 
     if (client || client_mode() == CLIENT_PASSTHROUGH)
         return CUDA_SUCCESS;
+    if (stays_away())
+        return pass_on();
     client_log_open();
     began = clock_ns();
     switch (attach(&made, &status, why, sizeof(why))) {

@@ -93,12 +93,12 @@ static void *open_in_list(const char *list)
 
 static void *find_driver(void)
 {
-    const char *named = getenv("FUNNEL_DRIVER");
+    const char *named = secure_getenv("FUNNEL_DRIVER");
     void *library;
 
     if (named && *named)
         return open_driver(named);
-    library = open_in_list(getenv("LD_LIBRARY_PATH"));
+    library = open_in_list(secure_getenv("LD_LIBRARY_PATH"));
     for (size_t i = 0; !library && i < sizeof(folders) / sizeof(*folders); i++)
         library = open_in_list(folders[i]);
     return library;
