@@ -66,8 +66,12 @@ static CUresult set(const CUDA_MEMSET_NODE_PARAMS *fill, CUstream handle, bool s
         return result;
     if (fill->width == 0 || fill->height == 0)
         return CUDA_SUCCESS;
+    if (!valid_fill(fill))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (capture_takes_fill(stream, fill, sync, &result))
+        return result;
     result = memset_check(fill, &place);
-    if (result != CUDA_SUCCESS || capture_takes_fill(stream, fill, sync, &result))
+    if (result != CUDA_SUCCESS)
         return result;
     bool managed = managed_holds(fill->dst);
     result = send_fill(fill, stream);

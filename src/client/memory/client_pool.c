@@ -235,7 +235,7 @@ static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t pool, CUst
     uint64_t address;
     CUresult result = context_enter(&context);
 
-    if (!dptr || bytesize == 0)
+    if (!dptr)
         return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = stream_resolve(context, hStream, &stream);
@@ -246,6 +246,10 @@ static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t pool, CUst
     device = pool_device((CUmemoryPool)pool);
     if (!device)
         return CUDA_ERROR_INVALID_VALUE;
+    if (bytesize == 0) {
+        *dptr = 0; /* as NVIDIA's driver, unlike cuMemAlloc */
+        return CUDA_SUCCESS;
+    }
     if (capture_takes_allocation(stream, device->ordinal, bytesize, dptr, &result))
         return result;
     if (take_from_stream(pool, stream->handle, bytesize, &address)) {

@@ -169,7 +169,7 @@ CUresult capture_copy_locked(struct capture_stream *stream, const CUDA_MEMCPY3D 
 CUresult capture_fill_locked(struct capture_stream *stream, const CUDA_MEMSET_NODE_PARAMS *fill)
 {
     struct graph_work work;
-    CUresult result = graph_work_fill(fill, stream->context, &work);
+    CUresult result = graph_work_captured_fill(fill, stream->context, &work);
 
     return result ? result : append(stream, &work);
 }

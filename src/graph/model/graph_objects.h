@@ -79,6 +79,10 @@ struct graph_node *graph_node_of(CUgraphNode handle, CUgraphNodeType type);
 CUresult graph_work_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct graph_work *ret_work);
 CUresult graph_work_copy_box(const CUDA_MEMCPY3D *copy, CUcontext context,
                              struct graph_work *ret_work);
+/* Of a captured one nobody looks at the address before the graph is instantiated: libraries capture
+ * their work with made-up addresses to see what it consists of. */
+CUresult graph_work_captured_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
+                                  struct graph_work *ret_work);
 CUresult graph_work_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
                          struct graph_work *ret_work);
 CUresult graph_work_host(const CUDA_HOST_NODE_PARAMS *host, struct graph_work *ret_work);

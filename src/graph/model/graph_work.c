@@ -115,17 +115,28 @@ CUresult graph_work_copy_box(const CUDA_MEMCPY3D *copy, CUcontext context,
     return result ? result : graph_work_check(&work, ret_work);
 }
 
-CUresult graph_work_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
-                         struct graph_work *ret_work)
+CUresult graph_work_captured_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
+                                  struct graph_work *ret_work)
 {
     struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .fill = *fill};
     CUresult result = graph_backend.context_locked(context, &work.context);
 
     if (result)
         return result;
-    if (fill->elementSize != 1 && fill->elementSize != 2 && fill->elementSize != 4)
+    if ((fill->elementSize != 1 && fill->elementSize != 2 && fill->elementSize != 4) ||
+        fill->dst % fill->elementSize)
         return CUDA_ERROR_INVALID_VALUE;
-    return graph_work_check(&work, ret_work);
+    *ret_work = work;
+    return CUDA_SUCCESS;
+}
+
+CUresult graph_work_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
+                         struct graph_work *ret_work)
+{
+    struct graph_work work;
+    CUresult result = graph_work_captured_fill(fill, context, &work);
+
+    return result ? result : graph_work_check(&work, ret_work);
 }
 
 CUresult graph_work_host(const CUDA_HOST_NODE_PARAMS *host, struct graph_work *ret_work)

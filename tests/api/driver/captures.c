@@ -283,6 +283,27 @@ static void captured_into_a_graph(void)
     MUST(cuGraphDestroy(graph));
 }
 
+/* cuDNN and XLA capture a plan with made-up addresses, and look at its nodes. */
+static void addresses_are_not_looked_at(void)
+{
+    CUDA_MEMSET_NODE_PARAMS params;
+    CUgraphNode node;
+    CUgraph graph = NULL;
+    size_t count = 0;
+
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemsetD8Async(0x80, 1, 16, stream));
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    EXPECT(CUDA_SUCCESS, cuMemsetD8Async(0x80, 1, 0, stream));
+    EXPECT(CUDA_SUCCESS, cuMemsetD8Async(0x80, 1, 16, stream));
+    MUST(cuStreamEndCapture(stream, &graph));
+    MUST(cuGraphGetNodes(graph, NULL, &count));
+    IS_TRUE(count == 1);
+    MUST(cuGraphGetNodes(graph, &node, &count));
+    MUST(cuGraphMemsetNodeGetParams(node, &params));
+    IS_TRUE(params.dst == 0x80 && params.width * params.elementSize == 16);
+    MUST(cuGraphDestroy(graph));
+}
+
 int main(void)
 {
     check_open();
@@ -302,6 +323,7 @@ int main(void)
     RUN(threads_end_their_own);
     RUN(modes_forbid_and_allow);
     RUN(captured_into_a_graph);
+    RUN(addresses_are_not_looked_at);
     MUST(cuMemFree_v2(word));
     MUST(cuEventDestroy_v2(event));
     MUST(cuStreamDestroy_v2(other));

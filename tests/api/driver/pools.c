@@ -133,6 +133,20 @@ static void the_current_pool(void)
     IS_TRUE(current == standard);
 }
 
+static void nothing_is_an_allocation(void)
+{
+    CUmemoryPool pool = make_pool();
+    CUdeviceptr memory = 1;
+
+    EXPECT(CUDA_SUCCESS, cuMemAllocAsync(&memory, 0, stream));
+    IS_TRUE(memory == 0);
+    memory = 1;
+    EXPECT(CUDA_SUCCESS, cuMemAllocFromPoolAsync(&memory, 0, pool, stream));
+    IS_TRUE(memory == 0);
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemAlloc_v2(&memory, 0));
+    MUST(cuMemPoolDestroy(pool));
+}
+
 /* Its memory outlives a pool. */
 static void destroyed_before_its_memory(void)
 {
@@ -156,6 +170,7 @@ int main(void)
     RUN(thresholds);
     RUN(settings);
     RUN(the_current_pool);
+    RUN(nothing_is_an_allocation);
     RUN(destroyed_before_its_memory);
     MUST(cuStreamDestroy_v2(stream));
     return check_close();

@@ -165,6 +165,10 @@ CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemo
         return CUDA_ERROR_INVALID_VALUE;
     if (found->device != stream->context->device)
         return CUDA_ERROR_NOT_SUPPORTED;
+    if (bytesize == 0) {
+        *dptr = 0; /* unlike cuMemAlloc */
+        return CUDA_SUCCESS;
+    }
     if (capture_is_on(&stream->capture))
         return capture_locked(stream, bytesize, dptr);
     result = allocate_locked(pool, stream->context, bytesize, &memory);
