@@ -48,7 +48,14 @@ static const char text[] =
     /* words: 0 the next number; the block's own goes to the second argument. */
     ".entry number(.param .u64 words, .param .u64 mine)\n{\n.reg .b32 %r<3>; .reg .b64 %d<3>;\n"
     "ld.param.u64 %d1, [words];\nld.param.u64 %d2, [mine];\natom.global.add.u32 %r1, [%d1], 1;\n"
-    "st.global.u32 [%d2], %r1;\nret;\n}\n";
+    "st.global.u32 [%d2], %r1;\nret;\n}\n"
+    /* words: 0 a counter, 1 how often another block had counted in between. */
+    ".entry sleeper(.param .u64 words)\n{\n.reg .b32 %r<5>; .reg .b64 %d<2>; .reg .pred %p<2>;\n"
+    "ld.param.u64 %d1, [words];\nmov.u32 %r1, 0;\nmov.u32 %r2, 0;\nmov.u32 %r3, 0;\n"
+    "again:\natom.global.add.u32 %r4, [%d1], 1;\nsetp.ne.u32 %p1, %r4, %r3;\n"
+    "@%p1 add.u32 %r2, %r2, 1;\nadd.u32 %r3, %r4, 1;\nnanosleep.u32 10;\n"
+    "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 100;\n@%p1 bra again;\n"
+    "red.global.add.u32 [%d1+4], %r2;\nret;\n}\n";
 
 enum { CAME, GO_ON, ENDED, SMS };
 
@@ -283,12 +290,29 @@ static void test_fair_turns(void **state)
     machine_destroy(machine);
 }
 
+/* Two blocks of one host thread take turns whenever they sleep. */
+static void test_sleepers(void **state)
+{
+    struct machine *machine = machine_create_from(text);
+    struct sg_engine *engine =
+        sg_engine_create(&(struct sg_engine_config){.sm_count = 2, .host_threads = 1});
+    uint32_t *words = machine_memory(machine, 64);
+    struct sg_launch launch = launch_of(machine, "sleeper", 2, 1, &words, sizeof(words));
+    submit(engine, &launch);
+    wait_for_all();
+    assert_int_equal(words[0], 200);
+    assert_in_range(words[1], 190, 200);
+    sg_engine_destroy(engine);
+    machine_destroy(machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_limit), cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_sm_mask),    cmocka_unit_test(test_priorities),
         cmocka_unit_test(test_overlap),    cmocka_unit_test(test_fair_turns),
+        cmocka_unit_test(test_sleepers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

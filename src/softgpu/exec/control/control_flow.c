@@ -213,7 +213,9 @@ void run_fence(struct warp *warp, const struct insn *insn)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* The block's turn ends, too: other blocks are what a thread that sleeps waits for. */
 void run_nanosleep(struct warp *warp, const struct insn *insn)
 {
+    warp->budget = 0;
     warp_leave(warp, WARP_YIELD);
 }
