@@ -32,7 +32,8 @@ static const char claim[] =
     "mov.u32 %%a, %%smid;\nand.b32 %%a, %%a, 1;\n"
     "mad.wide.u32 %%la, %%a, 128, %%control;\nmov.u32 %%role, 0;\nsetp.eq.u32 %%p, %%lane, 0;\n"
     "@%%p atom.relaxed.gpu.global.add.u32 %%role, [%%la], 1;\n"
-    "shfl.sync.idx.b32 %%role, %%role, 0, 31, 0xffffffff;\nmad.lo.u32 %%role, %%role, 2, %%a;\n"
+    "shfl.sync.idx.b32 %%role, %%role, 0, 31, 0xffffffff;\nmul.lo.u32 %%role, %%role, %u;\n"
+    "mad.lo.u32 %%role, %%a, %u, %%role;\n"
     "mov.u32 %%b, 0;\nsetp.ge.u32 %%p, %%role, %u;\n@%%p bra surplus;\n"
     "mad.wide.u32 %%own, %%role, 128, %%control;\nmov.u32 %%target, 1;\nbra begin;\n";
 
@@ -78,7 +79,8 @@ static void write_text(const struct side_by_side *test, char *text)
 
     write_least(test, least);
     int n = sprintf(text, "%s%s", declarations, or_nothing(test->registers));
-    n += sprintf(text + n, claim, test->roles);
+    n += sprintf(text + n, claim, test->takes_turns ? 1 : 2, test->takes_turns ? GRID : 1,
+                 test->roles);
     n += sprintf(text + n, surplus, least, POLLS, GONE);
     n += sprintf(text + n, "%s", or_nothing(test->before));
     n += sprintf(text + n, meet, MEETING, GONE, GRID - test->roles, least);

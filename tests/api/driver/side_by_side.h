@@ -21,6 +21,9 @@ struct side_by_side {
     const char *name; /* in messages */
     unsigned roles;   /* how many blocks */
     unsigned rounds;
+    /* All roles go to multiprocessors of even number: where these belong to one host thread the
+     * blocks take turns, and change whenever one sleeps (nanosleep). */
+    bool takes_turns;
     /*
      * PTX. %role, %lane, %round, %data and %results are at hand, and of scratch registers
      * %a..%d (b32), %la..%ld (b64), %p and %q (predicates).
