@@ -5,6 +5,8 @@
  */
 #include "worker.h"
 
+#include <time.h>
+
 #include "launch_batch.h"
 #include "log.h"
 #include "server_dispatch.h"
@@ -13,6 +15,8 @@
 
 /* A worker notices by itself that it shall stop; the limit is for lost wakes. */
 #define IDLE_WAIT_NS 500000000ull
+
+#define HELD_PAUSE_NS 100000
 
 static void end_client(struct session *session, const char *what,
                        const struct ring_message *message)
@@ -71,10 +75,25 @@ static void wait_for_command(struct session *session)
     set_at_rest(session, false);
 }
 
+/* Another session is about to make a call that waits for all streams. Partner: calm.c. */
+static void stay_held(struct session *session)
+{
+    const struct timespec pause = {.tv_nsec = HELD_PAUSE_NS};
+
+    if (!atomic_load_explicit(&session->holders, memory_order_relaxed))
+        return;
+    launch_batch_flush(session);
+    set_at_rest(session, true);
+    while (atomic_load_explicit(&session->holders, memory_order_relaxed) && !session->stop)
+        nanosleep(&pause, NULL);
+    set_at_rest(session, false);
+}
+
 void worker_run(struct session *session)
 {
     while (!session->stop) {
         follow_limits(session);
+        stay_held(session);
         if (!run_one(session))
             wait_for_command(session);
     }

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""With a spare context no program waits for another's long kernel, whatever a third one loads.
+"""No program's launches wait for another's long kernel, whatever a third one loads.
 
 A kernel runs until it is told to end. Meanwhile new clients attach and load code that the server has
-never seen, and a witness launches and waits. All of them must come to their end while the kernel
-runs: nothing here is a matter of time, so what does not come to its end hangs until the test's
-timeout. The driver behaves as NVIDIA's does (FUNNEL_SOFT_STALLS): without --spare the first
-new client waits for the kernel, and with it the witness does.
+never seen, and a witness launches and waits. With a spare context all of them must come to their end
+while the kernel runs; without one the witness must, and the new clients afterwards. New clients also
+come to their end beside a program that always has long kernels. Nothing here is a matter of time: what
+does not come to its end hangs until the test's timeout. The driver behaves as NVIDIA's does
+(FUNNEL_SOFT_STALLS): a load waits for the kernel, and all launches wait for the load.
 """
 import itertools
+import time
 
 import harness
 from scene import Program
@@ -44,25 +46,70 @@ def play(funnel, witness):
         kernel.kill()
 
 
+def play_in_one_context(funnel, witness):
+    """The new clients' loads wait for the kernel, and the witness does not wait for the loads."""
+    kernel = Program(funnel, "long")
+    new_clients = []
+    try:
+        kernel.expect("running")
+        new_clients = [Program(funnel, "new-client", next(numbers)) for _ in range(NEW_CLIENTS)]
+        for _ in range(3):
+            time.sleep(0.1)  # so that the new clients come to their loads
+            launch_all(witness)
+        kernel.tell()
+        kernel.expect("done")
+        kernel.end()
+        for new_client in new_clients:
+            new_client.expect("done")
+            new_client.end()
+    finally:
+        for program in [kernel, *new_clients]:
+            program.kill()
+
+
+def play_beside_endless_work(funnel, witness):
+    """The program that always has long kernels is held back for each load, and gets all done."""
+    busy = Program(funnel, "always")
+    try:
+        busy.expect("running")
+        for _ in range(NEW_CLIENTS):
+            new_client = Program(funnel, "new-client", next(numbers))
+            launch_all(witness)
+            new_client.expect("done")
+            new_client.end()
+        busy.tell()
+        busy.expect("done")
+        busy.end()
+    finally:
+        busy.kill()
+
+
 def check_status(funnel):
     devices = funnel.status()["devices"]
     assert all(device["has_spare_context"] for device in devices), f"no spare context: {devices}"
 
 
+def repeat(funnel, rounds, *scenes):
+    witness = Program(funnel, "witness")
+    try:
+        witness.expect("ready")
+        server = funnel.server_pid()
+        for _ in range(rounds):
+            for scene in scenes:
+                scene(funnel, witness)
+        witness.end()
+        assert funnel.server_pid() == server, "the server was replaced"
+    finally:
+        witness.kill()
+
+
 def main():
     options = harness.arguments_of(__doc__)
     with harness.running_funnel(options.build, options.device, "--spare") as funnel:
-        witness = Program(funnel, "witness")
-        try:
-            witness.expect("ready")
-            check_status(funnel)
-            server = funnel.server_pid()
-            for _ in range(ROUNDS):
-                play(funnel, witness)
-            witness.end()
-            assert funnel.server_pid() == server, "the server was replaced"
-        finally:
-            witness.kill()
+        repeat(funnel, ROUNDS, play)
+        check_status(funnel)
+    with harness.running_funnel(options.build, options.device) as funnel:
+        repeat(funnel, ROUNDS // 2, play_in_one_context, play_beside_endless_work)
     harness.say(f"{ROUNDS} long kernels: {ROUNDS * NEW_CLIENTS} new clients and "
                 f"{ROUNDS * LAUNCHES * 2} launches of another program were done before them")
 

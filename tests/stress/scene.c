@@ -4,20 +4,24 @@
  * one from standard input to go on, so the order of events is known without a clock.
  *
  *     scene long             a kernel that runs until a line has been read
+ *     scene always     a kernel behind the other, each of 40 ms, until a line has been read
  *     scene witness          waits for a small launch, for each line that is read
  *     scene new-client NUMBER  code that no program had before, launched, and its result
  */
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cuda_prototypes.h"
 
 #define MUST(call) must((call), #call)
 
-/* `wait` tells in words[0] that it runs and waits for words[1]; `add` adds to words[0]. */
+/* `wait` tells in words[0] that it runs and waits for words[1]; `spin` counts in words[0] after
+ * 40 ms; `add` adds to words[0]. */
 static const char ptx[] = ".version 7.0\n"
                           ".target sm_70\n"
                           ".address_size 64\n"
@@ -33,6 +37,23 @@ static const char ptx[] = ".version 7.0\n"
                           "    ld.volatile.u32 %%v, [%%w+4];\n"
                           "    setp.eq.u32 %%p, %%v, 0;\n"
                           "    @%%p bra AGAIN;\n"
+                          "    ret;\n"
+                          "}\n"
+                          ".visible .entry spin(.param .u64 words)\n"
+                          "{\n"
+                          "    .reg .u64 %%w, %%begin, %%now;\n"
+                          "    .reg .u32 %%v;\n"
+                          "    .reg .pred %%p;\n"
+                          "    ld.param.u64 %%w, [words];\n"
+                          "    mov.u64 %%begin, %%globaltimer;\n"
+                          "AGAIN:\n"
+                          "    mov.u64 %%now, %%globaltimer;\n"
+                          "    sub.u64 %%now, %%now, %%begin;\n"
+                          "    setp.lt.u64 %%p, %%now, 40000000;\n"
+                          "    @%%p bra AGAIN;\n"
+                          "    ld.volatile.u32 %%v, [%%w];\n"
+                          "    add.u32 %%v, %%v, 1;\n"
+                          "    st.volatile.u32 [%%w], %%v;\n"
                           "    ret;\n"
                           "}\n"
                           ".visible .entry add(.param .u64 words)\n"
@@ -119,6 +140,30 @@ static void run_long(void)
     say("done");
 }
 
+static bool line_has_come(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+
+    return poll(&input, 1, 0) != 0;
+}
+
+/* Two kernels are launched before the first is waited for, so that the stream is never idle. */
+static void run_always(void)
+{
+    CUfunction function = load("spin", 1);
+    uint32_t launched = 0;
+
+    for (; !launched || !line_has_come(); launched++) {
+        launch(function);
+        while (words[0] + 1 < launched)
+            ;
+        if (launched == 2)
+            say("running");
+    }
+    MUST(cuCtxSynchronize());
+    say(words[0] == launched ? "done" : "wrong result");
+}
+
 static void run_witness(void)
 {
     CUfunction function = load("add", 1);
@@ -148,6 +193,8 @@ int main(int argc, char **argv)
     open_device();
     if (!strcmp(argv[1], "long"))
         run_long();
+    else if (!strcmp(argv[1], "always"))
+        run_always();
     else if (!strcmp(argv[1], "witness"))
         run_witness();
     else

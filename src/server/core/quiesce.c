@@ -138,7 +138,7 @@ void quiesce_wait_end(struct quiesce *quiesce)
     pthread_rwlock_unlock(&quiesce->lock);
 }
 
-static bool any_wait_pending(struct quiesce *quiesce)
+bool quiesce_has_waits(struct quiesce *quiesce)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&quiesce->waits_lock);
 
@@ -164,7 +164,7 @@ static bool lock_members(struct quiesce *quiesce, int (*lock)(pthread_rwlock_t *
     for (unsigned i = 0; i < quiesce->member_count; i++) {
         bool locked = lock(&quiesce->members[i]->lock) == 0;
 
-        if (locked && !any_wait_pending(quiesce->members[i]))
+        if (locked && !quiesce_has_waits(quiesce->members[i]))
             continue;
         unlock_members(quiesce, locked ? i + 1 : i);
         return false;

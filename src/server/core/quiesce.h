@@ -51,6 +51,9 @@ void quiesce_end(struct quiesce *quiesce);
  * then quiesce_end() must not be called. */
 bool quiesce_try(struct quiesce *quiesce);
 
+/* Whether a stream waits for a value now. */
+bool quiesce_has_waits(struct quiesce *quiesce);
+
 /* Around a call that makes a stream wait for a value. Between the two, once the stream has got the
  * wait, quiesce_wait_record() lets quiesce_begin() know of it; the device's context is current. A
  * wait that finds no memory is not recorded. */

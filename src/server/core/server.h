@@ -12,6 +12,7 @@
 #include "device.h"
 #include "list.h"
 
+struct calm;
 struct server;
 struct session;
 
@@ -23,9 +24,14 @@ typedef void server_fatal_handler(struct server *server, struct session *witness
  * long. */
 typedef bool server_occupied_query(struct session *session, const struct device *device);
 
+/* On the session's thread: waits until no work keeps such calls for long: calm.h. */
+typedef void server_calm_waiter(struct session *session, const struct device *device,
+                                struct calm *calm);
+
 struct server {
     struct devices devices;
-    server_occupied_query *is_occupied; /* the stream subsystem's */
+    server_occupied_query *is_occupied; /* the stream subsystem's, as the next */
+    server_calm_waiter *await_calm;     /* NULL: such calls are made at once */
     atomic_bool faulted;                /* a context is lost, and the process is about to end */
     server_fatal_handler *on_fatal;
 

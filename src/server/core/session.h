@@ -50,6 +50,7 @@ struct session {
     _Atomic enum session_phase phase;
     atomic_bool stop;         /* the thread shall end: any thread sets it */
     atomic_bool at_rest;      /* the thread waits for a command: worker.c */
+    atomic_uint holders;      /* other sessions that hold this one back: calm.h */
     struct activity activity; /* of the thread */
     struct session_limits limits;
     struct channel_server *channel; /* written under the server's lock */

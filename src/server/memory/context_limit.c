@@ -6,6 +6,7 @@
  */
 #include "context_limit.h"
 
+#include "calm.h"
 #include "cleanup.h"
 #include "log.h"
 #include "memory_state.h"
@@ -35,18 +36,19 @@ static uint64_t cost_of(const struct device *device, CUlimit limit, uint64_t mor
 }
 
 static CUresult raise_limit(struct session *session, const struct device *device, CUlimit limit,
-                            uint64_t now, uint64_t value)
+                            uint64_t value)
 {
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->memory->limits_lock);
     unsigned index = (unsigned)device->ordinal;
-    uint64_t cost = cost_of(device, limit, value - now);
+    size_t now = 0;
 
+    CUresult result = driver.cuCtxGetLimit(&now, limit);
+    if (result != CUDA_SUCCESS || value <= now)
+        return result;
+    uint64_t cost = cost_of(device, limit, value - now);
     if (!memory_charge(session, index, cost))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = quiesce_begin(device->quiesce, "cuCtxSetLimit");
-    if (result == CUDA_SUCCESS) {
-        result = driver.cuCtxSetLimit(limit, value);
-        quiesce_end(device->quiesce);
-    }
+    result = driver.cuCtxSetLimit(limit, value);
     if (result != CUDA_SUCCESS)
         memory_refund(session, index, cost);
     return result;
@@ -55,7 +57,7 @@ static CUresult raise_limit(struct session *session, const struct device *device
 CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSetLimit *in)
 {
     const struct device *device = session_place(session, "cuCtxSetLimit", in->device);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->memory->limits_lock);
+    struct calm calm;
     size_t now = 0;
 
     if (!device)
@@ -65,7 +67,12 @@ CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSet
         result = driver.cuCtxGetLimit(&now, (CUlimit)in->limit);
     if (result != CUDA_SUCCESS || in->value <= now)
         return result;
-    return raise_limit(session, device, (CUlimit)in->limit, now, in->value);
+    result = calm_begin(session, device, "cuCtxSetLimit", &calm);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = raise_limit(session, device, (CUlimit)in->limit, in->value);
+    calm_end(session, device, &calm);
+    return result;
 }
 
 /* A limit that the driver does not lower stays. Setting the stack size gives memory back also where

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calm.h"
 #include "module_state.h"
-#include "quiesce.h"
 #include "server_dispatch.h"
 
 #define PARAMS_MAX 1000u
@@ -72,18 +72,19 @@ static CUresult find_function(const struct module *module, const char *name,
 
 /* Another client may query_kernel the same kernel at the same time. The first client's record is
  * kept, because no client can have changed an attribute before that. */
-static CUresult query_kernel(const struct module *module, const char *name,
+static CUresult query_kernel(struct session *session, const struct module *module, const char *name,
                              struct known_kernel **ret_known)
 {
+    struct calm calm;
     uint32_t pairs[2 * PARAMS_MAX];
     struct known_kernel kernel = {.facts = {.name = name}};
 
-    CUresult result = quiesce_begin(module->device->quiesce, "cuKernelGetFunction");
+    CUresult result = calm_begin(session, module->device, "cuKernelGetFunction", &calm);
     if (result != CUDA_SUCCESS)
         return result;
     cached_will_be_used(module->cached);
     result = find_function(module, name, &kernel.driver);
-    quiesce_end(module->device->quiesce);
+    calm_end(session, module->device, &calm);
     if (result == CUDA_SUCCESS)
         result = read_attributes(kernel.driver, kernel.facts.attributes);
     if (result == CUDA_SUCCESS)
@@ -156,7 +157,7 @@ CUresult serve_cuLibraryGetKernel(struct session *session, const struct wire_cuL
     if (result == CUDA_SUCCESS)
         result = session_enter(session, library->device);
     if (result == CUDA_SUCCESS && !known)
-        result = query_kernel(library, in->name, &known);
+        result = query_kernel(session, library, in->name, &known);
     if (result == CUDA_SUCCESS)
         result = enter_function(session, library, in->f, known);
     if (result == CUDA_SUCCESS)

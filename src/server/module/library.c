@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calm.h"
 #include "cleanup.h"
 #include "image_bundle.h"
 #include "image_check.h"
 #include "image_contents.h"
 #include "loader.h"
-#include "quiesce.h"
 
 static void add_option(struct library *library, CUjit_option option, uintptr_t value)
 {
@@ -48,23 +48,25 @@ bool library_put(struct library *library)
 
 /* The client has to be told now what is wrong with an image. NVIDIA's driver counts the kernels of
  * PTX text that does not compile, and compiles it when it is asked for the module. */
-static CUresult compile(struct quiesce *quiesce, CUlibrary library, bool is_text)
+static CUresult compile(struct session *session, const struct device *device, CUlibrary library,
+                        bool is_text)
 {
     unsigned kernels = 0;
     CUmodule module = NULL;
+    struct calm calm;
     CUresult result = driver.cuLibraryGetKernelCount(&kernels, library);
 
     if (result == CUDA_SUCCESS && is_text)
-        result = quiesce_begin(quiesce, "cuLibraryGetModule");
+        result = calm_begin(session, device, "cuLibraryGetModule", &calm);
     if (result != CUDA_SUCCESS || !is_text)
         return result;
     result = driver.cuLibraryGetModule(&module, library);
-    quiesce_end(quiesce);
+    calm_end(session, device, &calm);
     return result;
 }
 
-CUresult library_load(struct library *library, struct quiesce *quiesce, const void *image,
-                      size_t size)
+CUresult library_load(struct library *library, struct session *session, const struct device *device,
+                      const void *image, size_t size)
 {
     _cleanup_free_ struct image_wrapper *wrapper = NULL;
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -74,8 +76,9 @@ CUresult library_load(struct library *library, struct quiesce *quiesce, const vo
             driver.cuLibraryLoadData(&library->driver, wrapper ? wrapper : image, library->options,
                                      library->values, library->option_count, NULL, NULL, 0);
     image_calls(image, size, &library->may_print, &library->may_allocate);
-    return result != CUDA_SUCCESS ? result
-                                  : compile(quiesce, library->driver, image_is_text(image, size));
+    return result != CUDA_SUCCESS
+               ? result
+               : compile(session, device, library->driver, image_is_text(image, size));
 }
 
 void library_destroy(struct library *library)

@@ -14,7 +14,8 @@
 
 #define LIBRARY_LOG_SIZE 4096u
 
-struct quiesce;
+struct device;
+struct session;
 
 struct library {
     CUlibrary driver;
@@ -36,9 +37,10 @@ struct library {
 struct library *library_create(const void *options, uint32_t options_size);
 
 /* Loads an image that has been checked, and compiles it at once, so that errors are reported now.
- * The device's context is current. What the driver says; messages of the compiler are in `log`. */
-CUresult library_load(struct library *library, struct quiesce *quiesce, const void *image,
-                      size_t size);
+ * On the session's thread, and the device's context is current. PTX waits for a calm moment
+ * (calm.h). What the driver says; messages of the compiler are in `log`. */
+CUresult library_load(struct library *library, struct session *session, const struct device *device,
+                      const void *image, size_t size);
 
 /* Another use of a library that the caller uses. */
 struct library *library_use(struct library *library);

@@ -169,9 +169,9 @@ static struct cached *find(struct module_cache *cache, const struct image_reques
     return use_locked(cache, request);
 }
 
-static CUresult load(struct cached *cached, struct image_log *ret_log)
+static CUresult load(struct cached *cached, struct session *session, struct image_log *ret_log)
 {
-    CUresult result = library_load(cached->library, cached->device->quiesce, cached->image->bytes,
+    CUresult result = library_load(cached->library, session, cached->device, cached->image->bytes,
                                    cached->image->size);
     uint32_t size = (uint32_t)strnlen(cached->library->log, LIBRARY_LOG_SIZE);
 
@@ -182,9 +182,9 @@ static CUresult load(struct cached *cached, struct image_log *ret_log)
 }
 
 /* No other client will look for the library, so the image is not needed any more. */
-static CUresult load_own(struct cached *cached, struct image_log *ret_log)
+static CUresult load_own(struct cached *cached, struct session *session, struct image_log *ret_log)
 {
-    CUresult result = load(cached, ret_log);
+    CUresult result = load(cached, session, ret_log);
 
     log_debug("Module of %llu bytes is loaded for one client", (unsigned long long)cached->size);
     stored_image_unref(steal_pointer(cached->image));
@@ -192,9 +192,10 @@ static CUresult load_own(struct cached *cached, struct image_log *ret_log)
 }
 
 /* Its variables are recorded when it is first used, because not every library is used. */
-static CUresult load_in_turn(struct cached *cached, struct image_log *ret_log)
+static CUresult load_in_turn(struct cached *cached, struct session *session,
+                             struct image_log *ret_log)
 {
-    CUresult result = load(cached, ret_log);
+    CUresult result = load(cached, session, ret_log);
 
     log_debug("Module of %llu bytes is loaded for one client at a time",
               (unsigned long long)cached->size);
@@ -202,9 +203,9 @@ static CUresult load_in_turn(struct cached *cached, struct image_log *ret_log)
 }
 
 static CUresult load_shared(struct module_cache *cache, struct cached *cached,
-                            struct image_log *ret_log)
+                            struct session *session, struct image_log *ret_log)
 {
-    CUresult result = load(cached, ret_log);
+    CUresult result = load(cached, session, ret_log);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
 
     cached->loading = false;
@@ -215,16 +216,16 @@ static CUresult load_shared(struct module_cache *cache, struct cached *cached,
     return result;
 }
 
-static CUresult load_new(struct module_cache *cache, struct cached *cached,
+static CUresult load_new(struct module_cache *cache, struct cached *cached, struct session *session,
                          struct image_log *ret_log)
 {
     switch (cached->sharing) {
     case FOR_ALL:
-        return load_shared(cache, cached, ret_log);
+        return load_shared(cache, cached, session, ret_log);
     case IN_TURN:
-        return load_in_turn(cached, ret_log);
+        return load_in_turn(cached, session, ret_log);
     default:
-        return load_own(cached, ret_log);
+        return load_own(cached, session, ret_log);
     }
 }
 
@@ -308,7 +309,7 @@ CUresult module_cache_get(struct module_cache *cache, const struct image_request
     if (found)
         log_debug("Module of %llu bytes is there already", (unsigned long long)cached->size);
     else
-        result = load_new(cache, cached, ret_log);
+        result = load_new(cache, cached, request->session, ret_log);
     if (result != CUDA_SUCCESS)
         cached_destroy(cache, cached);
     else

@@ -41,6 +41,7 @@ struct module_cache {
 
 /* What a client wants loaded. */
 struct image_request {
+    struct session *session; /* on whose thread it is loaded */
     const struct device *device;
     struct stored_image *image;
     const void *options;

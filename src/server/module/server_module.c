@@ -10,12 +10,12 @@
 
 #include "attach.h"
 #include "blob.h"
+#include "calm.h"
 #include "cleanup.h"
 #include "function.h"
 #include "image_check.h"
 #include "memory.h"
 #include "placement.h"
-#include "quiesce.h"
 #include "server_dispatch.h"
 #include "sock.h"
 
@@ -75,7 +75,8 @@ static CUresult open_library(struct session *session, const struct wire_cuLibrar
                              struct module *module, struct stored_image *image,
                              struct wire_cuLibraryLoadData_reply *ret_out)
 {
-    struct image_request request = {.device = module->device,
+    struct image_request request = {.session = session,
+                                    .device = module->device,
                                     .image = image,
                                     .options = in->options,
                                     .options_size = in->options_size};
@@ -282,16 +283,17 @@ CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuL
                                   struct wire_cuLibraryGetGlobal_reply *ret_out)
 {
     struct global global = {0};
+    struct calm calm;
     CUresult result = session_enter(session, library->device);
 
     if (result == CUDA_SUCCESS)
-        result = quiesce_begin(library->device->quiesce, "cuLibraryGetGlobal");
+        result = calm_begin(session, library->device, "cuLibraryGetGlobal", &calm);
     if (result != CUDA_SUCCESS)
         return result;
     cached_will_be_used(library->cached);
     result = in->managed ? find_managed(library, in->name, &global)
                          : find_global(library, in->name, &global);
-    quiesce_end(library->device->quiesce);
+    calm_end(session, library->device, &calm);
     if (result == CUDA_SUCCESS)
         result = allow_global(session, library, &global);
     if (result != CUDA_SUCCESS)

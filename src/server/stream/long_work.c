@@ -1,104 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events behind the work of all busy streams tell when a call that waits for them would return. */
+/* Whether there is work that takes long, and waiting until there is none. */
 #include "long_work.h"
 
 #include <time.h>
 
 #include "cleanup.h"
 #include "clock.h"
-#include "fence.h"
 #include "quiesce.h"
-#include "spare_events.h"
-#include "stream_state.h"
+#include "stream_probe.h"
 
 #define PAUSE_NS (200 * NS_PER_US)
 
-/* More busy streams than this are not looked at. */
-#define EVENTS_MAX 256u
-
-struct probe {
-    const struct device *device;
-    CUevent events[EVENTS_MAX]; /* each recorded behind the work of a busy stream */
-    unsigned count;
-};
-
-static bool is_busy(const struct probe *probe, const struct stream *stream)
-{
-    return stream->device == probe->device && stream->driver &&
-           fence_pending(stream->session, stream->word) &&
-           driver.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY;
-}
-
-static void add_event(struct probe *probe, CUstream stream)
-{
-    CUevent event;
-
-    if (probe->count == EVENTS_MAX || spare_event_take(probe->device, &event) != CUDA_SUCCESS)
-        return;
-    if (driver.cuEventRecord(event, stream) == CUDA_SUCCESS)
-        probe->events[probe->count++] = event;
-    else
-        spare_event_keep(probe->device, event);
-}
-
-/* The lock keeps the streams alive, and with them the driver's. */
-static void add_session(struct probe *probe, const struct session *session)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->streams->lock);
-
-    list_for_each (struct stream, stream, session_device_streams(session, probe->device), link) {
-        if (is_busy(probe, stream))
-            add_event(probe, stream->driver);
-    }
-}
-
-static void add_all_sessions(struct probe *probe, struct server *server)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
-
-    list_for_each (struct session, session, &server->sessions, link) {
-        if (session->phase != SESSION_ATTACHING)
-            add_session(probe, session);
-    }
-}
-
-/* Gives the event that was recorded last back when its stream has come to it. */
-static bool drop_last_if_done(struct probe *probe)
-{
-    CUevent event = probe->events[probe->count - 1];
-
-    if (driver.cuEventQuery(event) == CUDA_ERROR_NOT_READY)
-        return false;
-    spare_event_keep(probe->device, event);
-    probe->count--;
-    return true;
-}
-
-/* False when the time is over. */
-static bool await_events(struct probe *probe)
-{
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    uint64_t deadline = clock_ns() + LONG_WORK_NS;
-
-    while (probe->count && clock_ns() < deadline) {
-        if (!drop_last_if_done(probe))
-            nanosleep(&pause, NULL);
-    }
-    return probe->count == 0;
-}
-
-static bool is_done_soon(struct session *session, const struct device *device)
-{
-    struct probe probe = {.device = device};
-
-    if (session_visit(session, device) != CUDA_SUCCESS)
-        return true;
-    add_all_sessions(&probe, session->server);
-    bool done = await_events(&probe);
-    while (probe.count)
-        spare_event_keep(device, probe.events[--probe.count]);
-    return done;
-}
+/* A client is held back for this long in the first round in which it is, for twice as long in the
+ * next, and so on, because its kernel may wait for what the client launches next. */
+#define HOLD_NS (1 * NS_PER_SEC)
+#define HOLD_DOUBLINGS_MAX 6u
 
 /* While a call that waits for all streams is being made, the driver's lock is not free. Most of
  * them find the streams idle and take no time. */
@@ -115,9 +31,73 @@ static bool keep_such_calls_away(struct quiesce *quiesce)
 
 bool long_work_exists(struct session *session, const struct device *device)
 {
+    struct stream_probe probe;
+
     if (!keep_such_calls_away(device->quiesce))
         return true;
-    bool done = is_done_soon(session, device);
+    stream_probe_begin(&probe, session, device);
+    bool done = stream_probe_await(&probe, LONG_WORK_NS);
+    stream_probe_end(&probe);
     quiesce_wait_end(device->quiesce);
     return !done;
+}
+
+/* Holding its own client back would make a session wait for itself. */
+static void hold_owners(const struct stream_probe *probe, const struct session *session,
+                        struct calm *calm)
+{
+    struct server *server = session->server;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each (struct session, other, &server->sessions, link) {
+        if (other != session && stream_probe_has(probe, other))
+            calm_hold(calm, other);
+    }
+}
+
+/* A stream that waits for a value may wait for this session's next call: quiesce_begin() knows what
+ * to do about it. */
+static bool may_wait(const struct session *session, const struct device *device)
+{
+    return !session->stop && !quiesce_has_waits(device->quiesce);
+}
+
+/* False when the time is over, or waiting makes no sense any more. */
+static bool await_end(struct stream_probe *probe, const struct session *session,
+                      uint64_t timeout_ns)
+{
+    uint64_t deadline = timeout_ns ? clock_ns() + timeout_ns : UINT64_MAX;
+
+    while (!stream_probe_await(probe, LONG_WORK_NS)) {
+        if (clock_ns() >= deadline || !may_wait(session, probe->device))
+            return false;
+    }
+    return true;
+}
+
+/* In the first round nobody is held back: a kernel that runs now may be the only long one. A client
+ * that has long work again by then would have it always. */
+static void await_in_round(struct stream_probe *probe, struct session *session, unsigned round,
+                           struct calm *calm)
+{
+    unsigned doublings = round < HOLD_DOUBLINGS_MAX ? round : HOLD_DOUBLINGS_MAX;
+
+    if (round)
+        hold_owners(probe, session, calm);
+    if (!await_end(probe, session, round ? HOLD_NS << doublings : 0))
+        calm_release(session, calm);
+}
+
+void long_work_await_calm(struct session *session, const struct device *device, struct calm *calm)
+{
+    struct stream_probe probe;
+    bool calm_now = false;
+
+    for (unsigned round = 0; !calm_now && may_wait(session, device); round++) {
+        stream_probe_begin(&probe, session, device);
+        calm_now = stream_probe_await(&probe, LONG_WORK_NS);
+        if (!calm_now)
+            await_in_round(&probe, session, round, calm);
+        stream_probe_end(&probe);
+    }
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "calm.h"
 #include "server.h"
 #include "session.h"
 
@@ -13,3 +14,8 @@
  * of them takes so long. Takes at most a little longer than twice that time. */
 #define LONG_WORK_NS (20 * NS_PER_MS)
 bool long_work_exists(struct session *session, const struct device *device);
+
+/* On the thread of `session`: waits until no stream of the context has such work, and holds clients
+ * back that always have some. It gives up when the session is to end, and while a stream waits for
+ * a value. */
+void long_work_await_calm(struct session *session, const struct device *device, struct calm *calm);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "long_work.h"
+#include "switch.h"
 
 int server_streams_init(struct server *server)
 {
@@ -14,6 +15,7 @@ int server_streams_init(struct server *server)
         return -ENOMEM;
     list_init(&server->streams->observers);
     server->is_occupied = long_work_exists;
+    server->await_calm = switch_is_on("FUNNEL_NO_CALM") ? NULL : long_work_await_calm;
     return 0;
 }
 

@@ -29,7 +29,8 @@ static int setup(void **state)
 
     next_handle = 0;
     for (int i = 0; i < 2; i++) {
-        const struct image_request image = {.device = &fixture->server.devices.device[0],
+        const struct image_request image = {.session = fixture->session,
+                                            .device = &fixture->server.devices.device[0],
                                             .image = fixture_image(fixture, PTX)};
         struct image_log log = {0};
         modules[i] = (struct module){.device = image.device};

@@ -34,7 +34,8 @@ static CUresult try_get(struct fixture *fixture, const char *text, uint64_t opti
                         struct cached **ret_cached)
 {
     uint64_t options[2] = {CU_JIT_OPTIMIZATION_LEVEL, option};
-    const struct image_request image = {.device = &fixture->server.devices.device[0],
+    const struct image_request image = {.session = fixture->session,
+                                        .device = &fixture->server.devices.device[0],
                                         .image = fixture_image(fixture, text),
                                         .options = options,
                                         .options_size = sizeof(options)};
@@ -156,7 +157,8 @@ static void the_driver_gets_the_parts_of_a_bundle(void **state)
 
     quick_load = driver.cuLibraryLoadData;
     driver.cuLibraryLoadData = load_bundle;
-    assert_int_equal(library_load(library, fixture->server.devices.quiesce, bundle, sizeof(bundle)),
+    assert_int_equal(library_load(library, fixture->session, &fixture->server.devices.device[0],
+                                  bundle, sizeof(bundle)),
                      CUDA_SUCCESS);
     assert_string_equal(fake_trace(), "load l1; ");
     library_destroy(library);

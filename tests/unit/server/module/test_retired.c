@@ -46,7 +46,8 @@ static struct library *load(struct fixture *fixture)
     static const char image[] = ".version 7.0\n.target sm_70\n.address_size 64\n";
     struct library *library = library_create(NULL, 0);
 
-    assert_int_equal(library_load(library, fixture->server.devices.quiesce, image, sizeof(image)),
+    assert_int_equal(library_load(library, fixture->session, &fixture->server.devices.device[0],
+                                  image, sizeof(image)),
                      CUDA_SUCCESS);
     return library;
 }

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See stream_probe.h. A stream whose fences are all written is idle, so most are passed by without
+ * a call of the driver. */
+#include "stream_probe.h"
+
+#include <time.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "fence.h"
+#include "spare_events.h"
+#include "stream_state.h"
+
+#define PAUSE_NS (200 * NS_PER_US)
+
+static bool is_busy(const struct stream_probe *probe, const struct stream *stream)
+{
+    return stream->device == probe->device && stream->driver &&
+           fence_pending(stream->session, stream->word) &&
+           driver.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY;
+}
+
+static void add_event(struct stream_probe *probe, const struct stream *stream)
+{
+    CUevent event;
+
+    if (probe->count == STREAM_PROBE_MAX || spare_event_take(probe->device, &event) != CUDA_SUCCESS)
+        return;
+    if (driver.cuEventRecord(event, stream->driver) != CUDA_SUCCESS) {
+        spare_event_keep(probe->device, event);
+        return;
+    }
+    probe->owners[probe->count] = stream->session->id;
+    probe->events[probe->count++] = event;
+}
+
+/* The lock keeps the streams alive, and with them the driver's. */
+static void add_session(struct stream_probe *probe, const struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->streams->lock);
+
+    list_for_each (struct stream, stream, session_device_streams(session, probe->device), link) {
+        if (is_busy(probe, stream))
+            add_event(probe, stream);
+    }
+}
+
+void stream_probe_begin(struct stream_probe *probe, struct session *session,
+                        const struct device *device)
+{
+    probe->device = device;
+    probe->count = 0;
+    if (session_visit(session, device) != CUDA_SUCCESS)
+        return;
+
+    struct server *server = session->server;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+    list_for_each (struct session, other, &server->sessions, link) {
+        if (other->phase != SESSION_ATTACHING)
+            add_session(probe, other);
+    }
+}
+
+/* Gives an event back; the last one takes its place. */
+static void remove_at(struct stream_probe *probe, unsigned index)
+{
+    spare_event_keep(probe->device, probe->events[index]);
+    probe->count--;
+    probe->events[index] = probe->events[probe->count];
+    probe->owners[index] = probe->owners[probe->count];
+}
+
+void stream_probe_end(struct stream_probe *probe)
+{
+    while (probe->count)
+        remove_at(probe, probe->count - 1);
+}
+
+bool stream_probe_is_done(struct stream_probe *probe)
+{
+    for (unsigned i = probe->count; i-- > 0;) {
+        if (driver.cuEventQuery(probe->events[i]) != CUDA_ERROR_NOT_READY)
+            remove_at(probe, i);
+    }
+    return probe->count == 0;
+}
+
+bool stream_probe_await(struct stream_probe *probe, uint64_t timeout_ns)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    uint64_t deadline = clock_ns() + timeout_ns;
+    bool done;
+
+    while (!(done = stream_probe_is_done(probe)) && clock_ns() < deadline)
+        nanosleep(&pause, NULL);
+    return done;
+}
+
+bool stream_probe_has(const struct stream_probe *probe, const struct session *session)
+{
+    for (unsigned i = 0; i < probe->count; i++) {
+        if (probe->owners[i] == session->id)
+            return true;
+    }
+    return false;
+}
