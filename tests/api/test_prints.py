@@ -37,8 +37,10 @@ class Prints(unittest.TestCase):
         command = [self.funnel, "run", "-q", "--no-start", "--",
                    os.path.join(BUILD, "tests/api/talks"), *map(str, arguments)]
         environment = dict(self.environment, CUDA_VISIBLE_DEVICES=str(device))
-        return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        return process
 
     def end(self, process):
         out, errors = process.communicate("\n", timeout=TIMEOUT_S)
