@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pages are hidden by dropping them from the page table, while the memory file keeps them. The next
+ * touch is then a fault that the kernel calls minor, or missing where the file has no page yet.
+ */
+#include "page_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fd.h"
+
+/* What is newer than some headers. */
+#define THREADS_ONLY 1
+#define FEATURE_MINOR_SHARED_MEMORY (1ull << 10)
+#define FEATURE_WP_SHARED_MEMORY (1ull << 12)
+#define REGISTER_MINOR (1ull << 2)
+#define CONTINUE_READ_ONLY (1ull << 1)
+#define PAGE_SIZE 4096u
+
+struct continue_request {
+    struct uffdio_range range;
+    uint64_t mode;
+    int64_t mapped;
+};
+
+#define REQUEST_CONTINUE _IOWR(UFFDIO, 0x07, struct continue_request)
+
+int page_watch_open(bool threads_only)
+{
+    struct uffdio_api api = {.api = UFFD_API,
+                             .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+                                         FEATURE_MINOR_SHARED_MEMORY | FEATURE_WP_SHARED_MEMORY};
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC), error;
+
+    if (fd < 0 && threads_only)
+        fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | THREADS_ONLY);
+    if (fd < 0)
+        return -errno;
+    if (ioctl(fd, UFFDIO_API, &api) == 0)
+        return fd;
+    error = errno;
+    fd_close(&fd);
+    return -error;
+}
+
+int page_watch_add(int watch, uint64_t address, uint64_t size)
+{
+    struct uffdio_register request = {.range = {address, size},
+                                      .mode = UFFDIO_REGISTER_MODE_MISSING |
+                                              UFFDIO_REGISTER_MODE_WP | REGISTER_MINOR};
+
+    return ioctl(watch, UFFDIO_REGISTER, &request) < 0 ? -errno : 0;
+}
+
+void page_watch_remove(int watch, uint64_t address, uint64_t size)
+{
+    struct uffdio_range range = {address, size};
+
+    ioctl(watch, UFFDIO_UNREGISTER, &range);
+}
+
+int page_watch_next(int watch, struct page_touch *ret_touch)
+{
+    struct uffd_msg message;
+    ssize_t size;
+
+    do {
+        size = read(watch, &message, sizeof(message));
+        if (size < 0 && errno != EINTR && errno != EAGAIN)
+            return -errno;
+    } while (size != sizeof(message) || message.event != UFFD_EVENT_PAGEFAULT);
+    *ret_touch = (struct page_touch){
+        .address = message.arg.pagefault.address & ~(uint64_t)(PAGE_SIZE - 1),
+        .writes = message.arg.pagefault.flags &
+                  (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP),
+    };
+    return 0;
+}
+
+void page_watch_wake(int watch, uint64_t address, uint64_t size)
+{
+    struct uffdio_range range = {address, size};
+
+    ioctl(watch, UFFDIO_WAKE, &range);
+}
+
+/* How many bytes were shown; 0 and errno when the first page was not. */
+static uint64_t show_some(int watch, uint64_t address, uint64_t size, uint64_t mode)
+{
+    struct continue_request request = {.range = {address, size}, .mode = mode};
+
+    if (ioctl(watch, REQUEST_CONTINUE, &request) == 0)
+        return size;
+    return request.mapped > 0 ? (uint64_t)request.mapped : 0;
+}
+
+/* A page that is there already is left as it is; one that cannot be shown faults again. */
+static uint64_t pass_page(int watch, uint64_t address)
+{
+    page_watch_wake(watch, address, PAGE_SIZE);
+    return PAGE_SIZE;
+}
+
+bool page_watch_show(int watch, uint64_t address, uint64_t size, bool writable)
+{
+    uint64_t mode = writable ? 0 : CONTINUE_READ_ONLY;
+
+    for (uint64_t done = 0; done < size;) {
+        uint64_t shown = show_some(watch, address + done, size - done, mode);
+
+        if (shown == 0 && errno == EAGAIN)
+            continue;
+        if (shown == 0 && errno == EINVAL && mode && done == 0) {
+            mode = 0; /* before Linux 6.4 */
+            continue;
+        }
+        done += shown ? shown : pass_page(watch, address + done);
+    }
+    return mode == 0;
+}
+
+void page_watch_allow_writes(int watch, uint64_t address, uint64_t size)
+{
+    struct uffdio_writeprotect request = {.range = {address, size}};
+
+    while (ioctl(watch, UFFDIO_WRITEPROTECT, &request) < 0 && errno == EAGAIN)
+        continue;
+    page_watch_wake(watch, address, size);
+}
+
+void page_watch_hide(uint64_t address, uint64_t size)
+{
+    madvise((void *)(uintptr_t)address, size, MADV_DONTNEED);
+}

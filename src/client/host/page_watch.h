@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pages of shared memory that the program may touch only once they have been shown to it: until
+ * then a thread that touches them sleeps, and a descriptor (userfaultfd) tells where. The memory is
+ * mapped a second time, without such a watch, for those who bring its contents up to date.
+ *
+ * Addresses and sizes are whole pages. Functions may be called from any thread; hiding and showing
+ * the same pages at the same time is the caller's to prevent.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct page_touch {
+    uint64_t address; /* of the page */
+    bool writes;      /* the thread wants to write, so it needs pages that are writable */
+};
+
+/* A descriptor for all watched memory of the process, or -errno. `threads_only` also takes what
+ * unprivileged processes get: then system calls that touch hidden pages fail with EFAULT, rather
+ * than sleep as well. */
+int page_watch_open(bool threads_only);
+
+/* Watches a range, and stops that. Pages are hidden first, and shown afterwards, in so far as the
+ * memory has them. 0 or -errno. */
+int page_watch_add(int watch, uint64_t address, uint64_t size);
+void page_watch_remove(int watch, uint64_t address, uint64_t size);
+
+/* Waits for a thread that touches hidden pages: 0, or -errno. It sleeps until they are shown. */
+int page_watch_next(int watch, struct page_touch *ret_touch);
+
+/* Shows pages that the memory has already, and wakes who waits for them. Read-only where it can be
+ * done and `writable` is not set: true when the pages are writable now. */
+bool page_watch_show(int watch, uint64_t address, uint64_t size, bool writable);
+
+/* Makes pages writable that have been shown read-only, and wakes who waits for them. */
+void page_watch_allow_writes(int watch, uint64_t address, uint64_t size);
+
+/* Wakes who waits for pages that are not shown: they are touched again. */
+void page_watch_wake(int watch, uint64_t address, uint64_t size);
+
+/* Hides pages. What was written to them before is in the memory. */
+void page_watch_hide(uint64_t address, uint64_t size);

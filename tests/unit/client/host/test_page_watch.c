@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pages that are touched are asked for, by threads and by system calls, and keep what was written. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "page_watch.h"
+#include "shm.h"
+
+#define PAGE 4096u
+#define PAGES 32u
+#define SIZE (PAGES * PAGE)
+
+static int watch, memory;
+static unsigned char *here, *behind;
+static atomic_uint reads, writes; /* touches that were served */
+static bool write_at_once;
+
+static void *serve(void *unused)
+{
+    struct page_touch touch;
+
+    while (page_watch_next(watch, &touch) == 0) {
+        uint64_t offset = touch.address - (uintptr_t)here;
+
+        (void)*(volatile unsigned char *)(behind + offset);
+        atomic_fetch_add(touch.writes ? &writes : &reads, 1);
+        if (touch.writes && !write_at_once)
+            page_watch_allow_writes(watch, touch.address, PAGE);
+        page_watch_show(watch, touch.address, PAGE, touch.writes);
+    }
+    return unused;
+}
+
+static int setup(void **state)
+{
+    pthread_t thread;
+    void *view, *other;
+
+    (void)state;
+    watch = page_watch_open(false);
+    if (watch < 0)
+        return 0; /* this process may not: the tests are skipped */
+    if (shm_create("test", SIZE, &memory) || shm_map(memory, SIZE, NULL, 0, &view) ||
+        shm_map(memory, SIZE, NULL, 0, &other))
+        return -1;
+    here = view;
+    behind = other;
+    if (page_watch_add(watch, (uintptr_t)here, SIZE))
+        return -1;
+    return pthread_create(&thread, NULL, serve, NULL);
+}
+
+static void begin(void)
+{
+    if (watch < 0)
+        skip();
+    page_watch_hide((uintptr_t)here, SIZE);
+    atomic_store(&reads, 0);
+    atomic_store(&writes, 0);
+}
+
+static void each_page_is_asked_for_once(void **state)
+{
+    unsigned sum = 0;
+
+    (void)state;
+    begin();
+    write_at_once = true;
+    memset(behind, 3, SIZE);
+    for (unsigned i = 0; i < SIZE; i++)
+        sum += here[i];
+    assert_int_equal(sum, 3 * SIZE);
+    assert_int_equal(atomic_load(&reads), PAGES);
+    assert_int_equal(atomic_load(&writes), 0);
+}
+
+static void pages_shown_for_reading_are_asked_for_again(void **state)
+{
+    (void)state;
+    begin();
+    write_at_once = false;
+    memset(behind, 1, SIZE);
+    if (here[0] != 1 || here[PAGE] != 1)
+        fail();
+    here[1] = 2;
+    here[2] = 3;
+    here[PAGE + 1] = 4;
+    assert_int_equal(atomic_load(&reads), 2);
+    assert_int_equal(atomic_load(&writes), 2);
+    assert_int_equal(behind[1], 2);
+    assert_int_equal(behind[PAGE + 1], 4);
+    page_watch_hide((uintptr_t)here, SIZE);
+    behind[0] = 9;
+    assert_int_equal(here[0], 9);
+    assert_int_equal(here[2], 3);
+}
+
+static void system_calls_are_served(void **state)
+{
+    unsigned char got[3 * PAGE];
+    int ends[2];
+
+    (void)state;
+    begin();
+    write_at_once = true;
+    memset(behind, 5, SIZE);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], here + 100, sizeof(got)), sizeof(got));
+    assert_int_equal(read(ends[0], here + 10 * PAGE, sizeof(got)), sizeof(got));
+    assert_int_equal(behind[10 * PAGE], 5);
+    assert_int_equal(atomic_load(&reads), 4);
+    assert_int_equal(atomic_load(&writes), 3);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_page_is_asked_for_once),
+        cmocka_unit_test(pages_shown_for_reading_are_asked_for_again),
+        cmocka_unit_test(system_calls_are_served),
+    };
+
+    return cmocka_run_group_tests(tests, setup, NULL);
+}
