@@ -50,14 +50,18 @@ static bool fork_watched;
 static void before_fork(void)
 {
     pthread_mutex_lock(&decide_lock);
-    if (client)
+    if (client) {
         memory_before_fork();
+        managed_before_fork();
+    }
 }
 
 static void after_fork_in_parent(void)
 {
-    if (client)
+    if (client) {
+        managed_after_fork_in_parent();
         memory_after_fork_in_parent();
+    }
     pthread_mutex_unlock(&decide_lock);
 }
 
@@ -66,6 +70,7 @@ static void after_fork_in_child(void)
 {
     if (client) {
         memory_after_fork_in_child();
+        managed_after_fork_in_child();
         fd_close(&client->socket);
         call_after_fork();
         client = NULL;

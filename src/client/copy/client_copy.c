@@ -173,6 +173,14 @@ static CUresult copy_between(const struct box *box, enum place dst, enum place s
     return copy_in_window(box, dst, src, stream, sync);
 }
 
+static void use_managed(const struct box *box)
+{
+    if (!box->dst_array)
+        managed_use(box->dst, extent(box->dst_pitch, box->dst_height, box));
+    if (!box->src_array)
+        managed_use(box->src, extent(box->src_pitch, box->src_height, box));
+}
+
 /* After a synchronous copy the program may read the managed variable. */
 static CUresult finish_managed(CUresult result, struct stream *stream, bool sync)
 {
@@ -193,6 +201,8 @@ CUresult copy_box(const struct box *box, enum side dst_side, enum side src_side,
         return result;
     if (!stream_is_plain(stream) && capture_takes_copy(stream, box, dst, src, sync, &result))
         return result;
+    if (managed_any())
+        use_managed(box);
     result = copy_between(box, dst, src, stream, sync);
     return managed_holds(box->dst) ? finish_managed(result, stream, sync) : result;
 }

@@ -39,6 +39,11 @@ static CUresult send_fill(const CUDA_MEMSET_NODE_PARAMS *fill, struct stream *st
     return result;
 }
 
+static uint64_t fill_extent(const CUDA_MEMSET_NODE_PARAMS *fill)
+{
+    return (fill->height - 1) * fill->pitch + (uint64_t)fill->width * fill->elementSize;
+}
+
 CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS *fill, enum place *ret_place)
 {
     enum place place;
@@ -47,8 +52,7 @@ CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS *fill, enum place *ret_place
         return CUDA_SUCCESS;
     if (!valid_fill(fill))
         return CUDA_ERROR_INVALID_VALUE;
-    place = memory_place(fill->dst, (fill->height - 1) * fill->pitch +
-                                        (uint64_t)fill->width * fill->elementSize);
+    place = memory_place(fill->dst, fill_extent(fill));
     if (place != PLACE_DEVICE && place != PLACE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
     *ret_place = place;
@@ -74,6 +78,7 @@ static CUresult set(const CUDA_MEMSET_NODE_PARAMS *fill, CUstream handle, bool s
     if (result != CUDA_SUCCESS)
         return result;
     bool managed = managed_holds(fill->dst);
+    managed_use(fill->dst, fill_extent(fill));
     result = send_fill(fill, stream);
     if (managed)
         managed_work();

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "client.h"
+#include "managed_hooks.h"
 
 /* What a device can do and Funnel does not offer yet is reported as absent, so that libraries use
  * what works. */
@@ -14,8 +15,6 @@ static const struct {
 } overrides[] = {
     {CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, CU_COMPUTEMODE_DEFAULT},
     {CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0},
-    {CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
-     1}, /* pinned pages: both sides may access them at any time */
     {CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 0},
     {CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, 0},
     {CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH, 0},
@@ -59,6 +58,9 @@ struct device *device_with_index(uint64_t index)
 
 int device_attribute(const struct device *device, CUdevice_attribute attribute)
 {
+    /* Page-locked memory both sides may access at any time; memory that moves only in turns. */
+    if (attribute == CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)
+        return !managed_hooks.is_movable || !managed_hooks.is_movable();
     for (size_t i = 0; i < sizeof(overrides) / sizeof(*overrides); i++)
         if (overrides[i].attribute == attribute)
             return overrides[i].value;

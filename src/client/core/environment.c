@@ -238,3 +238,12 @@ int environment_visible_devices(const char *list, const struct device_record *re
     }
     return visible;
 }
+
+enum managed_place environment_managed_place(void)
+{
+    const char *value = getenv("FUNNEL_MANAGED");
+
+    if (value && strcmp(value, "host") == 0)
+        return MANAGED_HOST;
+    return value && strcmp(value, "device") == 0 ? MANAGED_DEVICE : MANAGED_MOVES;
+}

@@ -30,5 +30,14 @@ void environment_names(struct hello *hello);
 int environment_visible_devices(const char *list, const struct device_record *records, int count,
                                 uint32_t *ret_indices);
 
+/* FUNNEL_MANAGED: where managed memory is. */
+enum managed_place {
+    MANAGED_MOVES,  /* where it is used, if system calls of the program can be served as well */
+    MANAGED_DEVICE, /* where it is used, even if system calls on it may fail */
+    MANAGED_HOST,
+};
+
+enum managed_place environment_managed_place(void);
+
 /* FUNNEL_REQUIRE: whether calls must not go to the real driver when no daemon listens. */
 bool environment_requires_server(void);

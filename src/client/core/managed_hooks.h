@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where every subsystem lets managed variables (src/client/managed) take part. Such a variable is
- * there twice, in the program and on the device; both are made alike where CUDA lets them meet. A
- * program without such variables pays one load in each place.
+ * Where every subsystem lets managed memory (src/client/managed) take part. A managed variable is
+ * there twice, in the program and on the device; both are made alike where CUDA lets them meet. The
+ * pages of a managed allocation move to the device before work that may use them. A program without
+ * managed memory pays one load in each place.
  */
 #pragma once
 
@@ -11,19 +12,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cuda_result.h"
+
 struct allocation;
+struct context;
 struct stream;
 
-/* Filled once while attaching, and called only while there are managed variables. */
+/* Filled once while attaching, and called only while there is managed memory, the last one apart.
+ */
 struct managed_hooks {
     void (*push)(struct stream *stream);
     void (*count_work)(void);
     void (*pull)(void);
     bool (*find)(uint64_t address, struct allocation *ret_allocation);
+    void (*use)(uint64_t address, uint64_t size);
+    bool (*free)(uint64_t address, CUresult *ret_result);
+    void (*free_all)(const struct context *context);
+    bool (*is_movable)(void); /* whether allocations move in this process */
 };
 
 extern struct managed_hooks managed_hooks;
-extern _Atomic uint32_t managed_in_use; /* atomic: managed variables that are kept alike */
+extern _Atomic uint32_t managed_in_use; /* atomic: variables and allocations */
 
 /* Partner: the counting of variables in managed_variable.c. */
 static inline bool managed_any(void)
@@ -52,13 +61,35 @@ static inline void managed_pull(void)
         managed_hooks.pull();
 }
 
-/* The variable that contains an address: false when none does. */
+/* The variable or allocation that contains an address: false when none does. */
 static inline bool managed_find(uint64_t address, struct allocation *ret_allocation)
 {
     return managed_any() && managed_hooks.find(address, ret_allocation);
 }
 
-/* Whether a variable contains the address: then the program can look at what a copy or memset
+/* A copy or a memset on the device is about to be sent that uses these bytes, whatever they are
+ * attached to. The caller holds no lock. */
+static inline void managed_use(uint64_t address, uint64_t size)
+{
+    if (managed_any())
+        managed_hooks.use(address, size);
+}
+
+/* Frees the allocation that starts at an address, which nothing uses any more: false when there is
+ * none; else *ret_result is what the call returns. */
+static inline bool managed_takes_free(uint64_t address, CUresult *ret_result)
+{
+    return managed_any() && managed_hooks.free(address, ret_result);
+}
+
+/* Frees the allocations of a context. */
+static inline void managed_free_all(const struct context *context)
+{
+    if (managed_any())
+        managed_hooks.free_all(context);
+}
+
+/* Whether managed memory contains the address: then the program can look at what a copy or memset
  * leaves there. */
 static inline bool managed_holds(uint64_t address)
 {

@@ -77,8 +77,8 @@ int page_watch_next(int watch, struct page_touch *ret_touch)
     } while (size != sizeof(message) || message.event != UFFD_EVENT_PAGEFAULT);
     *ret_touch = (struct page_touch){
         .address = message.arg.pagefault.address & ~(uint64_t)(PAGE_SIZE - 1),
-        .writes = message.arg.pagefault.flags &
-                  (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP),
+        .writes =
+            message.arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP),
     };
     return 0;
 }

@@ -3,8 +3,10 @@
  * Launches. What CUDA refuses at once is refused here, from the cached attributes. The rest goes
  * into the ring, and the call returns.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "client_capture.h"
 #include "client_event.h"
 #include "client_library.h"
@@ -236,6 +238,27 @@ static CUresult launch_with_events(const CUlaunchConfig *config, const struct fu
     return result;
 }
 
+static CUresult launch_now(const CUlaunchConfig *config, const struct function *function,
+                           const struct params *params, struct stream *stream)
+{
+    return has_events(config) ? launch_with_events(config, function, params, stream)
+                              : send_launch(config, function, params, stream);
+}
+
+/* The parameters may be in managed memory, which cannot be read any more once the launch has begun.
+ */
+static __attribute__((noinline)) CUresult launch_beside_managed(const CUlaunchConfig *config,
+                                                                const struct function *function,
+                                                                const struct params *params,
+                                                                struct stream *stream)
+{
+    _cleanup_free_ void *packed = malloc((size_t)function->params_size + 1);
+    const struct params own = {.packed = packed, .packed_size = function->params_size};
+    CUresult result = packed ? put_params(function, params, packed) : CUDA_ERROR_OUT_OF_MEMORY;
+
+    return result != CUDA_SUCCESS ? result : launch_now(config, function, &own, stream);
+}
+
 static CUresult launch(const CUlaunchConfig *config, CUfunction f, void **values, void **extra)
 {
     const struct device *device;
@@ -264,8 +287,8 @@ static CUresult launch(const CUlaunchConfig *config, CUfunction f, void **values
     result = take_params(values, extra, function, &params);
     if (result != CUDA_SUCCESS)
         return result;
-    return has_events(config) ? launch_with_events(config, function, &params, stream)
-                              : send_launch(config, function, &params, stream);
+    return managed_any() ? launch_beside_managed(config, function, &params, stream)
+                         : launch_now(config, function, &params, stream);
 }
 
 CUresult client_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,

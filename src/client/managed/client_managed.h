@@ -10,8 +10,16 @@
 
 #include "client_context.h"
 
-/* Called once while attaching. */
+/* Called once while attaching, before the first call about devices and memory. */
 void managed_init(void);
+
+/* Shows another server the memory of managed allocations. With the library closed. */
+CUresult managed_replay(void);
+
+/* Around a fork, behind memory_before_fork(). A child gives up the parent's managed memory. */
+void managed_before_fork(void);
+void managed_after_fork_in_parent(void);
+void managed_after_fork_in_child(void);
 
 /* A variable at an address of the server's: the program reaches it from now on, and it is in the
  * list of its owner, which is empty at first. CUDA_ERROR_MAP_FAILED when something else of the

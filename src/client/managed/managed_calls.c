@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Managed memory: pinned pages. Both sides reach it at any time and at one address, and it never
- * moves, so advice and prefetches are only remembered.
+ * Managed memory. Where its pages can be watched they move between the program and the device, at
+ * one address (managed_move.h); else they are page-locked pages of the host, which both sides reach
+ * at any time, and prefetches are only remembered. Advice is only remembered anyway.
  */
 #include <stdlib.h>
 
@@ -10,17 +11,17 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "cuda_managed.h"
+#include "managed_area.h"
+#include "managed_block.h"
+#include "managed_move.h"
 
-CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned flags)
+/* Where memory does not move, and for what the device has no place for. */
+static CUresult allocate_on_host(const struct allocation *wanted, CUdeviceptr *ret_address)
 {
-    struct allocation like = {.size = bytesize, .managed = true};
+    struct allocation like = *wanted;
     uint64_t address;
-    CUresult result = context_enter_unsafe(&like.context);
+    CUresult result;
 
-    if (!dptr || bytesize == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS)
-        return result;
     like.advice = calloc(1, sizeof(*like.advice));
     if (!like.advice)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -28,8 +29,26 @@ CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned f
     if (result != CUDA_SUCCESS)
         free(like.advice);
     else
-        *dptr = address;
+        *ret_address = address;
     return result;
+}
+
+CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned flags)
+{
+    struct allocation like = {.size = bytesize, .managed = true};
+    CUresult result = context_enter_unsafe(&like.context);
+
+    if (!dptr || bytesize == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (area_is_possible() && move_prepare(like.context->device)) {
+        result = block_create(like.context, bytesize, flags, dptr);
+        if (result != CUDA_ERROR_OUT_OF_MEMORY)
+            return result;
+    }
+    area_explain();
+    return allocate_on_host(&like, dptr);
 }
 
 /* Managed memory that holds all of a range. */
@@ -62,6 +81,18 @@ CUresult client_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advic
     return client_cuMemAdvise_v2(devPtr, count, advice, cuda_location_of(device));
 }
 
+/* Memory that does not move is there already. */
+static CUresult prefetch(uint64_t address, uint64_t size, CUmemLocation location,
+                         struct stream *stream)
+{
+    if (!block_find(address, NULL))
+        return CUDA_SUCCESS;
+    if (location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return move_down(address, size, stream);
+    move_up(address, size);
+    return CUDA_SUCCESS;
+}
+
 CUresult client_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
                                       unsigned flags, CUstream hStream)
 {
@@ -76,9 +107,10 @@ CUresult client_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLoc
     result = cuda_location_check(location, client->device_count);
     if (result == CUDA_SUCCESS)
         result = find_managed(devPtr, count, &allocation);
-    if (result == CUDA_SUCCESS)
-        allocation.advice->last_prefetch = location;
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    allocation.advice->last_prefetch = location;
+    return prefetch(devPtr, count, location, stream);
 }
 
 CUresult client_cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice,
@@ -109,6 +141,21 @@ CUresult client_cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_
     return client_cuMemRangeGetAttributes(&data, &dataSize, &attribute, 1, devPtr, count);
 }
 
+/* The program may touch the memory only when it has synchronized with the stream, so it takes
+ * effect for work that is launched from now on. */
+static void attach(uint64_t address, unsigned flags, const struct stream *stream)
+{
+    struct managed_block *block;
+
+    block_lock();
+    block = block_at_locked(address);
+    if (block) {
+        block->attach = flags;
+        block->stream = stream->handle;
+    }
+    block_unlock();
+}
+
 CUresult client_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length,
                                        unsigned flags)
 {
@@ -120,8 +167,9 @@ CUresult client_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_
         result = find_managed(dptr, 1, &allocation);
     if (result != CUDA_SUCCESS)
         return result;
-    return allocation.address == dptr &&
-                   cuda_attach_is_valid(hStream, allocation.size, length, flags)
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    if (allocation.address != dptr ||
+        !cuda_attach_is_valid(hStream, allocation.size, length, flags))
+        return CUDA_ERROR_INVALID_VALUE;
+    attach(dptr, flags, stream);
+    return CUDA_SUCCESS;
 }

@@ -9,9 +9,14 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "cleanup.h"
 #include "client_event.h"
+#include "client_printf.h"
+#include "managed_move.h"
+#include "recovery_hook.h"
+#include "spin.h"
 #include "three_way.h"
 #include "wire_calls.h"
 
@@ -54,30 +59,42 @@ static bool is_settled(void)
 
 /* ---- the commands; all with the channel lock ---- */
 
-static void copy_locked(uint64_t dst, uint64_t src, uint64_t size)
+void managed_send_on_locked(const struct stream *stream, uint64_t dst, uint64_t src, uint64_t size)
 {
     const struct wire_cuMemcpyAsync in = {
-        .dst = dst, .src = src, .ByteCount = size, .hStream = copier.stream->handle};
+        .dst = dst, .src = src, .ByteCount = size, .hStream = stream->handle};
 
     wire_cuMemcpyAsync(&client->channel, &in);
 }
 
-static struct fence fence_locked(void)
+void managed_send_locked(uint64_t dst, uint64_t src, uint64_t size)
 {
-    struct wire_fnFence in = {.hStream = copier.stream->handle,
-                              .seq = fence_issue(copier.stream->word)};
-
-    wire_fnFence(&client->channel, &in);
-    return stream_fence_at(copier.stream, in.seq);
+    managed_send_on_locked(copier.stream, dst, src, size);
 }
 
-static void record_locked(void)
+void managed_fence_on_locked(const struct stream *stream, uint32_t seq)
+{
+    struct wire_fnFence in = {.hStream = stream->handle, .seq = seq};
+
+    wire_fnFence(&client->channel, &in);
+}
+
+struct fence managed_send_fence_locked(void)
+{
+    uint32_t seq = fence_issue(copier.stream->word);
+
+    managed_fence_on_locked(copier.stream, seq);
+    return stream_fence_at(copier.stream, seq);
+}
+
+void managed_sent_locked(void)
 {
     const struct wire_cuEventRecordWithFlags in = {.hEvent = copier.event,
                                                    .hStream = copier.stream->handle,
                                                    .seq = fence_issue(copier.stream->word)};
 
     wire_cuEventRecordWithFlags(&client->channel, &in);
+    copier.pushes++;
 }
 
 static void wait_locked(const struct stream *stream)
@@ -92,14 +109,32 @@ static CUresult wait_for(struct fence fence)
     return fence_wait(fence, copier.stream->handle, FENCE_SPIN);
 }
 
+CUresult managed_wait_quietly(struct fence fence)
+{
+    const struct timespec pause = {0, 20000};
+    struct spin spin = spin_begin();
+
+    for (unsigned idle = 1; !fence_passed(fence); idle++) {
+        printf_output_take();
+        if (recovery_error() != CUDA_SUCCESS)
+            return client_error();
+        if (spin_more(&spin))
+            continue;
+        nanosleep(&pause, NULL);
+        if (idle % 1024 == 0)
+            channel_alive(&client->channel);
+    }
+    return CUDA_SUCCESS;
+}
+
 /* ---- up ---- */
 
 /* What is read here once is sent: the program may be writing meanwhile. */
 static void send_row(const struct managed_variable *variable, size_t start, size_t end)
 {
     memcpy(variable->known + start, managed_here(variable) + start, end - start);
-    copy_locked(variable->allocation.address + start, (uintptr_t)variable->known + start,
-                end - start);
+    managed_send_locked(variable->allocation.address + start, (uintptr_t)variable->known + start,
+                        end - start);
 }
 
 /* Running kernels may be changing the bytes between two rows, so each row is sent by itself then.
@@ -123,7 +158,7 @@ static bool send_changes(const struct managed_variable *variable, bool settled)
     return sent;
 }
 
-static void push_locked(void)
+static bool push_variables(void)
 {
     bool settled = is_settled(), sent = false;
 
@@ -131,15 +166,15 @@ static void push_locked(void)
     for (struct managed_variable *at = managed_first_locked(); at; at = managed_next_locked(at))
         sent |= send_changes(at, settled);
     managed_unlock();
-    if (!sent)
-        return;
-    record_locked();
-    copier.pushes++;
+    return sent;
 }
 
 void managed_copy_push(struct stream *stream)
 {
-    push_locked();
+    bool sent = managed_variable_any() && push_variables();
+
+    if (move_up_for_locked(stream) || sent)
+        managed_sent_locked();
     if (stream->managed_seen == copier.pushes)
         return;
     wait_locked(stream);
@@ -151,7 +186,7 @@ static void wait_for_copies(void)
     struct fence fence;
 
     channel_lock(&client->channel);
-    fence = fence_locked();
+    fence = managed_send_fence_locked();
     channel_unlock(&client->channel);
     wait_for(fence);
 }
@@ -173,8 +208,8 @@ struct pull {
 static void copy_down_locked(const struct managed_variable *variable)
 {
     memcpy(variable->asked, variable->known, variable->allocation.size);
-    copy_locked((uintptr_t)variable->fetched, variable->allocation.address,
-                variable->allocation.size);
+    managed_send_locked((uintptr_t)variable->fetched, variable->allocation.address,
+                        variable->allocation.size);
 }
 
 static void ask_for_all_locked(void)
@@ -193,7 +228,7 @@ static struct pull begin_pull(void)
     channel_lock(&client->channel);
     pull.all = stream_all_idle_locked();
     ask_for_all_locked();
-    pull.fence = fence_locked();
+    pull.fence = managed_send_fence_locked();
     channel_unlock(&client->channel);
     pthread_mutex_unlock(&client->lock);
     return pull;
@@ -214,7 +249,7 @@ void managed_copy_pull(void)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&copier.pull_lock);
     struct pull pull;
 
-    if (is_settled())
+    if (!managed_variable_any() || is_settled())
         return;
     pull = begin_pull();
     if (wait_for(pull.fence) != CUDA_SUCCESS)
@@ -231,7 +266,7 @@ CUresult managed_fetch(struct managed_variable *variable, bool fresh)
 
     channel_lock(&client->channel);
     copy_down_locked(variable);
-    fence = fence_locked();
+    fence = managed_send_fence_locked();
     channel_unlock(&client->channel);
     result = wait_for(fence);
     if (result != CUDA_SUCCESS)

@@ -16,6 +16,21 @@ CUresult managed_fetch(struct managed_variable *variable, bool fresh);
 /* Waits for what was sent: nothing reads the page-locked copies any more. */
 void managed_copy_settle(void);
 
+/* Sends a copy on the stream of the library, or on another one; with the channel lock. */
+void managed_send_locked(uint64_t dst, uint64_t src, uint64_t size);
+void managed_send_on_locked(const struct stream *stream, uint64_t dst, uint64_t src, uint64_t size);
+
+/* Work that comes from now on waits for what was sent. */
+void managed_sent_locked(void);
+
+/* A fence behind what was sent; or one on another stream, whose number has been issued. */
+struct fence managed_send_fence_locked(void);
+void managed_fence_on_locked(const struct stream *stream, uint32_t seq);
+
+/* Waits without writing device printf output, as the program may be inside stdio. Returns the error
+ * when the fence will never pass. */
+CUresult managed_wait_quietly(struct fence fence);
+
 /* The hooks of managed_hooks.h. */
 void managed_copy_push(struct stream *stream);
 void managed_copy_count_work(void);

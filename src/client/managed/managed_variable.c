@@ -12,8 +12,11 @@
 #include "client_log.h"
 #include "client_managed.h"
 #include "cuda_managed.h"
+#include "managed_area.h"
+#include "managed_block.h"
 #include "managed_copy.h"
 #include "managed_hooks.h"
+#include "managed_move.h"
 #include "managed_pages.h"
 
 /* The alignment of the two copies. */
@@ -24,6 +27,7 @@ static struct managed {
         changes; /* one variable is added or removed at a time; held while waiting for a copy */
     pthread_mutex_t lock;
     struct ranges variables; /* those in use */
+    _Atomic unsigned count;  /* atomic: of them; changed with the lock, read without */
     struct managed_pages pages;
 } managed;
 
@@ -56,6 +60,11 @@ struct managed_variable *managed_next_locked(const struct managed_variable *vari
     return from_locked(variable->allocation.address + 1);
 }
 
+bool managed_variable_any(void)
+{
+    return atomic_load_explicit(&managed.count, memory_order_acquire) != 0;
+}
+
 static bool find_variable(uint64_t address, struct allocation *ret_allocation)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&managed.lock);
@@ -66,19 +75,60 @@ static bool find_variable(uint64_t address, struct allocation *ret_allocation)
     return range != NULL;
 }
 
+static bool find_managed(uint64_t address, struct allocation *ret_allocation)
+{
+    return find_variable(address, ret_allocation) || block_find(address, ret_allocation);
+}
+
+static bool free_managed(uint64_t address, CUresult *ret_result)
+{
+    if (!block_find(address, NULL))
+        return false;
+    *ret_result = block_destroy(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return true;
+}
+
 void managed_init(void)
 {
     memset(&managed, 0, sizeof(managed));
     pthread_mutex_init(&managed.changes, NULL);
     pthread_mutex_init(&managed.lock, NULL);
     managed_copy_init();
+    area_init();
+    block_init();
     atomic_store_explicit(&managed_in_use, 0, memory_order_relaxed);
     managed_hooks = (struct managed_hooks){
         .push = managed_copy_push,
         .count_work = managed_copy_count_work,
         .pull = managed_copy_pull,
-        .find = find_variable,
+        .find = find_managed,
+        .use = move_up,
+        .free = free_managed,
+        .free_all = block_destroy_all,
+        .is_movable = area_is_possible,
     };
+}
+
+CUresult managed_replay(void)
+{
+    return area_replay();
+}
+
+void managed_before_fork(void)
+{
+    area_before_fork();
+    block_before_fork();
+}
+
+void managed_after_fork_in_parent(void)
+{
+    block_after_fork_in_parent();
+    area_after_fork_in_parent();
+}
+
+void managed_after_fork_in_child(void)
+{
+    area_after_fork_in_child();
 }
 
 /* ---- in use ---- */
@@ -114,6 +164,7 @@ static bool enter_locked(struct managed_variable *variable)
 
     if (ranges_add(&managed.variables, allocation->address, allocation->size, variable))
         return false;
+    atomic_fetch_add_explicit(&managed.count, 1, memory_order_release);
     atomic_fetch_add_explicit(&managed_in_use, 1, memory_order_release);
     return true;
 }
@@ -147,6 +198,7 @@ static void end_use(struct managed_variable *variable)
     managed_lock();
     ranges_remove(&managed.variables, variable->allocation.address, NULL);
     managed_unlock();
+    atomic_fetch_sub_explicit(&managed.count, 1, memory_order_release);
     atomic_fetch_sub_explicit(&managed_in_use, 1, memory_order_release);
     managed_copy_settle();
     give_copies(variable);

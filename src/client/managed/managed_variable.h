@@ -28,3 +28,6 @@ void managed_unlock(void);
  * none. */
 struct managed_variable *managed_first_locked(void);
 struct managed_variable *managed_next_locked(const struct managed_variable *variable);
+
+/* Whether there are any: one load. */
+bool managed_variable_any(void);

@@ -110,7 +110,7 @@ struct residence_step residence_touch(struct residence *residence, uint32_t page
 
 bool residence_arrived(struct residence *residence, struct residence_run run, bool writable)
 {
-    struct residence_run whole;
+    struct residence_run whole = {run.first, 0};
 
     if (!residence_next(residence, run, PAGE_COMING, &whole) || whole.count != run.count)
         return false;
@@ -124,16 +124,16 @@ void residence_open(struct residence *residence, struct residence_run run)
 }
 
 bool residence_next(const struct residence *residence, struct residence_run run,
-                    enum residence_state state, struct residence_run *ret_run)
+                    enum residence_state state, struct residence_run *at)
 {
     const unsigned char *pages = residence->pages;
-    uint32_t end = run.first + run.count, first = run.first, last;
+    uint32_t end = run.first + run.count, first = at->first + at->count, last;
 
     while (first < end && pages[first] != state)
         first++;
     for (last = first; last < end && pages[last] == state; last++)
         continue;
-    *ret_run = (struct residence_run){first, last - first};
+    *at = (struct residence_run){first, last - first};
     return last > first;
 }
 

@@ -63,9 +63,10 @@ bool residence_arrived(struct residence *residence, struct residence_run run, bo
 /* Pages that were to be shown for reading are writable as well. */
 void residence_open(struct residence *residence, struct residence_run run);
 
-/* The next pages within `run` that are `state`: false when there are none. */
+/* Moves on to the next pages within `run` that are `state`: false when there are none. `at` is
+ * {run.first, 0} at first. */
 bool residence_next(const struct residence *residence, struct residence_run run,
-                    enum residence_state state, struct residence_run *ret_run);
+                    enum residence_state state, struct residence_run *at);
 
 /* The pages in which the program may have something: empty when that is nowhere. */
 struct residence_run residence_shown(const struct residence *residence);

@@ -103,7 +103,7 @@ static bool find_in_window(uint64_t address, struct allocation *ret_allocation,
     *ret_place = PLACE_DEVICE;
     device = memory_device_of(address);
     return device && (heap_find(memory_device_heap(device), address, ret_allocation) ||
-                      ipc_find(address, ret_allocation));
+                      ipc_find(address, ret_allocation) || managed_find(address, ret_allocation));
 }
 
 bool memory_find(uint64_t address, struct allocation *ret_allocation, enum place *ret_place)
@@ -226,6 +226,7 @@ void memory_free_all(struct context *context)
     memory_reclaim(context->device, client_error() == CUDA_SUCCESS);
     free_all_in(memory_device_heap(context->device), context);
     free_all_in(memory_host_heap(), context);
+    managed_free_all(context);
     host_register_end_all(context);
     ipc_close_all(context);
 }

@@ -39,8 +39,7 @@ static CUresult device_granule_create(uint32_t device, uint64_t size, uint64_t *
     return client_receive_descriptor(SOCKET_GRANULE, out.address, ret_fd);
 }
 
-static CUresult device_granule_replay(const struct heap *heap, uint64_t address, uint64_t size,
-                                      int fd)
+CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd)
 {
     struct wire_fnGranuleAdopt in = {.device = heap->device, .address = address, .size = size};
     CUresult result = client_send_descriptor(fd, size, &in.blob);
@@ -68,7 +67,7 @@ CUresult granule_replay_all(void)
 
     for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
         result =
-            heap_for_each_granule(memory_device_heap(&client->devices[i]), device_granule_replay);
+            heap_for_each_granule(memory_device_heap(&client->devices[i]), granule_replay_device);
     return result;
 }
 

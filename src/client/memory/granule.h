@@ -6,7 +6,9 @@
 
 extern const struct heap_source device_granules, host_granules;
 
-/* Shows a new server the memory that the last one made: of the heaps, or one granule of host memory
- * that is in no heap. No other thread is inside. Returns the server's error. */
+/* Shows a new server the memory that the last one made: of the heaps here, or one granule of
+ * another heap, or one of host memory that is in no heap. No other thread is inside. Returns the
+ * server's error. */
 CUresult granule_replay_all(void);
+CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd);
 CUresult granule_replay_host(uint64_t address, uint64_t size, int fd);

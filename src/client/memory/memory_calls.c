@@ -65,7 +65,7 @@ static struct heap *heap_of_device_pointer(uint64_t address)
         return NULL;
     if (place == PLACE_PINNED)
         return allocation.managed ? memory_host_heap() : NULL;
-    if (vmm_is_reserved(address) || managed_holds(address) || ipc_find(address, &allocation))
+    if (vmm_is_reserved(address) || ipc_find(address, &allocation) || !client_in_window(address))
         return NULL;
     return memory_device_heap(memory_device_of(address));
 }
@@ -86,7 +86,7 @@ CUresult client_cuMemFree_v2(CUdeviceptr dptr)
         stream_drain_device(heap == memory_host_heap() ? context->device : memory_device_of(dptr));
     if (result != CUDA_SUCCESS)
         return result;
-    if (graph_memory_takes_free(dptr, NULL, &result))
+    if (graph_memory_takes_free(dptr, NULL, &result) || managed_takes_free(dptr, &result))
         return result;
     ipc_withdraw(dptr);
     pool_end(heap_give(heap, dptr));

@@ -17,6 +17,7 @@
 #include "client_event.h"
 #include "client_library.h"
 #include "client_log.h"
+#include "client_managed.h"
 #include "client_module.h"
 #include "client_printf.h"
 #include "client_stream.h"
@@ -209,6 +210,9 @@ static CUresult replay_all(void)
     static const unsigned kinds[] = {CLIENT_CONTEXT, CLIENT_LIBRARY, WIRE_MODULE, WIRE_FUNCTION,
                                      WIRE_STREAM,    WIRE_EVENT,     WIRE_GRAPH};
     struct replay replay = {.result = granule_replay_all()};
+
+    if (replay.result == CUDA_SUCCESS)
+        replay.result = managed_replay();
 
     if (replay.result == CUDA_SUCCESS)
         replay.result = host_register_replay();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages that are touched are asked for, by threads and by system calls, and keep what was written. */
+/* Pages that are touched are asked for, by threads and by system calls, and keep what was written.
+ */
 #include "unit.h"
 
 #include <pthread.h>

@@ -73,7 +73,7 @@ static void what_the_device_takes_back_does_not_arrive(void **state)
 
 struct model {
     struct residence residence;
-    uint32_t truth[PAGES];           /* what was written last */
+    uint32_t truth[PAGES];               /* what was written last */
     uint32_t host[PAGES], device[PAGES]; /* what each side's memory holds */
     bool shown[PAGES], writable[PAGES];
     uint32_t writes;
@@ -111,10 +111,7 @@ static void give(struct model *model, struct residence_run run)
 {
     struct residence_run at = {run.first, 0};
 
-    while (residence_next(&model->residence,
-                          (struct residence_run){at.first + at.count,
-                                                 run.first + run.count - at.first - at.count},
-                          PAGE_HOST, &at))
+    while (residence_next(&model->residence, run, PAGE_HOST, &at))
         memcpy(model->device + at.first, model->host + at.first, at.count * sizeof(uint32_t));
     residence_leave(&model->residence, run);
     memset(model->shown + run.first, 0, run.count);
@@ -150,10 +147,7 @@ static void prefetch_down(struct model *model, struct residence_run run)
 {
     struct residence_run at = {run.first, 0};
 
-    while (residence_next(&model->residence,
-                          (struct residence_run){at.first + at.count,
-                                                 run.first + run.count - at.first - at.count},
-                          PAGE_DEVICE, &at)) {
+    while (residence_next(&model->residence, run, PAGE_DEVICE, &at)) {
         memcpy(model->host + at.first, model->device + at.first, at.count * sizeof(uint32_t));
         residence_come(&model->residence, at);
     }

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "managed_area.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "cleanup.h"
+#include "client_log.h"
+#include "environment.h"
+#include "fd.h"
+#include "granule.h"
+#include "page_watch.h"
+#include "ranges.h"
+#include "shm.h"
+
+#define GRANULARITY (UINT64_C(2) << 20)
+
+struct area {
+    uint64_t host;
+    int host_fd;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct ranges areas; /* struct area */
+    struct heap heap;
+    int watch; /* -errno: it cannot be watched; 0 = it is not to be */
+    bool explained;
+} memory;
+
+/* ---- an area ---- */
+
+static CUresult map_view(uint64_t address, uint64_t size, int fd)
+{
+    void *mapped;
+
+    if (address < client->window_base || address + size > client->host_base ||
+        shm_map(fd, size, (void *)(uintptr_t)address, SHM_REPLACE, &mapped) < 0)
+        return CUDA_ERROR_MAP_FAILED;
+    madvise(mapped, size, MADV_DONTFORK);
+    return page_watch_add(memory.watch, address, size) ? CUDA_ERROR_MAP_FAILED : CUDA_SUCCESS;
+}
+
+/* The addresses stay reserved: nothing else of the process may come to lie there. */
+static void unmap_view(uint64_t address, uint64_t size)
+{
+    void *place = (void *)(uintptr_t)address;
+
+    page_watch_remove(memory.watch, address, size);
+    mmap(place, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    madvise(place, size, MADV_DONTFORK);
+}
+
+static void end_host(struct area *area, uint64_t size)
+{
+    host_granules.release(area->host, size);
+    fd_close(&area->host_fd);
+    free(area);
+}
+
+static CUresult enter(uint64_t address, uint64_t size, struct area *area)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+
+    return ranges_add(&memory.areas, address, size, area) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static CUresult add_host(uint64_t address, uint64_t size)
+{
+    struct area *area = malloc(sizeof(*area));
+    CUresult result;
+
+    if (!area)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = host_granules.create(0, size, &area->host, &area->host_fd);
+    if (result != CUDA_SUCCESS) {
+        free(area);
+        return result;
+    }
+    result = map_view(address, size, area->host_fd);
+    if (result == CUDA_SUCCESS)
+        result = enter(address, size, area);
+    if (result != CUDA_SUCCESS) {
+        unmap_view(address, size);
+        end_host(area, size);
+    }
+    return result;
+}
+
+static CUresult area_create(uint32_t device, uint64_t size, uint64_t *ret_address, int *ret_fd)
+{
+    uint64_t address;
+    int fd;
+    CUresult result = device_granules.create(device, size, &address, &fd);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = add_host(address, size);
+    if (result != CUDA_SUCCESS) {
+        device_granules.release(address, size);
+        fd_close(&fd);
+        return result;
+    }
+    *ret_address = address;
+    *ret_fd = fd;
+    return CUDA_SUCCESS;
+}
+
+static struct area *leave(uint64_t address)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+    struct range removed;
+
+    return ranges_remove(&memory.areas, address, &removed) ? NULL : removed.value;
+}
+
+static void area_release(uint64_t address, uint64_t size)
+{
+    unmap_view(address, size);
+    end_host(leave(address), size);
+    device_granules.release(address, size);
+}
+
+static const struct heap_source areas = {area_create, area_release};
+
+uint64_t area_host_address(uint64_t address)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+    const struct range *range = ranges_find(&memory.areas, address);
+
+    return range ? ((const struct area *)range->value)->host + (address - range->start) : 0;
+}
+
+/* ---- all of them ---- */
+
+/* Memory of one device is not reached by another one, so with several devices it stays with the
+ * host, which all of them reach. */
+static int open_watch(void)
+{
+    enum managed_place place = environment_managed_place();
+
+    return place == MANAGED_HOST || client->device_count != 1
+               ? 0
+               : page_watch_open(place == MANAGED_DEVICE);
+}
+
+void area_init(void)
+{
+    memset(&memory, 0, sizeof(memory));
+    pthread_mutex_init(&memory.lock, NULL);
+    memory.watch = open_watch();
+    if (client->device_count > 0)
+        heap_init(&memory.heap, &areas, client->devices[0].index, GRANULARITY);
+}
+
+bool area_is_possible(void)
+{
+    return memory.watch > 0;
+}
+
+void area_explain(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+
+    if (memory.watch < 0 && !memory.explained)
+        client_log(
+            "managed memory stays with the host, where kernels reach it slowly: %s "
+            "(userfaultfd). vm.unprivileged_userfaultfd=1 allows that to all users, "
+            "FUNNEL_MANAGED=device does with less, and FUNNEL_MANAGED=host ends this message",
+            strerror(-memory.watch));
+    memory.explained = true;
+}
+
+struct heap *area_heap(void)
+{
+    return &memory.heap;
+}
+
+int area_watch(void)
+{
+    return memory.watch;
+}
+
+static CUresult replay(const struct heap *heap, uint64_t address, uint64_t size, int fd)
+{
+    const struct range *range = ranges_find(&memory.areas, address);
+    const struct area *area = range->value;
+    CUresult result = granule_replay_device(heap, address, size, fd);
+
+    return result != CUDA_SUCCESS ? result : granule_replay_host(area->host, size, area->host_fd);
+}
+
+CUresult area_replay(void)
+{
+    return heap_for_each_granule(&memory.heap, replay);
+}
+
+/* ---- fork ---- */
+
+void area_before_fork(void)
+{
+    lock_take(&memory.heap.lock);
+    pthread_mutex_lock(&memory.lock);
+}
+
+void area_after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&memory.lock);
+    lock_give(&memory.heap.lock);
+}
+
+void area_after_fork_in_child(void)
+{
+    for (size_t i = 0; i < memory.areas.count; i++) {
+        struct area *area = memory.areas.sorted[i].value;
+
+        fd_close(&area->host_fd);
+    }
+    heap_after_fork(&memory.heap);
+    if (memory.watch > 0)
+        fd_close(&memory.watch);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory for managed allocations. An area is device memory at an address of the window, host memory
+ * of the same size at another one, and at the address of the device memory a second view of the
+ * host memory, which the program touches. The pages of that view are watched (page_watch.h).
+ */
+#pragma once
+
+#include "client_memory.h"
+
+/* Called once while attaching. */
+void area_init(void);
+
+/* Whether managed memory moves in this process. Otherwise it stays with the host. */
+bool area_is_possible(void);
+
+/* Logs, once, why it does not where that might be a surprise. */
+void area_explain(void);
+
+/* The heap of areas, and the descriptor of the watch. Only where it is possible. */
+struct heap *area_heap(void);
+int area_watch(void);
+
+/* Where the host memory behind an address of an area is. */
+uint64_t area_host_address(uint64_t address);
+
+/* Shows a new server the memory. No other thread is inside. Returns the server's error. */
+CUresult area_replay(void);
+
+/* Around a fork; see client_memory.h. */
+void area_before_fork(void);
+void area_after_fork_in_parent(void);
+void area_after_fork_in_child(void);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "managed_block.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "managed_area.h"
+#include "managed_hooks.h"
+#include "page_watch.h"
+#include "ranges.h"
+
+/* What is kept of freed memory for the next allocation. */
+#define KEPT_BYTES (UINT64_C(32) << 20)
+
+static struct {
+    pthread_mutex_t lock;
+    struct ranges all; /* struct managed_block */
+    struct list active;
+    _Atomic unsigned active_count; /* atomic: changed with the lock, read without */
+} blocks;
+
+void block_init(void)
+{
+    memset(&blocks, 0, sizeof(blocks));
+    pthread_mutex_init(&blocks.lock, NULL);
+    list_init(&blocks.active);
+}
+
+void block_lock(void)
+{
+    pthread_mutex_lock(&blocks.lock);
+}
+
+void block_unlock(void)
+{
+    pthread_mutex_unlock(&blocks.lock);
+}
+
+struct managed_block *block_at_locked(uint64_t address)
+{
+    const struct range *range = ranges_find(&blocks.all, address);
+
+    return range ? range->value : NULL;
+}
+
+bool block_find(uint64_t address, struct allocation *ret_allocation)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
+    const struct managed_block *block = block_at_locked(address);
+
+    if (block && ret_allocation)
+        *ret_allocation = block->allocation;
+    return block != NULL;
+}
+
+struct residence_run block_pages(const struct managed_block *block, uint64_t address, uint64_t size)
+{
+    uint64_t start = block->entry.address, end = start + block->entry.size;
+    uint64_t first = address < start ? start : address;
+    uint64_t last = size > end - first ? end : address + size;
+
+    return (struct residence_run){
+        (uint32_t)((first - start) / RESIDENCE_PAGE),
+        (uint32_t)((last - start + RESIDENCE_PAGE - 1) / RESIDENCE_PAGE -
+                   (first - start) / RESIDENCE_PAGE),
+    };
+}
+
+/* ---- blocks with something of the program ---- */
+
+struct list *block_active_locked(void)
+{
+    return &blocks.active;
+}
+
+void block_activate_locked(struct managed_block *block)
+{
+    if (block->active)
+        return;
+    block->active = true;
+    list_append(&blocks.active, &block->link);
+    atomic_fetch_add_explicit(&blocks.active_count, 1, memory_order_release);
+}
+
+void block_rest_locked(struct managed_block *block)
+{
+    if (!block->active)
+        return;
+    block->active = false;
+    list_remove(&block->link);
+    atomic_fetch_sub_explicit(&blocks.active_count, 1, memory_order_release);
+}
+
+bool block_any_active(void)
+{
+    return atomic_load_explicit(&blocks.active_count, memory_order_acquire) != 0;
+}
+
+/* ---- coming and going ---- */
+
+static void block_free(struct managed_block *block)
+{
+    if (!block)
+        return;
+    residence_fini(&block->residence);
+    free(block->allocation.advice);
+    free(block);
+}
+
+static struct managed_block *block_new(struct context *context, uint64_t size, unsigned attach)
+{
+    struct managed_block *block = calloc(1, sizeof(*block));
+
+    if (!block)
+        return NULL;
+    list_init(&block->link);
+    block->attach = block->first_attach = attach;
+    block->arrival = FENCE_OF_NOTHING;
+    block->allocation = (struct allocation){
+        .size = size,
+        .id = client_next_id(),
+        .context = context,
+        .managed = true,
+        .advice = calloc(1, sizeof(struct cuda_advice)),
+    };
+    block->entry = (struct allocation){
+        .size = (size + RESIDENCE_PAGE - 1) & ~(uint64_t)(RESIDENCE_PAGE - 1), .context = context};
+    if (block->allocation.advice && residence_init(&block->residence, size) == 0)
+        return block;
+    block_free(block);
+    return NULL;
+}
+
+/* Pages that an earlier block has left there are hidden. */
+static bool enter(struct managed_block *block)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
+
+    page_watch_hide(block->entry.address, block->entry.size);
+    if (ranges_add(&blocks.all, block->entry.address, block->entry.size, block))
+        return false;
+    block_activate_locked(block);
+    atomic_fetch_add_explicit(&managed_in_use, 1, memory_order_release);
+    return true;
+}
+
+CUresult block_create(struct context *context, uint64_t size, unsigned attach,
+                      CUdeviceptr *ret_address)
+{
+    struct managed_block *block = block_new(context, size, attach);
+    CUresult result = block ? heap_take(area_heap(), &block->entry) : CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (result == CUDA_SUCCESS) {
+        block->allocation.address = block->entry.address;
+        block->host = area_host_address(block->entry.address);
+        if (!enter(block)) {
+            heap_give(area_heap(), block->entry.address);
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    if (result != CUDA_SUCCESS) {
+        block_free(block);
+        return result;
+    }
+    *ret_address = block->allocation.address;
+    return CUDA_SUCCESS;
+}
+
+static struct managed_block *leave(uint64_t address)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
+    struct range removed;
+
+    if (ranges_remove(&blocks.all, address, &removed))
+        return NULL;
+    block_rest_locked(removed.value);
+    atomic_fetch_sub_explicit(&managed_in_use, 1, memory_order_release);
+    return removed.value;
+}
+
+bool block_destroy(uint64_t address)
+{
+    struct managed_block *block = leave(address);
+
+    if (!block)
+        return false;
+    heap_give(area_heap(), block->entry.address);
+    heap_trim(area_heap(), KEPT_BYTES);
+    block_free(block);
+    return true;
+}
+
+static uint64_t next_of(const struct context *context)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
+
+    for (size_t i = 0; i < blocks.all.count; i++) {
+        const struct managed_block *block = blocks.all.sorted[i].value;
+
+        if (block->allocation.context == context)
+            return block->allocation.address;
+    }
+    return 0;
+}
+
+void block_destroy_all(const struct context *context)
+{
+    uint64_t address;
+
+    while ((address = next_of(context)) != 0)
+        block_destroy(address);
+}
+
+/* ---- fork ---- */
+
+void block_before_fork(void)
+{
+    pthread_mutex_lock(&blocks.lock);
+}
+
+void block_after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&blocks.lock);
+}

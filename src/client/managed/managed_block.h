@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Managed allocations whose pages move between program and device, and the table of them. A lock
+ * guards all of it; it is taken with the channel lock held or without, and held for a moment.
+ */
+#pragma once
+
+#include "client_fence.h"
+#include "client_memory.h"
+#include "cuda_managed.h"
+#include "residence.h"
+
+struct managed_block {
+    struct allocation allocation;
+    struct allocation entry; /* of the heap: whole pages */
+    uint64_t host;           /* where the server and this library find the program's pages */
+    struct residence residence;
+    unsigned attach, first_attach; /* CU_MEM_ATTACH_... now, and when it was allocated */
+    uint64_t stream;               /* CU_MEM_ATTACH_SINGLE: handle of the stream */
+    struct fence arrival;          /* of the pages that a prefetch brings down */
+    bool active;                   /* in the list of blocks */
+    struct list link;              /* of blocks that the program may have something of */
+};
+
+/* Called once while attaching. */
+void block_init(void);
+
+/* Where managed memory moves: CUDA_ERROR_OUT_OF_MEMORY when the device or the limit of the client
+ * has no place for it. May wait for the server. */
+CUresult block_create(struct context *context, uint64_t size, unsigned attach,
+                      CUdeviceptr *ret_address);
+
+/* Ends the block that starts at an address: false when there is none. Its work is done. */
+bool block_destroy(uint64_t address);
+void block_destroy_all(const struct context *context);
+
+/* A copy of the allocation at an address: false when there is none. */
+bool block_find(uint64_t address, struct allocation *ret_allocation);
+
+void block_lock(void);
+void block_unlock(void);
+
+/* The block at an address, or NULL. */
+struct managed_block *block_at_locked(uint64_t address);
+
+/* Blocks that the program may have something of; any of them may be removed meanwhile. */
+struct list *block_active_locked(void);
+void block_activate_locked(struct managed_block *block);
+void block_rest_locked(struct managed_block *block);
+
+/* Whether the list is not empty. Without the lock: a block that comes just now is not missed by a
+ * call that begins when the one that made it has returned. */
+bool block_any_active(void);
+
+/* The pages of a block that a range of bytes touches, in so far as it lies in the block. */
+struct residence_run block_pages(const struct managed_block *block, uint64_t address,
+                                 uint64_t size);
+
+/* Around a fork. */
+void block_before_fork(void);
+void block_after_fork_in_parent(void);

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pages go up on the stream of managed_copy.c, which work that comes behind waits for. A thread of
+ * the library serves touches, one at a time: the thread that touches sleeps in the kernel, wherever
+ * it is, so nothing that it might hold is taken here but the channel lock, with which nobody looks
+ * at the program's memory.
+ */
+#include "managed_move.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "client_call.h"
+#include "client_log.h"
+#include "managed_area.h"
+#include "managed_copy.h"
+#include "page_watch.h"
+#include "wire_calls.h"
+
+static uint64_t address_of(const struct managed_block *block, struct residence_run run)
+{
+    return block->entry.address + (uint64_t)run.first * RESIDENCE_PAGE;
+}
+
+static uint64_t host_of(const struct managed_block *block, struct residence_run run)
+{
+    return block->host + (uint64_t)run.first * RESIDENCE_PAGE;
+}
+
+static uint64_t size_of(struct residence_run run)
+{
+    return (uint64_t)run.count * RESIDENCE_PAGE;
+}
+
+/* ---- up ---- */
+
+/* Pages are hidden first: a thread that writes meanwhile writes before that, or sleeps. */
+static bool give_to_device_locked(struct managed_block *block, struct residence_run run)
+{
+    struct residence_run at = {run.first, 0};
+    bool sent = false;
+
+    if (run.count == 0)
+        return false;
+    page_watch_hide(address_of(block, run), size_of(run));
+    while (residence_next(&block->residence, run, PAGE_HOST, &at)) {
+        managed_send_locked(address_of(block, at), host_of(block, at), size_of(at));
+        sent = true;
+    }
+    residence_leave(&block->residence, run);
+    return sent;
+}
+
+static bool give_all_locked(struct managed_block *block)
+{
+    const struct residence *residence = &block->residence;
+    struct residence_run shown = residence_shown(residence);
+    bool sent = give_to_device_locked(block, shown);
+
+    if (residence->has_new)
+        residence_leave(&block->residence, (struct residence_run){0, residence->count});
+    block_rest_locked(block);
+    return sent;
+}
+
+/* A stream that is gone leaves its memory as it was at first. */
+static unsigned attachment(const struct managed_block *block)
+{
+    if (block->attach != CU_MEM_ATTACH_SINGLE ||
+        handles_get(&client->handles, WIRE_STREAM, block->stream))
+        return block->attach;
+    return block->first_attach;
+}
+
+static bool is_used_by(const struct managed_block *block, const struct stream *stream)
+{
+    switch (attachment(block)) {
+    case CU_MEM_ATTACH_HOST:
+        return false;
+    case CU_MEM_ATTACH_SINGLE:
+        return block->stream == stream->handle;
+    default:
+        return true;
+    }
+}
+
+bool move_up_for_locked(const struct stream *stream)
+{
+    bool sent = false;
+
+    if (!block_any_active())
+        return false;
+    block_lock();
+    list_for_each_safe (struct managed_block, block, block_active_locked(), link) {
+        if (is_used_by(block, stream))
+            sent |= give_all_locked(block);
+    }
+    block_unlock();
+    return sent;
+}
+
+static bool move_up_locked(uint64_t address, uint64_t size)
+{
+    struct managed_block *block = block_at_locked(address);
+    struct residence_run run;
+
+    if (!block)
+        return false;
+    run = block_pages(block, address, size);
+    if (run.count == block->residence.count)
+        return give_all_locked(block);
+    return give_to_device_locked(block, run);
+}
+
+void move_up(uint64_t address, uint64_t size)
+{
+    bool sent;
+
+    channel_lock(&client->channel);
+    block_lock();
+    sent = move_up_locked(address, size);
+    block_unlock();
+    if (sent)
+        managed_sent_locked();
+    channel_unlock(&client->channel);
+}
+
+void move_forget_locked(struct managed_block *block, struct residence_run run)
+{
+    if (run.count == 0)
+        return;
+    page_watch_hide(address_of(block, run), size_of(run));
+    residence_leave(&block->residence, run);
+}
+
+/* ---- down ---- */
+
+/* Pages that a prefetch brings down behind different streams are not told apart: those of the
+ * earlier one are fetched when they are touched. */
+static void forget_arrival_locked(struct managed_block *block)
+{
+    struct residence_run shown = residence_shown(&block->residence), at = {shown.first, 0};
+
+    while (residence_next(&block->residence, shown, PAGE_COMING, &at))
+        residence_leave(&block->residence, at);
+}
+
+/* Sends the copies on the stream; what is the program's already stays. True when there are any. */
+static bool bring_locked(struct managed_block *block, struct residence_run run,
+                         const struct stream *stream)
+{
+    struct residence_run at = {run.first, 0};
+    bool sent = false;
+
+    while (residence_next(&block->residence, run, PAGE_DEVICE, &at)) {
+        managed_send_on_locked(stream, host_of(block, at), address_of(block, at), size_of(at));
+        residence_come(&block->residence, at);
+        sent = true;
+    }
+    if (sent)
+        block_activate_locked(block);
+    return sent;
+}
+
+CUresult move_down(uint64_t address, uint64_t size, struct stream *stream)
+{
+    struct managed_block *block;
+    uint32_t seq = stream_begin_fenced(stream);
+    bool sent = false;
+
+    block_lock();
+    block = block_at_locked(address);
+    if (block) {
+        forget_arrival_locked(block);
+        sent = bring_locked(block, block_pages(block, address, size), stream);
+        block->arrival = stream_fence_at(stream, seq);
+    }
+    block_unlock();
+    managed_fence_on_locked(stream, seq);
+    stream_end();
+    return sent ? client_error() : CUDA_SUCCESS;
+}
+
+/* ---- touches ---- */
+
+/* What a touch needs, taken down so that no lock is held while waiting. */
+struct errand {
+    uint64_t id, address, host;
+    struct residence_step step;
+    struct fence fence;
+};
+
+static bool begin_errand(const struct page_touch *touch, struct errand *ret_errand)
+{
+    struct managed_block *block = block_at_locked(touch->address);
+    uint32_t page;
+
+    if (!block)
+        return false;
+    page = (uint32_t)((touch->address - block->entry.address) / RESIDENCE_PAGE);
+    ret_errand->id = block->allocation.id;
+    ret_errand->step = residence_touch(&block->residence, page, touch->writes);
+    ret_errand->address = address_of(block, ret_errand->step.run);
+    ret_errand->host = host_of(block, ret_errand->step.run);
+    ret_errand->fence = block->arrival;
+    block_activate_locked(block);
+    return true;
+}
+
+static void send_errand_locked(struct errand *errand)
+{
+    if (errand->step.kind != STEP_FETCH)
+        return;
+    managed_send_locked(errand->host, errand->address, size_of(errand->step.run));
+    errand->fence = managed_send_fence_locked();
+}
+
+/* A page can be shown only when the memory has one. */
+static void make_pages(uint64_t host, uint64_t size)
+{
+    for (uint64_t done = 0; done < size; done += RESIDENCE_PAGE)
+        (void)*(volatile const unsigned char *)(uintptr_t)(host + done);
+}
+
+/* Where the device has got the pages back meanwhile, the thread touches them once more. */
+static void arrive_locked(const struct errand *errand)
+{
+    struct managed_block *block = block_at_locked(errand->address);
+    uint64_t size = size_of(errand->step.run);
+
+    if (block && block->allocation.id == errand->id &&
+        residence_arrived(&block->residence, errand->step.run, errand->step.writable)) {
+        if (page_watch_show(area_watch(), errand->address, size, errand->step.writable))
+            residence_open(&block->residence, errand->step.run);
+    } else {
+        page_watch_wake(area_watch(), errand->address, size);
+    }
+}
+
+/* What takes no copy is done at once. True when there is something to wait for. */
+static bool show_locked(const struct errand *errand)
+{
+    uint64_t size = size_of(errand->step.run);
+
+    switch (errand->step.kind) {
+    case STEP_CREATE:
+        make_pages(errand->host, size);
+        page_watch_show(area_watch(), errand->address, size, true);
+        return false;
+    case STEP_SHOW:
+        page_watch_show(area_watch(), errand->address, size, errand->step.writable);
+        return false;
+    case STEP_ALLOW:
+        page_watch_allow_writes(area_watch(), errand->address, size);
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* After the loss of the device's memory the program finds what it had there last, and the error in
+ * its next call. */
+static void report(const struct errand *errand, CUresult result)
+{
+    if (result != CUDA_SUCCESS)
+        client_log("managed memory at %#llx could not be brought to the host (error %d), which "
+                   "finds old contents there",
+                   (unsigned long long)errand->address, (int)result);
+}
+
+/* Memory that has been freed is still there. */
+static void show_as_it_is(const struct page_touch *touch)
+{
+    uint64_t host = area_host_address(touch->address);
+
+    if (host)
+        make_pages(host, RESIDENCE_PAGE);
+    page_watch_show(area_watch(), touch->address, RESIDENCE_PAGE, true);
+}
+
+enum outcome { OUTCOME_UNKNOWN, OUTCOME_DONE, OUTCOME_COMING };
+
+static enum outcome start(const struct page_touch *touch, struct errand *ret_errand)
+{
+    bool found;
+
+    channel_lock(&client->channel);
+    block_lock();
+    found = begin_errand(touch, ret_errand);
+    if (found)
+        send_errand_locked(ret_errand);
+    channel_unlock(&client->channel);
+    if (found)
+        found = show_locked(ret_errand);
+    block_unlock();
+    return found ? OUTCOME_COMING : ret_errand->id ? OUTCOME_DONE : OUTCOME_UNKNOWN;
+}
+
+static void wait_and_show(const struct errand *errand)
+{
+    report(errand, managed_wait_quietly(errand->fence));
+    block_lock();
+    arrive_locked(errand);
+    block_unlock();
+}
+
+static void serve(const struct page_touch *touch)
+{
+    struct errand errand = {.id = 0};
+
+    switch (start(touch, &errand)) {
+    case OUTCOME_UNKNOWN:
+        show_as_it_is(touch);
+        break;
+    case OUTCOME_COMING:
+        wait_and_show(&errand);
+        break;
+    case OUTCOME_DONE:
+        break;
+    }
+}
+
+static void *serve_touches(void *unused)
+{
+    int watch = area_watch();
+    struct page_touch touch;
+
+    (void)unused;
+    while (page_watch_next(watch, &touch) == 0) {
+        call_begin();
+        serve(&touch);
+        call_end();
+    }
+    return NULL;
+}
+
+/* Signals are for the program's threads, so ours blocks all of them. */
+static bool start_thread(void)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    bool started;
+
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    started = pthread_create(&thread, &attributes, serve_touches, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+bool move_prepare(struct device *device)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static uint32_t started; /* generation of the client whose touches are served */
+    _cleanup_mutex_ pthread_mutex_t *held = mutex_hold(&lock);
+
+    if (managed_copy_prepare(device) != CUDA_SUCCESS)
+        return false;
+    if (started != client->generation && start_thread())
+        started = client->generation;
+    return started == client->generation;
+}

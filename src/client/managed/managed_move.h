@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moves the pages of managed allocations: up before work of the device, down where the program
+ * touches them. */
+#pragma once
+
+#include "client_stream.h"
+#include "managed_block.h"
+
+/* Makes sure that touches are served. False when there is no thread for that. */
+bool move_prepare(struct device *device);
+
+/* With the channel lock, before work is put on the stream: what may be used by it goes up. True
+ * when something was sent. */
+bool move_up_for_locked(const struct stream *stream);
+
+/* The device may use a range from now on, whatever its block is attached to. Does nothing
+ * elsewhere.
+ */
+void move_up(uint64_t address, uint64_t size);
+
+/* Brings a range of a block down, behind what is on the stream. */
+CUresult move_down(uint64_t address, uint64_t size, struct stream *stream);
+
+/* What the block contains is of no use any more; `run` is within it. */
+void move_forget_locked(struct managed_block *block, struct residence_run run);
