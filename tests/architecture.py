@@ -16,7 +16,7 @@ MOST_LINES = 800
 
 # What a folder may use besides our own, and how its headers begin.
 LIBRARIES = {"libevent": "event2/", "libzstd": "zstd.h", "liblz4": "lz4.h", "jansson": "jansson.h",
-             "libedit": "editline/"}
+             "libedit": "editline/", "ncurses": "ncurses.h"}
 
 # The folders whose library each final program is made of.
 PROGRAMS = {"bin/funneld": "funneld", "bin/funnel": "cli", "bin/nvidia-cuda-mps-control": "cli",

@@ -20,55 +20,75 @@ int daemon_connect(int *ret_fd)
     return command_connect(&paths, ret_fd, reason) ? cli_fail("%s", reason) : 0;
 }
 
-/* The lines so far; of a command that fails they are the reason. */
-struct answer {
-    char text[COMMAND_TEXT_MAX * 2];
-    size_t used;
-};
+typedef void line_taker(void *context, const char *text);
 
-static void keep(struct answer *answer, const char *text)
-{
-    size_t room = sizeof(answer->text) - answer->used;
-
-    if (text_format(answer->text + answer->used, room, "%s%s", answer->used ? "\n" : "", text))
-        answer->used += strlen(answer->text + answer->used);
-}
-
-int daemon_ask(int fd, const char *line, void (*take)(void *context, const char *text),
-               void *context)
+/* The status of the command, or -errno. */
+static int send_and_receive(int fd, const char *line, line_taker *take, void *context)
 {
     static union command_any message;
-    struct answer answer = {.used = 0};
     size_t length;
-    int kind = 0;
+    int kind = command_send_line(fd, line);
 
-    if (command_send_line(fd, line))
-        return cli_fail("the daemon is gone");
-    while (kind != COMMAND_DONE) {
+    while (kind >= 0 && kind != COMMAND_DONE) {
         kind = command_receive(fd, &message, &length);
-        if (kind < 0)
-            return cli_fail("the daemon is gone: %s", strerror(-kind));
-        if (kind != COMMAND_OUTPUT)
-            continue;
-        keep(&answer, message.text.text);
-        take(context, message.text.text);
+        if (kind == COMMAND_OUTPUT)
+            take(context, message.text.text);
     }
-    return message.done.status ? cli_fail("%s", answer.text) : 0;
+    return kind < 0 ? kind : message.done.status;
 }
+
+/* The lines so far; of a command that fails they are the reason. */
+struct answer {
+    char *text;
+    size_t capacity;
+    line_taker *take; /* gets them, too; or NULL */
+    void *context;
+};
 
 static void keep_line(void *context, const char *text)
 {
-    keep(context, text);
+    struct answer *answer = context;
+    size_t used = strlen(answer->text);
+
+    text_format(answer->text + used, answer->capacity - used, "%s%s", used ? "\n" : "", text);
+    if (answer->take)
+        answer->take(answer->context, text);
+}
+
+static int ask(int fd, const char *line, struct answer *answer)
+{
+    int status;
+
+    *answer->text = '\0';
+    status = send_and_receive(fd, line, keep_line, answer);
+    if (status < 0)
+        text_format(answer->text, answer->capacity, "the daemon is gone: %s", strerror(-status));
+    return status != 0;
+}
+
+int daemon_try(int fd, const char *line, char *ret_answer, size_t capacity)
+{
+    return ask(fd, line, &(struct answer){ret_answer, capacity, NULL, NULL});
+}
+
+int daemon_ask(int fd, const char *line, line_taker *take, void *context)
+{
+    char text[COMMAND_TEXT_MAX * 2];
+
+    return ask(fd, line, &(struct answer){text, sizeof(text), take, context}) ? cli_fail("%s", text)
+                                                                              : 0;
 }
 
 int daemon_run_line(int fd, const char *line, bool quiet)
 {
-    struct answer answer = {.used = 0};
-    int status = daemon_ask(fd, line, keep_line, &answer);
+    char text[COMMAND_TEXT_MAX * 2];
+    int status = daemon_try(fd, line, text, sizeof(text));
 
-    if (!status && !quiet && answer.used)
-        puts(answer.text);
-    return status;
+    if (status)
+        return cli_fail("%s", text);
+    if (!quiet && *text)
+        puts(text);
+    return 0;
 }
 
 bool daemon_user_id(const char *text, char *ret_uid, size_t capacity)

@@ -10,6 +10,9 @@
 /* To the daemon that this user's programs reach: 0, or 1 after an error message. */
 int daemon_connect(int *ret_fd);
 
+/* Sends a line: 0, or 1, with the answer, or the reason why there is none, in `ret_answer`. */
+int daemon_try(int fd, const char *line, char *ret_answer, size_t capacity);
+
 /* Sends a line and hands each line of the answer to `take`: 0, or 1 after an error message. */
 int daemon_ask(int fd, const char *line, void (*take)(void *context, const char *text),
                void *context);

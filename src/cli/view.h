@@ -8,7 +8,10 @@
 #include "snapshot.h"
 
 void view_status(const struct snapshot *snapshot, const struct paths *paths);
-void view_clients(const struct snapshot *snapshot);
+
+/* `columns` (NULL: the usual ones) as in "pid,user,command". 0, or an exit status after an error
+ * message. */
+int view_clients(const struct snapshot *snapshot, const char *columns);
 void view_servers(const struct snapshot *snapshot);
 void view_devices(const struct snapshot *snapshot);
 void view_limits(const struct snapshot *snapshot);
@@ -16,6 +19,7 @@ void view_limits(const struct snapshot *snapshot);
 /* Cells of these tables. */
 #define VIEW_CELL 40
 void view_format_bytes(uint64_t bytes, char cell[VIEW_CELL]);
+void view_format_since(int64_t since, char cell[VIEW_CELL]); /* how long ago */
 void view_format_user(uint32_t uid, char cell[VIEW_CELL]);
 
 enum json_view { JSON_STATUS, JSON_CLIENTS, JSON_SERVERS, JSON_DEVICES, JSON_LIMITS };

@@ -3,35 +3,107 @@
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
+#include "client_columns.h"
 #include "command_client.h"
+#include "text.h"
 #include "view.h"
 
-/* 0 and 1: text or JSON; 2: usage. */
-static int parse_view(int argc, char **argv)
-{
-    static const struct option known[] = {{"json", no_argument, NULL, 'j'}, {NULL, 0, NULL, 0}};
-    int option, json = 0;
+struct view_options {
+    bool json;
+    const char *columns;         /* NULL: the usual ones */
+    struct client_choice choice; /* of clients */
+};
 
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-        if (option != 'j')
-            return cli_usage("unknown option");
-        json = 1;
-    }
-    return optind < argc ? cli_usage("unexpected argument: %s", argv[optind]) : json;
+/* Words of several --filter are put together. */
+static int add_filter(char *filter, size_t capacity, const char *words)
+{
+    size_t used = strlen(filter);
+    char unknown[VIEW_CELL];
+
+    if (!text_format(filter + used, capacity - used, "%s%s", used ? " " : "", words))
+        return cli_usage("the filter is too long");
+    return client_filter_is_valid(words, unknown, sizeof(unknown))
+               ? 0
+               : cli_usage("there is no column %s; funnel help ps lists them", unknown);
 }
 
-static void show_text(const struct snapshot *snapshot, const struct paths *paths,
-                      enum json_view view)
+static int parse_client_option(int option, struct view_options *options)
+{
+    static char filter[1024];
+
+    if (option == 'c') {
+        options->columns = optarg;
+        return 0;
+    }
+    if (option == 'r') {
+        options->choice.reverse = true;
+        return 0;
+    }
+    if (option == 'f') {
+        options->choice.filter = filter;
+        return add_filter(filter, sizeof(filter), optarg);
+    }
+    options->choice.sort = client_column_find(optarg, strlen(optarg));
+    return options->choice.sort
+               ? 0
+               : cli_usage("there is no column %s; funnel help ps lists them", optarg);
+}
+
+/* 0, or 2 after an error message. */
+static int parse_view(int argc, char **argv, bool of_clients, struct view_options *options)
+{
+    static const struct option known[] = {
+        {"json", no_argument, NULL, 'j'},         {"columns", required_argument, NULL, 'c'},
+        {"filter", required_argument, NULL, 'f'}, {"sort", required_argument, NULL, 's'},
+        {"reverse", no_argument, NULL, 'r'},      {NULL, 0, NULL, 0}};
+    int option, status = 0;
+
+    while (!status && (option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        if (option == 'j')
+            options->json = true;
+        else if (option == '?' || !of_clients)
+            return cli_usage("unknown option");
+        else
+            status = parse_client_option(option, options);
+    }
+    if (status)
+        return status;
+    return optind < argc ? cli_usage("unexpected argument: %s", argv[optind]) : 0;
+}
+
+/* Leaves the clients that were asked for in the snapshot, in the order that was asked for. */
+static int choose_clients(struct snapshot *snapshot, const struct client_choice *choice)
+{
+    struct client_rows rows;
+    struct command_client *clients;
+
+    if (client_rows_make(snapshot, NULL, 1, choice, &rows))
+        return cli_fail("out of memory");
+    clients = calloc(rows.count + 1, sizeof(*clients));
+    for (unsigned i = 0; clients && i < rows.count; i++)
+        clients[i] = *rows.row[i].client;
+    if (clients) {
+        free(snapshot->clients);
+        snapshot->clients = clients;
+        snapshot->client_count = rows.count;
+    }
+    client_rows_fini(&rows);
+    return clients ? 0 : cli_fail("out of memory");
+}
+
+static int show_text(const struct snapshot *snapshot, const struct paths *paths,
+                     enum json_view view, const char *columns)
 {
     switch (view) {
     case JSON_STATUS:
         view_status(snapshot, paths);
         break;
     case JSON_CLIENTS:
-        view_clients(snapshot);
-        break;
+        return view_clients(snapshot, columns);
     case JSON_SERVERS:
         view_servers(snapshot);
         break;
@@ -42,26 +114,28 @@ static void show_text(const struct snapshot *snapshot, const struct paths *paths
         view_limits(snapshot);
         break;
     }
+    return 0;
 }
 
 static int show(int argc, char **argv, enum json_view view)
 {
+    struct view_options options = {.json = false};
     char reason[COMMAND_REASON_MAX];
     struct snapshot snapshot;
     struct paths paths;
-    int format = parse_view(argc, argv);
-    int status = 0;
+    int status = parse_view(argc, argv, view == JSON_CLIENTS, &options);
 
-    if (format > 1)
-        return format;
+    if (status)
+        return status;
     if (cli_find_daemon(&paths))
         return 1;
     if (snapshot_take(&paths, &snapshot, reason))
         return cli_fail("%s", reason);
-    if (format)
-        status = view_json(&snapshot, &paths, view);
-    else
-        show_text(&snapshot, &paths, view);
+    if (view == JSON_CLIENTS)
+        status = choose_clients(&snapshot, &options.choice);
+    if (!status)
+        status = options.json ? view_json(&snapshot, &paths, view)
+                              : show_text(&snapshot, &paths, view, options.columns);
     snapshot_fini(&snapshot);
     return status;
 }
@@ -101,13 +175,21 @@ const struct subcommand view_subcommands[] = {
      "  funnel status --json | jq '.clients[].pid'\n",
      run_status},
     {"ps", "programs that run through Funnel",
-     "Usage: funnel ps [--json]\n\n"
+     "Usage: funnel ps [--columns NAME,...] [--filter WORDS] [--sort NAME] [--reverse] [--json]\n\n"
      "Who runs, on which server and device, with how much device memory, what share of the SMs, "
      "how\n"
-     "many launches and copies so far, and since when.\n\n"
+     "many launches and copies so far, and since when. On a terminal that is narrow the columns\n"
+     "that are missed least are left out.\n\n"
+     "  --columns NAME,...  of pid, id, user, group, server, device, memory, peak, bar, limit,\n"
+     "                      sms, priority, launches, copies, launch_rate, copy_rate (per second,\n"
+     "                      since the start), waiting, since, command\n"
+     "  --filter WORDS      programs that fit all words: NAME=VALUE, or a part of the command,\n"
+     "                      user, group, server or process id\n"
+     "  --sort NAME         by this column: numbers from the largest, names from A; --reverse\n\n"
      "Examples:\n"
      "  funnel ps\n"
-     "  watch -n1 funnel ps\n",
+     "  funnel ps --filter 'user=alice train' --sort memory\n"
+     "  funnel ps --columns pid,memory,command\n",
      run_clients},
     {"clients", "the same as ps",
      "Usage: funnel clients [--json]\n\nThe same as funnel ps.\n\nExample:\n  funnel clients "

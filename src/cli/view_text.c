@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli.h"
+#include "client_table.h"
 #include "text.h"
 #include "view.h"
 
@@ -28,7 +30,7 @@ void view_format_bytes(uint64_t bytes, char cell[CELL])
 }
 
 /* How long ago, in one or two units. */
-static void format_since(int64_t since, char cell[CELL])
+void view_format_since(int64_t since, char cell[CELL])
 {
     long long seconds = (long long)time(NULL) - since;
 
@@ -54,95 +56,28 @@ void view_format_user(uint32_t uid, char cell[CELL])
         text_format(cell, CELL, "%u", uid);
 }
 
-/* "25%", and what else is special about it: "25% below". */
-static void format_limit(const struct server_limits *limits, char cell[CELL])
-{
-    if (limits->fixed_count)
-        text_format(cell, CELL, "%u fixed%s", limits->fixed_count,
-                    limits->priority ? " below" : "");
-    else
-        text_format(cell, CELL, "%g%%%s", limits->sm_centipercent / 100.0,
-                    limits->priority ? " below" : "");
-}
-
-/* The lowest of the devices that it uses; of all devices before it uses any. */
-static void format_ceiling(const struct server_status_row *row, char cell[CELL])
-{
-    const uint64_t *limits = row->limits.memory_limit;
-    uint64_t least = 0;
-
-    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
-        if ((!row->device_mask || row->device_mask & (1ull << i)) && limits[i] &&
-            (!least || limits[i] < least))
-            least = limits[i];
-    if (least)
-        view_format_bytes(least, cell);
-    else
-        text_copy(cell, CELL, "-");
-}
-
-/* "0" or "0,2": the ordinals a client works on. */
-static void format_devices(uint64_t mask, char cell[CELL])
-{
-    size_t used = 0;
-
-    text_copy(cell, CELL, "-");
-    for (unsigned i = 0; i < SERVER_MAX_DEVICES && used + 4 < CELL; i++)
-        if (mask & (1ull << i))
-            used += (size_t)snprintf(cell + used, CELL - used, "%s%u", used ? "," : "", i);
-}
-
 /* ---- clients ---- */
 
-/* "night", or "night/batch" for a namespace of it that is not the default one. */
-static void format_server(const struct snapshot *snapshot, const struct command_client *client,
-                          char *cell, size_t size)
+#define CLIENT_COLUMNS "pid,user,group,server,device,memory,limit,sms,launches,copies,since,command"
+
+int view_clients(const struct snapshot *snapshot, const char *columns)
 {
-    const char *space = client->row.identity.space;
-    bool named = *space && strcmp(space, "default");
+    const struct client_choice everything = {.filter = NULL};
+    const struct client_column *shown[COLUMNS_MAX];
+    char unknown[VIEW_CELL];
+    struct client_table table;
+    struct client_rows rows;
+    int count =
+        client_columns_parse(columns ? columns : CLIENT_COLUMNS, shown, unknown, sizeof(unknown));
 
-    text_format(cell, size, "%s%s%s", snapshot_server_of(snapshot, client)->name, named ? "/" : "",
-                named ? space : "");
-}
-
-/* The call that it is in, where that lasts: perhaps it waits for another client's kernel. */
-static void format_call(const struct server_status_row *row, char *text, size_t size)
-{
-    *text = '\0';
-    if (row->call_ms >= CALL_SHOWN_MS)
-        text_format(text, size, "  (in %.*s for %.1fs)", (int)sizeof(row->call), row->call,
-                    (double)row->call_ms / 1000);
-}
-
-static void print_client(const struct snapshot *snapshot, const struct command_client *client)
-{
-    const struct server_status_row *row = &client->row;
-    char user[CELL], devices[CELL], memory[CELL], share[CELL], since[CELL], ceiling[CELL];
-    char server[2 * SERVER_NAME_MAX], call[2 * CELL];
-
-    format_call(row, call, sizeof(call));
-    view_format_user(row->identity.uid, user);
-    format_server(snapshot, client, server, sizeof(server));
-    format_devices(row->device_mask, devices);
-    view_format_bytes(snapshot_memory_of(client), memory);
-    format_limit(&row->limits, share);
-    format_ceiling(row, ceiling);
-    format_since(row->identity.since, since);
-    printf("%-8d %-10s %-10.*s %-12s %-7s %-10s %-10s %-10s %-10llu %-8llu %-8s %.*s%s%s\n",
-           row->identity.pid, user, (int)sizeof(row->identity.group),
-           *row->identity.group ? row->identity.group : "-", server, devices, memory, ceiling,
-           share, (unsigned long long)row->launches, (unsigned long long)row->copies, since,
-           (int)sizeof(row->identity.command), row->identity.command,
-           row->state == SERVER_CLIENT_INACTIVE ? "  (ending)" : "", call);
-}
-
-void view_clients(const struct snapshot *snapshot)
-{
-    printf("%-8s %-10s %-10s %-12s %-7s %-10s %-10s %-10s %-10s %-8s %-8s %s\n", "PID", "USER",
-           "GROUP", "SERVER", "DEVICE", "MEMORY", "LIMIT", "SMS", "LAUNCHES", "COPIES", "SINCE",
-           "COMMAND");
-    for (unsigned i = 0; i < snapshot->client_count; i++)
-        print_client(snapshot, &snapshot->clients[i]);
+    if (count < 0)
+        return cli_usage("there is no column %s; funnel help ps lists them", unknown);
+    if (client_rows_make(snapshot, NULL, 1, &everything, &rows))
+        return cli_fail("out of memory");
+    client_table_init(&table, shown, (unsigned)count, &rows, terminal_width());
+    client_table_print(&table, &rows, stdout);
+    client_rows_fini(&rows);
+    return 0;
 }
 
 /* ---- servers ---- */
@@ -166,7 +101,7 @@ void view_servers(const struct snapshot *snapshot)
             print_idle_server(server, user);
             continue;
         }
-        format_since(server->since, since);
+        view_format_since(server->since, since);
         text_format(clients, CELL, "%u of %u", server->client_count, server->max_clients);
         printf("%-12s %-8d %-10s %-9s %-7s %-8u %-12s %-8s %s\n", server->name, server->pid, user,
                snapshot_state_name(server), snapshot_driver_name(server->driver),
@@ -200,7 +135,7 @@ static void print_server_summary(const struct command_server *server)
     char user[CELL], since[CELL];
 
     view_format_user(server->uid, user);
-    format_since(server->since, since);
+    view_format_since(server->since, since);
     if (!server->pid) {
         printf("\nServer %s of user %s starts for its first program, which sets "
                "CUDA_MPS_PIPE_DIRECTORY=%s\n",
@@ -234,7 +169,7 @@ void view_status(const struct snapshot *snapshot, const struct paths *paths)
     char user[CELL], since[CELL];
 
     view_format_user(daemon->uid, user);
-    format_since(daemon->since, since);
+    view_format_since(daemon->since, since);
     printf("Funnel %.*s: daemon %d of user %s%s, for %s\n", (int)sizeof(daemon->version),
            daemon->version, daemon->pid, user, daemon->quitting ? " is ending" : " is running",
            since);
@@ -255,5 +190,5 @@ void view_status(const struct snapshot *snapshot, const struct paths *paths)
     if (snapshot->client_count == 0)
         return;
     putchar('\n');
-    view_clients(snapshot);
+    view_clients(snapshot, NULL);
 }

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program on a terminal of its own, and what that shows: as much of a VT100 as ncurses uses for
+TERM=vt100, which is cursor movement, scrolling, erasing and attributes."""
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import termios
+import time
+
+SEQUENCE = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|\x1b[()][A-Z0-9]|\x1b[^[()]")
+
+
+class Terminal:
+    def __init__(self, command, environment, rows=24, columns=100):
+        self.rows, self.columns = rows, columns
+        self.cells = [[" "] * columns for _ in range(rows)]
+        self.reverse = [[False] * columns for _ in range(rows)]
+        self.row = self.column = self.top = 0
+        self.bottom = rows - 1  # of the region that scrolls
+        self.reversed = False
+        self.rest = ""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
+            os.execve(command[0], command, {**environment, "TERM": "vt100"})
+
+    # ---- what the program writes ----
+
+    def read(self, seconds):
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            data = os.read(self.fd, 65536)
+        except OSError:  # the program has ended
+            return False
+        self.take(self.rest + data.decode(errors="replace"))
+        return bool(data)
+
+    def take(self, text):
+        self.rest = ""
+        while text:
+            match = SEQUENCE.match(text)
+            if match:
+                if match.group() == "\x1bM":
+                    self.go_up()
+                self.obey(match.group(1) or "", match.group(2) or "")
+                text = text[match.end():]
+            elif text[0] == "\x1b":
+                self.rest = text
+                return
+            else:
+                self.put(text[0])
+                text = text[1:]
+
+    def put(self, letter):
+        if letter == "\r":
+            self.column = 0
+        elif letter == "\n":
+            self.go_down()
+        elif letter == "\b":
+            self.column = max(self.column - 1, 0)
+        elif letter >= " ":
+            self.column = min(self.column, self.columns - 1)
+            self.cells[self.row][self.column] = letter
+            self.reverse[self.row][self.column] = self.reversed
+            self.column += 1
+
+    def go_down(self):
+        if self.row == self.bottom:
+            for table, empty in ((self.cells, " "), (self.reverse, False)):
+                del table[self.top]
+                table.insert(self.bottom, [empty] * self.columns)
+        else:
+            self.row = min(self.row + 1, self.rows - 1)
+
+    def go_up(self):
+        if self.row == self.top:
+            for table, empty in ((self.cells, " "), (self.reverse, False)):
+                del table[self.bottom]
+                table.insert(self.top, [empty] * self.columns)
+        else:
+            self.row = max(self.row - 1, 0)
+
+    def obey(self, parameters, letter):
+        numbers = [int(n) for n in parameters.strip("?").split(";") if n]
+        first = numbers[0] if numbers else 0
+        if not letter:
+            return
+        if letter == "H":
+            self.row = min(max(first, 1), self.rows) - 1
+            self.column = min(max(numbers[1] if len(numbers) > 1 else 1, 1), self.columns) - 1
+        elif letter in "ABCD":
+            down, right = {"A": (-1, 0), "B": (1, 0), "C": (0, 1), "D": (0, -1)}[letter]
+            self.row = min(max(self.row + down * max(first, 1), 0), self.rows - 1)
+            self.column = min(max(self.column + right * max(first, 1), 0), self.columns - 1)
+        elif letter == "K":
+            span = range(self.column + 1) if first == 1 else range(self.column, self.columns)
+            self.erase(self.row, span)
+        elif letter == "J":
+            self.erase(self.row, range(self.column, self.columns))
+            for row in range(self.row + 1, self.rows):
+                self.erase(row, range(self.columns))
+        elif letter == "r":
+            self.top = max(first, 1) - 1
+            self.bottom = min(numbers[1] if len(numbers) > 1 else self.rows, self.rows) - 1
+        elif letter == "m":
+            self.reversed = 7 in numbers
+
+    def erase(self, row, span):
+        for column in span:
+            self.cells[row][column] = " "
+            self.reverse[row][column] = False
+
+    # ---- what it shows ----
+
+    def lines(self):
+        return ["".join(row).rstrip() for row in self.cells]
+
+    def highlighted(self):
+        """Lines in reverse video."""
+        return [line for line, marks in zip(self.lines(), self.reverse) if marks[0]]
+
+    def wait(self, condition, seconds=60):
+        """Until the condition holds for what is shown; else what was shown."""
+        end = time.monotonic() + seconds
+        while not condition(self):
+            if time.monotonic() > end or not self.read(0.2):
+                raise AssertionError("not shown:\n" + "\n".join(self.lines()))
+
+    def wait_for(self, text, seconds=60):
+        self.wait(lambda _: any(text in line for line in self.lines()), seconds)
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def wait_for_end(self):
+        while self.read(1):
+            pass
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        os.close(self.fd)
+        return status

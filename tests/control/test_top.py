@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""funnel top, in its plain form and on a terminal, and the columns and filters of funnel ps."""
+import os
+import re
+import subprocess
+
+import harness
+from harness import wait_until
+from terminal import Terminal
+
+
+class Top(harness.TestCase):
+    def install(self):
+        os.symlink(os.path.join(harness.BUILD, "bin"), os.path.join(self.root, "bin"))
+
+    def setUp(self):
+        super().setUp()
+        self.start("--device", "soft")
+        self.slow = self.program("slow", "-n", "4096", "-r", "100000000")
+        self.busy = self.program("worker", "-n", "256", "-r", "100000000")
+
+    def program(self, group, *arguments):
+        """n_body for ever: with many bodies it makes fewer launches."""
+        process = subprocess.Popen(
+            [os.path.join(self.root, "bin/funnel"), "run", "-q", "--group", group, "--",
+             os.path.join(harness.BUILD, "examples/n_body"), *arguments],
+            env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.processes.append(process)
+        wait_until(lambda: any(row.startswith(f"{process.pid} ") and int(row.split()[1]) > 2
+                               for row in self.rows("--columns", "pid,launches")[1:]))
+        return process.pid
+
+    def rows(self, *arguments):
+        done = self.funnel("ps", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()
+
+    def pids(self, *arguments):
+        return [int(row) for row in self.rows("--columns", "pid", *arguments)[1:]]
+
+    # ---- ps ----
+
+    def test_filters_and_order(self):
+        self.assertEqual(self.pids("--sort", "pid"), sorted([self.slow, self.busy]))
+        self.assertEqual(self.pids("--sort", "pid", "--reverse"),
+                         sorted([self.slow, self.busy], reverse=True))
+        self.assertEqual(self.pids("--filter", "group=worker"), [self.busy])
+        self.assertEqual(self.pids("--filter", "group=work"), [])
+        self.assertEqual(self.pids("--filter", "ORKER n_body"), [self.busy])
+        self.assertEqual(self.pids("--filter", "n_body", "--filter", "group=slow"), [self.slow])
+        client, = self.funnel_json("ps", "--filter", f"pid={self.busy}")
+        self.assertEqual((client["pid"], client["group"]), (self.busy, "worker"))
+        for wrong in (["--columns", "pid,color"], ["--sort", "color"], ["--filter", "color=1"]):
+            done = self.funnel("ps", *wrong)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("there is no column color", done.stderr)
+        self.assertEqual(self.funnel("servers", "--sort", "pid").returncode, 2)
+
+    def test_width_of_the_terminal(self):
+        for columns in (200, 80, 50):
+            terminal = Terminal([os.path.join(self.root, "bin/funnel"), "ps"], self.environment,
+                                columns=columns)
+            self.assertEqual(terminal.wait_for_end(), 0)
+            titles, *rows = [line for line in terminal.lines() if line]
+            self.assertEqual(len(rows), 2, rows)  # nothing has wrapped
+            for title in ("PID", "COMMAND"):
+                self.assertIn(title, titles)
+            self.assertEqual("COPIES" in titles, columns == 200)
+
+    def test_documented_names(self):
+        """docs/json.md has every name that the listings have."""
+        with open(os.path.join(harness.HERE, "../../docs/json.md")) as text:
+            documented = set(re.findall(r"`(\w+)`", text.read()))
+
+        def names(json):
+            for value in json.values() if isinstance(json, dict) else json:
+                if isinstance(value, (dict, list)):
+                    yield from names(value)
+            if isinstance(json, dict):
+                yield from json
+
+        self.funnel("limit", "--group", "worker", "--sm", "50", "--memory", "1G")
+        for listing in ("status", "limits"):
+            used = set(names(self.funnel_json(listing)))
+            self.assertGreater(len(used), 20)
+            self.assertEqual(used - documented, set())
+
+    # ---- plain ----
+
+    def test_plain(self):
+        done = self.funnel("top", "-n", "2", "--delay", "0.5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("funnel top: 2 programs of 1 user on 1 server"), 2)
+        self.assertIn("Funnel Software GPU, 8 SMs, memory [", done.stdout)
+        titles, first, second = done.stdout.splitlines()[-3:]
+        self.assertIn("LAUNCH/S", titles)
+        self.assertTrue(first.startswith(f"{self.busy} "), done.stdout)
+        self.assertTrue(second.startswith(f"{self.slow} "), done.stdout)
+
+    def test_rate_is_that_of_the_interval(self):
+        """And not the one since the start: it is compared with what ps counts meanwhile."""
+        def launches():
+            client, = self.funnel_json("ps", "--filter", f"pid={self.busy}")
+            return client["launches"]
+
+        before = launches()
+        shown = self.funnel("top", "-n", "1", "--delay", "1", "--columns", "launch_rate",
+                            "--filter", "group=worker").stdout.splitlines()[-1]
+        counted = launches() - before
+        rate = float(shown.rstrip("kM")) * {"k": 1e3, "M": 1e6}.get(shown[-1], 1)
+        self.assertGreater(rate, 0)
+        self.assertLessEqual(rate, counted * 1.1 + 64)  # which lasted for longer than a second
+
+    def test_tree(self):
+        rows = self.funnel("top", "-n", "1", "--delay", "0.2", "--tree", "group",
+                           "--columns", "memory,command").stdout.splitlines()[-4:]
+        self.assertEqual([row.split("  ", 1)[-1].strip().split()[0] for row in rows][::2],
+                         ["worker:", "slow:"])
+        self.assertIn("worker: 1 program", rows[0])
+        self.assertIn("  " + os.path.join(harness.BUILD, "examples/n_body"), rows[1])
+        self.assertEqual(rows[2].split()[:2], rows[3].split()[:2])  # the sum of one
+
+    def test_wrong_options(self):
+        for wrong in (["-n", "0"], ["-n", "x"], ["--delay", "0"], ["--delay", "nan"],
+                      ["--tree", "pid"], ["--columns", "color"], ["--filter", "color=1"], ["x"],
+                      ["--sort", "color"], ["--color"]):
+            self.assertEqual(self.funnel("top", *wrong).returncode, 2, wrong)
+        self.funnel("stop", "--force")
+        self.assertEqual(self.funnel("top", "-n", "1").returncode, 1)
+
+    # ---- on a terminal ----
+
+    def open(self, *arguments, **size):
+        if "without the ncurses" in self.funnel("top", "--plain", "-n", "1").stderr:
+            self.skipTest("built without ncurses")
+        terminal = Terminal([os.path.join(self.root, "bin/funnel"), "top", "--delay", "0.5",
+                             *arguments], self.environment, **size)
+        terminal.wait_for("q quit")
+        return terminal
+
+    def quit(self, terminal):
+        terminal.type("q")
+        self.assertEqual(terminal.wait_for_end(), 0)
+
+    def rows_of(self, terminal):
+        """Process ids from the top down."""
+        words = [line.split() for line in terminal.lines()[3:-1]]
+        return [int(row[0]) for row in words if row and row[0].isdigit()]
+
+    def test_screen(self):
+        terminal = self.open()
+        self.assertIn("funnel top: 2 programs of 1 user", terminal.lines()[0])
+        self.assertIn("Funnel Software GPU", terminal.lines()[1])
+        self.assertTrue(terminal.highlighted()[0].startswith("PID"))
+        terminal.wait(lambda _: self.rows_of(terminal) == [self.busy, self.slow])
+        terminal.type("r")
+        terminal.wait(lambda _: self.rows_of(terminal) == [self.slow, self.busy])
+        terminal.wait_for("[-launch_rate")
+        terminal.type("/group=worker\n")
+        terminal.wait(lambda _: self.rows_of(terminal) == [self.busy])
+        terminal.type("/color=1\n")
+        terminal.wait_for("There is no column color")
+        terminal.type("/\n")
+        terminal.wait(lambda _: len(self.rows_of(terminal)) == 2)
+        terminal.type("h")
+        terminal.wait_for("Any key goes back")
+        terminal.type("x")
+        terminal.wait_for("q quit")
+        terminal.type("t")
+        terminal.wait_for(": 2 programs")
+        self.quit(terminal)
+
+    def test_selection_follows_the_program(self):
+        terminal = self.open("--sort", "pid")
+        first, second = sorted([self.slow, self.busy])
+        terminal.wait(lambda t: t.highlighted()[1:] and t.highlighted()[1].startswith(f"{first} "))
+        terminal.type("\x1bOB")  # down
+        terminal.wait(lambda t: t.highlighted()[1].startswith(f"{second} "))
+        terminal.type("r")
+        terminal.wait(lambda t: self.rows_of(t) == [second, first] and
+                      t.highlighted()[1].startswith(f"{second} "))
+        self.quit(terminal)
+
+    def test_limits_from_within(self):
+        terminal = self.open("--filter", "group=worker")
+        terminal.wait(lambda _: self.rows_of(terminal) == [self.busy])
+        terminal.type("s")
+        terminal.wait_for(f"of program {self.busy}:")
+        terminal.type("25\n")
+        terminal.wait_for("25%")
+        terminal.type("m")
+        terminal.wait_for("Memory limit")
+        terminal.type("512M\n")
+        terminal.wait_for("512 MiB")
+        terminal.type("p")
+        terminal.wait_for("25% below")
+        terminal.type("s")
+        terminal.wait_for(f"of program {self.busy}:")
+        terminal.type("101\n")
+        terminal.wait_for("Refused: ")
+        client, = self.funnel_json("ps", "--filter", "group=worker")
+        self.assertEqual((client["sm_percent"], client["priority"],
+                          client["devices"][0]["memory_limit"]), (25.0, 1, 512 << 20))
+        terminal.type("k")
+        terminal.wait_for("Take the GPU from program")
+        terminal.type("no\n")
+        terminal.wait_for("q quit")
+        self.assertEqual(len(self.pids()), 2)
+        terminal.type("k")
+        terminal.wait_for("Take the GPU from program")
+        terminal.type("yes\n")
+        wait_until(lambda: self.pids() == [self.slow], "the end of the program")
+        self.quit(terminal)
+
+    def test_daemon_that_ends(self):
+        terminal = self.open()
+        self.funnel("stop", "--force")
+        terminal.wait_for("No daemon listens")
+        self.quit(terminal)
+
+    def test_small_terminal(self):
+        terminal = self.open(rows=6, columns=40)
+        self.assertIn("PID", terminal.highlighted()[0])
+        self.quit(terminal)
+
+
+if __name__ == "__main__":
+    harness.main()
