@@ -294,6 +294,33 @@ static CUresult do_register(void)
     return result || memory[(1u << 18) - 1] == program.steps ? result : CUDA_ERROR_UNKNOWN;
 }
 
+/* Managed memory: the program touches it before it makes any call, and leaves it to the device. */
+static CUresult do_managed(void)
+{
+    static struct field field;
+    uint32_t *words = (uint32_t *)(uintptr_t)field.device;
+    bool right = true;
+    CUresult result = CUDA_SUCCESS;
+
+    if (!field.device) {
+        field.count = SMALL;
+        field.expected = calloc(SMALL, 4);
+        result = cuMemAllocManaged(&field.device, SMALL * 4, CU_MEM_ATTACH_GLOBAL);
+        words = (uint32_t *)(uintptr_t)field.device;
+        if (!result)
+            memset(words, 0, SMALL * 4);
+    }
+    for (uint32_t i = 0; i < SMALL && !result && right; i++)
+        right = words[i] == field.expected[i];
+    for (uint32_t i = 0; i < SMALL && !result; i += 777)
+        field.expected[i] = words[i] += 5;
+    if (!result)
+        result = field_launch(&field, ++program.steps);
+    if (!result)
+        result = cuCtxSynchronize();
+    return result || right ? result : CUDA_ERROR_UNKNOWN;
+}
+
 /* Captured and instantiated once, launched each time. */
 static CUresult do_graph(void)
 {
@@ -393,7 +420,7 @@ static const struct {
     {"register", do_register},   {"graph", do_graph},       {"limit", do_limit},
     {"assertion", do_assertion}, {"array", do_array},       {"close", do_close},
     {"time", do_time},           {"function", do_function}, {"environment", do_environment},
-    {"arrive", do_arrive},
+    {"arrive", do_arrive},       {"managed", do_managed},
 };
 
 static CUresult act(const char *word)

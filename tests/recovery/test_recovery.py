@@ -183,7 +183,7 @@ class Recovery(TestCase):
                 probe.end()
 
     def test_what_is_made_again(self):
-        words = ("graph", "register", "limit", "assertion", "environment")
+        words = ("managed", "graph", "register", "limit", "assertion", "environment")
         probe, culprit = self.probes(2)
         for word in words:
             self.assertEqual((word, probe.ask(word)), (word, FINE))

@@ -59,11 +59,12 @@ static bool is_settled(void)
 
 /* ---- the commands; all with the channel lock ---- */
 
-void managed_send_on_locked(const struct stream *stream, uint64_t dst, uint64_t src, uint64_t size)
+void managed_send_on_locked(struct stream *stream, uint64_t dst, uint64_t src, uint64_t size)
 {
     const struct wire_cuMemcpyAsync in = {
         .dst = dst, .src = src, .ByteCount = size, .hStream = stream->handle};
 
+    stream_mark_work_locked(stream);
     wire_cuMemcpyAsync(&client->channel, &in);
 }
 
@@ -81,8 +82,10 @@ void managed_fence_on_locked(const struct stream *stream, uint32_t seq)
 
 struct fence managed_send_fence_locked(void)
 {
-    uint32_t seq = fence_issue(copier.stream->word);
+    uint32_t seq;
 
+    stream_mark_work_locked(copier.stream);
+    seq = fence_issue(copier.stream->word);
     managed_fence_on_locked(copier.stream, seq);
     return stream_fence_at(copier.stream, seq);
 }

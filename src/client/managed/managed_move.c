@@ -149,7 +149,7 @@ static void forget_arrival_locked(struct managed_block *block)
 
 /* Sends the copies on the stream; what is the program's already stays. True when there are any. */
 static bool bring_locked(struct managed_block *block, struct residence_run run,
-                         const struct stream *stream)
+                         struct stream *stream)
 {
     struct residence_run at = {run.first, 0};
     bool sent = false;

@@ -63,6 +63,10 @@ void stream_begin(struct stream *stream);
 uint32_t stream_begin_fenced(struct stream *stream);
 void stream_end(void);
 
+/* For commands of the library's own, which are sent without these two: notes when the stream began
+ * to be busy. With the channel lock. */
+void stream_mark_work_locked(struct stream *stream);
+
 /* A fence behind everything put on the stream so far; sends one if there is none yet. */
 CUresult stream_fence(struct stream *stream, struct fence *ret_fence);
 

@@ -35,7 +35,7 @@ static bool is_done(const struct stream *stream)
 }
 
 /* Work is about to be put on a stream that was idle: from here on it is busy. */
-static void mark_first_work(struct stream *stream)
+void stream_mark_work_locked(struct stream *stream)
 {
     if (is_done(stream))
         stream->first_work = client->channel.sent;
@@ -70,7 +70,7 @@ void stream_begin(struct stream *stream)
 {
     channel_lock(&client->channel);
     managed_push(stream);
-    mark_first_work(stream);
+    stream_mark_work_locked(stream);
     stream->unfenced = true;
     count_work(stream);
 }
@@ -79,7 +79,7 @@ uint32_t stream_begin_fenced(struct stream *stream)
 {
     channel_lock(&client->channel);
     managed_push(stream);
-    mark_first_work(stream);
+    stream_mark_work_locked(stream);
     stream->unfenced = false;
     stream->work_covered = stream->group->blocking_work;
     count_work(stream);
@@ -103,7 +103,7 @@ CUresult stream_send_fence_locked(struct stream *stream)
 {
     struct wire_fnFence in = {.hStream = stream->handle};
 
-    mark_first_work(stream);
+    stream_mark_work_locked(stream);
     in.seq = fence_issue(stream->word);
     stream->unfenced = false;
     stream->work_covered = stream->group->blocking_work;
