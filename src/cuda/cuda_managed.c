@@ -128,6 +128,39 @@ CUresult cuda_advice_get(const struct cuda_advice *advice, CUmem_range_attribute
     return size == sizeof(int) ? get_word(advice, attribute, ret_data) : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* The first location is for the first range, and each has ranges of its own. */
+static bool locations_are_valid(const struct cuda_ranges *ranges)
+{
+    if (!ranges->locations)
+        return true;
+    if (!ranges->first_ranges || ranges->location_count == 0 ||
+        ranges->location_count > ranges->count || ranges->first_ranges[0] != 0)
+        return false;
+    for (size_t i = 1; i < ranges->location_count; i++)
+        if (ranges->first_ranges[i] <= ranges->first_ranges[i - 1] ||
+            ranges->first_ranges[i] >= ranges->count)
+            return false;
+    return true;
+}
+
+CUresult cuda_ranges_visit(const struct cuda_ranges *ranges, cuda_range_function *function,
+                           void *user)
+{
+    CUmemLocation location = {0};
+    CUresult result = CUDA_SUCCESS;
+    size_t next = 0;
+
+    if (!ranges->addresses || !ranges->sizes || ranges->count == 0 || ranges->flags ||
+        !locations_are_valid(ranges))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < ranges->count && result == CUDA_SUCCESS; i++) {
+        if (ranges->locations && next < ranges->location_count && ranges->first_ranges[next] == i)
+            location = ranges->locations[next++];
+        result = function(user, ranges->addresses[i], ranges->sizes[i], location);
+    }
+    return result;
+}
+
 bool cuda_attach_is_valid(CUstream stream, uint64_t size, uint64_t length, unsigned flags)
 {
     if (length && length != size)

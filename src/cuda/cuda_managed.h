@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program has advised about a managed allocation. Pages here never move, so advice is only
- * remembered and told again; it is kept for an allocation, not for each page of it. The functions
- * take no lock: the advice is the caller's to guard.
+ * What a program has advised about a managed allocation. Pages move by need alone, so advice is
+ * only remembered and told again; it is kept for an allocation, not for each page of it. The
+ * functions take no lock: the advice is the caller's to guard.
  */
 #pragma once
 
@@ -35,6 +35,26 @@ CUresult cuda_advise(struct cuda_advice *advice, CUmem_advise what, CUmemLocatio
  * one, or for a size in bytes that is not the attribute's. */
 CUresult cuda_advice_get(const struct cuda_advice *advice, CUmem_range_attribute attribute,
                          void *ret_data, size_t size);
+
+/* A batch of ranges, as cuMemPrefetchBatchAsync has it. Without locations (NULL) all are to be
+ * where they are. */
+struct cuda_ranges {
+    const CUdeviceptr *addresses;
+    const size_t *sizes;
+    size_t count;
+    const CUmemLocation *locations;
+    const size_t *first_ranges; /* of each location */
+    size_t location_count;
+    unsigned long long flags;
+};
+
+typedef CUresult cuda_range_function(void *user, CUdeviceptr address, size_t size,
+                                     CUmemLocation location);
+
+/* Calls `function` for each range until it fails, and returns its result. A batch that CUDA refuses
+ * is CUDA_ERROR_INVALID_VALUE before that. */
+CUresult cuda_ranges_visit(const struct cuda_ranges *ranges, cuda_range_function *function,
+                           void *user);
 
 /* What cuStreamAttachMemAsync takes for all of an allocation of `size` bytes. */
 bool cuda_attach_is_valid(CUstream stream, uint64_t size, uint64_t length, unsigned flags);

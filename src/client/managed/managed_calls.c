@@ -93,24 +93,84 @@ static CUresult prefetch(uint64_t address, uint64_t size, CUmemLocation location
     return CUDA_SUCCESS;
 }
 
-CUresult client_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
-                                      unsigned flags, CUstream hStream)
+static CUresult prefetch_range(void *user, CUdeviceptr address, size_t size, CUmemLocation location)
 {
     struct allocation allocation;
-    struct stream *stream;
-    CUresult result = stream_enter_uncaptured(hStream, &stream);
+    CUresult result = cuda_location_check(location, client->device_count);
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (flags)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = cuda_location_check(location, client->device_count);
     if (result == CUDA_SUCCESS)
-        result = find_managed(devPtr, count, &allocation);
+        result = find_managed(address, size, &allocation);
     if (result != CUDA_SUCCESS)
         return result;
     allocation.advice->last_prefetch = location;
-    return prefetch(devPtr, count, location, stream);
+    return prefetch(address, size, location, user);
+}
+
+static CUresult discard_range(void *user, CUdeviceptr address, size_t size, CUmemLocation location)
+{
+    struct allocation allocation;
+    CUresult result = find_managed(address, size, &allocation);
+
+    if (result == CUDA_SUCCESS)
+        move_forget(address, size);
+    return result;
+}
+
+static CUresult discard_and_prefetch(void *user, CUdeviceptr address, size_t size,
+                                     CUmemLocation location)
+{
+    CUresult result = discard_range(user, address, size, location);
+
+    return result != CUDA_SUCCESS ? result : prefetch_range(user, address, size, location);
+}
+
+static CUresult visit_ranges(const struct cuda_ranges *ranges, cuda_range_function *function,
+                             CUstream hStream)
+{
+    struct stream *stream;
+    CUresult result = stream_enter_uncaptured(hStream, &stream);
+
+    return result != CUDA_SUCCESS ? result : cuda_ranges_visit(ranges, function, stream);
+}
+
+CUresult client_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
+                                      unsigned flags, CUstream hStream)
+{
+    const struct cuda_ranges one = {&devPtr, &count, 1, &location, &(size_t){0}, 1, flags};
+
+    return visit_ranges(&one, prefetch_range, hStream);
+}
+
+CUresult client_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                        CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+                                        size_t numPrefetchLocs, unsigned long long flags,
+                                        CUstream hStream)
+{
+    const struct cuda_ranges ranges = {dptrs,           sizes,           count, prefetchLocs,
+                                       prefetchLocIdxs, numPrefetchLocs, flags};
+
+    return prefetchLocs ? visit_ranges(&ranges, prefetch_range, hStream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult client_cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                       unsigned long long flags, CUstream hStream)
+{
+    const struct cuda_ranges ranges = {
+        .addresses = dptrs, .sizes = sizes, .count = count, .flags = flags};
+
+    return visit_ranges(&ranges, discard_range, hStream);
+}
+
+CUresult client_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                                  CUmemLocation *prefetchLocs,
+                                                  size_t *prefetchLocIdxs, size_t numPrefetchLocs,
+                                                  unsigned long long flags, CUstream hStream)
+{
+    const struct cuda_ranges ranges = {dptrs,           sizes,           count, prefetchLocs,
+                                       prefetchLocIdxs, numPrefetchLocs, flags};
+
+    return prefetchLocs ? visit_ranges(&ranges, discard_and_prefetch, hStream)
+                        : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult client_cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice,

@@ -127,12 +127,31 @@ void move_up(uint64_t address, uint64_t size)
     channel_unlock(&client->channel);
 }
 
-void move_forget_locked(struct managed_block *block, struct residence_run run)
+/* Of pages that the range only begins or ends in, the rest is kept. */
+static void forget_locked(struct managed_block *block, uint64_t address, uint64_t size)
 {
-    if (run.count == 0)
+    uint64_t first = (address + RESIDENCE_PAGE - 1) & ~(uint64_t)(RESIDENCE_PAGE - 1);
+    uint64_t end = address + size;
+    struct residence_run run;
+
+    if (end < block->allocation.address + block->allocation.size)
+        end &= ~(uint64_t)(RESIDENCE_PAGE - 1);
+    if (first >= end)
         return;
+    run = block_pages(block, first, end - first);
     page_watch_hide(address_of(block, run), size_of(run));
     residence_leave(&block->residence, run);
+}
+
+void move_forget(uint64_t address, uint64_t size)
+{
+    struct managed_block *block;
+
+    block_lock();
+    block = block_at_locked(address);
+    if (block)
+        forget_locked(block, address, size);
+    block_unlock();
 }
 
 /* ---- down ---- */

@@ -21,5 +21,7 @@ void move_up(uint64_t address, uint64_t size);
 /* Brings a range of a block down, behind what is on the stream. */
 CUresult move_down(uint64_t address, uint64_t size, struct stream *stream);
 
-/* What the block contains is of no use any more; `run` is within it. */
-void move_forget_locked(struct managed_block *block, struct residence_run run);
+/* What a range contains is of no use any more: its pages stay on the device, or go there as they
+ * are.
+ */
+void move_forget(uint64_t address, uint64_t size);

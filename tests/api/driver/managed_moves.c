@@ -221,6 +221,73 @@ static void memory_of_the_host_stays(void)
     MUST(cuMemFree_v2(plain));
 }
 
+static bool are_at(CUdeviceptr address, uint32_t first, uint32_t count, uint32_t value)
+{
+    return are(words_of(address) + first, count, value);
+}
+
+static void batches_are_prefetched(void)
+{
+    CUdeviceptr all[3], bad[2];
+    size_t sizes[] = {30000 * 4, 10000 * 4, 30000 * 4}, firsts[] = {0, 2}, wrong[] = {1, 2};
+    CUmemLocation places[] = {{CU_MEM_LOCATION_TYPE_HOST, 0},
+                              {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+    CUstream stream;
+    int place = 99;
+
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (uint32_t i = 0; i < 3; i++) {
+        all[i] = make_managed(30000, CU_MEM_ATTACH_GLOBAL);
+        launch("fill", stream, all[i], i + 1, 30000, 0);
+    }
+    EXPECT(CUDA_SUCCESS, cuMemPrefetchBatchAsync(all, sizes, 3, places, firsts, 2, 0, stream));
+    MUST(cuStreamSynchronize(stream));
+    for (uint32_t i = 0; i < 3; i++)
+        IS_TRUE(are_at(all[i], 0, 30000, i + 1));
+    EXPECT(CUDA_SUCCESS, cuMemRangeGetAttribute(
+                             &place, 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, all[1], 4));
+    IS_TRUE(place == CU_DEVICE_CPU);
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuMemPrefetchBatchAsync(all, sizes, 3, places, wrong, 2, 0, stream));
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuMemPrefetchBatchAsync(all, sizes, 3, places, firsts, 2, 1, stream));
+    bad[0] = bad[1] = make_words(30000, 0);
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuMemPrefetchBatchAsync(bad, sizes, 2, places, firsts, 1, 0, stream));
+    for (uint32_t i = 0; i < 3; i++)
+        MUST(cuMemFree_v2(all[i]));
+    MUST(cuMemFree_v2(bad[0]));
+    MUST(cuStreamDestroy_v2(stream));
+}
+
+/* What lies beside it stays, and what is written afterwards counts. */
+static void contents_are_discarded(void)
+{
+    CUdeviceptr address = make_managed(30000, CU_MEM_ATTACH_GLOBAL), middle = address + 10000;
+    CUmemLocation place = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+    size_t size = 50000, first = 0;
+
+    for (uint32_t i = 0; i < 30000; i++)
+        words_of(address)[i] = 6;
+    EXPECT(CUDA_SUCCESS, cuMemDiscardBatchAsync(&middle, &size, 1, 0, CU_STREAM_PER_THREAD));
+    MUST(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    launch("slow_add", NULL, address, 1, 2500, 0);
+    launch("fill", NULL, middle, 8, 12500, 0);
+    launch("slow_add", NULL, address + 60000, 1, 15000, 0);
+    MUST(cuCtxSynchronize());
+    IS_TRUE(are_at(address, 0, 2500, 7) && are_at(address, 2500, 12500, 8));
+    IS_TRUE(are_at(address, 15000, 15000, 7));
+    EXPECT(CUDA_SUCCESS, cuMemDiscardAndPrefetchBatchAsync(&middle, &size, 1, &place, &first, 1, 0,
+                                                           CU_STREAM_PER_THREAD));
+    MUST(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    words_of(address)[5000] = 3;
+    launch("slow_add", NULL, address, 1, 30000, 0);
+    MUST(cuCtxSynchronize());
+    IS_TRUE(are_at(address, 0, 2500, 8) && are_at(address, 5000, 1, 4));
+    IS_TRUE(are_at(address, 15000, 15000, 8));
+    MUST(cuMemFree_v2(address));
+}
+
 /* ---- threads ---- */
 
 #define THREADS 4u
@@ -411,6 +478,8 @@ int main(void)
     RUN(arguments_may_lie_in_it);
     RUN(a_stream_has_its_own);
     RUN(memory_of_the_host_stays);
+    RUN(batches_are_prefetched);
+    RUN(contents_are_discarded);
     RUN(threads_touch_side_by_side);
     RUN(any_sequence_is_as_expected);
     return check_close();

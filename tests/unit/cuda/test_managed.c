@@ -105,9 +105,75 @@ static void attaching_takes_the_whole_allocation(void **state)
     assert_false(cuda_attach_is_valid(stream, 4096, 0, 0x80));
 }
 
+struct visits {
+    unsigned count, fail_at;
+    CUdeviceptr addresses[4];
+    int places[4];
+};
+
+static CUresult visit(void *user, CUdeviceptr address, size_t size, CUmemLocation location)
+{
+    struct visits *visits = user;
+
+    if (visits->count == visits->fail_at)
+        return CUDA_ERROR_NOT_FOUND;
+    assert_int_equal(size, address + 1);
+    visits->addresses[visits->count] = address;
+    visits->places[visits->count++] = location.id;
+    return CUDA_SUCCESS;
+}
+
+static void each_range_has_the_location_before_it(void **state)
+{
+    const CUdeviceptr addresses[] = {10, 20, 30, 40};
+    const size_t sizes[] = {11, 21, 31, 41}, firsts[] = {0, 3};
+    const CUmemLocation locations[] = {{CU_MEM_LOCATION_TYPE_DEVICE, 5},
+                                       {CU_MEM_LOCATION_TYPE_DEVICE, 6}};
+    const struct cuda_ranges ranges = {addresses, sizes, 4, locations, firsts, 2, 0};
+    struct visits visits = {.fail_at = 9};
+
+    (void)state;
+    assert_int_equal(cuda_ranges_visit(&ranges, visit, &visits), CUDA_SUCCESS);
+    assert_int_equal(visits.count, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(visits.addresses[i], addresses[i]);
+        assert_int_equal(visits.places[i], i < 3 ? 5 : 6);
+    }
+    visits = (struct visits){.fail_at = 2};
+    assert_int_equal(cuda_ranges_visit(&ranges, visit, &visits), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(visits.count, 2);
+}
+
+static void wrong_batches_are_refused_at_once(void **state)
+{
+    const CUdeviceptr addresses[] = {10, 20};
+    const size_t sizes[] = {11, 21}, late[] = {1}, twice[] = {0, 0}, far[] = {0, 2};
+    const CUmemLocation locations[2] = {{0}};
+    const struct cuda_ranges wrong[] = {
+        {NULL, sizes, 2, NULL, NULL, 0, 0},
+        {addresses, NULL, 2, NULL, NULL, 0, 0},
+        {addresses, sizes, 0, NULL, NULL, 0, 0},
+        {addresses, sizes, 2, NULL, NULL, 0, 1},
+        {addresses, sizes, 2, locations, NULL, 1, 0},
+        {addresses, sizes, 2, locations, late, 1, 0},
+        {addresses, sizes, 2, locations, twice, 2, 0},
+        {addresses, sizes, 2, locations, far, 2, 0},
+        {addresses, sizes, 1, locations, far, 2, 0},
+        {addresses, sizes, 2, locations, twice, 0, 0},
+    };
+    struct visits visits = {.fail_at = 9};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        assert_int_equal(cuda_ranges_visit(&wrong[i], visit, &visits), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(visits.count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_range_has_the_location_before_it),
+        cmocka_unit_test(wrong_batches_are_refused_at_once),
         cmocka_unit_test(places_are_checked),
         cmocka_unit_test(advice_is_told_again),
         cmocka_unit_test(accessors_are_listed),

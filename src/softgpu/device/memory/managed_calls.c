@@ -38,24 +38,76 @@ CUresult soft_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
     return soft_cuMemAdvise_v2(devPtr, count, advice, cuda_location_of(device));
 }
 
-CUresult soft_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
-                                    unsigned int flags, CUstream hStream)
+static CUresult prefetch_locked(void *user, CUdeviceptr address, size_t size,
+                                CUmemLocation location)
 {
     struct memory *memory;
+    CUresult result = cuda_location_check(location, (int)devices_count());
+
+    (void)user;
+    if (!result)
+        result = find_managed_locked(address, size, &memory);
+    if (!result)
+        memory->advice.last_prefetch = location;
+    return result;
+}
+
+/* What is worthless may as well stay. */
+static CUresult discard_locked(void *user, CUdeviceptr address, size_t size, CUmemLocation location)
+{
+    struct memory *memory;
+
+    (void)user;
+    (void)location;
+    return find_managed_locked(address, size, &memory);
+}
+
+static CUresult visit(const struct cuda_ranges *ranges, cuda_range_function *function,
+                      CUstream hStream)
+{
     struct stream *stream;
     SOFT_LOCKED;
     CUresult result = stream_use_locked(hStream, &stream);
 
-    if (result)
-        return result;
-    if (flags)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = cuda_location_check(location, (int)devices_count());
-    if (!result)
-        result = find_managed_locked(devPtr, count, &memory);
-    if (!result)
-        memory->advice.last_prefetch = location;
-    return result;
+    return result ? result : cuda_ranges_visit(ranges, function, stream);
+}
+
+CUresult soft_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
+                                    unsigned int flags, CUstream hStream)
+{
+    const size_t first = 0;
+    const struct cuda_ranges one = {&devPtr, &count, 1, &location, &first, 1, flags};
+
+    return visit(&one, prefetch_locked, hStream);
+}
+
+CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                      CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+                                      size_t numPrefetchLocs, unsigned long long flags,
+                                      CUstream hStream)
+{
+    const struct cuda_ranges ranges = {dptrs,           sizes,           count, prefetchLocs,
+                                       prefetchLocIdxs, numPrefetchLocs, flags};
+
+    return prefetchLocs ? visit(&ranges, prefetch_locked, hStream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult soft_cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                     unsigned long long flags, CUstream hStream)
+{
+    const struct cuda_ranges ranges = {
+        .addresses = dptrs, .sizes = sizes, .count = count, .flags = flags};
+
+    return visit(&ranges, discard_locked, hStream);
+}
+
+CUresult soft_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                                CUmemLocation *prefetchLocs,
+                                                size_t *prefetchLocIdxs, size_t numPrefetchLocs,
+                                                unsigned long long flags, CUstream hStream)
+{
+    return soft_cuMemPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs,
+                                        numPrefetchLocs, flags, hStream);
 }
 
 CUresult soft_cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice,
