@@ -53,6 +53,12 @@ CUresult calm_begin(struct session *session, const struct device *device, const 
     return result;
 }
 
+CUresult calm_begin_at_once(const struct device *device, const char *what, struct calm *calm)
+{
+    calm->count = 0;
+    return quiesce_begin(device->quiesce, what);
+}
+
 void calm_end(struct session *session, const struct device *device, struct calm *calm)
 {
     quiesce_end(device->quiesce);

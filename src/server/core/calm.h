@@ -27,6 +27,9 @@ struct calm {
  * calm_end() must not be called. */
 CUresult calm_begin(struct session *session, const struct device *device, const char *what,
                     struct calm *calm);
+/* The same for a call that waits for no kernel, but must not be made while a stream waits for a
+ * value. */
+CUresult calm_begin_at_once(const struct device *device, const char *what, struct calm *calm);
 void calm_end(struct session *session, const struct device *device, struct calm *calm);
 
 /* For the function that waits (server.h): a client is held back from its next command on. One that

@@ -79,12 +79,11 @@ static CUresult query_kernel(struct session *session, const struct module *modul
     uint32_t pairs[2 * PARAMS_MAX];
     struct known_kernel kernel = {.facts = {.name = name}};
 
-    CUresult result = calm_begin(session, module->device, "cuKernelGetFunction", &calm);
+    CUresult result = cached_query_begin(module->cached, session, "cuKernelGetFunction", &calm);
     if (result != CUDA_SUCCESS)
         return result;
-    cached_will_be_used(module->cached);
     result = find_function(module, name, &kernel.driver);
-    calm_end(session, module->device, &calm);
+    cached_query_end(module->cached, session, result, &calm);
     if (result == CUDA_SUCCESS)
         result = read_attributes(kernel.driver, kernel.facts.attributes);
     if (result == CUDA_SUCCESS)

@@ -28,6 +28,7 @@ struct cached {
     const struct device *device;
     enum sharing sharing;
     bool loading;
+    atomic_bool is_loaded;      /* into the context: a kernel or variable has been asked for */
     bool has_state;             /* a variable that its kernels may write */
     struct variables variables; /* IN_TURN */
     unsigned users;
@@ -462,10 +463,29 @@ void module_cache_put_parked(struct module_cache *cache, struct list *parked)
 }
 
 /* When its variables cannot be recorded, the library is this client's alone. */
-void cached_will_be_used(struct cached *cached)
+static void remember_variables(struct cached *cached)
 {
     if (cached->sharing != IN_TURN || cached->variables.each)
         return;
     if (variables_remember(&cached->variables, cached->library->driver) != CUDA_SUCCESS)
         cached->sharing = FOR_ONE;
+}
+
+CUresult cached_query_begin(struct cached *cached, struct session *session, const char *what,
+                            struct calm *calm)
+{
+    CUresult result = cached->is_loaded ? calm_begin_at_once(cached->device, what, calm)
+                                        : calm_begin(session, cached->device, what, calm);
+
+    if (result == CUDA_SUCCESS)
+        remember_variables(cached);
+    return result;
+}
+
+void cached_query_end(struct cached *cached, struct session *session, CUresult result,
+                      struct calm *calm)
+{
+    if (result == CUDA_SUCCESS)
+        cached->is_loaded = true;
+    calm_end(session, cached->device, calm);
 }

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "calm.h"
 #include "image_store.h"
 #include "kernel_table.h"
 #include "library.h"
@@ -103,6 +104,12 @@ bool cached_is_shared(const struct cached *cached);
 /* Whether its kernels may keep state for their next launch, which is then this client's. */
 bool cached_has_state(const struct cached *cached);
 
-/* Called before the driver is asked for anything that makes it load the library's code. The caller
- * has called quiesce_begin(), and the device's context is current. */
-void cached_will_be_used(struct cached *cached);
+/* On the session's thread, in the device's context: around a call, named `what`, that asks the
+ * driver for a kernel or a variable of the library. The driver loads the library for the first one,
+ * and waits for all streams; later ones find it loaded. The result is calm_begin()'s (calm.h), and
+ * with an error cached_query_end() must not be called. */
+CUresult cached_query_begin(struct cached *cached, struct session *session, const char *what,
+                            struct calm *calm);
+/* `result` is the call's. */
+void cached_query_end(struct cached *cached, struct session *session, CUresult result,
+                      struct calm *calm);

@@ -287,13 +287,12 @@ CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuL
     CUresult result = session_enter(session, library->device);
 
     if (result == CUDA_SUCCESS)
-        result = calm_begin(session, library->device, "cuLibraryGetGlobal", &calm);
+        result = cached_query_begin(library->cached, session, "cuLibraryGetGlobal", &calm);
     if (result != CUDA_SUCCESS)
         return result;
-    cached_will_be_used(library->cached);
     result = in->managed ? find_managed(library, in->name, &global)
                          : find_global(library, in->name, &global);
-    calm_end(session, library->device, &calm);
+    cached_query_end(library->cached, session, result, &calm);
     if (result == CUDA_SUCCESS)
         result = allow_global(session, library, &global);
     if (result != CUDA_SUCCESS)

@@ -11,7 +11,9 @@
 #include "spare_events.h"
 #include "stream_state.h"
 
-#define PAUSE_NS (200 * NS_PER_US)
+/* The work of most programs ends within microseconds. */
+#define PAUSE_NS_MIN (5 * NS_PER_US)
+#define PAUSE_NS_MAX (200 * NS_PER_US)
 
 static bool is_busy(const struct stream_probe *probe, const struct stream *stream)
 {
@@ -87,12 +89,15 @@ bool stream_probe_is_done(struct stream_probe *probe)
 
 bool stream_probe_await(struct stream_probe *probe, uint64_t timeout_ns)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    struct timespec pause = {.tv_nsec = PAUSE_NS_MIN};
     uint64_t deadline = clock_ns() + timeout_ns;
     bool done;
 
-    while (!(done = stream_probe_is_done(probe)) && clock_ns() < deadline)
+    while (!(done = stream_probe_is_done(probe)) && clock_ns() < deadline) {
         nanosleep(&pause, NULL);
+        if (pause.tv_nsec < PAUSE_NS_MAX)
+            pause.tv_nsec *= 2;
+    }
     return done;
 }
 

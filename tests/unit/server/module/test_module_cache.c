@@ -55,6 +55,15 @@ static struct cached *get(struct fixture *fixture, const char *text)
     return cached;
 }
 
+/* As where a client asks for a kernel. */
+static void query(struct fixture *fixture, struct cached *cached)
+{
+    struct calm calm;
+
+    assert_int_equal(cached_query_begin(cached, fixture->session, "a test", &calm), CUDA_SUCCESS);
+    cached_query_end(cached, fixture->session, CUDA_SUCCESS, &calm);
+}
+
 /* What the cache gives up is unloaded when no client is busy. */
 static const char *unload(struct module_cache *cache)
 {
@@ -220,15 +229,15 @@ static void the_next_client_finds_what_the_first_found(void **state)
     struct cached *cached = get(*state, variable);
 
     have_a_counter();
-    cached_will_be_used(cached);
+    query(*state, cached);
     counter = 7;
-    cached_will_be_used(cached);
+    query(*state, cached);
     assert_int_equal(writes, 0);
     module_cache_put(cache_of(*state), cached);
     assert_int_equal(counter, 5);
     counter = 9; /* not by a client */
     assert_ptr_equal(get(*state, variable), cached);
-    cached_will_be_used(cached);
+    query(*state, cached);
     module_cache_put(cache_of(*state), cached);
     assert_int_equal(counter, 5);
     assert_int_equal(writes, 2);
@@ -264,7 +273,7 @@ static void libraries_whose_variables_are_not_found_are_not_shared(void **state)
     struct cached *cached = get(*state, text);
 
     have_a_counter();
-    cached_will_be_used(cached);
+    query(*state, cached);
     assert_false(cached_is_shared(cached));
     fake_trace();
     module_cache_put(cache_of(*state), cached);
@@ -281,7 +290,7 @@ static void libraries_that_cannot_be_restored_are_dropped(void **state)
     struct cached *cached = get(*state, variable);
 
     have_a_counter();
-    cached_will_be_used(cached);
+    query(*state, cached);
     driver.cuMemcpyAsync = fail_to_copy;
     module_cache_put(cache_of(*state), cached);
     cached = get(*state, variable);
