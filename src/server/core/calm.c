@@ -27,10 +27,9 @@ void calm_hold(struct calm *calm, struct session *session)
 
 void calm_release(struct session *session, struct calm *calm)
 {
-    struct server *server = session->server;
-
     if (!calm->count)
         return;
+    struct server *server = session->server;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
     list_for_each (struct session, other, &server->sessions, link) {
         if (holds(calm, other->id))

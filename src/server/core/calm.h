@@ -28,7 +28,7 @@ struct calm {
 CUresult calm_begin(struct session *session, const struct device *device, const char *what,
                     struct calm *calm);
 /* The same for a call that waits for no kernel, but must not be made while a stream waits for a
- * value. */
+ * value, or that nobody is harmed by. Then `session` may be NULL in calm_end(). */
 CUresult calm_begin_at_once(const struct device *device, const char *what, struct calm *calm);
 void calm_end(struct session *session, const struct device *device, struct calm *calm);
 

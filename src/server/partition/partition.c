@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calm.h"
 #include "cleanup.h"
 #include "log.h"
-#include "quiesce.h"
 
 #define GROUP_SMS 2u
 
@@ -261,8 +261,12 @@ static void unclaim(struct partitions *partitions, struct partition *partition)
     partition_destroy(partition);
 }
 
-static CUresult make_green(const struct partitions *partitions, struct partition *partition)
+/* With a session in a calm moment, else at once. */
+static CUresult make_green(const struct partitions *partitions, struct session *session,
+                           struct partition *partition)
 {
+    const char *call = "cuGreenCtxCreate";
+    struct calm calm;
     CUdevResource parts[PARTITION_GROUPS_MAX];
     CUdevResourceDesc description = NULL;
 
@@ -270,23 +274,24 @@ static CUresult make_green(const struct partitions *partitions, struct partition
         parts[i] = partitions->groups[(partition->first_group + i) % partitions->group_count];
     CUresult result = driver.cuDevResourceGenerateDesc(&description, parts, partition->group_count);
     if (result == CUDA_SUCCESS)
-        result = quiesce_begin(partition->device->quiesce, "cuGreenCtxCreate");
+        result = session ? calm_begin(session, partition->device, call, &calm)
+                         : calm_begin_at_once(partition->device, call, &calm);
     if (result != CUDA_SUCCESS)
         return result;
     result = driver.cuGreenCtxCreate(&partition->green, description, partition->device->ordinal,
                                      CU_GREEN_CTX_DEFAULT_STREAM);
-    quiesce_end(partition->device->quiesce);
+    calm_end(session, partition->device, &calm);
     return result;
 }
 
-static CUresult take(struct partitions *partitions, struct span span, unsigned sm_count,
-                     struct partition **ret_partition)
+static CUresult take(struct partitions *partitions, struct session *session, struct span span,
+                     unsigned sm_count, struct partition **ret_partition)
 {
     struct partition *partition = claim(partitions, span, sm_count);
 
     if (!partition)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = partition->green ? CUDA_SUCCESS : make_green(partitions, partition);
+    CUresult result = partition->green ? CUDA_SUCCESS : make_green(partitions, session, partition);
     if (result != CUDA_SUCCESS) {
         unclaim(partitions, partition);
         return result;
@@ -295,21 +300,22 @@ static CUresult take(struct partitions *partitions, struct span span, unsigned s
     return CUDA_SUCCESS;
 }
 
-CUresult partitions_take(struct partitions *partitions, unsigned sm_count,
+CUresult partitions_take(struct partitions *partitions, struct session *session, unsigned sm_count,
                          struct partition **ret_partition)
 {
-    return take(partitions, whole(partitions), sm_count, ret_partition);
+    return take(partitions, session, whole(partitions), sm_count, ret_partition);
 }
 
-CUresult partitions_take_within(struct partitions *partitions, unsigned first_sm, unsigned part_sms,
-                                unsigned sm_count, struct partition **ret_partition)
+CUresult partitions_take_within(struct partitions *partitions, struct session *session,
+                                unsigned first_sm, unsigned part_sms, unsigned sm_count,
+                                struct partition **ret_partition)
 {
     unsigned step = partitions->group_sms;
 
     if (!partitions->group_count || first_sm % step || part_sms % step || !sm_count ||
         sm_count > part_sms || first_sm / step + part_sms / step > partitions->group_count)
         return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-    return take(partitions, (struct span){first_sm / step, part_sms / step}, sm_count,
+    return take(partitions, session, (struct span){first_sm / step, part_sms / step}, sm_count,
                 ret_partition);
 }
 
@@ -374,7 +380,7 @@ bool partitions_make_spare(struct partitions *partitions)
 
     if (!spare)
         return false;
-    bool made = make_green(partitions, spare) == CUDA_SUCCESS;
+    bool made = make_green(partitions, NULL, spare) == CUDA_SUCCESS;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
 
     if (made)

@@ -24,6 +24,8 @@
 #define PARTITION_SPARES_MAX 8u
 #define PARTITION_SIZES 4u
 
+struct session;
+
 struct partition {
     struct list link;
     const struct device *device;
@@ -56,15 +58,16 @@ unsigned partitions_grant(const struct partitions *partitions, uint32_t centiper
 /* How many multiprocessors a context gets that asks for `sm_count`. */
 unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_count);
 
-/* A partition of that size, where the fewest others are. CUDA_ERROR_OUT_OF_MEMORY, or what the
- * driver says. */
-CUresult partitions_take(struct partitions *partitions, unsigned sm_count,
+/* A partition of that size, where the fewest others are, on the session's thread. One that has to
+ * be created is, in a calm moment (calm.h). CUDA_ERROR_OUT_OF_MEMORY, or what the driver says. */
+CUresult partitions_take(struct partitions *partitions, struct session *session, unsigned sm_count,
                          struct partition **ret_partition);
 
 /* The same within a range of multiprocessors. CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION when the
  * device has no such range. */
-CUresult partitions_take_within(struct partitions *partitions, unsigned first_sm, unsigned part_sms,
-                                unsigned sm_count, struct partition **ret_partition);
+CUresult partitions_take_within(struct partitions *partitions, struct session *session,
+                                unsigned first_sm, unsigned part_sms, unsigned sm_count,
+                                struct partition **ret_partition);
 
 /* The client of the partition is gone. NULL is allowed. */
 void partitions_put_back(struct partitions *partitions, struct partition *partition);

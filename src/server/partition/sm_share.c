@@ -108,10 +108,10 @@ static CUresult take(struct session *session, const struct device *device, unsig
     if (session_is_in_spare(session, (unsigned)device->ordinal))
         return CUDA_ERROR_NOT_SUPPORTED;
     if (is_fixed(session, (unsigned)device->ordinal))
-        return partitions_take_within(partitions, limits->fixed_first, limits->fixed_count,
+        return partitions_take_within(partitions, session, limits->fixed_first, limits->fixed_count,
                                       sm_count, ret_partition);
     if (sm_count < sms_of_device(device))
-        return partitions_take(partitions, sm_count, ret_partition);
+        return partitions_take(partitions, session, sm_count, ret_partition);
     *ret_partition = NULL;
     return CUDA_SUCCESS;
 }

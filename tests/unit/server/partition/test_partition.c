@@ -105,13 +105,13 @@ static void partitions_avoid_each_other_and_are_reused(void **state)
     struct partitions *partitions = setup_device(*state);
     struct partition *a, *b, *c;
 
-    assert_int_equal(partitions_take(partitions, 66, &a), CUDA_SUCCESS);
-    assert_int_equal(partitions_take(partitions, 66, &b), CUDA_SUCCESS);
+    assert_int_equal(partitions_take(partitions, NULL, 66, &a), CUDA_SUCCESS);
+    assert_int_equal(partitions_take(partitions, NULL, 66, &b), CUDA_SUCCESS);
     assert_int_equal(a->first_group, 0);
     assert_int_equal(b->first_group, 33);
     assert_int_equal((uintptr_t)a->green, 66);
     partitions_put_back(partitions, a);
-    assert_int_equal(partitions_take(partitions, 66, &c), CUDA_SUCCESS);
+    assert_int_equal(partitions_take(partitions, NULL, 66, &c), CUDA_SUCCESS);
     assert_ptr_equal(c, a);
     assert_int_equal(made, 2);
     free(b);
@@ -123,11 +123,11 @@ static void badly_placed_partitions_are_not_reused(void **state)
     struct partitions *partitions = setup_device(*state);
     struct partition *a, *b, *large;
 
-    assert_int_equal(partitions_take(partitions, 44, &a), CUDA_SUCCESS);
+    assert_int_equal(partitions_take(partitions, NULL, 44, &a), CUDA_SUCCESS);
     partitions_put_back(partitions, a);
-    assert_int_equal(partitions_take(partitions, 66, &large), CUDA_SUCCESS);
+    assert_int_equal(partitions_take(partitions, NULL, 66, &large), CUDA_SUCCESS);
     assert_int_equal(large->first_group, 0);
-    assert_int_equal(partitions_take(partitions, 44, &b), CUDA_SUCCESS);
+    assert_int_equal(partitions_take(partitions, NULL, 44, &b), CUDA_SUCCESS);
     assert_int_equal(b->first_group, 33);
     partitions_put_back(partitions, large);
     partitions_put_back(partitions, b);
@@ -141,15 +141,15 @@ static void a_share_of_a_static_partition_stays_in_it(void **state)
     struct partitions *partitions = setup_device(*state);
     struct partition *all, *first, *second;
 
-    assert_int_equal(partitions_take_within(partitions, 16, 16, 16, &all), CUDA_SUCCESS);
+    assert_int_equal(partitions_take_within(partitions, NULL, 16, 16, 16, &all), CUDA_SUCCESS);
     assert_int_equal(all->first_group, 8);
-    assert_int_equal(partitions_take_within(partitions, 16, 16, 8, &first), CUDA_SUCCESS);
+    assert_int_equal(partitions_take_within(partitions, NULL, 16, 16, 8, &first), CUDA_SUCCESS);
     assert_int_equal(first->first_group, 8);
-    assert_int_equal(partitions_take_within(partitions, 16, 16, 8, &second), CUDA_SUCCESS);
+    assert_int_equal(partitions_take_within(partitions, NULL, 16, 16, 8, &second), CUDA_SUCCESS);
     assert_int_equal(second->first_group, 12);
-    assert_int_equal(partitions_take_within(partitions, 128, 8, 8, &second),
+    assert_int_equal(partitions_take_within(partitions, NULL, 128, 8, 8, &second),
                      CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
-    assert_int_equal(partitions_take_within(partitions, 16, 8, 16, &second),
+    assert_int_equal(partitions_take_within(partitions, NULL, 16, 8, 16, &second),
                      CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     assert_false(
         partitions_make_spare(partitions)); /* static partitions are not created in advance */
@@ -164,7 +164,7 @@ static void idle_partitions_are_limited(void **state)
     struct partition *taken[40];
 
     for (unsigned i = 0; i < 40; i++)
-        assert_int_equal(partitions_take(partitions, 8, &taken[i]), CUDA_SUCCESS);
+        assert_int_equal(partitions_take(partitions, NULL, 8, &taken[i]), CUDA_SUCCESS);
     for (unsigned i = 0; i < 40; i++)
         partitions_put_back(partitions, taken[i]);
     assert_int_equal(partitions->idle_count, PARTITIONS_IDLE_MAX);
@@ -181,13 +181,13 @@ static void spare_partitions_lie_beside_the_others(void **state)
     struct partition *mine, *next;
 
     assert_false(partitions_want_spare(partitions));
-    assert_int_equal(partitions_take(partitions, 32, &mine), CUDA_SUCCESS);
+    assert_int_equal(partitions_take(partitions, NULL, 32, &mine), CUDA_SUCCESS);
     assert_true(partitions_want_spare(partitions));
     while (partitions_make_spare(partitions))
         ;
     assert_false(partitions_want_spare(partitions));
     assert_int_equal(made, 4);
-    assert_int_equal(partitions_take(partitions, 32, &next), CUDA_SUCCESS);
+    assert_int_equal(partitions_take(partitions, NULL, 32, &next), CUDA_SUCCESS);
     assert_int_equal(next->first_group % 16, 0);
     assert_int_not_equal(next->first_group, 0);
     assert_int_equal(made, 4);
@@ -203,7 +203,7 @@ static void refused_partitions_are_not_tried_again(void **state)
     struct partitions *partitions = setup_device(*state);
     struct partition *mine;
 
-    assert_int_equal(partitions_take(partitions, 32, &mine), CUDA_SUCCESS);
+    assert_int_equal(partitions_take(partitions, NULL, 32, &mine), CUDA_SUCCESS);
     refusal = CUDA_ERROR_OUT_OF_MEMORY;
     assert_false(partitions_make_spare(partitions));
     assert_false(partitions_want_spare(partitions));
@@ -216,7 +216,7 @@ static void a_refused_partition_has_no_users(void **state)
     struct partition *partition = NULL;
 
     refusal = CUDA_ERROR_OUT_OF_MEMORY;
-    assert_int_equal(partitions_take(partitions, 8, &partition), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(partitions_take(partitions, NULL, 8, &partition), CUDA_ERROR_OUT_OF_MEMORY);
     assert_null(partition);
     for (unsigned i = 0; i < partitions->group_count; i++)
         assert_int_equal(partitions->users[i], 0);
@@ -228,7 +228,7 @@ static void streams_come_from_the_partition(void **state)
     const struct device *device = &fixture->server.devices.device[0];
     struct partition *partition;
 
-    partitions_take(setup_device(fixture), 12, &partition);
+    partitions_take(setup_device(fixture), NULL, 12, &partition);
     sm_share_find(fixture->session, device, 0)->partition = partition;
     struct stream *stream = fixture_stream(fixture, 1, 0);
     assert_int_equal((uintptr_t)stream->driver, 12);
