@@ -3,6 +3,8 @@
  * Launches. What CUDA refuses at once is refused here, from the cached attributes. The rest goes
  * into the ring, and the call returns.
  */
+#include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +21,15 @@
 #define PARAMS_MAX 32764
 #define ATTRIBUTES_MAX 64
 
+/* For what is compiled once for launches with attributes and once for those without. */
+#define ALWAYS_INLINE __attribute__((always_inline)) static inline
+
+static_assert(offsetof(CUlaunchConfig, sharedMemBytes) == offsetof(CUlaunchConfig, gridDimX) + 24,
+              "the shape of a launch lies together");
+
 /* The parameters of a launch: a pointer to each value, or one buffer that is packed already. */
 struct params {
-    void **values;
+    void **values; /* NULL: they are packed, or there are none */
     const void *packed;
     size_t packed_size;
 };
@@ -54,10 +62,10 @@ static CUresult pack(const struct function *function, void **values, unsigned ch
 
 static CUresult put_params(const struct function *function, const struct params *params, void *into)
 {
+    if (params->values)
+        return pack(function, params->values, into);
     if (function->params_size == 0)
         return CUDA_SUCCESS;
-    if (!params->packed)
-        return pack(function, params->values, into);
     memcpy(into, params->packed, params->packed_size);
     memset((unsigned char *)into + params->packed_size, 0,
            function->params_size - params->packed_size);
@@ -92,7 +100,7 @@ static CUresult take_extra(void **extra, const struct function *function, struct
 static CUresult take_params(void **values, void **extra, const struct function *function,
                             struct params *ret_params)
 {
-    *ret_params = (struct params){.values = values};
+    ret_params->values = values;
     if (extra)
         return values ? CUDA_ERROR_INVALID_VALUE : take_extra(extra, function, ret_params);
     return values || function->param_count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -178,14 +186,14 @@ static CUresult check_cooperative(const CUlaunchConfig *config, const struct fun
                : CUDA_SUCCESS;
 }
 
-static CUresult check_launch(const CUlaunchConfig *config, const struct function *function,
-                             const struct device *device)
+ALWAYS_INLINE CUresult check_launch(const CUlaunchConfig *config, const struct function *function,
+                                    const struct device *device)
 {
-    CUresult result = check_attributes(config);
+    CUresult result = config->numAttrs ? check_attributes(config) : CUDA_SUCCESS;
 
     if (result == CUDA_SUCCESS)
         result = launch_check(config, function->attributes, device->record->attributes);
-    if (result == CUDA_SUCCESS && cooperative(config))
+    if (result == CUDA_SUCCESS && config->numAttrs && cooperative(config))
         result = check_cooperative(config, function);
     return result;
 }
@@ -194,18 +202,16 @@ static CUresult check_launch(const CUlaunchConfig *config, const struct function
 static CUresult send_launch(const CUlaunchConfig *config, const struct function *function,
                             const struct params *params, struct stream *stream)
 {
-    const struct wire_cuLaunchKernelEx in = {
-        .f = function->handle,
-        .hStream = stream->handle,
-        .shape = {config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
-                  config->blockDimY, config->blockDimZ, config->sharedMemBytes},
-        .attributes = config->attrs,
-        .attributes_size = config->numAttrs * (uint32_t)sizeof(CUlaunchAttribute),
-        .params_size = function->params_size,
-    };
+    struct wire_cuLaunchKernelEx in;
     void *place;
     CUresult result;
 
+    in.f = function->handle;
+    in.hStream = stream->handle;
+    memcpy(in.shape, &config->gridDimX, sizeof(in.shape)); /* they lie there in this order */
+    in.attributes = config->attrs;
+    in.attributes_size = config->numAttrs * (uint32_t)sizeof(CUlaunchAttribute);
+    in.params_size = function->params_size;
     stream_begin(stream);
     managed_work();
     result = wire_cuLaunchKernelEx(&client->channel, &in, &place);
@@ -238,11 +244,12 @@ static CUresult launch_with_events(const CUlaunchConfig *config, const struct fu
     return result;
 }
 
-static CUresult launch_now(const CUlaunchConfig *config, const struct function *function,
-                           const struct params *params, struct stream *stream)
+ALWAYS_INLINE CUresult launch_now(const CUlaunchConfig *config, const struct function *function,
+                                  const struct params *params, struct stream *stream)
 {
-    return has_events(config) ? launch_with_events(config, function, params, stream)
-                              : send_launch(config, function, params, stream);
+    return config->numAttrs && has_events(config)
+               ? launch_with_events(config, function, params, stream)
+               : send_launch(config, function, params, stream);
 }
 
 /* The parameters may be in managed memory, which cannot be read any more once the launch has begun.
@@ -259,7 +266,18 @@ static __attribute__((noinline)) CUresult launch_beside_managed(const CUlaunchCo
     return result != CUDA_SUCCESS ? result : launch_now(config, function, &own, stream);
 }
 
-static CUresult launch(const CUlaunchConfig *config, CUfunction f, void **values, void **extra)
+/* No node of a graph records an event beside its kernel. */
+static bool capture_takes(struct stream *stream, const CUlaunchConfig *config, CUfunction f,
+                          void **values, void **extra, CUresult *ret_result)
+{
+    if (!has_events(config) || !stream_captures(stream))
+        return capture_takes_kernel(stream, config, f, values, extra, ret_result);
+    *ret_result = CUDA_ERROR_NOT_SUPPORTED;
+    return true;
+}
+
+ALWAYS_INLINE CUresult launch(const CUlaunchConfig *config, CUfunction f, void **values,
+                              void **extra)
 {
     const struct device *device;
     struct function *function;
@@ -280,9 +298,7 @@ static CUresult launch(const CUlaunchConfig *config, CUfunction f, void **values
         return result;
     if (stream->device != device)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (has_events(config) && stream_captures(stream))
-        return CUDA_ERROR_NOT_SUPPORTED;
-    if (!stream_is_plain(stream) && capture_takes_kernel(stream, config, f, values, extra, &result))
+    if (!stream_is_plain(stream) && capture_takes(stream, config, f, values, extra, &result))
         return result;
     result = take_params(values, extra, function, &params);
     if (result != CUDA_SUCCESS)
@@ -335,5 +351,5 @@ CUresult client_cuLaunchCooperativeKernel(CUfunction f, unsigned gridDimX, unsig
         .numAttrs = 1,
     };
 
-    return launch(&config, f, kernelParams, NULL);
+    return client_cuLaunchKernelEx(&config, f, kernelParams, NULL);
 }

@@ -93,8 +93,7 @@ CUresult launch_check(const CUlaunchConfig *config, const int32_t *function, con
 
     if (!valid_grid(config, device) || !valid_block(config, device))
         return CUDA_ERROR_INVALID_VALUE;
-    if (threads > (uint32_t)device[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK])
-        return CUDA_ERROR_INVALID_VALUE;
+    /* The function's bound is never above the device's. */
     if (threads > (uint32_t)function[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])
         return CUDA_ERROR_INVALID_VALUE;
     if (!valid_shared(config->sharedMemBytes, function, device))
