@@ -37,6 +37,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuOccupancyMaxActiveClusters:
     case WIRE_cuOccupancyMaxPotentialClusterSize:
     case WIRE_cuEventElapsedTime_v2:
+    case WIRE_cuEventQuery:
     case WIRE_cuMemGetInfo_v2:
     case WIRE_fnGranuleCreate:
     case WIRE_fnHostGranuleCreate:
@@ -100,7 +101,6 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuIpcCloseMemHandle:
     case WIRE_cuIpcGetEventHandle:
     case WIRE_cuIpcOpenEventHandle:
-    case WIRE_cuEventQuery:
     case WIRE_cuCtxEnablePeerAccess:
     case WIRE_fnLibraryJoin:
         break;

@@ -31,6 +31,7 @@ struct event {
     bool recorded;
     struct fence fence;
     uint64_t stream;
+    bool awaited; /* other streams wait for it, and may be done before its fence is written */
     struct capture_event capture; /* under client_graph_lock */
     struct list link;
 };
@@ -251,6 +252,7 @@ static CUresult record(struct event *event, struct stream *stream)
     event->fence = stream_fence_at(stream, in.seq);
     event->stream = stream->handle;
     event->recorded = true;
+    event->awaited = false;
     result = wire_cuEventRecordWithFlags(&client->channel, &in);
     stream_end();
     return settle(event, result);
@@ -302,6 +304,7 @@ struct last_record {
     bool pending;
     struct fence fence;
     uint64_t stream;
+    bool awaited;
     unsigned flags;
     unsigned context_flags;
 };
@@ -321,6 +324,7 @@ static CUresult find_record(CUevent handle, struct last_record *ret_record)
         .pending = event->recorded && !fence_passed(event->fence),
         .fence = event->fence,
         .stream = event->stream,
+        .awaited = event->awaited,
         .flags = event->flags,
         .context_flags = event->context->flags,
     };
@@ -349,7 +353,7 @@ CUresult client_cuEventQuery(CUevent hEvent)
     bool done = true;
     CUresult result = ask_record(hEvent, &record);
 
-    if (result == CUDA_SUCCESS && is_shared(&record)) {
+    if (result == CUDA_SUCCESS && (is_shared(&record) || (record.pending && record.awaited))) {
         result = ask_server((uint64_t)hEvent, &done);
         record.pending = !done;
     }
@@ -386,6 +390,15 @@ CUresult client_cuEventSynchronize(CUevent hEvent)
     return result != CUDA_SUCCESS ? result : client_sync_error();
 }
 
+/* A program that has waited for a stream behind the event finds the event complete. */
+static void note_wait(CUevent handle)
+{
+    struct event *event = event_lookup(handle);
+
+    if (event)
+        event->awaited = true;
+}
+
 CUresult event_wait_on(CUevent handle, struct stream *stream)
 {
     struct wire_cuStreamWaitEvent in = {.hEvent = (uint64_t)handle, .hStream = stream->handle};
@@ -395,6 +408,7 @@ CUresult event_wait_on(CUevent handle, struct stream *stream)
     if (result != CUDA_SUCCESS || (!record.pending && !is_shared(&record)))
         return result;
     stream_begin(stream);
+    note_wait(handle);
     result = wire_cuStreamWaitEvent(&client->channel, &in);
     stream_end();
     return result;
@@ -417,6 +431,15 @@ CUresult client_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned Fla
     return event_wait_on(hEvent, stream);
 }
 
+static bool is_complete(const struct event *event)
+{
+    bool done = fence_passed(event->fence);
+
+    if (!done && event->awaited)
+        ask_server(event->handle, &done);
+    return done;
+}
+
 static CUresult timed_event(CUevent handle, struct event **ret_event)
 {
     struct event *event = event_lookup(handle);
@@ -427,7 +450,7 @@ static CUresult timed_event(CUevent handle, struct event **ret_event)
     if (!event->recorded || event->flags & CU_EVENT_DISABLE_TIMING)
         return CUDA_ERROR_INVALID_HANDLE;
     *ret_event = event;
-    return fence_passed(event->fence) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    return is_complete(event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 CUresult client_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)

@@ -44,6 +44,29 @@ static void wait_for_one(void)
     MUST(cuStreamDestroy_v2(stream));
 }
 
+/* Who has waited for a stream behind an event finds the event complete. */
+static void complete_for_who_waited_behind_it(void)
+{
+    CUstream stream, behind;
+    CUevent event;
+    unsigned incomplete = 0;
+
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuStreamCreate(&behind, CU_STREAM_NON_BLOCKING));
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    for (int i = 0; i < 300; i++) {
+        queue_slow(stream, 100);
+        MUST(cuEventRecord(event, stream));
+        MUST(cuStreamWaitEvent(behind, event, 0));
+        MUST(cuStreamSynchronize(behind));
+        incomplete += cuEventQuery(event) != CUDA_SUCCESS;
+    }
+    IS_TRUE(incomplete == 0);
+    MUST(cuEventDestroy_v2(event));
+    MUST(cuStreamDestroy_v2(behind));
+    MUST(cuStreamDestroy_v2(stream));
+}
+
 /* Time goes on: a later event is not earlier, and the whole is the sum of its parts. */
 static void time_between(void)
 {
@@ -110,6 +133,7 @@ int main(void)
     word = make_words(1, 0);
     RUN(never_recorded);
     RUN(wait_for_one);
+    RUN(complete_for_who_waited_behind_it);
     RUN(time_between);
     RUN(times_that_cannot_be_had);
     RUN(many_events);
