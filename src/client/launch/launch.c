@@ -21,7 +21,8 @@
 #define PARAMS_MAX 32764
 #define ATTRIBUTES_MAX 64
 
-/* For what is compiled once for launches with attributes and once for those without. */
+/* For what is on the way of every launch. launch() is compiled for launches with attributes and for
+ * those without. */
 #define ALWAYS_INLINE __attribute__((always_inline)) static inline
 
 static_assert(offsetof(CUlaunchConfig, sharedMemBytes) == offsetof(CUlaunchConfig, gridDimX) + 24,
@@ -46,7 +47,7 @@ static void copy_value(unsigned char *into, const void *value, uint32_t size)
 }
 
 /* Gaps are zeroed, so that equal launches are equal bytes. */
-static CUresult pack(const struct function *function, void **values, unsigned char *into)
+ALWAYS_INLINE CUresult pack(const struct function *function, void **values, unsigned char *into)
 {
     const uint32_t *layout = function->layout;
 
@@ -60,7 +61,8 @@ static CUresult pack(const struct function *function, void **values, unsigned ch
     return CUDA_SUCCESS;
 }
 
-static CUresult put_params(const struct function *function, const struct params *params, void *into)
+ALWAYS_INLINE CUresult put_params(const struct function *function, const struct params *params,
+                                  void *into)
 {
     if (params->values)
         return pack(function, params->values, into);
