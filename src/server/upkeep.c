@@ -10,6 +10,7 @@
 #include "context_limit.h"
 #include "fence.h"
 #include "log.h"
+#include "long_work_watch.h"
 #include "memory.h"
 #include "partition.h"
 #include "quiesce.h"
@@ -104,6 +105,8 @@ void upkeep_run(struct server *server, struct upkeep *upkeep)
 
     if (look)
         unload_libraries(server);
+    if (look)
+        long_work_watch(server);
     if (server_is_empty(server)) {
         trim_empty_server(server, upkeep);
         return;

@@ -169,6 +169,13 @@ static inline struct channel_load channel_load(const struct channel *channel)
     };
 }
 
+/* Whether the server says that calls which wait for all kernels would take long in the context in
+ * which the client works, and not in another one. A hint, too. */
+static inline bool channel_move_wanted(const struct channel *channel)
+{
+    return atomic_load_explicit(&channel->region->move_wanted, memory_order_relaxed);
+}
+
 /* Records that what is there now is going to be taken. One thread at a time does these two. */
 void channel_mark_output_seen(struct channel *channel);
 
@@ -228,6 +235,9 @@ void channel_server_defer(struct channel_server *server, CUresult status);
  * thread at a time. */
 size_t channel_server_put_output(struct channel_server *server, enum region_output kind,
                                  const char *bytes, size_t size);
+
+/* Sets what channel_move_wanted() tells the client. From any thread. */
+void channel_server_want_move(struct channel_server *server, bool wanted);
 
 /* Sets what channel_load() tells the client. From any thread. */
 void channel_server_put_load(struct channel_server *server, struct channel_load load);

@@ -149,6 +149,11 @@ size_t channel_server_put_output(struct channel_server *server, enum region_outp
     return put;
 }
 
+void channel_server_want_move(struct channel_server *server, bool wanted)
+{
+    atomic_store_explicit(&server->region->move_wanted, wanted, memory_order_relaxed);
+}
+
 void channel_server_put_load(struct channel_server *server, struct channel_load load)
 {
     atomic_store_explicit(&server->region->copiers, load.copiers, memory_order_relaxed);

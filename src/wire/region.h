@@ -67,10 +67,11 @@ struct region {
     _Atomic uint32_t
         deferred_error; /* server: sets a CUresult if it is 0; the client takes it out, once */
     _Atomic uint32_t
-        output_notifications;    /* server: how often it has written to an output area; wraps */
-    _Atomic uint32_t copiers;    /* server: how many clients are copying much */
-    _Atomic uint32_t lacks_cpus; /* server: 1 = the clients at work are more than the CPUs */
-    unsigned char pad1[REGION_PAGE - 28];
+        output_notifications;     /* server: how often it has written to an output area; wraps */
+    _Atomic uint32_t copiers;     /* server: how many clients are copying much */
+    _Atomic uint32_t lacks_cpus;  /* server: 1 = the clients at work are more than the CPUs */
+    _Atomic uint32_t move_wanted; /* server: 1 = the client had better work in another context */
+    unsigned char pad1[REGION_PAGE - 32];
     struct reply_slot slots[REPLY_SLOTS];    /* of synchronous commands */
     struct output_area output[OUTPUT_KINDS]; /* device output, by enum region_output */
     struct ring_shared ring;                 /* see ring.h */

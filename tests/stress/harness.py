@@ -123,6 +123,10 @@ class Funnel:
                 f"no program runs, but {windows} windows are kept"
             time.sleep(0.1)
 
+    def server_log(self):
+        return [line for log in (self.folder / "log").glob("server*.log")
+                for line in log.read_text(errors="replace").splitlines()]
+
     def show_logs(self):
         for log in sorted((self.folder / "log").glob("*.log")):
             lines = log.read_text(errors="replace").splitlines()[-25:]

@@ -16,6 +16,7 @@ import harness
 from scene import Program
 
 ROUNDS = 8
+MOVES = 2
 NEW_CLIENTS = 3
 LAUNCHES = 20
 
@@ -84,6 +85,56 @@ def play_beside_endless_work(funnel, witness):
         busy.kill()
 
 
+LONG = "Long kernels run in the primary context"
+
+
+def count_lines(funnel, text):
+    return sum(text in line for line in funnel.server_log())
+
+
+def await_log(funnel, text, count):
+    began = time.monotonic()
+    while count_lines(funnel, text) < count:
+        assert time.monotonic() - began < harness.TIMEOUT, f"{text!r} is not logged {count} times"
+        time.sleep(0.05)
+
+
+def await_calm(funnel):
+    """The server says only after a calm while again that there are long kernels."""
+    time.sleep(2.0)
+
+
+def play_move(funnel, round):
+    """A program that has worked in the primary context loads new code beside a long kernel there:
+    it moves to the spare one, and back when the kernel has ended."""
+    await_calm(funnel)
+    before = count_lines(funnel, LONG)
+    mover = Program(funnel, "mover", 1000 * (round + 1))
+    try:
+        mover.expect("moved")
+        kernel = Program(funnel, "long")
+        try:
+            kernel.expect("running")
+            await_log(funnel, LONG, before + 1)
+            time.sleep(0.3)  # until the mover has been told, too
+            mover.tell()
+            mover.expect("moved")
+            await_log(funnel, "leaves the primary context", round + 1)
+            kernel.tell()
+            kernel.expect("done")
+            kernel.end()
+        finally:
+            kernel.kill()
+        for _ in range(5):
+            time.sleep(1.2)
+            mover.tell()
+            mover.expect("moved")
+        await_log(funnel, "leaves the spare context", round + 1)
+        mover.end()
+    finally:
+        mover.kill()
+
+
 def check_status(funnel):
     devices = funnel.status()["devices"]
     assert all(device["has_spare_context"] for device in devices), f"no spare context: {devices}"
@@ -107,6 +158,8 @@ def main():
     options = harness.arguments_of(__doc__)
     with harness.running_funnel(options.build, options.device, "--spare") as funnel:
         repeat(funnel, ROUNDS, play)
+        for round in range(MOVES):
+            play_move(funnel, round)
         check_status(funnel)
     with harness.running_funnel(options.build, options.device) as funnel:
         repeat(funnel, ROUNDS // 2, play_in_one_context, play_beside_endless_work)

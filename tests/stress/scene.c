@@ -7,6 +7,8 @@
  *     scene always     a kernel behind the other, each of 40 ms, until a line has been read
  *     scene witness          waits for a small launch, for each line that is read
  *     scene new-client NUMBER  code that no program had before, launched, and its result
+ *     scene mover NUMBER       like the witness, but before each launch it loads such code, and it
+ *                              has streams, events, a graph and memory that stay the same
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -186,6 +188,73 @@ static void run_new_client(unsigned number)
     say(words[0] == number ? "done" : "wrong result");
 }
 
+/* What the mover has and keeps. */
+static struct belongings {
+    CUstream stream;
+    CUevent event;
+    CUfunction function;
+    CUgraphExec exec;
+    CUdeviceptr memory;
+} own;
+
+static CUgraphExec make_graph(CUfunction function)
+{
+    void *parameters[] = {&own.memory};
+    CUDA_KERNEL_NODE_PARAMS node = {.func = function,
+                                    .gridDimX = 1,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = 1,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .kernelParams = parameters};
+    CUgraphExec exec;
+    CUgraphNode made;
+    CUgraph graph;
+
+    MUST(cuGraphCreate(&graph, 0));
+    MUST(cuGraphAddKernelNode_v2(&made, graph, NULL, 0, &node));
+    MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    return exec;
+}
+
+static void gather(void)
+{
+    own.function = load("add", 1);
+    MUST(cuStreamCreate(&own.stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuEventCreate(&own.event, CU_EVENT_DISABLE_TIMING));
+    MUST(cuMemAlloc_v2(&own.memory, 4096));
+    MUST(cuMemsetD32_v2(own.memory, 0, 1024));
+    own.exec = make_graph(own.function);
+}
+
+/* Adds 1 by the function, 1 by the graph, and `number` by the new code. */
+static void add_all(unsigned number)
+{
+    void *parameters[] = {&own.memory};
+    CUfunction function = load("add", number);
+
+    MUST(cuLaunchKernel(own.function, 1, 1, 1, 1, 1, 1, 0, own.stream, parameters, NULL));
+    MUST(cuEventRecord(own.event, own.stream));
+    MUST(cuStreamWaitEvent(NULL, own.event, 0));
+    MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    MUST(cuGraphLaunch(own.exec, NULL));
+    MUST(cuCtxSynchronize());
+}
+
+static void run_mover(unsigned number)
+{
+    uint32_t expected = 0, value;
+
+    gather();
+    do {
+        add_all(number);
+        expected += 2 + number++;
+        MUST(cuMemcpyDtoH_v2(&value, own.memory, sizeof(value)));
+        say(value == expected ? "moved" : "wrong result");
+    } while (read_line());
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2)
@@ -197,6 +266,8 @@ int main(int argc, char **argv)
         run_always();
     else if (!strcmp(argv[1], "witness"))
         run_witness();
+    else if (!strcmp(argv[1], "mover"))
+        run_mover(argc > 2 ? (unsigned)atoi(argv[2]) : 1000);
     else
         run_new_client(argc > 2 ? (unsigned)atoi(argv[2]) : 2);
     return 0;

@@ -3,6 +3,7 @@
 #include "context_limits.h"
 
 #include "client_prototypes.h"
+#include "recovery_hook.h"
 #include "wire_calls.h"
 
 /* cuBLAS asks for these, and takes an error for a broken device. */
@@ -58,6 +59,7 @@ CUresult client_cuCtxSetLimit(CUlimit limit, size_t value)
     if (result != CUDA_SUCCESS)
         return result;
     in.device = context->device->index;
+    recovery_consider_move();
     result = wire_cuCtxSetLimit(&client->channel, &in);
     if (result != CUDA_SUCCESS)
         return result;

@@ -12,8 +12,6 @@
 #include "clock.h"
 #include "recovery_hook.h"
 
-/* Calls that do not wait are over long before. */
-#define CLOSE_TIMEOUT_NS (2 * NS_PER_SEC)
 #define POLL_NS 200000
 
 __thread __attribute__((tls_model("initial-exec"))) struct call_place *call_place;
@@ -157,9 +155,9 @@ static bool all_are_at_rest(void)
     return !shared_place.taken;
 }
 
-bool call_close(void)
+bool call_close(uint64_t timeout_ns)
 {
-    uint64_t until = clock_ns() + CLOSE_TIMEOUT_NS;
+    uint64_t until = clock_ns() + timeout_ns;
 
     atomic_store_explicit(&call_closed, 1, memory_order_seq_cst);
     while (!all_are_at_rest()) {

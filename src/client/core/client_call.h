@@ -64,9 +64,9 @@ bool call_is_inside(void);
 bool call_is_outermost(void);
 
 /* Keeps threads out, and waits until all that are inside are parked, the calling one included:
- * false when some are not after two seconds, and then threads may come in again. Otherwise the
+ * false when some are not after `timeout_ns`, and then threads may come in again. Otherwise the
  * caller has to call call_open(). */
-bool call_close(void);
+bool call_close(uint64_t timeout_ns);
 void call_open(void);
 
 /* The thread ends; its place is free for another one. */

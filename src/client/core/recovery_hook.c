@@ -4,6 +4,8 @@
 
 CUresult (*recovery_hook)(void);
 
+void (*recovery_move_hook)(void);
+
 CUresult recovery_error_slowly(void)
 {
     return recovery_hook ? recovery_hook() : channel_error(&client->channel);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a thread may wait, and where it enters the library, it asks whether the server is still
- * there. If it is not, src/client/recovery may move the client to another one at this place.
+ * there. If it is not, src/client/recovery may move the client to another one at this place. It may
+ * also move the client to another context of the same server.
  */
 #pragma once
 
@@ -9,6 +10,9 @@
 
 /* Set once while attaching; see recovery_error_slowly(). Without it a lost server stays lost. */
 extern CUresult (*recovery_hook)(void);
+
+/* Set together with it; see recovery_consider_move(). */
+extern void (*recovery_move_hook)(void);
 
 /* What is wrong with the server, after another one was tried where that is possible: CUDA_SUCCESS
  * when nothing is, or not any more. For places where a thread may wait: it changes nothing that
@@ -19,4 +23,13 @@ CUresult recovery_error_slowly(void);
 static inline CUresult recovery_error(void)
 {
     return channel_error(&client->channel) == CUDA_SUCCESS ? CUDA_SUCCESS : recovery_error_slowly();
+}
+
+/* Before a call of the server that may wait for all kernels of a context: where the server says so,
+ * and nothing is in flight, the client moves to the server's other context. The calling thread
+ * holds no lock. Whatever comes of it, the call can be made. */
+static inline void recovery_consider_move(void)
+{
+    if (channel_move_wanted(&client->channel) && recovery_move_hook)
+        recovery_move_hook();
 }

@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "client_prototypes.h"
 #include "client_thread.h"
+#include "recovery_hook.h"
 #include "wire_calls.h"
 
 static struct library *library_lookup(CUlibrary handle)
@@ -294,6 +295,7 @@ CUresult kernel_function(struct kernel *kernel, struct context *context,
         *ret_function = function;
         return CUDA_SUCCESS;
     }
+    recovery_consider_move();
     result = library_module(kernel->library, context, &module);
     if (result == CUDA_SUCCESS)
         result = module_function(module, kernel->name, ret_function);
@@ -334,6 +336,7 @@ static CUresult get_kernel(struct library *library, const char *name, struct ker
     *ret_kernel = find_kernel(library, name);
     if (*ret_kernel)
         return CUDA_SUCCESS;
+    recovery_consider_move();
     result = library_module(library, context, &module);
     if (result == CUDA_SUCCESS)
         result = module_function(module, name, &function);

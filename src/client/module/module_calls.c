@@ -7,6 +7,7 @@
 #include "client_printf.h"
 #include "client_prototypes.h"
 #include "module_function.h"
+#include "recovery_hook.h"
 
 static CUresult load(CUmodule *ret_module, const void *code, const struct jit_options *options)
 {
@@ -21,6 +22,7 @@ static CUresult load(CUmodule *ret_module, const void *code, const struct jit_op
         result = image_init(&image, code, options);
     if (result != CUDA_SUCCESS)
         return result;
+    recovery_consider_move();
     result = module_load(context, &image, options, NULL, &module);
     image_fini(&image);
     if (result == CUDA_SUCCESS)

@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "client_module.h"
 #include "kernel_record.h"
+#include "recovery_hook.h"
 #include "switch.h"
 #include "wire_calls.h"
 
@@ -279,6 +280,7 @@ CUresult function_replay(const struct function *function)
 
 CUresult module_function(struct module *module, const char *name, struct function **ret_function)
 {
+    recovery_consider_move();
     bool offered;
     struct function *function = find(module, name, &offered);
     CUresult result;

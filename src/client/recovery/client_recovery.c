@@ -15,21 +15,15 @@
 #include "client_attach.h"
 #include "client_call.h"
 #include "client_event.h"
-#include "client_library.h"
 #include "client_log.h"
-#include "client_managed.h"
 #include "client_module.h"
 #include "client_printf.h"
 #include "client_stream.h"
 #include "clock.h"
-#include "context_limits.h"
 #include "cuda_error.h"
-#include "exec_plan.h"
-#include "granule.h"
-#include "host_register.h"
-#include "module_function.h"
 #include "recovery_hook.h"
 #include "recovery_rules.h"
+#include "replay.h"
 #include "switch.h"
 #include "wire_calls.h"
 
@@ -37,12 +31,21 @@
 #define END_TIMEOUT_NS (10 * NS_PER_SEC)
 #define END_POLL_NS (2 * NS_PER_MS)
 
+/* For how long other threads are waited for until they are outside the library: for a move to
+ * another server, which the client needs, and to another context, which it can do without. */
+#define CLOSE_TIMEOUT_NS (2 * NS_PER_SEC)
+#define CLOSE_BRIEFLY_NS (5 * NS_PER_MS)
+
+/* After a move to another context was not possible, or was made, the next is not tried so soon. */
+#define MOVE_PAUSE_NS (200 * NS_PER_MS)
+
 static struct recovery {
     pthread_mutex_t lock;
     pthread_t mover;    /* valid while moving */
     atomic_bool moving; /* atomic */
     bool off;
     bool hopeless;
+    uint64_t next_move; /* clock_ns() */
 } recovery = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The state in which the last server has left this client. */
@@ -159,74 +162,12 @@ static bool take_snapshot(struct recovery_snapshot *snapshot)
     return true;
 }
 
-/* ---- making everything again ---- */
-
-struct replay {
-    unsigned kind;
-    CUresult result;
-};
-
-static CUresult replay_one(unsigned kind, uint64_t handle, void *object)
-{
-    switch (kind) {
-    case CLIENT_CONTEXT:
-        return context_replay_limits(object);
-    case CLIENT_LIBRARY:
-        library_forget_server(object);
-        return CUDA_SUCCESS;
-    case WIRE_MODULE:
-        return module_replay(object);
-    case WIRE_FUNCTION:
-        return function_replay(object);
-    case WIRE_STREAM:
-        return stream_replay(object);
-    case WIRE_EVENT:
-        return event_replay(object);
-    default:
-        return exec_replay(object, handle);
-    }
-}
-
-static void replay_object(void *context, uint64_t handle, void *object)
-{
-    struct replay *replay = context;
-
-    if (handle_type(handle) == replay->kind && replay->result == CUDA_SUCCESS)
-        replay->result = replay_one(replay->kind, handle, object);
-}
-
-/* The answer means that everything before it was done. */
-static CUresult wait_for_server(void)
-{
-    struct wire_cuMemGetInfo_v2 in = {.device = client->devices[0].index};
-    struct wire_cuMemGetInfo_v2_reply out;
-    CUresult result = wire_cuMemGetInfo_v2(&client->channel, &in, &out);
-
-    return result != CUDA_SUCCESS ? result : channel_take_deferred_error(&client->channel);
-}
-
-static CUresult replay_all(void)
-{
-    static const unsigned kinds[] = {CLIENT_CONTEXT, CLIENT_LIBRARY, WIRE_MODULE, WIRE_FUNCTION,
-                                     WIRE_STREAM,    WIRE_EVENT,     WIRE_GRAPH};
-    struct replay replay = {.result = granule_replay_all()};
-
-    if (replay.result == CUDA_SUCCESS)
-        replay.result = managed_replay();
-
-    if (replay.result == CUDA_SUCCESS)
-        replay.result = host_register_replay();
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-        replay.kind = kinds[i];
-        handles_for_each(&client->handles, replay_object, &replay);
-    }
-    return replay.result != CUDA_SUCCESS ? replay.result : wait_for_server();
-}
-
 static CUresult replay_and_resend(const struct recovery_snapshot *snapshot)
 {
-    CUresult result = replay_all();
+    CUresult result = replay_memory();
 
+    if (result == CUDA_SUCCESS)
+        result = replay_objects();
     if (result != CUDA_SUCCESS)
         return result;
     channel_defer_error(&client->channel, snapshot->deferred);
@@ -282,7 +223,7 @@ static CUresult try_to_move(CUresult error)
     struct recovery_snapshot snapshot = {.error = error};
 
     if (recovery.off || (!gone && !recovery_is_possible(error)) ||
-        __atomic_load_n(&client->channel.broken, __ATOMIC_RELAXED) || !call_close())
+        __atomic_load_n(&client->channel.broken, __ATOMIC_RELAXED) || !call_close(CLOSE_TIMEOUT_NS))
         return error;
     recovery.mover = pthread_self();
     atomic_store_explicit(&recovery.moving, true, memory_order_release);
@@ -326,6 +267,86 @@ static CUresult find_another_server(void)
     return error;
 }
 
+/* ---- to another context of the same server ---- */
+
+static void check_for_move(void *context, uint64_t handle, void *object)
+{
+    struct recovery_snapshot *snapshot = context;
+
+    /* Of work in flight the server knows. */
+    if (handle_type(handle) == WIRE_STREAM)
+        return;
+    if (handle_type(handle) == WIRE_EVENT && event_has_time(object))
+        add_obstacle(snapshot, "it has recorded an event with a time");
+    check_object(context, handle, object);
+}
+
+/* Nothing has been lost, so a client that cannot be moved stays. */
+static const char *find_obstacle(void)
+{
+    struct recovery_snapshot snapshot = {0};
+
+    if (!attach_is_whole() || !recovery_allows(client->channel.used))
+        add_obstacle(&snapshot, "it has shared or reserved something");
+    if (!answers_are_due(0))
+        add_obstacle(&snapshot, "it is in the middle of a call");
+    handles_for_each(&client->handles, check_for_move, &snapshot);
+    return snapshot.obstacle;
+}
+
+/* What the server has forgotten is made again, or the client is lost. */
+static void make_again(void)
+{
+    CUresult deferred = channel_take_deferred_error(&client->channel);
+    CUresult error = replay_objects();
+
+    channel_defer_error(&client->channel, deferred);
+    if (error == CUDA_SUCCESS) {
+        client_log("has moved to another context of its server, away from long kernels");
+        return;
+    }
+    client_log_to_file("not everything could be made again in another context: error %d", error);
+    channel_give_up(&client->channel, error);
+    recovery.hopeless = true;
+}
+
+static void move_to_other_context(void)
+{
+    const struct wire_fnMove in = {.handles = handles_count(&client->handles)};
+    const char *obstacle = find_obstacle();
+
+    if (obstacle)
+        client_log_to_file("stays in its context, beside long kernels: %s", obstacle);
+    else if (wire_fnMove(&client->channel, &in) == CUDA_SUCCESS)
+        make_again();
+}
+
+static void try_other_context(void)
+{
+    if (recovery.off || recovery.hopeless || clock_ns() < recovery.next_move ||
+        channel_error(&client->channel) != CUDA_SUCCESS || !call_is_outermost())
+        return;
+    if (call_close(CLOSE_BRIEFLY_NS)) {
+        recovery.mover = pthread_self();
+        atomic_store_explicit(&recovery.moving, true, memory_order_release);
+        move_to_other_context();
+        atomic_store_explicit(&recovery.moving, false, memory_order_release);
+        call_open();
+    }
+    recovery.next_move = clock_ns() + MOVE_PAUSE_NS;
+}
+
+/* A thread that waits for the lock would keep the one that has it from closing the library. */
+static void consider_other_context(void)
+{
+    if (is_mover() || pthread_mutex_trylock(&recovery.lock))
+        return;
+    call_park();
+    try_other_context();
+    call_unpark();
+    pthread_mutex_unlock(&recovery.lock);
+}
+
 static bool revive(void)
 {
     return find_another_server() == CUDA_SUCCESS;
@@ -337,5 +358,6 @@ void recovery_init(void)
     recovery.moving = recovery.hopeless = false;
     recovery.off = switch_is_on("FUNNEL_NO_RECOVERY");
     recovery_hook = find_another_server;
+    recovery_move_hook = consider_other_context;
     client->channel.revive = revive;
 }

@@ -51,6 +51,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuEventCreate:
     case WIRE_fnFunctionEnter:
     case WIRE_fnGranuleRelease:
+    case WIRE_fnMove:
         return RECOVERY_NEEDLESS;
     case WIRE_cuStreamDestroy_v2:
     case WIRE_cuEventDestroy_v2:

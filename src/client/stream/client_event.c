@@ -53,6 +53,13 @@ bool event_is_shared(CUevent handle)
     return event && event->flags & CU_EVENT_INTERPROCESS;
 }
 
+bool event_has_time(const void *object)
+{
+    const struct event *event = object;
+
+    return event->recorded && !(event->flags & CU_EVENT_DISABLE_TIMING);
+}
+
 CUresult event_replay(const void *object)
 {
     const struct event *event = object;

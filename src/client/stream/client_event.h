@@ -11,6 +11,9 @@ void event_destroy_all(struct context *context);
  * nothing of its records. With the library closed. */
 CUresult event_replay(const void *event);
 
+/* Whether the time of its last record counts, which another context does not know. */
+bool event_has_time(const void *event);
+
 /* Whether the handle is that of an event. Takes no lock. */
 bool event_exists(CUevent handle);
 

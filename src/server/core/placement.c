@@ -65,6 +65,12 @@ const struct device *session_place(struct session *session, const char *call, ui
     return session_device(session, index);
 }
 
+void session_unplace(struct session *session)
+{
+    session->placed_mask = 0;
+    session->spare_mask = 0;
+}
+
 bool session_stay_primary(struct session *session, unsigned ordinal)
 {
     if (session_is_in_spare(session, ordinal))

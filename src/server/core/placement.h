@@ -23,6 +23,10 @@ const struct device *session_place(struct session *session, const char *call, ui
  * milliseconds. */
 const struct device *session_find_calm_device(struct session *session, unsigned ordinal);
 
+/* Session thread. The client has nothing in a context any more, and is placed anew when it next
+ * creates something there. */
+void session_unplace(struct session *session);
+
 /* Session thread. The client needs what only the primary context has. False when it has been placed
  * in the spare one before. */
 bool session_stay_primary(struct session *session, unsigned ordinal);

@@ -217,6 +217,18 @@ void session_graphs_fini(struct session *session)
     free(session->graphs);
 }
 
+static void forget_graph(void *context, uint64_t handle, void *object)
+{
+    if (handle_type(handle) == WIRE_GRAPH)
+        session_remove(context, WIRE_GRAPH, handle);
+}
+
+void graphs_forget_all(struct session *session)
+{
+    handles_for_each(&session->objects, forget_graph, session);
+    graphs_destroy_all(session);
+}
+
 void graphs_destroy_all(struct session *session)
 {
     list_for_each_safe (struct graph, graph, &session->graphs->list, link) {

@@ -17,6 +17,9 @@
 /* Ends all graphs of a client, whose work is done. */
 void graphs_destroy_all(struct session *session);
 
+/* The same, where the client goes on: the handles of its graphs are free again. */
+void graphs_forget_all(struct session *session);
+
 /* The graph subsystem's part of the server, whose modules are initialized, and of a session. 0 or
  * -ENOMEM. */
 int server_graphs_init(struct server *server);

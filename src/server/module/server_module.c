@@ -197,6 +197,30 @@ void module_destroy(struct session *session, struct module *module)
     free(module);
 }
 
+bool module_has_state(const struct module *module)
+{
+    return cached_has_state(module->cached);
+}
+
+static void forget_module(void *context, uint64_t handle, void *object)
+{
+    struct session *session = context;
+    struct module *module = object;
+
+    if (handle_type(handle) != WIRE_MODULE)
+        return;
+    session_remove(session, WIRE_MODULE, handle);
+    session->modules->count--;
+    session_enter(session, module->device);
+    module_destroy(session, module);
+}
+
+void modules_forget_all(struct session *session)
+{
+    handles_for_each(&session->objects, forget_module, session);
+    module_put_parked(session);
+}
+
 void module_put_parked(struct session *session)
 {
     for (unsigned i = 0; i < session->server->devices.count; i++) {

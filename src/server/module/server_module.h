@@ -25,6 +25,12 @@ static inline const struct library *module_library(const struct module *module)
  * run any more, unless its library may still be used by other clients. NULL is allowed. */
 void module_destroy(struct session *session, struct module *module);
 
+/* Whether its library has variables, so that it serves this client alone. */
+bool module_has_state(const struct module *module);
+
+/* Ends all modules of the client, whose work is done; their handles are free again. */
+void modules_forget_all(struct session *session);
+
 /* The client's work is done: gives back the libraries that the client unloaded while it worked. */
 void module_put_parked(struct session *session);
 

@@ -7,6 +7,7 @@
  * stream counts its work; a stream that is to follow another one waits for an event behind the
  * other's work, unless it has waited for that much already. A client with one stream pays nothing.
  */
+#include "event.h"
 #include "stream_state.h"
 
 #include <stdlib.h>
@@ -384,6 +385,27 @@ bool streams_are_idle(struct session *session)
             return false;
     }
     return true;
+}
+
+static void forget_object(void *context, uint64_t handle, void *object)
+{
+    struct session *session = context;
+
+    if (handle_type(handle) == WIRE_STREAM) {
+        session_remove(session, WIRE_STREAM, handle);
+        session->streams->count--;
+    } else if (handle_type(handle) == WIRE_EVENT) {
+        session_remove(session, WIRE_EVENT, handle);
+        session->streams->events--;
+        session_enter(session, ((struct event *)object)->device);
+        event_destroy(session, object);
+    }
+}
+
+void streams_forget_all(struct session *session)
+{
+    handles_for_each(&session->objects, forget_object, session);
+    streams_destroy_all(session);
 }
 
 void streams_destroy_all(struct session *session)

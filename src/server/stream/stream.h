@@ -42,6 +42,8 @@ struct stream {
 
     uint64_t shared_copy_work;    /* owned by the copy code: shared_copy_stream.h */
     struct stream_launch *launch; /* owned by the launch code */
+
+    uint32_t watched_fence, watched_rounds; /* the watchdog's: long_work_watch.c */
 };
 
 /* Before work is put into a stream: makes its context current and orders it against the legacy
@@ -78,6 +80,9 @@ bool streams_are_idle(struct session *session);
 
 /* Ends all streams, which are idle, and gives the client's partitions back. */
 void streams_destroy_all(struct session *session);
+
+/* The same, and ends all events; the handles of both are free again. */
+void streams_forget_all(struct session *session);
 
 /* ---- the parts of the server and of a session: stream_state.c ---- */
 

@@ -10,6 +10,10 @@
 
 struct server_streams {
     struct list observers; /* struct stream_observer */
+    struct {
+        unsigned workers;             /* clients with long work there */
+        unsigned calm_rounds;         /* since when there is none */
+    } long_work[DEVICE_CONTEXTS_MAX]; /* the watchdog's: long_work_watch.c */
     deferred_fence_writer *write_deferred;
 };
 
@@ -31,4 +35,8 @@ struct session_streams {
     struct list host_waits;                   /* struct host_wait: what they wait for elsewhere */
     unsigned host_wait_count;
     bool has_host_waits; /* a stream has waited for the client, or for a word */
+
+    /* The watchdog's: long_work_watch.c. */
+    uint64_t long_work_mask; /* bit i: long work in context i */
+    bool move_wanted;        /* as the client was told last */
 };

@@ -7,8 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "recovery_hook.h"
 #include "unit.h"
+
+#define CLOSE_TIMEOUT_NS (2 * NS_PER_SEC)
 
 static struct {
     uint32_t inside, parked, go_on; /* atomic */
@@ -79,7 +82,7 @@ static bool close_from_inside(void)
 
     call_begin();
     call_park();
-    closed = call_close();
+    closed = call_close(CLOSE_TIMEOUT_NS);
     call_unpark();
     return closed;
 }
@@ -154,7 +157,7 @@ static void test_no_thread_comes_in_while_it_is_closed(void **state)
         wait_for(&stage.passed);
         call_begin();
         call_park();
-        assert_true(call_close());
+        assert_true(call_close(CLOSE_TIMEOUT_NS));
         uint32_t before = __atomic_load_n(&stage.passed, __ATOMIC_RELAXED);
         usleep(2000);
         assert_int_equal(__atomic_load_n(&stage.passed, __ATOMIC_RELAXED), before);

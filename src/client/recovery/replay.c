@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In order: what an object is made of comes before it. */
+#include "replay.h"
+
+#include "client.h"
+#include "client_event.h"
+#include "client_library.h"
+#include "client_managed.h"
+#include "client_module.h"
+#include "client_stream.h"
+#include "context_limits.h"
+#include "exec_plan.h"
+#include "granule.h"
+#include "host_register.h"
+#include "module_function.h"
+#include "wire_calls.h"
+
+struct replay {
+    unsigned kind;
+    CUresult result;
+};
+
+static CUresult replay_one(unsigned kind, uint64_t handle, void *object)
+{
+    switch (kind) {
+    case CLIENT_CONTEXT:
+        return context_replay_limits(object);
+    case CLIENT_LIBRARY:
+        library_forget_server(object);
+        return CUDA_SUCCESS;
+    case WIRE_MODULE:
+        return module_replay(object);
+    case WIRE_FUNCTION:
+        return function_replay(object);
+    case WIRE_STREAM:
+        return stream_replay(object);
+    case WIRE_EVENT:
+        return event_replay(object);
+    default:
+        return exec_replay(object, handle);
+    }
+}
+
+static void replay_object(void *context, uint64_t handle, void *object)
+{
+    struct replay *replay = context;
+
+    if (handle_type(handle) == replay->kind && replay->result == CUDA_SUCCESS)
+        replay->result = replay_one(replay->kind, handle, object);
+}
+
+/* The answer means that everything before it was done. */
+static CUresult wait_for_server(void)
+{
+    struct wire_cuMemGetInfo_v2 in = {.device = client->devices[0].index};
+    struct wire_cuMemGetInfo_v2_reply out;
+    CUresult result = wire_cuMemGetInfo_v2(&client->channel, &in, &out);
+
+    return result != CUDA_SUCCESS ? result : channel_take_deferred_error(&client->channel);
+}
+
+CUresult replay_memory(void)
+{
+    CUresult result = granule_replay_all();
+
+    if (result == CUDA_SUCCESS)
+        result = managed_replay();
+    return result == CUDA_SUCCESS ? host_register_replay() : result;
+}
+
+CUresult replay_objects(void)
+{
+    static const unsigned kinds[] = {CLIENT_CONTEXT, CLIENT_LIBRARY, WIRE_MODULE, WIRE_FUNCTION,
+                                     WIRE_STREAM,    WIRE_EVENT,     WIRE_GRAPH};
+    struct replay replay = {.result = CUDA_SUCCESS};
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        replay.kind = kinds[i];
+        handles_for_each(&client->handles, replay_object, &replay);
+    }
+    return replay.result != CUDA_SUCCESS ? replay.result : wait_for_server();
+}

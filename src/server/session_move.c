@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client moves from one context of the server to the other. Its memory belongs to no context and
+ * stays. Everything else ends here, while nothing of it is at work, and the client makes it again:
+ * it knows how, because that is what it does after the end of a server.
+ */
+#include <time.h>
+
+#include "array.h"
+#include "clock.h"
+#include "fence.h"
+#include "graph.h"
+#include "log.h"
+#include "placement.h"
+#include "server_dispatch.h"
+#include "server_module.h"
+#include "session.h"
+#include "sm_share.h"
+#include "stream.h"
+
+#define IDLE_TIMEOUT_NS (20 * NS_PER_MS)
+#define PAUSE_NS (200 * NS_PER_US)
+
+static void check_object(void *context, uint64_t handle, void *object)
+{
+    bool *stays = context;
+
+    switch (handle_type(handle)) {
+    case WIRE_STREAM:
+    case WIRE_EVENT:
+    case WIRE_FUNCTION:
+    case WIRE_GRAPH:
+        break;
+    case WIRE_MODULE:
+        *stays |= module_has_state(object);
+        break;
+    default:
+        *stays = true;
+    }
+}
+
+/* The values of variables, arrays and the like would be lost, and an SM share belongs to one
+ * context. */
+static bool has_to_stay(struct session *session)
+{
+    bool stays = fences_are_deferred(session);
+
+    for (unsigned i = 0; i < session->server->devices.count; i++)
+        stays |= sm_share_own(session, i)->partition != NULL;
+    handles_for_each(&session->objects, check_object, &stays);
+    return stays;
+}
+
+/* Short kernels are soon done. */
+static bool become_idle(struct session *session)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    uint64_t until = clock_ns() + IDLE_TIMEOUT_NS;
+    bool idle;
+
+    while (!(idle = streams_are_idle(session)) && clock_ns() < until && !session->stop)
+        nanosleep(&pause, NULL);
+    return idle;
+}
+
+CUresult serve_fnMove(struct session *session, const struct wire_fnMove *in)
+{
+    if (!session->server->devices.has_spares || has_to_stay(session))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (!become_idle(session))
+        return CUDA_ERROR_NOT_READY;
+    log_line("Client " CLIENT_FORMAT " leaves the %s context, with %u objects",
+             CLIENT_ARGS(session), session->spare_mask ? "spare" : "primary", in->handles);
+    graphs_forget_all(session);
+    streams_forget_all(session);
+    modules_forget_all(session);
+    session_unplace(session);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nothing is recorded for this: a stream that is busy with the same fence to come says enough. */
+#include "long_work_watch.h"
+
+#include "cleanup.h"
+#include "fence.h"
+#include "log.h"
+#include "placement.h"
+#include "quiesce.h"
+#include "stream_state.h"
+
+/* Long work is what keeps a stream busy, without a fence that comes to pass, for so many rounds
+ * after the one that sees it first. */
+#define LONG_ROUNDS 2u
+
+/* So many rounds without long work make a context worth going back to. */
+#define CALM_ROUNDS 20u
+
+/* After so many the log says it when there is long work again. */
+#define LOGGED_ROUNDS 5u
+
+static bool is_busy(const struct stream *stream)
+{
+    return stream->driver && fence_pending(stream->session, stream->word) &&
+           driver.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY;
+}
+
+static bool has_long_work(struct stream *stream)
+{
+    uint32_t fence = fence_value(stream->session->window, stream->word);
+
+    if (!is_busy(stream) || fence != stream->watched_fence)
+        stream->watched_rounds = 0;
+    else if (stream->watched_rounds < LONG_ROUNDS)
+        stream->watched_rounds++;
+    stream->watched_fence = fence;
+    return stream->watched_rounds >= LONG_ROUNDS;
+}
+
+static bool watch_session(const struct device *device, const struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->streams->lock);
+    bool found = false;
+
+    list_for_each (struct stream, stream, session_device_streams(session, device), link) {
+        if (stream->device == device)
+            found |= has_long_work(stream);
+    }
+    return found;
+}
+
+/* The quiesce lock is held, so no call that waits for all streams makes the queries wait. */
+static unsigned count_workers(struct server *server, const struct device *device)
+{
+    uint64_t bit = 1ull << device->index;
+    unsigned workers = 0;
+
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (session->phase != SESSION_SERVING)
+            continue;
+        bool found = watch_session(device, session);
+        session->streams->long_work_mask &= ~bit;
+        session->streams->long_work_mask |= found ? bit : 0;
+        workers += found;
+    }
+    return workers;
+}
+
+/* While such a call is being made, what was seen last holds. */
+static void watch_context(struct server *server, const struct device *device)
+{
+    if (device_enter(device) != CUDA_SUCCESS || !quiesce_wait_try(device->quiesce))
+        return;
+    unsigned workers = count_workers(server, device);
+
+    quiesce_wait_end(device->quiesce);
+    if (workers && server->streams->long_work[device->index].calm_rounds >= LOGGED_ROUNDS)
+        log_line("Long kernels run in the %s context of device %u",
+                 device->index == (unsigned)device->ordinal ? "primary" : "spare",
+                 (unsigned)device->ordinal);
+    server->streams->long_work[device->index].workers = workers;
+    server->streams->long_work[device->index].calm_rounds =
+        workers ? 0 : server->streams->long_work[device->index].calm_rounds + 1;
+}
+
+static bool wants_move_on(const struct session *session, unsigned ordinal)
+{
+    const struct server *server = session->server;
+    bool in_spare = session_is_in_spare(session, ordinal);
+    unsigned spare = server->devices.count + ordinal;
+    unsigned here = in_spare ? spare : ordinal, there = in_spare ? ordinal : spare;
+    unsigned own = session->streams->long_work_mask >> here & 1;
+
+    if (server->streams->long_work[there].workers)
+        return false;
+    return server->streams->long_work[here].workers > own ||
+           (in_spare && server->streams->long_work[there].calm_rounds >= CALM_ROUNDS);
+}
+
+static void tell(const struct session *session)
+{
+    bool wanted = false;
+
+    for (unsigned i = 0; i < session->server->devices.count; i++)
+        wanted |= session->device_mask >> i & 1 && wants_move_on(session, i);
+    if (wanted != session->streams->move_wanted)
+        channel_server_want_move(session->channel, wanted);
+    session->streams->move_wanted = wanted;
+}
+
+void long_work_watch(struct server *server)
+{
+    if (!server->devices.has_spares)
+        return;
+    for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
+        watch_context(server, &server->devices.device[i]);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (session->phase == SESSION_SERVING)
+            tell(session);
+    }
+}
