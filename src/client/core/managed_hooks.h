@@ -23,6 +23,7 @@ struct stream;
 struct managed_hooks {
     void (*push)(struct stream *stream);
     void (*count_work)(void);
+    void (*ahead)(struct stream *stream);
     void (*pull)(void);
     bool (*find)(uint64_t address, struct allocation *ret_allocation);
     void (*use)(uint64_t address, uint64_t size);
@@ -52,6 +53,14 @@ static inline void managed_work(void)
 {
     if (managed_any())
         managed_hooks.count_work();
+}
+
+/* A thread is about to wait for a stream, or for all of them (NULL): what the program will probably
+ * touch then may come behind the work. Holds no lock meanwhile. */
+static inline void managed_ahead(struct stream *stream)
+{
+    if (managed_any())
+        managed_hooks.ahead(stream);
 }
 
 /* A thread has waited for work: the host finds what that has written. Holds no lock meanwhile. */

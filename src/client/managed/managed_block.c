@@ -18,7 +18,9 @@ static struct {
     pthread_mutex_t lock;
     struct ranges all; /* struct managed_block */
     struct list active;
-    _Atomic unsigned active_count; /* atomic: changed with the lock, read without */
+    struct list ahead;
+    /* Atomic: how long the lists are; changed with the lock, read without. */
+    _Atomic unsigned active_count, ahead_count;
 } blocks;
 
 void block_init(void)
@@ -26,6 +28,7 @@ void block_init(void)
     memset(&blocks, 0, sizeof(blocks));
     pthread_mutex_init(&blocks.lock, NULL);
     list_init(&blocks.active);
+    list_init(&blocks.ahead);
 }
 
 void block_lock(void)
@@ -98,6 +101,31 @@ bool block_any_active(void)
     return atomic_load_explicit(&blocks.active_count, memory_order_acquire) != 0;
 }
 
+/* ---- blocks that come down by themselves ---- */
+
+struct list *block_ahead_locked(void)
+{
+    return &blocks.ahead;
+}
+
+void block_set_turns_locked(struct managed_block *block, unsigned turns)
+{
+    if (turns && !block->turns) {
+        list_append(&blocks.ahead, &block->ahead_link);
+        atomic_fetch_add_explicit(&blocks.ahead_count, 1, memory_order_release);
+    }
+    if (!turns && block->turns) {
+        list_remove(&block->ahead_link);
+        atomic_fetch_sub_explicit(&blocks.ahead_count, 1, memory_order_release);
+    }
+    block->turns = turns;
+}
+
+bool block_any_ahead(void)
+{
+    return atomic_load_explicit(&blocks.ahead_count, memory_order_acquire) != 0;
+}
+
 /* ---- coming and going ---- */
 
 static void block_free(struct managed_block *block)
@@ -116,6 +144,7 @@ static struct managed_block *block_new(struct context *context, uint64_t size, u
     if (!block)
         return NULL;
     list_init(&block->link);
+    list_init(&block->ahead_link);
     block->attach = block->first_attach = attach;
     block->arrival = FENCE_OF_NOTHING;
     block->allocation = (struct allocation){
@@ -176,6 +205,7 @@ static struct managed_block *leave(uint64_t address)
     if (ranges_remove(&blocks.all, address, &removed))
         return NULL;
     block_rest_locked(removed.value);
+    block_set_turns_locked(removed.value, 0);
     atomic_fetch_sub_explicit(&managed_in_use, 1, memory_order_release);
     return removed.value;
 }

@@ -20,6 +20,8 @@ struct managed_block {
     struct fence arrival;          /* of the pages that a prefetch brings down */
     bool active;                   /* in the list of blocks */
     struct list link;              /* of blocks that the program may have something of */
+    unsigned turns;                /* how often it still comes down by itself */
+    struct list ahead_link;        /* of those that do, while there are turns */
 };
 
 /* Called once while attaching. */
@@ -51,6 +53,13 @@ void block_rest_locked(struct managed_block *block);
 /* Whether the list is not empty. Without the lock: a block that comes just now is not missed by a
  * call that begins when the one that made it has returned. */
 bool block_any_active(void);
+
+/* Blocks that come down by themselves, and how long this one does: 0 = not any more. */
+struct list *block_ahead_locked(void);
+void block_set_turns_locked(struct managed_block *block, unsigned turns);
+
+/* Whether there are any; as block_any_active(). */
+bool block_any_ahead(void);
 
 /* The pages of a block that a range of bytes touches, in so far as it lies in the block. */
 struct residence_run block_pages(const struct managed_block *block, uint64_t address,

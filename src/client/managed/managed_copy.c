@@ -25,6 +25,7 @@ static struct copier {
     struct stream *stream; /* made once and never destroyed; its fields under the channel lock */
     uint64_t event;        /* recorded behind the last copy up */
     uint64_t pushes;       /* under the channel lock: how often something went up */
+    struct stream *direct; /* likewise: the program's stream on which something went up since */
     _Atomic uint64_t work,
         seen; /* atomic: what may have written, and how much of it has come down */
 } copier;
@@ -90,21 +91,51 @@ struct fence managed_send_fence_locked(void)
     return stream_fence_at(copier.stream, seq);
 }
 
-void managed_sent_locked(void)
+static void record_on_locked(struct stream *stream)
 {
-    const struct wire_cuEventRecordWithFlags in = {.hEvent = copier.event,
-                                                   .hStream = copier.stream->handle,
-                                                   .seq = fence_issue(copier.stream->word)};
+    struct wire_cuEventRecordWithFlags in = {.hEvent = copier.event, .hStream = stream->handle};
 
+    stream_mark_work_locked(stream);
+    in.seq = fence_issue(stream->word);
     wire_cuEventRecordWithFlags(&client->channel, &in);
     copier.pushes++;
 }
 
-static void wait_locked(const struct stream *stream)
+static void wait_locked(struct stream *stream)
 {
     const struct wire_cuStreamWaitEvent in = {.hStream = stream->handle, .hEvent = copier.event};
 
+    if (stream->managed_seen == copier.pushes)
+        return;
     wire_cuStreamWaitEvent(&client->channel, &in);
+    stream->managed_seen = copier.pushes;
+}
+
+/* Copies on the program's only stream need no event, until another stream comes. */
+static void end_direct_locked(const struct stream *stream)
+{
+    if (!copier.direct || copier.direct == stream)
+        return;
+    record_on_locked(copier.direct);
+    copier.direct->managed_seen = copier.pushes;
+    copier.direct = NULL;
+}
+
+void managed_sent_locked(void)
+{
+    end_direct_locked(NULL);
+    wait_locked(copier.stream);
+    record_on_locked(copier.stream);
+    copier.stream->managed_seen = copier.pushes;
+}
+
+struct stream *managed_stream_for_locked(struct stream *stream)
+{
+    if (!stream || !stream_is_sole_and_idle_locked(stream, 1))
+        return copier.stream;
+    wait_locked(stream);
+    copier.direct = stream;
+    return stream;
 }
 
 static CUresult wait_for(struct fence fence)
@@ -178,10 +209,8 @@ void managed_copy_push(struct stream *stream)
 
     if (move_up_for_locked(stream) || sent)
         managed_sent_locked();
-    if (stream->managed_seen == copier.pushes)
-        return;
+    end_direct_locked(stream);
     wait_locked(stream);
-    stream->managed_seen = copier.pushes;
 }
 
 static void wait_for_copies(void)
@@ -247,12 +276,12 @@ static void merge_all(void)
 
 /* A thread that finds another one at it waits: the other may have begun before its work was done.
  */
-void managed_copy_pull(void)
+static void pull_variables(void)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&copier.pull_lock);
     struct pull pull;
 
-    if (!managed_variable_any() || is_settled())
+    if (is_settled())
         return;
     pull = begin_pull();
     if (wait_for(pull.fence) != CUDA_SUCCESS)
@@ -260,6 +289,13 @@ void managed_copy_pull(void)
     merge_all();
     if (pull.all)
         atomic_store_explicit(&copier.seen, pull.work, memory_order_release);
+}
+
+void managed_copy_pull(void)
+{
+    move_show_ahead();
+    if (managed_variable_any())
+        pull_variables();
 }
 
 CUresult managed_fetch(struct managed_variable *variable, bool fresh)

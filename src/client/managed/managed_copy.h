@@ -20,8 +20,12 @@ void managed_copy_settle(void);
 void managed_send_locked(uint64_t dst, uint64_t src, uint64_t size);
 void managed_send_on_locked(struct stream *stream, uint64_t dst, uint64_t src, uint64_t size);
 
-/* Work that comes from now on waits for what was sent. */
+/* Work that comes from now on waits for what was sent on the stream of the library. */
 void managed_sent_locked(void);
+
+/* The stream on which to send what work on `stream` will use; NULL = work on any. Before it, with
+ * the channel lock. */
+struct stream *managed_stream_for_locked(struct stream *stream);
 
 /* A fence behind what was sent; or one on another stream, whose number has been issued. */
 struct fence managed_send_fence_locked(void);

@@ -36,33 +36,50 @@ static uint64_t size_of(struct residence_run run)
 
 /* ---- up ---- */
 
-/* Pages are hidden first: a thread that writes meanwhile writes before that, or sleeps. */
-static bool give_to_device_locked(struct managed_block *block, struct residence_run run)
-{
-    struct residence_run at = {run.first, 0};
-    bool sent = false;
+/* Where pages are sent, which is found out when there are any: before work on a stream, or on the
+ * stream of managed_copy.c (NULL). */
+struct upload {
+    struct stream *before, *on;
+};
 
-    if (run.count == 0)
-        return false;
-    page_watch_hide(address_of(block, run), size_of(run));
-    while (residence_next(&block->residence, run, PAGE_HOST, &at)) {
-        managed_send_locked(address_of(block, at), host_of(block, at), size_of(at));
-        sent = true;
-    }
-    residence_leave(&block->residence, run);
-    return sent;
+static struct stream *upload_stream(struct upload *upload)
+{
+    if (!upload->on)
+        upload->on = managed_stream_for_locked(upload->before);
+    return upload->on;
 }
 
-static bool give_all_locked(struct managed_block *block)
+/* Work on other streams has to be told of it. */
+static bool needs_event(const struct upload *upload)
+{
+    return upload->on && upload->on != upload->before;
+}
+
+/* Pages are hidden first: a thread that writes meanwhile writes before that, or sleeps. */
+static void give_to_device_locked(struct managed_block *block, struct residence_run run,
+                                  struct upload *upload)
+{
+    struct residence_run at = {run.first, 0};
+
+    if (run.count == 0)
+        return;
+    page_watch_hide(address_of(block, run), size_of(run));
+    while (residence_next(&block->residence, run, PAGE_HOST, &at)) {
+        managed_send_on_locked(upload_stream(upload), address_of(block, at), host_of(block, at),
+                               size_of(at));
+    }
+    residence_leave(&block->residence, run);
+}
+
+static void give_all_locked(struct managed_block *block, struct upload *upload)
 {
     const struct residence *residence = &block->residence;
     struct residence_run shown = residence_shown(residence);
-    bool sent = give_to_device_locked(block, shown);
 
+    give_to_device_locked(block, shown, upload);
     if (residence->has_new)
         residence_leave(&block->residence, (struct residence_run){0, residence->count});
     block_rest_locked(block);
-    return sent;
 }
 
 /* A stream that is gone leaves its memory as it was at first. */
@@ -86,43 +103,44 @@ static bool is_used_by(const struct managed_block *block, const struct stream *s
     }
 }
 
-bool move_up_for_locked(const struct stream *stream)
+bool move_up_for_locked(struct stream *stream)
 {
-    bool sent = false;
+    struct upload upload = {.before = stream};
 
     if (!block_any_active())
         return false;
     block_lock();
     list_for_each_safe (struct managed_block, block, block_active_locked(), link) {
         if (is_used_by(block, stream))
-            sent |= give_all_locked(block);
+            give_all_locked(block, &upload);
     }
     block_unlock();
-    return sent;
+    return needs_event(&upload);
 }
 
-static bool move_up_locked(uint64_t address, uint64_t size)
+static void move_up_locked(uint64_t address, uint64_t size, struct upload *upload)
 {
     struct managed_block *block = block_at_locked(address);
     struct residence_run run;
 
     if (!block)
-        return false;
+        return;
     run = block_pages(block, address, size);
     if (run.count == block->residence.count)
-        return give_all_locked(block);
-    return give_to_device_locked(block, run);
+        give_all_locked(block, upload);
+    else
+        give_to_device_locked(block, run, upload);
 }
 
 void move_up(uint64_t address, uint64_t size)
 {
-    bool sent;
+    struct upload upload = {.before = NULL};
 
     channel_lock(&client->channel);
     block_lock();
-    sent = move_up_locked(address, size);
+    move_up_locked(address, size, &upload);
     block_unlock();
-    if (sent)
+    if (needs_event(&upload))
         managed_sent_locked();
     channel_unlock(&client->channel);
 }
@@ -202,6 +220,93 @@ CUresult move_down(uint64_t address, uint64_t size, struct stream *stream)
     return sent ? client_error() : CUDA_SUCCESS;
 }
 
+/* ---- down before a touch ---- */
+
+/* A block of which so much is touched in turns is brought as a whole. */
+#define AHEAD_PAGES 16u
+/* As it is shown before it is touched, it is not known whether it will be; so after some turns the
+ * program has to touch it again. */
+#define AHEAD_TURNS 16u
+
+static void expect_touch_locked(struct managed_block *block, enum residence_step_kind kind)
+{
+    if (kind == STEP_FETCH && block->residence.count <= AHEAD_PAGES)
+        block_set_turns_locked(block, AHEAD_TURNS);
+}
+
+/* The number of the fence that will be sent next: see fence_issue(). */
+static struct fence next_fence_locked(const struct stream *stream)
+{
+    uint32_t seq = fence_issued(stream->word) + 1;
+
+    return stream_fence_at(stream, seq ? seq : 1);
+}
+
+static bool takes_turn_locked(struct managed_block *block, const struct stream *stream)
+{
+    if (!is_used_by(block, stream))
+        return false;
+    block_set_turns_locked(block, block->turns - 1);
+    return block->turns > 0;
+}
+
+static bool bring_ahead_locked(struct stream *stream)
+{
+    bool sent = false;
+
+    list_for_each_safe (struct managed_block, block, block_ahead_locked(), ahead_link) {
+        struct residence_run all = {0, block->residence.count};
+
+        if (!takes_turn_locked(block, stream) || !bring_locked(block, all, stream))
+            continue;
+        block->arrival = next_fence_locked(stream);
+        sent = true;
+    }
+    return sent;
+}
+
+static void move_ahead_locked(struct stream *stream)
+{
+    struct stream *busy = stream_only_busy_locked();
+
+    if (!busy || (stream && stream != busy))
+        return;
+    block_lock();
+    if (bring_ahead_locked(busy))
+        stream_send_fence_locked(busy);
+    block_unlock();
+}
+
+void move_ahead(struct stream *stream)
+{
+    if (!block_any_ahead())
+        return;
+    pthread_mutex_lock(&client->lock);
+    channel_lock(&client->channel);
+    move_ahead_locked(stream);
+    channel_unlock(&client->channel);
+    pthread_mutex_unlock(&client->lock);
+}
+
+static void show_block_locked(struct managed_block *block)
+{
+    struct residence_run run = residence_shown(&block->residence);
+
+    if (run.count && fence_passed(block->arrival) &&
+        residence_arrived(&block->residence, run, true))
+        page_watch_show(area_watch(), address_of(block, run), size_of(run), true);
+}
+
+void move_show_ahead(void)
+{
+    if (!block_any_ahead())
+        return;
+    block_lock();
+    list_for_each (struct managed_block, block, block_ahead_locked(), ahead_link)
+        show_block_locked(block);
+    block_unlock();
+}
+
 /* ---- touches ---- */
 
 /* What a touch needs, taken down so that no lock is held while waiting. */
@@ -224,6 +329,7 @@ static bool begin_errand(const struct page_touch *touch, struct errand *ret_erra
     ret_errand->address = address_of(block, ret_errand->step.run);
     ret_errand->host = host_of(block, ret_errand->step.run);
     ret_errand->fence = block->arrival;
+    expect_touch_locked(block, ret_errand->step.kind);
     block_activate_locked(block);
     return true;
 }

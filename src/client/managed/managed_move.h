@@ -10,8 +10,8 @@
 bool move_prepare(struct device *device);
 
 /* With the channel lock, before work is put on the stream: what may be used by it goes up. True
- * when something was sent. */
-bool move_up_for_locked(const struct stream *stream);
+ * when something was sent on the stream of managed_copy.h. */
+bool move_up_for_locked(struct stream *stream);
 
 /* The device may use a range from now on, whatever its block is attached to. Does nothing
  * elsewhere.
@@ -20,6 +20,12 @@ void move_up(uint64_t address, uint64_t size);
 
 /* Brings a range of a block down, behind what is on the stream. */
 CUresult move_down(uint64_t address, uint64_t size, struct stream *stream);
+
+/* Small blocks that the program has touched lately come down behind the work of the stream, if no
+ * other stream has any; NULL = of whichever it is. When that has been waited for they are shown, so
+ * that the next touch is none that has to be served. */
+void move_ahead(struct stream *stream);
+void move_show_ahead(void);
 
 /* What a range contains is of no use any more: its pages stay on the device, or go there as they
  * are.

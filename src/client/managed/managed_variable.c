@@ -100,6 +100,7 @@ void managed_init(void)
     managed_hooks = (struct managed_hooks){
         .push = managed_copy_push,
         .count_work = managed_copy_count_work,
+        .ahead = move_ahead,
         .pull = managed_copy_pull,
         .find = find_managed,
         .use = move_up,

@@ -67,6 +67,10 @@ void stream_end(void);
  * to be busy. With the channel lock. */
 void stream_mark_work_locked(struct stream *stream);
 
+/* Sends a fence behind everything put on the stream so far. With the channel lock. Returns an error
+ * when the server is gone. */
+CUresult stream_send_fence_locked(struct stream *stream);
+
 /* A fence behind everything put on the stream so far; sends one if there is none yet. */
 CUresult stream_fence(struct stream *stream, struct fence *ret_fence);
 
@@ -95,6 +99,14 @@ bool stream_has_independent(const struct stream *stream);
 /* After the server's death: whether it can have read work of the stream that is not done. It has
  * read what was sent before `read`. */
 bool stream_lost_work(const struct stream *stream, uint64_t read);
+
+/* The only stream with work that is not known to be done; NULL when there is none, or several. With
+ * the locks of the client and of the channel. */
+struct stream *stream_only_busy_locked(void);
+
+/* Whether the stream is the legacy one of its device, the program has no other there but for `own`
+ * of the library's, and nothing is on it. With the channel lock. */
+bool stream_is_sole_and_idle_locked(const struct stream *stream, unsigned own);
 
 /* Whether all that was put on any stream is known to be done. With the locks of the client and of
  * the channel. */

@@ -66,6 +66,41 @@ bool stream_all_idle_locked(void)
     return fence_orphans_passed();
 }
 
+/* Takes a stream into account: false when it is the second one that is busy. */
+static bool add_busy(struct stream *stream, struct stream **only)
+{
+    if (!stream || is_done(stream))
+        return true;
+    if (*only)
+        return false;
+    *only = stream;
+    return true;
+}
+
+struct stream *stream_only_busy_locked(void)
+{
+    struct stream *only = NULL;
+
+    list_for_each (struct context, context, &client->contexts, link) {
+        list_for_each (struct stream, stream, &context->streams, link) {
+            if (!add_busy(stream, &only))
+                return NULL;
+        }
+    }
+    for (int i = 0; i < client->device_count; i++)
+        if (!add_busy(stream_group_of(&client->devices[i])->legacy, &only))
+            return NULL;
+    return fence_orphans_passed() ? only : NULL;
+}
+
+bool stream_is_sole_and_idle_locked(const struct stream *stream, unsigned own)
+{
+    const struct stream_group *group = stream->group;
+
+    return stream == group->legacy && group->blocking_streams == 0 &&
+           group->nonblocking_streams <= own && is_idle(stream);
+}
+
 void stream_begin(struct stream *stream)
 {
     channel_lock(&client->channel);

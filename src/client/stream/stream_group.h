@@ -7,9 +7,5 @@
 /* What the streams of a device share. */
 struct stream_group *stream_group_of(const struct device *device);
 
-/* Sends a fence behind everything put on the stream so far. With the channel lock. Returns an error
- * when the server is gone. */
-CUresult stream_send_fence_locked(struct stream *stream);
-
 /* A stream that ends with its context; NULL = no memory, or no fence word is free. */
 struct stream *stream_create(struct context *context, enum stream_kind kind, int priority);

@@ -40,8 +40,10 @@ uint64_t stream_waits(void)
 CUresult stream_synchronize(struct stream *stream)
 {
     struct fence fence;
-    CUresult result = stream_fence(stream, &fence);
+    CUresult result;
 
+    managed_ahead(stream);
+    result = stream_fence(stream, &fence);
     if (result == CUDA_SUCCESS)
         result = fence_wait(fence, stream->handle, wait_mode_of(stream->context));
     return end_waiting(result);
@@ -104,10 +106,12 @@ static uint64_t next_busy_stream(struct context *context, struct fence *ret_fenc
 
 CUresult stream_synchronize_context(struct context *context)
 {
-    CUresult result = fence_context(context);
     struct fence fence;
+    CUresult result;
     uint64_t busy;
 
+    managed_ahead(NULL);
+    result = fence_context(context);
     while (result == CUDA_SUCCESS && (busy = next_busy_stream(context, &fence)) != 0)
         result = fence_wait(fence, busy, wait_mode_of(context));
     return end_waiting(result);

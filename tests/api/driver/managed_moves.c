@@ -288,6 +288,61 @@ static void contents_are_discarded(void)
     MUST(cuMemFree_v2(address));
 }
 
+/* A few pages that host and device share in turns: at first on one stream, then on a second one
+ * that has to find what the first one brought; and without the host for a while. */
+static void few_pages_take_turns(void)
+{
+    CUdeviceptr few = make_managed(1500, CU_MEM_ATTACH_GLOBAL);
+    CUdeviceptr other = make_managed(20000, CU_MEM_ATTACH_GLOBAL);
+    CUstream stream = NULL;
+    uint32_t expected = 0;
+
+    memset(words_of(few), 0, 1500 * 4);
+    memset(words_of(other), 0, 20000 * 4);
+    for (uint32_t round = 0; round < 120; round++) {
+        bool by_host = round % 60 < 35;
+
+        if (round == 60)
+            MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        if (by_host)
+            words_of(few)[1499] += 10;
+        expected += by_host ? 11 : 1;
+        launch("slow_add", round % 3 ? stream : NULL, few, 1, 1500, round % 4 ? 0 : SLOW);
+        launch("slow_add", round % 3 ? stream : NULL, other, 1, 20000, 0);
+        MUST(round % 2 ? cuCtxSynchronize() : cuStreamSynchronize(round % 3 ? stream : NULL));
+        if (by_host || round == 59)
+            IS_TRUE(words_of(few)[1499] == expected && words_of(few)[0] == round + 1);
+    }
+    IS_TRUE(words_of(few)[1499] == expected && words_of(other)[19999] == 120);
+    MUST(cuStreamDestroy_v2(stream));
+    MUST(cuMemFree_v2(few));
+    MUST(cuMemFree_v2(other));
+}
+
+/* What goes up just before a stream is made is there for it, too. */
+static void a_new_stream_finds_it(void)
+{
+    CUdeviceptr few = make_managed(1000, CU_MEM_ATTACH_GLOBAL), plain = make_words(1000, 0);
+    uint32_t n = 1000;
+    void *parameters[] = {&plain, &few, &n};
+    CUstream stream;
+
+    for (uint32_t round = 1; round < 8; round++) {
+        for (uint32_t i = 0; i < 1000; i++)
+            words_of(few)[i] = round;
+        launch("slow_add", NULL, plain, 0, 1, SLOW);
+        MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        MUST(cuLaunchKernel(get_kernel(kernels, "copy"), 1, 1, 1, 64, 1, 1, 0, stream, parameters,
+                            NULL));
+        MUST(cuStreamSynchronize(stream));
+        MUST(cuCtxSynchronize());
+        IS_TRUE(words_are(plain, 1000, round));
+        MUST(cuStreamDestroy_v2(stream));
+    }
+    MUST(cuMemFree_v2(few));
+    MUST(cuMemFree_v2(plain));
+}
+
 /* ---- threads ---- */
 
 #define THREADS 4u
@@ -478,6 +533,8 @@ int main(void)
     RUN(arguments_may_lie_in_it);
     RUN(a_stream_has_its_own);
     RUN(memory_of_the_host_stays);
+    RUN(few_pages_take_turns);
+    RUN(a_new_stream_finds_it);
     RUN(batches_are_prefetched);
     RUN(contents_are_discarded);
     RUN(threads_touch_side_by_side);
