@@ -176,6 +176,21 @@ static void test_additions(void **state)
     machine_destroy(machine);
 }
 
+/* What lies across two ranges is allowed when both allow it and nothing is between them. */
+static void test_adjacent_ranges(void **state)
+{
+    struct sg_space *space = sg_space_create();
+    assert_int_equal(sg_space_add(space, 0x1000, 0x1000, SG_READ | SG_WRITE), 0);
+    assert_int_equal(sg_space_add(space, 0x2000, 0x1000, SG_READ), 0);
+    assert_int_equal(sg_space_add(space, 0x4000, 0x1000, SG_READ), 0);
+    assert_true(sg_space_allows(space, 0x1800, 0x1800, SG_READ));
+    assert_true(sg_space_allows(space, 0x1800, 0x800, SG_WRITE));
+    assert_false(sg_space_allows(space, 0x1800, 0x801, SG_WRITE));
+    assert_false(sg_space_allows(space, 0x1800, 0x1801, SG_READ));
+    assert_false(sg_space_allows(space, 0x2800, 0x2000, SG_READ));
+    sg_space_destroy(space);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_ends_of_a_row),
         cmocka_unit_test(test_removed),
         cmocka_unit_test(test_additions),
+        cmocka_unit_test(test_adjacent_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,8 @@ void sg_space_destroy(struct sg_space *space);
 int sg_space_add(struct sg_space *space, uint64_t base, uint64_t size, unsigned access);
 int sg_space_remove(struct sg_space *space, uint64_t base);
 
-/* Whether [address, address + size) lies inside one range that allows the access. */
+/* Whether [address, address + size) lies inside ranges without a gap that all allow the access. A
+ * texture of linear memory may go beyond its allocation, as on a GPU. */
 bool sg_space_allows(struct sg_space *space, uint64_t address, uint64_t size, unsigned access);
 
 /* How much kernels may allocate with malloc (cuCtxSetLimit); 8 MiB at first. It is freed with the

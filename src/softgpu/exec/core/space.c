@@ -205,9 +205,14 @@ bool space_lookup(struct sg_space *space, uint64_t address, struct range_cache *
 bool sg_space_allows(struct sg_space *space, uint64_t address, uint64_t size, unsigned access)
 {
     struct range_cache range;
-    if (!space_lookup(space, address, &range))
-        return false;
-    return (range.access & access) == access && size <= range.size - (address - range.start);
+    while (space_lookup(space, address, &range) && (range.access & access) == access) {
+        uint64_t here = range.size - (address - range.start);
+        if (size <= here)
+            return true;
+        size -= here;
+        address += here;
+    }
+    return false;
 }
 
 int sg_space_add_texture(struct sg_space *space, const struct sg_texture *texture,
