@@ -62,6 +62,23 @@ static const struct measured measured[] = {
     {"cvt.rm.ftz.f16.f32 %h9, %r0; cvt.u64.u16 %d9, %h9;", {0x80000001}, 0x8001},
     {"cvt.rp.ftz.f16.f32 %h9, %r0; cvt.u64.u16 %d9, %h9;", {0x80000000}, 0x8000},
 
+    /* Where a NaN becomes the one NaN of its type, and where its bits stay. */
+    {"neg.f16x2 %r9, %r0;" NARROWED, {0xffffff3e}, 0x7fff7fff},
+    {"abs.f16x2 %r9, %r0;" NARROWED, {0xd6b67d52}, 0x56b67fff},
+    {"abs.f16 %h9, %h0; cvt.u64.u16 %d9, %h9;", {0x7df8}, 0x7fff},
+    {"neg.f16 %h9, %h0; cvt.u64.u16 %d9, %h9;", {0xff66}, 0x7fff},
+    {"neg.ftz.f16 %h9, %h0; cvt.u64.u16 %d9, %h9;", {0x7ee5}, 0x7fff},
+    {"cvt.f16.f16 %h9, %h0; cvt.u64.u16 %d9, %h9;", {0x7ff0}, 0x7fff},
+    {"cvt.bf16.bf16 %h9, %h0; cvt.u64.u16 %d9, %h9;", {0xff81}, 0x7fff},
+    {"abs.ftz.f32 %r9, %r0;" NARROWED, {0xffc00000}, 0x7fffffff},
+    {"neg.ftz.f32 %r9, %r0;" NARROWED, {0x7ff00000}, 0x7fffffff},
+    {"neg.f64 %d9, %d0;", {0x7fffffff7fffffff}, 0x7fffffff7fffffff},
+    {"neg.f64 %d9, %d0;", {0xfff8000000000000}, 0xfff8000000000000},
+    {"abs.f64 %d9, %d0;", {0xffffffffffffffff}, 0xffffffffffffffff},
+    {"cvt.rn.bf16.f64 %h9, %d0; cvt.u64.u16 %d9, %h9;", {0xffffffffffffffff}, 0xffff},
+    {"cvt.rn.f16.f64 %h9, %d0; cvt.u64.u16 %d9, %h9;", {0xfff8000000000000}, 0xfe00},
+    {"cvt.rn.tf32.f32 %r9, %r0;" NARROWED, {0x7fffffff}, 0x7fffe000},
+
     /* The predicates of two halves may be the guard, or what they are combined with. */
     {"setp.gt.xor.bf16x2 %p0|%p1, %r2, %r3, %p0;" PREDICATES, {1, 1, 0x1a, 0x7fc00000}, 1},
     {"@%p0 setp.ne.f16x2 %p0|%p1, %r2, %r3;" PREDICATES, {1, 0, 0x3c003c00, 0x40003c00}, 1},

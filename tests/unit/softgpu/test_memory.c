@@ -194,10 +194,8 @@ static void test_adjacent_ranges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_shape),
-        cmocka_unit_test(test_ends_of_a_row),
-        cmocka_unit_test(test_removed),
-        cmocka_unit_test(test_additions),
+        cmocka_unit_test(test_every_shape),     cmocka_unit_test(test_ends_of_a_row),
+        cmocka_unit_test(test_removed),         cmocka_unit_test(test_additions),
         cmocka_unit_test(test_adjacent_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

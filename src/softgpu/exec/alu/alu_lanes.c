@@ -10,6 +10,7 @@
 #include "fp8.h"
 #include "isa.h"
 #include "lane_any.h"
+#include "nans.h"
 #include "rounding.h"
 #include "warp_state.h"
 

@@ -68,8 +68,9 @@ static inline uint32_t to_tf32_rz(float x)
 static inline uint32_t to_tf32_even(float x)
 {
     uint32_t bits = float_bits(x);
-    return (bits & 0x7f800000) == 0x7f800000 ? to_tf32_rz(x)
-                                             : (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
+    uint32_t rounded = (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
+    uint32_t special = x != x ? 0x7fffe000 : bits;
+    return (bits & 0x7f800000) == 0x7f800000 ? special : rounded;
 }
 
 #define ROUNDED_f16(x, direction) round_toward((x), (direction), 10, -14)
