@@ -96,6 +96,20 @@ __global__ void nbody_kernel(const float4 *bodies, float4 *force, int n)
     force[blockIdx.x * blockDim.x + threadIdx.x] = make_float4(x, y, z, 0);
 }
 
+__global__ void add_kernel(unsigned *words, size_t count, unsigned value)
+{
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
+         i += (size_t)gridDim.x * blockDim.x)
+        words[i] += value;
+}
+
+__global__ void histogram_kernel(const unsigned *words, size_t count, unsigned *bins)
+{
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
+         i += (size_t)gridDim.x * blockDim.x)
+        atomicAdd(&bins[words[i] * 2654435761u >> 20], 1u);
+}
+
 // What a row reports. A unit of work is one launch, copy, allocation or step.
 struct Result {
     long units = 0;
@@ -323,6 +337,68 @@ struct Row {
         return result;
     }
 
+    void add_one(unsigned *words, size_t count)
+    {
+        add_kernel<<<264, 256>>>(words, count, 1);
+        CHECK(cudaDeviceSynchronize());
+    }
+
+    // What is timed is the kernel, the host's pass over the memory, or both.
+    enum Managed { RESIDENT, FIRST, ATOMICS, READ, TURNS };
+
+    void managed_unit(Managed what, unsigned *words, size_t count, unsigned *bins, unsigned round,
+                      Result &result)
+    {
+        if (what == FIRST)
+            for (size_t i = 0; i < count; i++)
+                words[i] = round;
+        if (what == READ)
+            add_one(words, count);
+        auto begin = clock_type::now();
+        if (what == TURNS)
+            for (size_t i = 0; i < count; i++)
+                words[i]++;
+        if (what == ATOMICS) {
+            histogram_kernel<<<264, 256>>>(words, count, bins);
+            CHECK(cudaDeviceSynchronize());
+        } else if (what != READ) {
+            add_one(words, count);
+        }
+        if (what == READ)
+            for (size_t i = 0; i < count; i++)
+                result.correct &= words[i] == round + 1;
+        result.latencies.push_back((float)seconds_since(begin));
+    }
+
+    // cudaMallocManaged, used by host and kernels.
+    Result managed(double limit, Managed what, size_t bytes)
+    {
+        const size_t count = bytes / sizeof(unsigned);
+        unsigned *words, *bins;
+        CHECK(cudaMallocManaged(&words, bytes));
+        CHECK(cudaMallocManaged(&bins, 4096 * sizeof *bins));
+        for (size_t i = 0; i < count; i++)
+            words[i] = what == ATOMICS ? (unsigned)i : 0;
+        memset(bins, 0, 4096 * sizeof *bins);
+        if (what == RESIDENT || what == ATOMICS)
+            add_one(words, count);
+        Result result;
+        auto start = clock_type::now();
+        for (; seconds_since(start) < limit; result.units++)
+            managed_unit(what, words, count, bins, (unsigned)result.units, result);
+        result.seconds = seconds_since(start);
+        unsigned rounds = (unsigned)result.units;
+        const unsigned expected[] = {rounds + 1, rounds, 1, rounds, 2 * rounds};
+        for (size_t i = 0; i < count; i += 97)
+            result.correct &= words[i] == expected[what] + (what == ATOMICS ? (unsigned)i : 0);
+        unsigned counted = 0;
+        for (int i = 0; i < 4096; i++)
+            counted += bins[i];
+        if (what == ATOMICS)
+            result.correct &= counted == (unsigned)(count * result.units);
+        return result;
+    }
+
     Result allocate(double limit, bool in_stream_order)
     {
         Result result;
@@ -456,6 +532,13 @@ const std::map<std::string, std::function<Result(Row &, double)>> rows = {
     {"d2h_pageable_64m", [](Row &r, double t) { return r.copy(t, false, false, 64 << 20); }},
     {"h2d_pinned", [](Row &r, double t) { return r.copy(t, true, true, 16 << 20); }},
     {"d2h_pinned", [](Row &r, double t) { return r.copy(t, false, true, 16 << 20); }},
+    {"managed_kernel", [](Row &r, double t) { return r.managed(t, Row::RESIDENT, 256 << 20); }},
+    {"managed_first", [](Row &r, double t) { return r.managed(t, Row::FIRST, 256 << 20); }},
+    {"managed_atomics", [](Row &r, double t) { return r.managed(t, Row::ATOMICS, 256 << 20); }},
+    {"managed_read", [](Row &r, double t) { return r.managed(t, Row::READ, 256 << 20); }},
+    {"managed_turns_4k", [](Row &r, double t) { return r.managed(t, Row::TURNS, 4096); }},
+    {"managed_turns_1m", [](Row &r, double t) { return r.managed(t, Row::TURNS, 1 << 20); }},
+    {"managed_turns_256m", [](Row &r, double t) { return r.managed(t, Row::TURNS, 256 << 20); }},
     {"malloc", [](Row &r, double t) { return r.allocate(t, false); }},
     {"malloc_async", [](Row &r, double t) { return r.allocate(t, true); }},
     {"idle", [](Row &r, double t) { return r.idle(t); }},

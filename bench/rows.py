@@ -259,6 +259,14 @@ MEASUREMENTS = {
     "d2h_pageable_64m": (simply("d2h_pageable_64m"), "pageable copy from the device, 64 MiB"),
     "h2d_pinned": (simply("h2d_pinned"), "pinned copy to the device, 16 MiB"),
     "d2h_pinned": (simply("d2h_pinned"), "pinned copy from the device, 16 MiB"),
+    "managed_kernel": (simply("managed_kernel"),
+                       "kernel over 256 MiB of managed memory that the host leaves alone"),
+    "managed_first": (simply("managed_first"), "the same after the host has written all of it"),
+    "managed_atomics": (simply("managed_atomics"), "histogram of it, by atomics"),
+    "managed_read": (simply("managed_read"), "the host reads it after a kernel"),
+    "managed_turns_4k": (simply("managed_turns_4k"), "host and kernel in turns on managed 4 KiB"),
+    "managed_turns_1m": (simply("managed_turns_1m"), "the same on 1 MiB"),
+    "managed_turns_256m": (simply("managed_turns_256m"), "the same on 256 MiB"),
     "malloc": (simply("malloc"), "cudaMalloc + cudaFree, 4 MiB"),
     "malloc_async": (simply("malloc_async"), "cudaMallocAsync + cudaFreeAsync, 4 MiB"),
     "wake": (simply("wake"), "asleep behind a kernel of 5 ms: how late it goes on"),
@@ -284,6 +292,7 @@ MEASUREMENTS = {
 }
 # What the software GPU does in reasonable time; others only when they are asked for.
 SOFT = {"launch_sync", "oversubscribed", "queued", "h2d_pageable", "d2h_pageable", "malloc",
+        "managed_turns_4k", "managed_turns_1m",
         "malloc_async", "wake", "idle", "modules", "large_text", "attach", "start_up", *HOST_RATES,
         *[f"rate_{kernel}" for kernel in RATES]}
 # Goals that hold for it, too.
@@ -384,6 +393,10 @@ ROWS = [
     Row("d2h_pageable_64m", "gb_per_s", (1,), {1: beside("native")}),
     Row("h2d_pinned", "gb_per_s", (1,), {1: beside("native", 0.98)}),
     Row("d2h_pinned", "gb_per_s", (1,), {1: beside("native", 0.98)}),
+    *[Row(f"managed_{what}", "p50_us", (1, 2), {1: beside("native")})
+      for what in ("kernel", "first", "atomics", "read")],
+    Row("managed_turns_4k", "p50_us", (1,), {1: beside("native", 0.5)}),
+    *[Row(f"managed_turns_{size}", "p50_us", (1,), {1: beside("native")}) for size in ("1m", "256m")],
     Row("malloc", "p50_us", (1, 8), {None: Goal(3)}),
     Row("malloc_async", "p50_us", (1,), {1: beside("native")}),
     Row("launch_sync", "first_call_ms", (1,), {1: Goal(30)}),
