@@ -19,6 +19,7 @@ extern const struct subcommand run_subcommands[];    /* run */
 extern const struct subcommand limit_subcommands[];  /* limit, provision, terminate */
 extern const struct subcommand manage_subcommands[]; /* server, namespace, partition, memory */
 extern const struct subcommand top_subcommands[];    /* top */
+extern const struct subcommand trace_subcommands[];  /* trace */
 extern const struct subcommand why_subcommands[];    /* why */
 extern const struct subcommand enable_subcommands[]; /* enable, disable */
 extern const struct subcommand view_subcommands[];   /* status, ps, servers, clients, devices */

@@ -104,6 +104,8 @@ static size_t least_size(uint32_t kind)
         return sizeof(struct command_client);
     case COMMAND_LIMIT:
         return sizeof(struct command_limit);
+    case COMMAND_TRACE:
+        return sizeof(struct command_trace);
     case COMMAND_DONE:
         return sizeof(struct command_done);
     }
@@ -112,8 +114,18 @@ static size_t least_size(uint32_t kind)
 
 int command_receive(int fd, union command_any *ret_message, size_t *ret_length)
 {
+    _cleanup_fd_ int file = -1;
+
+    return command_receive_file(fd, ret_message, ret_length, &file);
+}
+
+int command_receive_file(int fd, union command_any *ret_message, size_t *ret_length, int *ret_file)
+{
     size_t fds = 0;
-    ssize_t got = sock_recv(fd, ret_message, sizeof(*ret_message), NULL, 0, &fds, -1);
+    ssize_t got = sock_recv(fd, ret_message, sizeof(*ret_message), ret_file, 1, &fds, -1);
+
+    if (got <= 0 || fds == 0)
+        *ret_file = -1;
 
     if (got <= 0)
         return got ? (int)got : -EPIPE;

@@ -21,3 +21,6 @@ int command_send_query(int fd);
 /* The next part of an answer: its kind, or -errno (-EPIPE: the daemon is gone). A text's length is
  * *ret_length; texts are ended by NUL here. */
 int command_receive(int fd, union command_any *ret_message, size_t *ret_length);
+
+/* The same for an answer with files: that of this part, or -1, is the caller's. */
+int command_receive_file(int fd, union command_any *ret_message, size_t *ret_length, int *ret_file);

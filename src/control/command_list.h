@@ -34,6 +34,10 @@ COMMAND(limit, OPERATORS,
         "[--memory CEILING] [--device DEVICE] [--priority PRIORITY]",
         "change limits of running clients; of a user or a group also those of later ones")
 
+/* Funnel's own: `funnel trace` reads the files that come with the answer. */
+COMMAND(trace, ANY_USER, "SECONDS [--client CLIENT]",
+        "write down for a while what servers do; funnel trace makes a time line of it")
+
 /* Limits. */
 COMMAND(get_default_active_thread_percentage, ANY_USER, "", "share of the SMs for later servers")
 COMMAND(set_default_active_thread_percentage, OPERATORS, "PERCENT", "set it")

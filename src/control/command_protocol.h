@@ -29,7 +29,8 @@ enum command_message {
     COMMAND_SERVER,      /* struct command_server, followed by its clients */
     COMMAND_CLIENT,      /* struct command_client */
     COMMAND_LIMIT,       /* struct command_limit */
-    COMMAND_DONE,        /* struct command_done */
+    COMMAND_TRACE, /* struct command_trace + one fd: what its server writes (trace_format.h) */
+    COMMAND_DONE,  /* struct command_done */
 };
 
 struct command_header {
@@ -112,6 +113,13 @@ struct command_limit {
     char device[64]; /* "" = each */
 };
 
+struct command_trace {
+    struct command_header header;
+    int32_t server_pid;
+    char name[SERVER_NAME_MAX];
+    uint32_t reserved;
+};
+
 enum command_status {
     COMMAND_OK = 0,
     COMMAND_FAILED = 1,
@@ -131,5 +139,6 @@ union command_any {
     struct command_server server;
     struct command_client client;
     struct command_limit limit;
+    struct command_trace trace;
     struct command_done done;
 };

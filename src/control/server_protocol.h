@@ -40,6 +40,7 @@ enum server_message {
     SERVER_TERMINATE_CLIENT, /* answered by RESULT */
     SERVER_SET_LIMITS,       /* answered by RESULT */
     SERVER_REOPEN_LOG,       /* + one fd: the new server.log */
+    SERVER_TRACE,            /* + one fd: the file to write to (trace_format.h) */
 
     /* server to daemon */
     SERVER_READY = 64,
@@ -128,6 +129,13 @@ struct server_set_limits {
 
 struct server_reopen_log {
     struct server_header header;
+};
+
+/* Not answered: a server that is being traced already leaves the file as it is. */
+struct server_trace {
+    struct server_header header;
+    uint32_t seconds;
+    int32_t pid; /* of this client alone, or in another PID namespace its ID; 0 = all */
 };
 
 /* ---- server to daemon ---- */
@@ -265,6 +273,8 @@ static inline size_t server_message_size(unsigned kind)
         return sizeof(struct server_set_limits);
     case SERVER_REOPEN_LOG:
         return sizeof(struct server_reopen_log);
+    case SERVER_TRACE:
+        return sizeof(struct server_trace);
     case SERVER_READY:
         return sizeof(struct server_ready);
     case SERVER_FAILED:
@@ -300,6 +310,7 @@ union server_any {
     struct server_terminate_client terminate_client;
     struct server_set_limits set_limits;
     struct server_reopen_log reopen_log;
+    struct server_trace trace;
     struct server_ready ready;
     struct server_failed failed;
     struct server_state_changed state_changed;

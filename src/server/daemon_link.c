@@ -20,6 +20,7 @@
 #include "sock.h"
 #include "stall.h"
 #include "text.h"
+#include "trace.h"
 
 static void send_message(const struct server *server, const void *message)
 {
@@ -334,6 +335,10 @@ static void dispatch_message(struct server *server, const union server_any *orde
         break;
     case SERVER_REOPEN_LOG:
         reopen_log(server, *fd);
+        break;
+    case SERVER_TRACE:
+        if (!server_trace_begin(server, &order->trace, *fd))
+            log_line("A trace is not begun: another one goes on, or there is no memory");
         break;
     default:
         log_line("The daemon sent a message of unknown kind %u", order->header.kind);

@@ -10,6 +10,8 @@
 #include "server.h"
 #include "server_protocol.h"
 
+struct trace;
+
 struct server_life {
     enum driver_kind driver_kind;
     unsigned clients_max;
@@ -27,8 +29,9 @@ struct server_life {
     bool leaving;  /* no client is taken any more, and the server exits after the last one */
     uint32_t last_id;
     unsigned session_count;
-    unsigned abandoned; /* as the daemon was told last */
-    bool stall_logged;  /* the log says that clients wait for another: stall.h */
+    unsigned abandoned;  /* as the daemon was told last */
+    struct trace *trace; /* NULL: none; written under the server's lock: trace.h */
+    bool stall_logged;   /* the log says that clients wait for another: stall.h */
 };
 
 /* Creates the server's life without loop and descriptors: 0 or -ENOMEM. */

@@ -19,6 +19,7 @@
 #include "server_life.h"
 #include "session_life.h"
 #include "text.h"
+#include "trace.h"
 
 #define PERIOD_NS (500 * NS_PER_MS)
 
@@ -202,6 +203,7 @@ static void beat(struct server *server)
         describe_stall(server, &stall, heartbeat.text, sizeof(heartbeat.text));
     log_change(server, &stall, heartbeat.text);
     daemon_link_heartbeat(server, &heartbeat);
+    server_trace_tick(server);
 }
 
 static void on_timer(void *context, int timer_fd)

@@ -12,6 +12,7 @@
 #include "server_dispatch.h"
 #include "session_life.h"
 #include "stream.h"
+#include "trace.h"
 
 /* A worker notices by itself that it shall stop; the limit is for lost wakes. */
 #define IDLE_WAIT_NS 500000000ull
@@ -35,6 +36,19 @@ static bool handles_batch_itself(uint32_t op)
     return op == WIRE_cuLaunchKernelEx || op == WIRE_fnFence;
 }
 
+/* `size` is that of the message, or what is wrong with the ring. */
+static inline void run_message(struct session *session, int size,
+                               const struct ring_message *message)
+{
+    if (size < 0 || !handles_batch_itself(channel_kind_op(message->kind)))
+        launch_batch_flush(session);
+    session->error_logged = false;
+    if (size < 0)
+        end_client(session, "the ring is corrupt", NULL);
+    else if (!server_dispatch(session, message))
+        end_client(session, "malformed command", message);
+}
+
 /* Runs one command, if there is one; false when there is nothing to do. */
 static bool run_one(struct session *session)
 {
@@ -43,23 +57,8 @@ static bool run_one(struct session *session)
 
     if (size == 0)
         return launch_batch_awaits_fence(session) || launch_batch_flush(session);
-    if (size < 0 || !handles_batch_itself(channel_kind_op(message->kind)))
-        launch_batch_flush(session);
-    session->error_logged = false;
-    if (size < 0)
-        end_client(session, "the ring is corrupt", NULL);
-    else if (!server_dispatch(session, message))
-        end_client(session, "malformed command", message);
+    run_message(session, size, message);
     return true;
-}
-
-static void follow_limits(struct session *session)
-{
-    if (!atomic_load_explicit(&session->limits.changed, memory_order_relaxed) ||
-        !atomic_exchange(&session->limits.changed, false))
-        return;
-    launch_batch_flush(session);
-    streams_follow_limits(session);
 }
 
 /* Partner: stall.c. */
@@ -89,8 +88,63 @@ static void stay_held(struct session *session)
     set_at_rest(session, false);
 }
 
+/* As run_one(), but no launch is set aside: each is timed by itself. */
+static bool run_one_traced(struct session *session, struct session_trace *trace)
+{
+    const struct ring_message *message = NULL;
+    int size = channel_server_next(session->channel, &message);
+    struct traced_command command;
+
+    if (size == 0)
+        return false;
+    if (size > 0)
+        session_trace_before(trace, message, &command);
+    run_message(session, size, message);
+    launch_batch_flush(session);
+    if (size > 0)
+        session_trace_after(trace, &command);
+    return true;
+}
+
+static bool take_change(struct session *session)
+{
+    if (!atomic_exchange(&session->limits.changed, false))
+        return false;
+    launch_batch_flush(session);
+    streams_follow_limits(session);
+    return true;
+}
+
+/* For as long as a trace goes on. */
+static void run_traced(struct session *session)
+{
+    struct session_trace *trace = session_trace_begin(session);
+
+    while (trace && !session->stop && session_trace_goes_on(trace)) {
+        take_change(session);
+        stay_held(session);
+        if (run_one_traced(session, trace))
+            continue;
+        session_trace_collect(trace);
+        wait_for_command(session);
+    }
+    if (trace)
+        session_trace_end(trace);
+}
+
+/* Also a trace is begun by a change of the limits, so that nothing else has to be looked at for it.
+ */
+static void follow_limits(struct session *session)
+{
+    if (atomic_load_explicit(&session->limits.changed, memory_order_relaxed) &&
+        take_change(session))
+        run_traced(session);
+}
+
 void worker_run(struct session *session)
 {
+    if (server_is_traced(session->server))
+        atomic_store(&session->limits.changed, true);
     while (!session->stop) {
         follow_limits(session);
         stay_held(session);

@@ -77,7 +77,8 @@ class TestCase(unittest.TestCase):
         self.install()
         self.environment = {k: v for k, v in os.environ.items()
                             if not k.startswith(("CUDA_", "FUNNEL_", "LD_", "XDG_"))}
-        self.environment.update(CUDA_MPS_PIPE_DIRECTORY=self.pipe, FUNNEL_FAKE=self.fake,
+        self.environment.update(XDG_STATE_HOME=os.path.join(self.root, "state"),
+                                CUDA_MPS_PIPE_DIRECTORY=self.pipe, FUNNEL_FAKE=self.fake,
                                 FUNNEL_TEST_RUN=os.environ[guardian.MARK],
                                 # Some tests preload a library into programs built with ASan.
                                 ASAN_OPTIONS="verify_asan_link_order=0")

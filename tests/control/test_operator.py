@@ -347,6 +347,13 @@ class Users(harness.TestCase):
                                 extra_groups=[])
         self.assertEqual([line.split()[0] for line in done.stdout.splitlines()[1:]], [str(pid)])
 
+    def test_users_trace_their_own_servers(self):
+        self.start("--device", "soft")
+        self.assertEqual(self.client().welcome(), (0, ""))
+        done = self.funnel_as(2001, "trace", "--seconds", "1", "--summary")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("No server of yours runs", done.stderr)
+
     def test_log_of_a_users_programs(self):
         """Users may not write to the log directory of root's daemon."""
         home = os.path.join(self.root, "home")
@@ -354,12 +361,14 @@ class Users(harness.TestCase):
         os.chown(home, 2001, 2001)
         install_library(self.root)
         self.start("--device", "soft")
-        done = self.funnel_as(2001, "run", "--no-start", "--", "printenv", "FUNNEL_LOG", HOME=home)
+        done = self.funnel_as(2001, "run", "--no-start", "--", "printenv", "FUNNEL_LOG", HOME=home,
+                              XDG_STATE_HOME="")
         log = os.path.join(home, ".local/state/funnel/client.log")
         self.assertEqual(done.stdout.strip(), log, done.stderr)
         with open(log, "w") as file:
             file.write("what went wrong\n")
-        self.assertEqual(self.funnel_as(2001, "log", "--client", HOME=home).stdout,
+        self.assertEqual(self.funnel_as(2001, "log", "--client", HOME=home,
+                                        XDG_STATE_HOME="").stdout,
                          "what went wrong\n")
 
 

@@ -14,8 +14,7 @@ class Reasons(harness.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.environment["HOME"] = self.root
-        self.own_log = os.path.join(self.root, ".local/state/funnel/client.log")
+        self.own_log = os.path.join(self.root, "state/funnel/client.log")
 
     def too_large(self, *options, **environment):
         """A program that meets its memory limit; with its process id."""

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a server writes while it is traced, into a memory file that the daemon made for it and that
+ * the front end reads: a header, and records of one size. Times are of CLOCK_MONOTONIC.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRACE_MAGIC 0x31544e46u /* "FNT1" */
+#define TRACE_RECORDS_MAX (1u << 18)
+#define TRACE_NAME_MAX 128
+
+enum trace_kind {
+    TRACE_CLIENT = 1, /* a client is traced from here on: `name` is its command line */
+    TRACE_COMMAND,    /* the server executed a command: `name` is its call */
+    TRACE_KERNEL,     /* work on the device ... */
+    TRACE_COPY,
+    TRACE_MEMSET,
+    TRACE_GRAPH,
+};
+
+struct trace_record {
+    _Atomic uint32_t kind; /* enum trace_kind; 0 until the rest is written */
+    int32_t pid;           /* of the client, as the daemon knows it */
+    uint32_t id;           /* of the client in its server */
+    uint32_t uid;
+    uint32_t device;
+    uint32_t reserved;
+    uint64_t stream; /* the client's handle; 0 for commands */
+    uint64_t
+        submitted_ns; /* when the server had given the work to the driver; commands: begin_ns */
+    uint64_t begin_ns, end_ns;
+    uint64_t bytes;
+    uint32_t grid[3], block[3];
+    char name[TRACE_NAME_MAX];
+};
+
+struct trace_header {
+    _Atomic uint32_t magic; /* TRACE_MAGIC once the server has begun */
+    _Atomic uint32_t done;  /* 1: nothing is written any more */
+    _Atomic uint32_t next;  /* records that have been asked for; more than there are were dropped */
+    _Atomic uint32_t lost;  /* work on the device whose times are not known */
+    uint64_t begin_ns;
+    char device_name[128];
+};
+
+#define TRACE_FILE_SIZE \
+    (sizeof(struct trace_header) + TRACE_RECORDS_MAX * sizeof(struct trace_record))
+
+static inline struct trace_record *trace_records(struct trace_header *header)
+{
+    return (struct trace_record *)(header + 1);
+}

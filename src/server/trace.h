@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tracing, on the daemon's order: for some seconds each session's thread runs its commands one by
+ * one and writes down when it did so, and when the device did the work, by events before and behind
+ * it. While nothing is traced this costs nothing: the order to trace reaches a thread as a change
+ * of its limits does.
+ */
+#pragma once
+
+#include "server_protocol.h"
+#include "session.h"
+
+struct ring_message;
+struct session_trace;
+struct stream;
+struct trace;
+
+/* A command that is being traced. */
+struct traced_command {
+    uint64_t begin_ns;
+    uint32_t op;
+    struct stream *stream; /* NULL: no work on the device, or not timed */
+    CUevent before;
+    unsigned kind; /* enum trace_kind of that work */
+    uint64_t bytes;
+    uint32_t grid[3], block[3];
+    char name[128];
+};
+
+/* The main thread's: begins a trace into the file, which stays the caller's; false, and nothing is
+ * written, when another one goes on. */
+bool server_trace_begin(struct server *server, const struct server_trace *order, int fd);
+
+/* The main thread's, now and then: ends a trace whose time is over. */
+void server_trace_tick(struct server *server);
+
+/* Whether a trace goes on: for sessions that begin. */
+bool server_is_traced(struct server *server);
+
+/* The session's thread's: NULL when there is no trace, or not of this client. */
+struct session_trace *session_trace_begin(struct session *session);
+bool session_trace_goes_on(const struct session_trace *trace);
+void session_trace_end(struct session_trace *trace);
+
+/* Around the execution of one command. */
+void session_trace_before(struct session_trace *trace, const struct ring_message *message,
+                          struct traced_command *ret_command);
+void session_trace_after(struct session_trace *trace, const struct traced_command *command);
+
+/* Writes down work on the device that is done. */
+void session_trace_collect(struct session_trace *trace);

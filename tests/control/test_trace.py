@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""funnel trace: what servers write down while they are traced, with the real server on the software
+GPU."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import harness
+from harness import wait_until
+
+SLACK = 1e6  # us: the threads of a machine that is busy
+
+
+class Trace(harness.TestCase):
+    def install(self):
+        os.symlink(os.path.join(harness.BUILD, "bin"), os.path.join(self.root, "bin"))
+
+    def setUp(self):
+        super().setUp()
+        self.start("--device", "soft")
+        self.file = os.path.join(self.root, "trace.json")
+
+    def begin(self, name, *arguments):
+        process = subprocess.Popen(
+            [os.path.join(self.root, "bin/funnel"), "run", "-q", "--",
+             os.path.join(harness.BUILD, "examples", name), *arguments, "-r", "100000000"],
+            env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.processes.append(process)
+        wait_until(lambda: self.launches(process.pid) > 2, "the program's work")
+        return process.pid
+
+    def launches(self, pid):
+        clients = self.funnel_json("ps", "--filter", f"pid={pid}")
+        return clients[0]["launches"] if clients else 0
+
+    def trace(self, *arguments):
+        done = self.funnel("trace", "--seconds", "1", "-o", self.file, *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.events()
+
+    def events(self):
+        with open(self.file) as text:
+            return json.load(text)["traceEvents"]
+
+    def slices(self, events, category, pid=None):
+        return [e for e in events if e["ph"] == "X" and e["cat"] == category and
+                pid in (None, e["pid"])]
+
+    def test_kernels_of_one_program(self):
+        pid = self.begin("n_body", "-n", "256")
+        before = self.launches(pid)
+        events = self.trace()
+        launched = self.launches(pid) - before
+        kernels = self.slices(events, "kernel")
+        self.assertGreater(len(kernels), 3)
+        self.assertLessEqual(len(kernels), launched)
+        for kernel in kernels:
+            self.assertEqual((kernel["name"], kernel["pid"]), ("n_body", pid))
+            self.assertEqual(kernel["args"]["grid"], [2, 1, 1])
+            self.assertEqual(kernel["args"]["block"], [128, 1, 1])
+            self.assertGreater(kernel["dur"], 0)
+            self.assertGreaterEqual(kernel["ts"], 0)
+            self.assertLess(kernel["ts"], 1e6 + SLACK)
+        # One stream does one thing after the other; events tell the time to a microsecond.
+        kernels.sort(key=lambda kernel: kernel["ts"])
+        for first, second in zip(kernels, kernels[1:]):
+            self.assertGreaterEqual(second["ts"], first["ts"] + first["dur"] - 2)
+        commands = self.slices(events, "command", pid)
+        self.assertIn("cuLaunchKernelEx", {command["name"] for command in commands})
+        self.assertGreaterEqual(len(commands), len(kernels))
+
+    def test_names_and_arrows(self):
+        pid = self.begin("n_body", "-n", "256")
+        events = self.trace()
+        names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+        self.assertEqual(list(names), [pid])
+        self.assertIn("examples/n_body -n 256", names[pid])
+        lines = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+        self.assertIn("commands in the server", lines.values())
+        self.assertTrue(any(name.startswith("device 0, stream ") for name in lines.values()), lines)
+        self.assertEqual({e["tid"] for e in events if e["ph"] == "X"}, set(lines))
+        starts = {e["id"]: e["ts"] for e in events if e["ph"] == "s"}
+        ends = {e["id"]: e["ts"] for e in events if e["ph"] == "f"}
+        self.assertEqual(len(starts), len(self.slices(events, "kernel")))
+        self.assertEqual(set(starts), set(ends))
+
+    def test_copies_and_who_waited_for_whom(self):
+        one, other = self.begin("histogram", "-n", "100000"), self.begin("n_body", "-n", "512")
+        events = self.trace()
+        copies = self.slices(events, "copy", one) + self.slices(events, "memset", one)
+        self.assertTrue(copies)
+        self.assertTrue(all(copy["args"]["bytes"] > 0 for copy in copies))
+        waits = [e["args"]["waited_for"] for e in self.slices(events, "kernel")
+                 if "waited_for" in e["args"]]
+        self.assertTrue(set(waits) <= {one, other}, waits)
+        self.assertTrue(all(e["args"]["waited_for"] != e["pid"] for e in events
+                            if "waited_for" in e.get("args", {})))
+
+    def test_one_client(self):
+        one, other = self.begin("n_body", "-n", "256"), self.begin("matmul", "-n", "32")
+        self.assertEqual({e["pid"] for e in self.trace("--client", str(other))}, {other})
+        self.assertEqual({e["pid"] for e in self.trace()}, {one, other})
+
+    def test_program_that_comes_later(self):
+        self.begin("n_body", "-n", "256")
+        tracing = self.in_background("--seconds", "4")
+        late = self.begin("matmul", "-n", "32")
+        self.assertEqual(tracing.wait(harness.TIMEOUT), 0)
+        self.assertTrue(self.slices(self.events(), "kernel", late))
+
+    def in_background(self, *arguments):
+        process = subprocess.Popen([os.path.join(self.root, "bin/funnel"), "trace", "-o", self.file,
+                                    *arguments], env=self.environment, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        self.processes.append(process)
+        return process
+
+    def test_one_at_a_time(self):
+        pid = self.begin("n_body", "-n", "256")
+        tracing = self.in_background("--seconds", "5")
+        time.sleep(1)
+        done = self.funnel("trace", "--seconds", "1", "--summary")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("does another trace go on?", done.stderr)
+        self.assertEqual(tracing.wait(harness.TIMEOUT), 0)
+        self.assertTrue(self.slices(self.trace(), "kernel", pid))
+
+    def test_interrupted(self):
+        pid = self.begin("n_body", "-n", "256")
+        tracing = self.in_background("--seconds", "600")
+        time.sleep(1.5)
+        tracing.send_signal(signal.SIGINT)
+        self.assertEqual(tracing.wait(harness.TIMEOUT), 0)
+        self.assertTrue(self.slices(self.events(), "kernel", pid))
+
+    def test_summary(self):
+        pid = self.begin("n_body", "-n", "256")
+        done = self.funnel("trace", "--seconds", "1", "--summary")
+        self.assertIn(f"Program {pid}: ", done.stdout)
+        row = done.stdout.splitlines()[3].split()
+        self.assertEqual((row[1], row[-1]), ("100.0%", "n_body"))
+        self.assertGreater(int(row[0]), 0)
+        self.assertGreater(float(row[2]), 0)
+        self.assertLess(float(row[2]), 2000)  # ms
+
+    def test_wrong(self):
+        self.assertEqual(self.funnel("trace").returncode, 2)
+        for wrong in (["--seconds", "0"], ["--seconds", "601"], ["--client", "x"], ["x"]):
+            self.assertEqual(self.funnel("trace", "--summary", *wrong).returncode, 2, wrong)
+        done = self.funnel("trace", "--summary")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("No server of yours runs", done.stderr)
+        self.begin("n_body", "-n", "256")
+        done = self.funnel("trace", "--seconds", "1", "-o", "/nonexistent/x")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot write /nonexistent/x", done.stderr)
+        done = self.funnel("trace", "--seconds", "1", "--client", "999999999", "--summary")
+        self.assertIn("There was no work on a device", done.stdout)
+
+
+if __name__ == "__main__":
+    harness.main()
