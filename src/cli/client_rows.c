@@ -52,13 +52,15 @@ static void add_memory(struct client_row *row)
 static void add_rates(struct client_row *row, const struct command_client *then, double seconds)
 {
     const struct server_status_row *status = &row->client->row;
-    uint64_t launches = then ? then->row.launches : 0, bytes = then ? then->row.copied_bytes : 0;
+    uint64_t launches = then ? then->row.usage.launches : 0;
+    uint64_t copied = server_usage_copied(&status->usage);
+    uint64_t before = then ? server_usage_copied(&then->row.usage) : 0;
     double age = (double)(time(NULL) - status->identity.since);
 
     if (!then)
         seconds = age < 1 ? 1 : age;
-    row->launches_per_s = (double)(status->launches - launches) / seconds;
-    row->bytes_per_s = (double)(status->copied_bytes - bytes) / seconds;
+    row->launches_per_s = (double)(status->usage.launches - launches) / seconds;
+    row->bytes_per_s = (double)(copied - before) / seconds;
 }
 
 static void name_group(struct client_row *row, enum client_grouping grouping)
@@ -81,9 +83,9 @@ static void make_row(struct client_row *row, const struct snapshot *now,
     *row = (struct client_row){.client = client,
                                .server = snapshot_server_of(now, client),
                                .count = 1,
-                               .launches = client->row.launches,
-                               .copies = client->row.copies,
-                               .copied_bytes = client->row.copied_bytes,
+                               .launches = client->row.usage.launches,
+                               .copies = client->row.usage.copies,
+                               .copied_bytes = server_usage_copied(&client->row.usage),
                                .call_ms = client->row.call_ms};
     add_memory(row);
     add_rates(row, find_before(before, client), seconds);

@@ -86,6 +86,11 @@ static json_t *limit_or_null(uint64_t bytes)
     return bytes ? json_integer((json_int_t)bytes) : json_null();
 }
 
+static json_t *seconds_json(uint64_t ns)
+{
+    return json_real((double)ns / 1e9);
+}
+
 /* One entry for each device that the client uses. */
 static json_t *client_devices_json(const struct snapshot *snapshot,
                                    const struct command_client *client)
@@ -100,13 +105,41 @@ static json_t *client_devices_json(const struct snapshot *snapshot,
             continue;
         snapshot_uuid_text(&server->devices[d], uuid);
         json_array_append_new(list,
-                              json_pack("{s:i, s:s, s:i, s:I, s:I, s:o}", "ordinal", d, "uuid",
-                                        uuid, "sm_granted", row->sm_granted[d], "memory_used",
-                                        (json_int_t)row->memory_used[d], "memory_peak",
-                                        (json_int_t)row->memory_peak[d], "memory_limit",
-                                        limit_or_null(row->limits.memory_limit[d])));
+                              json_pack("{s:i, s:s, s:i, s:I, s:I, s:o, s:o, s:o}", "ordinal", d,
+                                        "uuid", uuid, "sm_granted", row->sm_granted[d],
+                                        "memory_used", (json_int_t)row->memory_used[d],
+                                        "memory_peak", (json_int_t)row->memory_peak[d],
+                                        "memory_limit", limit_or_null(row->limits.memory_limit[d]),
+                                        "gpu_seconds", seconds_json(row->usage.gpu_ns[d]),
+                                        "sm_seconds", seconds_json(row->usage.sm_ns[d])));
     }
     return list;
+}
+
+static uint64_t sum(const uint64_t values[SERVER_MAX_DEVICES])
+{
+    uint64_t total = 0;
+
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        total += values[i];
+    return total;
+}
+
+/* The names stand in docs/operating.md. */
+static json_t *usage_json(const struct server_usage *usage)
+{
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+        "gpu_seconds", seconds_json(sum(usage->gpu_ns)), "sm_seconds",
+        seconds_json(sum(usage->sm_ns)), "shared_seconds", seconds_json(usage->shared_ns),
+        "copy_seconds", seconds_json(usage->copy_ns), "queued_seconds",
+        seconds_json(usage->queued_ns), "mean_wait_seconds", seconds_json(usage->wait_ns),
+        "queue_bytes", (json_int_t)usage->queue_bytes, "launches", (json_int_t)usage->launches,
+        "copies", (json_int_t)usage->copies, "copied_to_device_bytes", (json_int_t)usage->copied_up,
+        "copied_from_device_bytes", (json_int_t)usage->copied_down, "copied_within_bytes",
+        (json_int_t)usage->copied_within, "stalls", (json_int_t)usage->stalls, "stalled_seconds",
+        json_real((double)usage->stalled_ms / 1e3), "stall_cause",
+        text_value(usage->stall_cause, sizeof(usage->stall_cause)));
 }
 
 static json_t *client_json(const struct snapshot *snapshot, const struct command_client *client)
@@ -114,7 +147,7 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
     const struct server_status_row *row = &client->row;
     json_t *json = json_pack(
         "{s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
-        "s:o, s:o, s:I}",
+        "s:o, s:o, s:o, s:I}",
         "pid", row->identity.pid, "id", row->id, "uid", row->identity.uid, "server",
         client->server_pid, "server_name", snapshot_server_of(snapshot, client)->name, "namespace",
         row->identity.space, "command",
@@ -124,8 +157,9 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
         row->state == SERVER_CLIENT_ACTIVE ? "active" : "inactive", "sm_centipercent",
         row->limits.sm_centipercent, "priority", row->limits.priority, "memory_used",
         (json_int_t)snapshot_memory_of(client), "memory_refused", (json_int_t)row->memory_refused,
-        "launches", (json_int_t)row->launches, "copies", (json_int_t)row->copies, "copied_bytes",
-        (json_int_t)row->copied_bytes, "devices", client_devices_json(snapshot, client), "call",
+        "launches", (json_int_t)row->usage.launches, "copies", (json_int_t)row->usage.copies,
+        "copied_bytes", (json_int_t)server_usage_copied(&row->usage), "usage",
+        usage_json(&row->usage), "devices", client_devices_json(snapshot, client), "call",
         text_value(row->call, sizeof(row->call)), "call_ms", (json_int_t)row->call_ms);
 
     return with_user_and_share(json, row->identity.uid, row->limits.sm_centipercent);

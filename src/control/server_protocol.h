@@ -186,6 +186,31 @@ struct server_client_attached {
     uint32_t id; /* never 0, unique in this server's life */
 };
 
+/* What a client has used since it attached. Times are nanoseconds; how exact they are stands in
+ * docs/operating.md. */
+struct server_usage {
+    uint64_t gpu_ns[SERVER_MAX_DEVICES]; /* in which it had kernels on the device */
+    uint64_t sm_ns[SERVER_MAX_DEVICES];  /* multiprocessors that they took, times time */
+    uint64_t shared_ns;   /* of gpu_ns: while another client had kernels on the same device */
+    uint64_t copy_ns;     /* in which it had copies or memsets in streams that wait for no kernel */
+    uint64_t queued_ns;   /* in which commands waited for the server */
+    uint64_t wait_ns;     /* how long a command has waited for the server on average */
+    uint64_t queue_bytes; /* of commands that wait for the server now */
+    uint64_t launches;
+    uint64_t copies;
+    uint64_t copied_up;     /* bytes from the host's memory to the devices */
+    uint64_t copied_down;   /* the other way */
+    uint64_t copied_within; /* from a device to a device, or inside the host's memory */
+    uint64_t stalls;        /* how often it has been in a call because of another client's call */
+    uint64_t stalled_ms;
+    char stall_cause[64]; /* of the last one: the other's call and PID; "" = there was none */
+};
+
+static inline uint64_t server_usage_copied(const struct server_usage *usage)
+{
+    return usage->copied_up + usage->copied_down + usage->copied_within;
+}
+
 struct server_client_gone {
     struct server_header header;
     int32_t pid;
@@ -194,6 +219,9 @@ struct server_client_gone {
     char text[212]; /* "" or a message */
     uint64_t memory_peak[SERVER_MAX_DEVICES]; /* the most that it held at a time */
     uint64_t memory_refused;                  /* how often its limit refused an allocation */
+    struct server_identity identity;          /* as it came in CLIENT; zero where it was refused */
+    struct server_usage usage;
+    int64_t ended; /* wall clock, seconds */
 };
 
 enum server_client_state {
@@ -212,9 +240,7 @@ struct server_status_row {
     uint64_t memory_peak[SERVER_MAX_DEVICES];
     uint64_t memory_refused;
     uint32_t sm_granted[SERVER_MAX_DEVICES]; /* multiprocessors that it gets of each device */
-    uint64_t launches;
-    uint64_t copies;
-    uint64_t copied_bytes;
+    struct server_usage usage;
     char call[48];    /* that its thread in the server is in, "" = in none that takes long */
     uint64_t call_ms; /* for how long */
 };

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "accounting.h"
 #include "clock.h"
-#include "copy.h"
 #include "fd.h"
-#include "launch_record.h"
 #include "limits_text.h"
 #include "log.h"
 #include "memory.h"
@@ -97,6 +97,9 @@ static void report_gone(const struct server *server, const struct session *sessi
     gone.id = session->life->announced ? session->id : 0;
     gone.status = (int32_t)status;
     gone.memory_refused = memory_refusals(session);
+    gone.identity = session->identity;
+    gone.ended = time(NULL);
+    accounting_usage(session, &gone.usage);
     for (unsigned i = 0; i < server->devices.count; i++)
         memory_usage(session, i, &used, &gone.memory_peak[i]);
     send_message(server, &gone);
@@ -156,8 +159,7 @@ static void send_row(struct server *server, const struct session *session, uint3
         row.sm_granted[i] = sm_share_granted(server, &session->limits, i);
     }
     row.memory_refused = memory_refusals(session);
-    row.launches = launch_count(session);
-    copy_counters(session, &row.copies, &row.copied_bytes);
+    accounting_usage(session, &row.usage);
     const char *call = stall_call(session, &row.call_ms);
     text_copy(row.call, sizeof(row.call), call ? call : "");
     send_message(server, &row);

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "accounting.h"
 #include "command_protocol.h"
 #include "cpus.h"
 #include "daemon_link.h"
@@ -201,6 +202,8 @@ static int start_serving(struct server *server, const struct options *options, c
 
     if (!error)
         error = watchdog_start(server);
+    if (!error)
+        error = accounting_start(server);
     if (!error)
         error = stall_watch_start(server);
     if (!error && server->life->control_fd >= 0)

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "abort_launches.h"
+#include "accounting.h"
 #include "array.h"
 #include "attach_client.h"
 #include "blob.h"
@@ -34,12 +35,18 @@ static const struct {
     int (*init)(struct session *session);
     void (*fini)(struct session *session);
 } parts[] = {
-    {session_blobs_init, session_blobs_fini},     {session_ipc_init, session_ipc_fini},
-    {session_memory_init, session_memory_fini},   {session_sm_shares_init, session_sm_shares_fini},
-    {session_streams_init, session_streams_fini}, {session_modules_init, session_modules_fini},
-    {session_printf_init, session_printf_fini},   {session_copies_init, session_copies_fini},
-    {session_arrays_init, session_arrays_fini},   {session_launch_init, session_launch_fini},
+    {session_blobs_init, session_blobs_fini},
+    {session_ipc_init, session_ipc_fini},
+    {session_memory_init, session_memory_fini},
+    {session_sm_shares_init, session_sm_shares_fini},
+    {session_streams_init, session_streams_fini},
+    {session_modules_init, session_modules_fini},
+    {session_printf_init, session_printf_fini},
+    {session_copies_init, session_copies_fini},
+    {session_arrays_init, session_arrays_fini},
+    {session_launch_init, session_launch_fini},
     {session_graphs_init, session_graphs_fini},
+    {session_accounting_init, session_accounting_fini},
 };
 
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))

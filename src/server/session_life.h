@@ -19,6 +19,7 @@ struct session_call {
     const char *name; /* NULL = in none */
     uint32_t position;
     uint64_t since; /* clock_ns() */
+    bool stalled;   /* it was in one because of another client's */
 };
 
 struct session_life {

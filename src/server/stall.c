@@ -9,6 +9,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "accounting.h"
 #include "clock.h"
 #include "daemon_link.h"
 #include "fd.h"
@@ -188,6 +189,21 @@ static void log_change(struct server *server, const struct stall *stall, const c
 
 /* ---- the timer ---- */
 
+/* Charges each client that is in a call while the culprit is in its own. NULL = there is none. */
+static void account(struct server *server, const struct session *culprit)
+{
+    uint64_t ms, theirs;
+    const char *call = culprit ? stall_call(culprit, &ms) : NULL;
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        struct session_call *own = &session->life->call;
+        bool stalled = session != culprit && call && stall_call(session, &theirs);
+        if (stalled)
+            accounting_stalled(session, culprit, call, PERIOD_NS / NS_PER_MS, !own->stalled);
+        own->stalled = stalled;
+    }
+}
+
 static void beat(struct server *server)
 {
     struct server_heartbeat heartbeat;
@@ -199,6 +215,7 @@ static void beat(struct server *server)
     server_message_init(&heartbeat, SERVER_HEARTBEAT, 0);
     heartbeat.waiting = stall.waiting;
     heartbeat.waited_ms = (uint32_t)stall.waited_ms;
+    account(server, stall.culprit);
     if (stall.culprit)
         describe_stall(server, &stall, heartbeat.text, sizeof(heartbeat.text));
     log_change(server, &stall, heartbeat.text);

@@ -218,6 +218,10 @@ void channel_server_kick(struct channel_server *server);
  * `ret_position` how far the ring had been read then. */
 uint32_t channel_server_last_op(const struct channel_server *server, uint32_t *ret_position);
 
+/* From any thread: how many bytes of commands wait to be taken, at most the size of the ring, and
+ * in `ret_taken` how many have been taken, modulo 2^32. */
+uint32_t channel_server_queued(const struct channel_server *server, uint32_t *ret_taken);
+
 /* Answers in `slot`: 0; -EPROTO when the client named a slot that does not exist; -EMSGSIZE when
  * the answer does not fit (REPLY_DATA_MAX). Wakes the caller only if it sleeps. */
 int channel_server_reply(struct channel_server *server, int slot, CUresult status, const void *data,

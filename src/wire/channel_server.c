@@ -98,6 +98,16 @@ uint32_t channel_server_last_op(const struct channel_server *server, uint32_t *r
     return channel_kind_op(__atomic_load_n(&message->kind, __ATOMIC_RELAXED));
 }
 
+uint32_t channel_server_queued(const struct channel_server *server, uint32_t *ret_taken)
+{
+    uint32_t taken = __atomic_load_n(&server->ring.cursor, __ATOMIC_RELAXED);
+    /* Partner: ring_store_tail(). The client's word may be anything. */
+    uint32_t sent = atomic_load_explicit(&server->region->ring.tail, memory_order_relaxed);
+
+    *ret_taken = taken;
+    return sent - taken <= REGION_RING_BYTES ? sent - taken : 0;
+}
+
 int channel_server_reply(struct channel_server *server, int slot, CUresult status, const void *data,
                          uint32_t size)
 {

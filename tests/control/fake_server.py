@@ -78,6 +78,14 @@ def on_client(data, descriptor):
     send(wire.CLIENT_ATTACHED, struct.pack("<iI", pid, last_id))
 
 
+def usage():
+    """A struct server_usage: 2 s of GPU time, 120 SM seconds, 7 launches, 3 copies of 4096 bytes up."""
+    seconds = 10**9
+    return struct.pack(f"<{2 * wire.DEVICES}Q12Q64s", 2 * seconds, *[0] * 31, 120 * seconds,
+                       *[0] * 31, seconds, 0, 0, 5000, 64, 7, 3, 4096, 0, 0, 1, 500,
+                       b"cuModuleLoadData of PID 1")
+
+
 def on_status(request):
     if how == "silent":
         return
@@ -85,16 +93,17 @@ def on_status(request):
         tail = struct.pack("<IIQ", number, 1,
                            1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", 1 << 20,
                                        *[0] * 31, 2 << 20, *[0] * 31, 5, 33, *[0] * 31)
-        send(wire.STATUS_ROW, identity + limits + tail + struct.pack("<QQQ48sQ", 7, 3, 4096, b"", 0), request)
+        send(wire.STATUS_ROW, identity + limits + tail + usage() + struct.pack("<48sQ", b"", 0), request)
     send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) + bytes(8 * wire.DEVICES), request)
 
 
 def drop(connection, status=0):
-    pid, number, _, _ = clients.pop(connection)
+    pid, number, identity, _ = clients.pop(connection)
     selector.unregister(connection)
     connection.close()
     send(wire.CLIENT_GONE, struct.pack(f"<iIi212s{wire.DEVICES + 1}Q", pid, number, status, b"",
-                                        3 << 20, *[0] * (wire.DEVICES - 1), 5))
+                                        3 << 20, *[0] * (wire.DEVICES - 1), 5) +
+         identity + usage() + struct.pack("<q", int(time.time())))
     leave_if_done()
 
 

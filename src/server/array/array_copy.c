@@ -74,6 +74,18 @@ static CUDA_MEMCPY3D between(const struct wire_fnArrayCopy *in, CUarray array)
     };
 }
 
+/* An array is a device's. */
+static enum copy_way way_of(const struct session *session, const CUDA_MEMCPY3D *copy)
+{
+    const struct window *window = session->window;
+
+    if (copy->srcMemoryType == CU_MEMORYTYPE_ARRAY)
+        return copy->dstMemoryType == CU_MEMORYTYPE_ARRAY
+                   ? COPY_WITHIN
+                   : copy_way_of(window, copy->dstDevice, window->base);
+    return copy_way_of(window, window->base, copy->srcDevice);
+}
+
 static CUresult submit(struct session *session, const CUDA_MEMCPY3D *copy, bool allowed,
                        struct stream *stream, uint32_t seq)
 {
@@ -81,7 +93,8 @@ static CUresult submit(struct session *session, const CUDA_MEMCPY3D *copy, bool 
 
     if (result == CUDA_SUCCESS && copy->WidthInBytes && copy->Height && copy->Depth) {
         result = copy_chunks_box(session->window, copy, stream->driver);
-        copy_count(session, copy->WidthInBytes * copy->Height * copy->Depth);
+        stream_note_other_work(stream);
+        copy_count(session, way_of(session, copy), copy->WidthInBytes * copy->Height * copy->Depth);
     }
     return stream_end(stream, seq, result);
 }

@@ -12,6 +12,7 @@
 #include "server_dispatch.h"
 #include "shared_copy_stream.h"
 #include "stream.h"
+#include "window.h"
 
 static bool check_range(struct session *session, const char *call, const char *argument,
                         uint64_t address, uint64_t size)
@@ -48,10 +49,39 @@ bool copy_span(uint64_t pitch, uint64_t slice_rows, uint64_t width, uint64_t hei
     return true;
 }
 
-void copy_count(struct session *session, uint64_t bytes)
+static bool is_host(const struct window *window, uint64_t address)
 {
-    atomic_fetch_add_explicit(&session->copies->count, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&session->copies->bytes, bytes, memory_order_relaxed);
+    return address >= window->host_base &&
+           address < window_part_end(window, window->devices->count);
+}
+
+enum copy_way copy_way_of(const struct window *window, uint64_t dst, uint64_t src)
+{
+    bool to_host = is_host(window, dst), from_host = is_host(window, src);
+
+    if (to_host == from_host)
+        return COPY_WITHIN;
+    return to_host ? COPY_DOWN : COPY_UP;
+}
+
+/* Only the session's thread counts, so this need not be one step. Partner: copy_bytes(). */
+static void add(atomic_uint_fast64_t *counter, uint64_t amount)
+{
+    uint64_t so_far = atomic_load_explicit(counter, memory_order_relaxed);
+
+    atomic_store_explicit(counter, so_far + amount, memory_order_relaxed);
+}
+
+void copy_count(struct session *session, enum copy_way way, uint64_t bytes)
+{
+    add(&session->copies->count, 1);
+    add(&session->copies->bytes[way], bytes);
+}
+
+static void count_addresses(struct stream *stream, uint64_t dst, uint64_t src, uint64_t bytes)
+{
+    stream_note_other_work(stream);
+    copy_count(stream->session, copy_way_of(stream->session->window, dst, src), bytes);
 }
 
 CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpyAsync *in,
@@ -63,7 +93,7 @@ CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpy
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
         result = copy_chunks(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
-    copy_count(session, in->ByteCount);
+    count_addresses(hStream, in->dst, in->src, in->ByteCount);
     return stream_end(hStream, in->seq, result);
 }
 
@@ -79,7 +109,7 @@ CUresult serve_fnCopyUp(struct session *session, const struct wire_fnCopyUp *in,
         result = shared_copy_stream_copy(hStream, in->dst, in->src, in->ByteCount);
     else if (result == CUDA_SUCCESS)
         result = copy_chunks(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
-    copy_count(session, in->ByteCount);
+    count_addresses(hStream, in->dst, in->src, in->ByteCount);
     return stream_end_by(hStream, in->seq, result, copy_fence_write);
 }
 
@@ -95,7 +125,8 @@ CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,
     if (result == CUDA_SUCCESS)
         result = copy_chunks_up(session->window, in->dstDevice, in->data, in->data_size,
                                 hStream->driver);
-    copy_count(session, in->data_size);
+    stream_note_other_work(hStream);
+    copy_count(session, COPY_UP, in->data_size);
     return stream_end(hStream, in->seq, result);
 }
 
@@ -150,7 +181,7 @@ CUresult serve_cuMemcpy3DAsync_v2(struct session *session, const struct wire_cuM
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS && in->width && in->height && in->depth)
         result = copy_chunks_box(session->window, &box, hStream->driver);
-    copy_count(session, in->width * in->height * in->depth);
+    count_addresses(hStream, in->dst, in->src, in->width * in->height * in->depth);
     return stream_end(hStream, in->seq, result);
 }
 
@@ -179,5 +210,6 @@ CUresult serve_fnMemset(struct session *session, const struct wire_fnMemset *in,
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
         result = copy_chunks_memset(session->window, in, hStream->driver);
+    stream_note_other_work(hStream);
     return stream_end(hStream, in->seq, result);
 }

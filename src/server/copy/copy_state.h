@@ -4,11 +4,12 @@
  */
 #pragma once
 
+#include "copy.h"
 #include "device.h"
 #include "session.h"
 
 struct session_copies {
-    atomic_uint_fast64_t count, bytes;
+    atomic_uint_fast64_t count, bytes[COPY_WAYS];
 };
 
 struct device_copies {

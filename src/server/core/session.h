@@ -75,6 +75,7 @@ struct session {
     struct session_arrays *arrays;
     struct session_launch *launch;
     struct session_graphs *graphs;
+    struct session_accounting *accounting;
     struct session_life *life;
 };
 

@@ -106,6 +106,7 @@ CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphL
 
     if (graph->last)
         launch_record(session, graph->kernel_count, graph->last->handle, graph->last->name);
+    stream_note_kernel(hStream, graph->widest);
     if (result == CUDA_SUCCESS)
         result = graph->may_print ? launch_announced(graph, hStream) : launch(graph, hStream);
     return stream_end(hStream, in->seq, result);

@@ -100,6 +100,14 @@ static CUresult make_kernel(struct graph *graph, const struct wire_fnGraphKernel
     return CUDA_SUCCESS;
 }
 
+static void note_width(struct graph *graph, const uint32_t grid[3])
+{
+    const uint32_t *widest = graph->widest;
+
+    if ((uint64_t)grid[0] * grid[1] * grid[2] > (uint64_t)widest[0] * widest[1] * widest[2])
+        memcpy(graph->widest, grid, sizeof(graph->widest));
+}
+
 static CUresult set_kernel(struct graph *graph, const struct wire_fnGraphKernelNode *in,
                            struct function *function)
 {
@@ -115,6 +123,7 @@ static CUresult set_kernel(struct graph *graph, const struct wire_fnGraphKernelN
         return result;
     graph->may_print |= function->module->may_print;
     graph->last = function;
+    note_width(graph, what.kernel->launch.shape.grid);
     return change(graph, node, &what);
 }
 

@@ -60,6 +60,7 @@ struct graph {
 
     struct graph_node *nodes;
     uint32_t node_count, kernel_count;
+    uint32_t widest[3];   /* the largest grid of a kernel */
     uint32_t (*edges)[2]; /* ordered by the second */
     uint32_t edge_count, edge_room;
     const struct function *last; /* kernel of the highest number, for fault reports */

@@ -143,6 +143,7 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
                                           in->attributes_size, attributes, &count);
     launch_read(&launch, in, f);
     launch_record(session, 1, in->f, f->name);
+    stream_note_kernel(hStream, launch.shape.grid);
     if (result == CUDA_SUCCESS)
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)

@@ -155,6 +155,7 @@ static bool launch_fenced(struct stream *stream, const struct launch *launch, ui
         fills_device(stream, launch))
         return false;
     launch_record(stream->session, 0, launch->function->handle, launch->function->name);
+    stream_note_kernel(stream, launch->shape.grid);
     return stream_begin(stream) == CUDA_SUCCESS && fence_kernel_behind(stream, launch, seq);
 }
 
@@ -193,6 +194,7 @@ bool launch_batch_flush(struct session *session)
     batch->count = 0;
     const struct function *last = batch->launches[count - 1].function;
     launch_record(session, count, last->handle, last->name);
+    stream_note_kernel(batch->stream, batch->launches[count - 1].shape.grid);
 
     CUresult result = stream_begin(batch->stream);
     if (result == CUDA_SUCCESS)

@@ -34,10 +34,11 @@ struct stream {
     bool waits_for_host; /* it was given a callback */
     uint32_t host_wait_word, host_wait_seq, host_wait_fence;
 
-    uint64_t work;           /* how many pieces of work it was given */
-    uint64_t legacy_seen;    /* blocking: up to here it waits for the legacy stream's work */
-    uint64_t seen_by_legacy; /* blocking: up to here the legacy stream waits for its work */
-    CUevent order;           /* recorded behind ordered_work; created when first needed */
+    uint64_t work;               /* how many pieces of work it was given */
+    atomic_uint_fast64_t blocks; /* of the kernel that it was given last; 0 = that was none */
+    uint64_t legacy_seen;        /* blocking: up to here it waits for the legacy stream's work */
+    uint64_t seen_by_legacy;     /* blocking: up to here the legacy stream waits for its work */
+    CUevent order;               /* recorded behind ordered_work; created when first needed */
     uint64_t ordered_work;
 
     uint64_t shared_copy_work;    /* owned by the copy code: shared_copy_stream.h */
@@ -58,6 +59,19 @@ CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result);
 /* The same with another function to write the fence. */
 typedef CUresult fence_writer(struct stream *stream, uint32_t seq);
 CUresult stream_end_by(struct stream *stream, uint32_t seq, CUresult result, fence_writer *write);
+
+/* What the stream is given next: a kernel of this grid, or something else. Partner, on another
+ * thread: streams_sample(). */
+static inline void stream_note_kernel(struct stream *stream, const uint32_t grid[3])
+{
+    atomic_store_explicit(&stream->blocks, (uint64_t)grid[0] * grid[1] * grid[2],
+                          memory_order_relaxed);
+}
+
+static inline void stream_note_other_work(struct stream *stream)
+{
+    atomic_store_explicit(&stream->blocks, 0, memory_order_relaxed);
+}
 
 /* Whether the stream and its work are confined to a part of the device's multiprocessors. */
 bool stream_is_confined(const struct stream *stream);

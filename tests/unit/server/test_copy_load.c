@@ -11,7 +11,7 @@
 
 static void copy(struct fixture *fixture, uint64_t bytes)
 {
-    copy_count(fixture->session, bytes);
+    copy_count(fixture->session, COPY_UP, bytes);
 }
 
 static uint32_t told(const struct fixture *fixture)

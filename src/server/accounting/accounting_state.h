@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The counters of a client, and what they are made from. Only the accounting files include this.
+ *
+ * A counter has one writer, so it is read and written in two steps, and readers may see it at any
+ * moment: counter_add() and counter_get().
+ */
+#pragma once
+
+#include "accounting.h"
+#include "copy.h"
+#include "stream_sample.h"
+
+typedef atomic_uint_fast64_t counter_t;
+
+/* A client at the moment of a sample. */
+struct client_sample {
+    struct streams_sample streams;
+    double sms[SERVER_MAX_DEVICES];     /* multiprocessors that it takes */
+    bool is_beside[SERVER_MAX_DEVICES]; /* another client has kernels there, too */
+    uint32_t queue_bytes, taken;        /* channel_server_queued() */
+};
+
+struct session_accounting {
+    /* The sampling thread's to write. */
+    counter_t gpu_ns[SERVER_MAX_DEVICES], sm_ns[SERVER_MAX_DEVICES];
+    counter_t shared_ns, copy_ns, queued_ns;
+    counter_t queued_byte_ns;           /* bytes that waited, times time, in units of 2^10 */
+    counter_t taken_bytes, queue_bytes; /* commands' */
+    /* The main thread's to write. */
+    counter_t stalls, stalled_ms;
+    char stall_cause[sizeof(((struct server_usage *)NULL)->stall_cause)];
+
+    /* The sampling thread's alone. */
+    struct client_sample last, now;
+    uint64_t work;       /* launches and copies at the last sample */
+    uint64_t quiet_ns;   /* for how long there have been no others */
+    bool has_been_asked; /* since then the driver has said that all streams are idle */
+};
+
+static inline void counter_add(counter_t *counter, uint64_t amount)
+{
+    uint64_t so_far = atomic_load_explicit(counter, memory_order_relaxed);
+
+    atomic_store_explicit(counter, so_far + amount, memory_order_relaxed);
+}
+
+static inline uint64_t counter_get(const counter_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* Looks at all clients and charges each for the `interval_ns` since the last time. Returns whether
+ * any of them has done anything. Takes the server's lock. */
+bool accounting_round(struct server *server, uint64_t interval_ns);

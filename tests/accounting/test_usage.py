@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What clients have used, as `funnel ps --json` says it, against what they know themselves: the
+device's own clock tells programs how long their kernels ran."""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../limits"))
+
+import limits_harness  # noqa: E402  (found through the path above)
+import harness  # noqa: E402
+from limits_harness import MIB, SMS  # noqa: E402
+
+# Where kernels are as short as the time between two samples, their sum is exact to a few percent.
+# On a busy machine a kernel's end and its notice are further apart.
+CLOSE = 0.10
+
+
+class UsageTest(limits_harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.start()
+
+    def command(self, *arguments):
+        command = super().command(*arguments)
+        command[command.index(next(word for word in command if "limits_probe" in word))] = \
+            os.path.join(harness.BUILD, "tests/accounting/metered")
+        return command
+
+    def meter(self, *arguments):
+        program = self.begin(*(str(argument) for argument in arguments))
+        self.assertEqual(program.process.stdout.readline(), "ready\n")
+        return program
+
+    @staticmethod
+    def play(program):
+        program.process.stdin.write("\n")
+        program.process.stdin.flush()
+
+    def usage_of(self, program):
+        client = next(c for c in self.funnel_json("ps") if c["pid"] == program.pid)
+        return client["usage"]
+
+    def measure(self, *arguments):
+        """What the program says, and what Funnel says that it used meanwhile."""
+        program = self.meter(*arguments)
+        before = self.usage_of(program)
+        self.play(program)
+        ran, kernels, span = program.answer()
+        after = self.usage_of(program)
+        used = {key: after[key] - before[key] for key in after if key != "stall_cause"}
+        print(f"{' '.join(map(str, arguments))}: kernels ran {ran / 1e9:.3f} s, "
+              f"{used['gpu_seconds']:.3f} s of GPU time, {used['sm_seconds']:.3f} of SM time",
+              file=sys.stderr)
+        self.play(program)
+        program.end()
+        return ran / 1e9, kernels, used
+
+    def assert_close(self, value, expected, slack=0.012):
+        self.assertAlmostEqual(value, expected, delta=expected * CLOSE + slack)
+
+    def test_one_kernel(self):
+        ran, kernels, used = self.measure("one", 0.5)
+        self.assert_close(used["gpu_seconds"], ran)
+        self.assert_close(used["sm_seconds"], ran)
+        self.assertEqual((kernels, used["launches"]), (1, 1))
+
+    def test_kernels_with_pauses(self):
+        ran, kernels, used = self.measure("paced", 2)
+        self.assert_close(used["gpu_seconds"], ran)
+        self.assertEqual(used["launches"], kernels)
+
+    def test_kernels_that_no_wait_follows(self):
+        ran, kernels, used = self.measure("queued", 0.5)
+        self.assert_close(used["gpu_seconds"], ran, slack=0.04)
+        self.assertEqual(used["launches"], kernels)
+
+    def test_multiprocessors(self):
+        ran, _, used = self.measure("one", 0.5, 8)
+        self.assert_close(used["sm_seconds"], 8 * ran, slack=0.1)
+        ran, _, used = self.measure("one", 0.5, 4 * SMS)
+        self.assert_close(used["sm_seconds"], SMS * used["gpu_seconds"], slack=0.1)
+
+    def test_idle_client(self):
+        program = self.meter("one", 0)
+        before = self.usage_of(program)
+        time.sleep(0.5)
+        self.assertEqual(self.usage_of(program)["gpu_seconds"], before["gpu_seconds"])
+
+    def test_two_clients_share(self):
+        programs = [self.meter("one", 1, 12) for _ in range(2)]
+        for program in programs:
+            self.play(program)
+        ran = [program.answer()[0] / 1e9 for program in programs]
+        used = [self.usage_of(program) for program in programs]
+        self.assertGreater(min(u["shared_seconds"] for u in used), 0.5)
+        for own, one in zip(ran, used):
+            self.assertLessEqual(one["shared_seconds"], one["gpu_seconds"] + 0.01)
+            self.assert_close(one["gpu_seconds"], own, slack=0.1)
+        wall = max(one["gpu_seconds"] for one in used) + 0.4
+        self.assertLessEqual(sum(one["sm_seconds"] for one in used), SMS * wall)
+
+    def test_bytes_each_way(self):
+        program = self.meter("copies", 0)
+        before = self.usage_of(program)
+        self.play(program)
+        program.answer()
+        after = self.usage_of(program)
+        way = {key: after[key] - before[key] for key in after if key.startswith("copied")}
+        self.assertEqual(way, {"copied_to_device_bytes": 16 * MIB,
+                               "copied_from_device_bytes": 8 * MIB,
+                               "copied_within_bytes": 4 * MIB})
+
+
+if __name__ == "__main__":
+    harness.main()
