@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "quiesce.h"
 #include "stream_probe.h"
+#include "stream_state.h"
 
 #define PAUSE_NS (200 * NS_PER_US)
 
@@ -15,6 +16,9 @@
  * next, and so on, because its kernel may wait for what the client launches next. */
 #define HOLD_NS (1 * NS_PER_SEC)
 #define HOLD_DOUBLINGS_MAX 6u
+
+/* For so long a client is taken for one that has long work again soon. */
+#define RECENT_NS (1 * NS_PER_SEC)
 
 /* While a call that waits for all streams is being made, the driver's lock is not free. Most of
  * them find the streams idle and take no time. */
@@ -42,15 +46,34 @@ bool long_work_exists(struct session *session, const struct device *device)
     return !done;
 }
 
-/* Holding its own client back would make a session wait for itself. */
-static void hold_owners(const struct stream_probe *probe, const struct session *session,
+/* Notes whose work is long, and with `calm` holds these clients back. Holding its own client back
+ * would make a session wait for itself. */
+static void note_owners(struct session *session, const struct stream_probe *probe,
                         struct calm *calm)
 {
     struct server *server = session->server;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
     list_for_each (struct session, other, &server->sessions, link) {
-        if (other != session && stream_probe_has(probe, other))
+        if (other == session || !stream_probe_has(probe, other))
+            continue;
+        other->streams->long_work_seen = clock_ns();
+        if (calm)
+            calm_hold(calm, other);
+    }
+}
+
+/* Between the calm moment and the call such a client would launch its next long kernel. */
+static void hold_recent(struct session *session, struct calm *calm)
+{
+    struct server *server = session->server;
+    uint64_t now = clock_ns();
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each (struct session, other, &server->sessions, link) {
+        if (other == session || other->phase == SESSION_ATTACHING)
+            continue;
+        if (other->streams->long_work_seen && now - other->streams->long_work_seen < RECENT_NS)
             calm_hold(calm, other);
     }
 }
@@ -75,16 +98,16 @@ static bool await_end(struct stream_probe *probe, const struct session *session,
     return true;
 }
 
-/* In the first round nobody is held back: a kernel that runs now may be the only long one. A client
- * that has long work again by then would have it always. */
+/* In the first round nobody is held back but those who had long work a moment ago: a kernel that
+ * runs now may be the only long one. A client that has long work again by then would have it
+ * always. */
 static void await_in_round(struct stream_probe *probe, struct session *session, unsigned round,
                            struct calm *calm)
 {
     unsigned doublings = round < HOLD_DOUBLINGS_MAX ? round : HOLD_DOUBLINGS_MAX;
 
-    if (round)
-        hold_owners(probe, session, calm);
-    if (!await_end(probe, session, round ? HOLD_NS << doublings : 0))
+    note_owners(session, probe, round ? calm : NULL);
+    if (!await_end(probe, session, calm->count ? HOLD_NS << doublings : 0))
         calm_release(session, calm);
 }
 
@@ -94,6 +117,7 @@ void long_work_await_calm(struct session *session, const struct device *device, 
     bool calm_now = false;
 
     for (unsigned round = 0; !calm_now && may_wait(session, device); round++) {
+        hold_recent(session, calm);
         stream_probe_begin(&probe, session, device);
         calm_now = stream_probe_await(&probe, LONG_WORK_NS);
         if (!calm_now)

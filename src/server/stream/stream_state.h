@@ -36,6 +36,8 @@ struct session_streams {
     unsigned host_wait_count;
     bool has_host_waits; /* a stream has waited for the client, or for a word */
 
+    uint64_t long_work_seen; /* when, by clock_ns(): long_work.c, under the server's lock */
+
     /* The watchdog's: long_work_watch.c. */
     uint64_t long_work_mask; /* bit i: long work in context i */
     bool move_wanted;        /* as the client was told last */
