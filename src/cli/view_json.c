@@ -174,20 +174,32 @@ static json_t *clients_json(const struct snapshot *snapshot)
     return list;
 }
 
+/* By number and name. */
+static void set_user(json_t *json, uint32_t uid)
+{
+    char user[VIEW_CELL];
+
+    view_format_user(uid, user);
+    json_object_set_new(json, "uid", json_integer(uid));
+    json_object_set_new(json, "user", text_value(user, sizeof(user)));
+}
+
 static json_t *limit_json(const struct command_limit *limit)
 {
     static const char *const scopes[] = {"daemon", "server", "namespace", "user", "group"};
     json_t *json = json_pack("{s:s}", "scope", scopes[limit->scope % 5]);
 
     if (limit->scope == COMMAND_SCOPE_USER)
-        json_object_set_new(json, "uid", json_integer(limit->uid));
+        set_user(json, limit->uid);
     else if (*limit->name)
         json_object_set_new(json, limit->scope == COMMAND_SCOPE_GROUP ? "group" : "server",
                             json_string(limit->name));
     if (*limit->space)
         json_object_set_new(json, "namespace", json_string(limit->space));
-    if (limit->sm_centipercent)
+    if (limit->sm_centipercent) {
         json_object_set_new(json, "sm_centipercent", json_integer(limit->sm_centipercent));
+        json_object_set_new(json, "sm_percent", json_real(limit->sm_centipercent / 100.0));
+    }
     if (limit->sms)
         json_object_set_new(json, "sms", json_integer(limit->sms));
     if (limit->sets_priority)

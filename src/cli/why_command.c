@@ -67,6 +67,19 @@ static bool has_one_of(const char *line, const char *const *words)
     return false;
 }
 
+/* After a fault the log names the clients that it struck, and then the fault. */
+static bool tells_fault(const char *line, bool names_client)
+{
+    static bool was_struck;
+    bool fault = strstr(line, "] Fatal GPU error: ") != NULL, tells = was_struck && fault;
+
+    if (names_client && strstr(line, "} last kernel "))
+        was_struck = true;
+    else if (fault)
+        was_struck = false;
+    return tells;
+}
+
 static bool server_says(const char *line, pid_t pid)
 {
     static const char *const words[] = {"refused",     "Fatal",      "limit", "was reported",
@@ -75,17 +88,19 @@ static bool server_says(const char *line, pid_t pid)
     char name[32];
 
     text_format(name, sizeof(name), "{PID: %d,", (int)pid);
-    return strstr(line, name) && has_one_of(line, words);
+    return tells_fault(line, strstr(line, name)) || (strstr(line, name) && has_one_of(line, words));
 }
 
 static bool daemon_says(const char *line, pid_t pid)
 {
-    static const char *const words[] = {"refused",    "with status",  "cannot", "lost its server",
-                                        "still runs", "memory limit", NULL};
-    char name[32];
+    static const char *const words[] = {"refused",         "with status", "cannot",
+                                        "lost its server", "still runs",  "memory limit",
+                                        "is not ready",    NULL};
+    char name[32], new_name[32];
 
     text_format(name, sizeof(name), "lient %d ", (int)pid);
-    return strstr(line, name) && has_one_of(line, words);
+    text_format(new_name, sizeof(new_name), "NEW CLIENT %d ", (int)pid);
+    return (strstr(line, name) || strstr(line, new_name)) && has_one_of(line, words);
 }
 
 /* ---- logs ---- */

@@ -192,6 +192,31 @@ class Operator(Started):
             self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.funnel_json("server", "list"), [])
 
+    def test_limits_in_json(self):
+        me = pwd.getpwuid(os.getuid()).pw_name
+        self.funnel("limit", "--user", me, "--sm", "12.5")
+        limit, = (limit for limit in self.funnel_json("limits")["limits"]
+                  if limit["scope"] == "user")
+        self.assertEqual((limit["uid"], limit["user"], limit["sm_percent"]),
+                         (os.getuid(), me, 12.5))
+
+    def test_why_of_a_fault(self):
+        """A program that a fault struck is told of the fault, and of whose it was."""
+        with open(os.path.join(self.log, "server.log"), "w") as log:
+            log.write("[x Server 1] Fatal GPU error: an older one\n"
+                      "[x Server 1] The following clients have a sticky error set:\n"
+                      "[x Server 1]   {PID: 4100001, Context ID: 1} last kernel mine\n"
+                      "[x Server 1]   {PID: 4100002, Context ID: 2} last kernel theirs\n"
+                      "[x Server 1] Fatal GPU error: CUDA_ERROR_ILLEGAL_ADDRESS in kernel theirs of "
+                      "{PID: 4100002, Context ID: 2}\n"
+                      "[x Server 1] Fatal GPU error: a later one\n")
+        done = self.funnel("why", "4100001")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("CUDA_ERROR_ILLEGAL_ADDRESS in kernel theirs of {PID: 4100002", done.stdout)
+        self.assertNotIn("an older one", done.stdout)
+        self.assertNotIn("a later one", done.stdout)
+        self.assertEqual(self.funnel("why", "4100003").returncode, 1)
+
     def test_wrong_words_to_manage(self):
         self.assertIn("there is no user nobody-of-this-name",
                       self.refused("server", "create", "a", "--uid", "nobody-of-this-name"))
