@@ -146,6 +146,8 @@ static void print_server_summary(const struct command_server *server)
            server->pid, user, snapshot_state_name(server), since,
            snapshot_driver_name(server->driver), server->client_count,
            server->client_count == 1 ? "" : "s");
+    if (strstr(server->name, "_quarantine"))
+        puts("  it serves programs that have faulted again and again");
     for (unsigned d = 0; d < server->device_count; d++) {
         char total[CELL], unused[CELL];
 

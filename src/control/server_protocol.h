@@ -265,7 +265,9 @@ struct server_fault {
     uint32_t device;
     int32_t pid; /* the culprit, 0 = not known */
     uint32_t id;
-    char text[232];
+    uint32_t uid;      /* of the culprit, like the next */
+    char command[256]; /* as it came in CLIENT; "" = not known */
+    char text[236];
 };
 
 /* Kernels of clients that were ended, or are gone, go on and on. Sent when the number changes, and

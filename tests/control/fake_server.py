@@ -160,7 +160,7 @@ def on_control():
 
 def fault(*_):
     send(wire.FAULT,
-         struct.pack("<iIiI232s", 700, 0, 1234, 1, b"Client 1234 wrote where nothing is"))
+         struct.pack("<iIiII256s236s", 700, 0, 1234, 1, 0, b"", b"Client 1234 wrote where nothing is"))
     signal.sigwait({signal.SIGUSR2})
     os._exit(3)
 

@@ -22,10 +22,10 @@ FINE = "CUDA_SUCCESS"
 
 
 class Probe:
-    def __init__(self, environment, **more):
+    def __init__(self, environment, *arguments, **more):
         self.log = tempfile.NamedTemporaryFile("r", prefix="fnl-", dir="/tmp")
         command = [os.path.join(BUILD, "bin/funnel"), "run", "-q", "--no-start", "--",
-                   os.path.join(BUILD, "tests/recovery/recovery_probe")]
+                   os.path.join(BUILD, "tests/recovery/recovery_probe"), *arguments]
         environment = {**environment, "FUNNEL_LOG": self.log.name, **more}
         self.process = subprocess.Popen(command, env=environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -72,8 +72,8 @@ class TestCase(unittest.TestCase):
         return subprocess.run([os.path.join(BUILD, "bin/funnel"), *arguments], env=self.environment,
                               timeout=TIMEOUT, check=False, text=True, capture_output=True)
 
-    def probe(self, **more):
-        probe = Probe(self.environment, **more)
+    def probe(self, *arguments, **more):
+        probe = Probe(self.environment, *arguments, **more)
         self.addCleanup(probe.end)
         return probe
 
@@ -229,6 +229,26 @@ class Recovery(TestCase):
         culprit = self.probes(1)[0]
         self.fault(culprit)
         self.assertEqual(probe.ask("look"), FAULT)
+
+    def test_quarantine(self):
+        """A program that has faulted three times gets another server than the others."""
+        for number in range(3):
+            culprit = self.probe("culprit")
+            self.assertEqual(culprit.opened(), FINE, number)
+            self.fault(culprit)
+            culprit.end()
+        self.assertIn("culprit has faulted 3 times within a minute", self.log("control"))
+        other = self.probes(1)[0]
+        culprit = self.probe("culprit")
+        self.assertEqual(culprit.opened(), FINE)
+        self.assertEqual(len(self.server_pids()), 2)
+        shown = self.funnel("status").stdout
+        self.assertIn(f"Server uid_{os.getuid()}_quarantine", shown)
+        self.assertIn("faulted again and again", shown)
+        self.assertEqual(other.ask("launch"), FINE)
+        self.assertEqual(culprit.ask("fault"), FAULT)
+        self.assertEqual(other.ask("synchronize"), FINE, "the fault has reached another server")
+        self.assertEqual(other.ask("round"), FINE)
 
     def test_no_server_to_move_to(self):
         probe = self.probes(1)[0]

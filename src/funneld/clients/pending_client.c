@@ -14,6 +14,7 @@
 #include "fd.h"
 #include "journal.h"
 #include "peer_identity.h"
+#include "quarantine.h"
 #include "server_process.h"
 #include "service.h"
 #include "sock.h"
@@ -156,11 +157,13 @@ static void find_route(struct pending_client *client)
     const struct daemon *daemon = client->daemon;
     const struct server_identity *identity = &client->identity;
 
-    if (client->space)
+    if (client->space) {
         client->route = service_route(client->space->service);
-    else
-        client->route = service_route_of_user(
-            daemon, daemon->multiuser ? daemon->uid : identity->uid, identity->gid, &client->space);
+        return;
+    }
+    client->route = service_route_of_user(daemon, daemon->multiuser ? daemon->uid : identity->uid,
+                                          identity->gid, &client->space);
+    quarantine_change_route(daemon, identity, &client->route);
 }
 
 static void admit_program(struct pending_client *client)

@@ -39,6 +39,21 @@ struct daemon_events {
     void (*server_reaped)(struct daemon *daemon);
 };
 
+/* A program that has faulted: quarantine.h. Times are clock_ns(). */
+struct quarantined {
+    uint32_t uid;
+    char command[256];
+    unsigned faults;
+    uint64_t times[3]; /* of the last faults, in turn */
+    uint64_t last, until;
+};
+
+#define QUARANTINE_ENTRIES 32u
+
+struct quarantine {
+    struct quarantined entries[QUARANTINE_ENTRIES];
+};
+
 struct daemon {
     struct event_base *base;
     const struct daemon_events *events;
@@ -66,6 +81,7 @@ struct daemon {
     struct list consoles;        /* struct console: front ends */
     struct list draining;        /* struct attached_client: see fault_drain.h */
     unsigned waiting_clients;    /* pending clients that wait for a server */
+    struct quarantine quarantine;
 
     bool quitting;
     bool forced;                /* at least one server had to be ended by force */

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "connection.h"
 #include "journal.h"
+#include "quarantine.h"
 #include "server_process.h"
 #include "text.h"
 
@@ -116,6 +117,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
     connection_drain(&server->connection);
     if (server->connection.fd >= 0)
         check(server);
+    quarantine_check(server);
     journal_account(before);
 }
 

@@ -8,6 +8,7 @@
 #include "fault_drain.h"
 #include "journal.h"
 #include "pending_request.h"
+#include "quarantine.h"
 #include "server_process.h"
 #include "service.h"
 
@@ -54,6 +55,7 @@ static void on_fault(struct server_process *server, const struct server_fault *f
 {
     journal("Server %d: fatal GPU error %d on device %u: %.*s", (int)server->pid, fault->status,
             fault->device, (int)sizeof(fault->text), fault->text);
+    quarantine_note(server->daemon, fault);
     server->state = SERVER_FAULTED;
     server->stopping = true;
     fault_drain_begin(server);
