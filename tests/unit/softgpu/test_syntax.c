@@ -129,6 +129,10 @@ static void test_refused(void **state)
     expect("", "mov.u32 %r1, 1 / 0;", CUDA_ERROR_INVALID_PTX, "division by zero");
     expect("", ".reg .v2 .b32 v; mov.u32 %r1, v.z;", CUDA_ERROR_INVALID_PTX,
            "'.z' is not one of a vector's registers");
+    expect("", "red.acq_rel.gpu.global.add.u32 [%rd1], 1;", CUDA_ERROR_INVALID_PTX, "memory order");
+    expect("", "red.acquire.gpu.global.add.u32 [%rd1], 1;", CUDA_ERROR_INVALID_PTX, "memory order");
+    expect("", "ld.release.gpu.global.u32 %r1, [%rd1];", CUDA_ERROR_INVALID_PTX, "memory order");
+    expect("", "st.acquire.gpu.global.u32 [%rd1], 1;", CUDA_ERROR_INVALID_PTX, "memory order");
     expect("", ".reg .v8 .b32 v;", CUDA_ERROR_INVALID_PTX, "2 or 4");
     expect("", ".reg .v2 .pred v;", CUDA_ERROR_INVALID_PTX, "2 or 4");
     expect(".func f(.reg .pred a) { ret; }", "", CUDA_ERROR_INVALID_PTX, "cannot be of this type");

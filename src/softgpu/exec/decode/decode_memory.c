@@ -69,11 +69,24 @@ static bool take_modifier(const struct tokens *tokens, unsigned i, struct access
     return true;
 }
 
+/* What only reads releases nothing, and what gives no result acquires nothing. */
+static bool has_wrong_order(const struct tokens *tokens, unsigned i)
+{
+    bool reads = token_is(tokens, 0, "ld");
+    bool writes = token_is(tokens, 0, "st") || token_is(tokens, 0, "red");
+    return ((reads || writes) && token_is(tokens, i, "acq_rel")) ||
+           (reads && token_is(tokens, i, "release")) || (writes && token_is(tokens, i, "acquire"));
+}
+
 bool decode_access(struct builder *builder, const struct tokens *tokens, unsigned skip,
                    struct access *ret_access)
 {
     struct access access = {.width = 1, .type = last_type(tokens)};
     for (unsigned i = skip; i + 1 < tokens->count; i++) {
+        if (has_wrong_order(tokens, i)) {
+            decode_malformed(builder, "this memory order is not one of the instruction");
+            return false;
+        }
         if (!take_modifier(tokens, i, &access)) {
             decode_unsupported(builder);
             return false;
