@@ -22,9 +22,10 @@ static uint32_t arrived_lanes(const struct block *block, const struct barrier *b
     return count;
 }
 
+/* The last warps mostly come last, so they are asked first. */
 static bool everyone_is_here(const struct block *block, const struct barrier *barrier)
 {
-    for (uint32_t i = 0; i < block->warp_count; i++) {
+    for (uint32_t i = block->warp_count; i-- > 0;) {
         if (block->warps[i].alive & ~barrier->arrived[i])
             return false;
     }
@@ -47,7 +48,16 @@ static uint32_t waiting_at(const struct warp *warp, unsigned number, const struc
     return lanes & warp->at_barrier;
 }
 
-static void release_warp(struct warp *warp, unsigned number)
+static void release_whole(struct warp *warp, unsigned number)
+{
+    if (warp->whole_barrier != number)
+        return;
+    warp_add_path(warp, warp->whole_pc, warp->at_barrier);
+    warp->at_barrier = 0;
+    warp->whole_pc = NULL;
+}
+
+static void release_lanes(struct warp *warp, unsigned number)
 {
     uint32_t left = warp->at_barrier;
     while (left) {
@@ -68,8 +78,11 @@ static void release(struct block *block, unsigned number)
     barrier->last_any = barrier->any;
     barrier->last_all = !barrier->not_all;
     for (uint32_t i = 0; i < block->warp_count; i++) {
-        if (block->warps[i].at_barrier)
-            release_warp(&block->warps[i], number);
+        struct warp *warp = &block->warps[i];
+        if (warp->at_barrier && warp->whole_pc)
+            release_whole(warp, number);
+        else if (warp->at_barrier)
+            release_lanes(warp, number);
     }
     memset(barrier->arrived, 0, sizeof(barrier->arrived));
     barrier->in_use = false;
@@ -100,6 +113,21 @@ static void arrive(struct barrier *barrier, const struct warp *warp, const struc
     barrier->not_all |= values != warp->active;
 }
 
+static void wait_at(struct warp *warp, unsigned number)
+{
+    warp->at_barrier |= warp->active;
+    if (warp->active == warp->alive) {
+        warp->whole_pc = warp->pc;
+        warp->whole_barrier = number;
+        return;
+    }
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        bool arrives = warp->active >> lane & 1;
+        warp->blocked_pc[lane] = arrives ? warp->pc : warp->blocked_pc[lane];
+        warp->barrier_of[lane] = arrives ? (uint8_t)number : warp->barrier_of[lane];
+    }
+}
+
 /* a: the barrier's number, b: how many threads it expects. The result is read by the instruction
  * behind it. */
 void run_barrier(struct warp *warp, const struct insn *insn)
@@ -117,12 +145,7 @@ void run_barrier(struct warp *warp, const struct insn *insn)
     barrier->expected = expected;
     arrive(barrier, warp, insn);
     if (insn->mode != BARRIER_ARRIVE) {
-        for (unsigned lane = 0; lane < LANES; lane++) {
-            bool arrives = warp->active >> lane & 1;
-            warp->blocked_pc[lane] = arrives ? warp->pc : warp->blocked_pc[lane];
-            warp->barrier_of[lane] = arrives ? (uint8_t)number : warp->barrier_of[lane];
-        }
-        warp->at_barrier |= warp->active;
+        wait_at(warp, number);
         warp_leave(warp, WARP_PATH_ENDED);
     }
     if (is_complete(block, barrier))

@@ -62,14 +62,16 @@ struct warp {
     uint64_t local_stride;
     uint32_t index;
     uint32_t path_count;
-    uint32_t at_barrier;      /* lanes that wait at a barrier */
-    uint32_t at_sync;         /* lanes that wait for others at a warp-wide instruction */
-    uint32_t at_cluster;      /* lanes that wait at the cluster's barrier */
-    uint32_t cluster_arrived; /* lanes that have come to it in this phase */
-    const struct insn *last;  /* the path that used up its budget: others first */
-    bool forced;              /* a warp-wide instruction must not wait again */
-    bool out_of_order;        /* the running path is not the lowest */
-    uint32_t *returns;        /* LANES entries a level */
+    uint32_t at_barrier;    /* lanes that wait at a barrier */
+    uint32_t whole_barrier; /* and its number, if they came there together, all that are alive; */
+    const struct insn *whole_pc; /* they go on here. NULL: blocked_pc and barrier_of say it */
+    uint32_t at_sync;            /* lanes that wait for others at a warp-wide instruction */
+    uint32_t at_cluster;         /* lanes that wait at the cluster's barrier */
+    uint32_t cluster_arrived;    /* lanes that have come to it in this phase */
+    const struct insn *last;     /* the path that used up its budget: others first */
+    bool forced;                 /* a warp-wide instruction must not wait again */
+    bool out_of_order;           /* the running path is not the lowest */
+    uint32_t *returns;           /* LANES entries a level */
     uint32_t returns_capacity;
     uint32_t depth[LANES];
     /* What is above is cleared when a warp starts; what follows is written before it is read. */

@@ -243,7 +243,9 @@ static void report_deadlock(struct block *block)
         if (!waiting)
             continue;
         unsigned lane = (unsigned)__builtin_ctz(waiting);
-        warp_fault(warp, warp->blocked_pc[lane] - 1, lane, CUDA_ERROR_LAUNCH_FAILED,
+        const struct insn *next =
+            warp->at_barrier && warp->whole_pc ? warp->whole_pc : warp->blocked_pc[lane];
+        warp_fault(warp, next - 1, lane, CUDA_ERROR_LAUNCH_FAILED,
                    "a barrier that the %s other threads never reach",
                    warp->at_barrier ? "block's" : "cluster's");
         return;
