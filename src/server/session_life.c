@@ -101,23 +101,13 @@ int session_start(struct session *session)
     return -pthread_create(&session->life->thread, NULL, session_thread, session);
 }
 
-static void put_window_back(struct session *session)
-{
-    struct windows *windows = server_windows(session->server);
-
-    if (session->life->distrusted)
-        windows_retire(windows, session->window);
-    else
-        windows_put_back(windows, session->window);
-}
-
 void session_destroy(struct session *session)
 {
     if (!session)
         return;
     if (session->life) {
         watch_destroy(session->life->hang_up);
-        put_window_back(session);
+        windows_put_back(server_windows(session->server), session->window);
     }
     channel_server_destroy(session->channel);
     for (unsigned i = PART_COUNT; i-- > 0;)

@@ -35,7 +35,7 @@ struct session_life {
     atomic_bool attached;
     atomic_bool abandoned;  /* it should have ended a while ago, but a kernel of it still runs */
     atomic_int end_status;  /* why the server ended the client: a CUresult, 0 = it left by itself */
-    atomic_bool distrusted; /* it broke the protocol: no memory it can write to is used again */
+    atomic_bool distrusted; /* it broke the protocol */
 
     /* The watchdog's, under the server's lock. */
     struct session_load load;

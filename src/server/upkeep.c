@@ -49,6 +49,20 @@ static void unload_libraries(struct server *server)
         ;
 }
 
+/* Some milliseconds for each window. */
+static void renew_windows(struct server *server)
+{
+    struct windows *windows = server_windows(server);
+    bool more = device_enter(&server->devices.device[0]) == CUDA_SUCCESS;
+
+    while (more && !any_session_busy(server) && quiesce_try(server->devices.quiesce)) {
+        more = windows_trim(windows);
+        quiesce_end(server->devices.quiesce);
+    }
+    while (!any_session_busy(server) && windows_warm(windows))
+        ;
+}
+
 static void make_spares(struct server *server)
 {
     for (unsigned i = 0; i < server->devices.count; i++) {
@@ -78,13 +92,7 @@ static bool trim(struct server *server)
         if (!trim_device(server, i))
             return false;
     }
-    bool more = true;
-
-    while (more && server_is_empty(server) && quiesce_try(server->devices.quiesce)) {
-        more = windows_trim(server_windows(server));
-        quiesce_end(server->devices.quiesce);
-    }
-    return !more;
+    return true;
 }
 
 static void trim_empty_server(struct server *server, struct upkeep *upkeep)
@@ -103,10 +111,11 @@ void upkeep_run(struct server *server, struct upkeep *upkeep)
 {
     bool look = upkeep->round++ % BUSY_CHECK_ROUNDS == 0;
 
-    if (look)
+    if (look) {
         unload_libraries(server);
-    if (look)
         long_work_watch(server);
+        renew_windows(server);
+    }
     if (server_is_empty(server)) {
         trim_empty_server(server, upkeep);
         return;

@@ -16,6 +16,7 @@
 #include "page_lock.h"
 #include "placement.h"
 #include "quiesce.h"
+#include "server.h"
 #include "server_dispatch.h"
 #include "shm.h"
 #include "sock.h"
@@ -29,7 +30,7 @@
 
 /* Page-locked memory is taken from every process of this machine, so all clients together get no
  * more than three quarters of it. */
-static bool reserve_memory(struct page_locker *locker, uint64_t size)
+static bool try_reserve(struct page_locker *locker, uint64_t size)
 {
     uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4 * 3;
 
@@ -37,6 +38,22 @@ static bool reserve_memory(struct page_locker *locker, uint64_t size)
         return true;
     atomic_fetch_sub(&locker->host_bytes, size);
     return false;
+}
+
+/* Clients that have gone may have left memory that is not unlocked yet. */
+static bool reserve_memory(struct session *session, uint64_t size)
+{
+    struct page_locker *locker = session->window->page_locker;
+    struct quiesce *quiesce = session->server->devices.quiesce;
+
+    if (try_reserve(locker, size))
+        return true;
+    if (quiesce_begin(quiesce, "cuMemHostUnregister") != CUDA_SUCCESS)
+        return false;
+    while (windows_trim(server_windows(session->server)))
+        ;
+    quiesce_end(quiesce);
+    return try_reserve(locker, size);
 }
 
 /* The smallest idle granule that is large enough and at most twice as large. */
@@ -117,7 +134,7 @@ static CUresult granule_create(struct session *session, int fd, uint64_t address
                               .size = size,
                               .fd = fd};
 
-    if (!reserve_memory(session->window->page_locker, size)) {
+    if (!reserve_memory(session, size)) {
         session_log_error(session, "no more memory can be page-locked");
         fd_close(&granule.fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -172,6 +189,12 @@ void host_memory_drop_idle(struct window *window)
         free(granule);
     }
     window->idle_bytes = 0;
+}
+
+void host_memory_close_idle(struct window *window)
+{
+    list_for_each (struct granule, granule, &window->idle, link)
+        fd_close(&granule->fd);
 }
 
 static CUresult send_descriptor(struct session *session, const struct granule *granule)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Page-locked host memory. To lock memory is cheap, to unlock it stalls every client of the
- * context. So memory that is given back stays locked in its window and serves the next client that
- * asks there.
+ * context. So memory that is given back stays locked in its window and serves the same client when
+ * it asks again. No other client gets it.
  */
 #pragma once
 
@@ -13,3 +13,6 @@ void host_memory_retire(struct session *session, struct granule *granule);
 
 /* Unlocks all that a window keeps for later. Called between quiesce_begin() and quiesce_end(). */
 void host_memory_drop_idle(struct window *window);
+
+/* The client is gone: nobody will be sent a descriptor of what its window keeps. */
+void host_memory_close_idle(struct window *window);

@@ -23,12 +23,12 @@
 #define WINDOW_LIMIT 0x540000000000ull
 #define WINDOW_ALIGNMENT (4ull << 30)
 
-/* How many windows keep their memory when there are no clients. */
-#define WINDOWS_WARM 4u
+/* How many windows have their memory before a client asks for them. */
+#define WINDOWS_WARM 2u
 
-/* With more retired windows the next client gets one of those rather than yet another new one: half
- * a gigabyte of page-locked memory is enough for clients that broke the protocol. */
-#define WINDOWS_RETIRED 32u
+/* With more used windows than these the next client gets one of them, with new memory, rather than
+ * yet another one: half a gigabyte of page-locked memory is enough for clients that have gone. */
+#define WINDOWS_USED 32u
 
 static uint64_t window_size(const struct devices *devices)
 {
@@ -58,7 +58,7 @@ void windows_init(struct windows *windows, const struct devices *devices,
         .devices = devices, .page_locker = page_locker, .next_place = first_place(devices)};
     pthread_mutex_init(&windows->lock, NULL);
     list_init(&windows->idle);
-    list_init(&windows->retired);
+    list_init(&windows->used);
 }
 
 uint64_t window_part_start(const struct window *window, unsigned index)
@@ -221,76 +221,78 @@ static void release_memory(struct window *window)
     unmap_gpu_region(window);
 }
 
-/* Replaces everything page-locked in the window by new memory. */
+/* The caller has called quiesce_begin(). */
 static CUresult renew_memory(struct window *window)
 {
     release_memory(window);
     return map_gpu_region(window);
 }
 
-/* The last client's words must not look like fences that have been reached. */
-static CUresult clear_memory(struct window *window)
+static void put_idle(struct windows *windows, struct window *window)
 {
-    if (window->gpu_fd < 0)
-        return renew_memory(window);
-    memset((void *)(uintptr_t)window->host_base, 0, GPU_REGION_SIZE);
-    return CUDA_SUCCESS;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+
+    if (window->gpu_fd >= 0)
+        list_insert(&windows->idle, &window->link);
+    else
+        list_append(&windows->idle, &window->link);
 }
 
-/* The caller has called quiesce_begin(); this calls quiesce_end(). */
-static CUresult take_retired(struct windows *windows, struct window **ret_window)
+/* Idle windows have no memory, or memory that no client has seen. */
+static CUresult take_idle(struct windows *windows, struct window *idle, struct window **ret_window)
 {
-    struct window *window = pop(windows, &windows->retired);
-    CUresult result = window ? renew_memory(window) : CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
+    CUresult result = idle->gpu_fd < 0 ? map_gpu_region(idle) : CUDA_SUCCESS;
 
-    quiesce_end(windows->devices->quiesce);
     if (result == CUDA_SUCCESS)
-        *ret_window = window;
+        *ret_window = idle;
     else
-        windows_retire(windows, window);
+        put_idle(windows, idle);
     return result;
 }
 
-static unsigned count_retired(struct windows *windows)
+/* The caller has called quiesce_begin(); this calls quiesce_end(). */
+static CUresult take_used(struct windows *windows, struct window *used, struct window **ret_window)
+{
+    CUresult result = used ? renew_memory(used) : CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
+
+    quiesce_end(windows->devices->quiesce);
+    if (result == CUDA_SUCCESS)
+        *ret_window = used;
+    else if (used)
+        put_idle(windows, used);
+    return result;
+}
+
+static unsigned count_used(struct windows *windows)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
     unsigned count = 0;
 
-    list_for_each (struct window, window, &windows->retired, link)
+    list_for_each (struct window, window, &windows->used, link)
         count++;
     return count;
 }
 
-static CUresult await_retired(struct windows *windows, struct window **ret_window)
+static CUresult await_used(struct windows *windows, struct window **ret_window)
 {
-    if (!count_retired(windows))
+    if (!count_used(windows))
         return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
     CUresult result = quiesce_begin(windows->devices->quiesce, "cuMemHostUnregister");
-    return result == CUDA_SUCCESS ? take_retired(windows, ret_window) : result;
+    return result == CUDA_SUCCESS ? take_used(windows, pop(windows, &windows->used), ret_window)
+                                  : result;
 }
 
-static CUresult take_idle(struct windows *windows, struct window *idle, struct window **ret_window)
+static CUresult take_new(struct windows *windows, struct window **ret_window)
 {
-    CUresult result = clear_memory(idle);
-
-    if (result == CUDA_SUCCESS)
-        *ret_window = idle;
-    else
-        windows_put_back(windows, idle);
-    return result;
-}
-
-/* Without the memory that the last client has left there, because the next client brings its
- * own. */
-static CUresult take_empty(struct windows *windows, struct window *idle, struct window **ret_window)
-{
-    CUresult result = renew_memory(idle);
-
-    if (result == CUDA_SUCCESS)
-        *ret_window = idle;
-    else
-        windows_put_back(windows, idle);
-    return result;
+    for (;;) {
+        uint64_t base = next_base(windows);
+        if (!base)
+            return await_used(windows, ret_window);
+        CUresult result = window_create(windows, base, ret_window);
+        if (result != CUDA_ERROR_MAP_FAILED)
+            return result;
+        log_line("Window %#llx is taken in the server, trying the next", (unsigned long long)base);
+    }
 }
 
 CUresult windows_take(struct windows *windows, struct window **ret_window)
@@ -299,25 +301,17 @@ CUresult windows_take(struct windows *windows, struct window **ret_window)
 
     if (idle)
         return take_idle(windows, idle, ret_window);
-    if (count_retired(windows) > WINDOWS_RETIRED && quiesce_try(windows->devices->quiesce) &&
-        take_retired(windows, ret_window) == CUDA_SUCCESS)
+    if (count_used(windows) > WINDOWS_USED && quiesce_try(windows->devices->quiesce) &&
+        take_used(windows, pop(windows, &windows->used), ret_window) == CUDA_SUCCESS)
         return CUDA_SUCCESS;
-    for (;;) {
-        uint64_t base = next_base(windows);
-        if (!base)
-            return await_retired(windows, ret_window);
-        CUresult result = window_create(windows, base, ret_window);
-        if (result != CUDA_ERROR_MAP_FAILED)
-            return result;
-        log_line("Window %#llx is taken in the server, trying the next", (unsigned long long)base);
-    }
+    return take_new(windows, ret_window);
 }
 
-static struct window *pop_idle_at(struct windows *windows, uint64_t base)
+static struct window *pop_at(struct windows *windows, struct list *from, uint64_t base)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
 
-    list_for_each (struct window, window, &windows->idle, link) {
+    list_for_each (struct window, window, from, link) {
         if (window->base != base)
             continue;
         list_remove(&window->link);
@@ -336,12 +330,26 @@ static bool claim_base(struct windows *windows, uint64_t base)
            claim_place_locked(windows, (unsigned)(offset / size));
 }
 
+static CUresult take_used_at(struct windows *windows, struct window *used,
+                             struct window **ret_window)
+{
+    CUresult result = quiesce_begin(windows->devices->quiesce, "cuMemHostUnregister");
+
+    if (result == CUDA_SUCCESS)
+        return take_used(windows, used, ret_window);
+    windows_put_back(windows, used);
+    return result;
+}
+
 CUresult windows_take_at(struct windows *windows, uint64_t base, struct window **ret_window)
 {
-    struct window *idle = pop_idle_at(windows, base);
+    struct window *window = pop_at(windows, &windows->idle, base);
 
-    if (idle)
-        return take_empty(windows, idle, ret_window);
+    if (window)
+        return take_idle(windows, window, ret_window);
+    window = pop_at(windows, &windows->used, base);
+    if (window)
+        return take_used_at(windows, window, ret_window);
     if (!claim_base(windows, base))
         return CUDA_ERROR_MAP_FAILED;
     return window_create(windows, base, ret_window);
@@ -351,53 +359,54 @@ void windows_put_back(struct windows *windows, struct window *window)
 {
     if (!window)
         return;
+    host_memory_close_idle(window);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
-    /* It goes in front: the next client gets the window that was used last, and few windows fill
-     * up. */
-    list_insert(&windows->idle, &window->link);
+    list_append(&windows->used, &window->link);
 }
 
-void windows_retire(struct windows *windows, struct window *window)
-{
-    if (!window)
-        return;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
-    list_append(&windows->retired, &window->link);
-}
-
-/* The windows that were used last are in front, and keep their memory. */
-static struct window *find_surplus_locked(struct windows *windows)
-{
-    unsigned warm = 0;
-
-    list_for_each (struct window, window, &windows->idle, link) {
-        if (window->gpu_fd >= 0 && ++warm > WINDOWS_WARM)
-            return window;
-    }
-    return list_first(&windows->retired, struct window, link);
-}
-
-static struct window *pop_surplus(struct windows *windows)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
-    struct window *surplus = find_surplus_locked(windows);
-
-    if (surplus)
-        list_remove(&surplus->link);
-    return surplus;
-}
-
-/* Without its memory a retired window is as good as any other. */
 bool windows_trim(struct windows *windows)
 {
-    struct window *surplus = pop_surplus(windows);
+    struct window *used = pop(windows, &windows->used);
 
-    if (!surplus)
+    if (!used)
         return false;
-    release_memory(surplus);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
-    list_append(&windows->idle, &surplus->link);
+    release_memory(used);
+    put_idle(windows, used);
     return true;
+}
+
+static unsigned count_warm(struct windows *windows)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+    unsigned count = 0;
+
+    list_for_each (struct window, window, &windows->idle, link)
+        count += window->gpu_fd >= 0;
+    return count;
+}
+
+static struct window *pop_without_memory(struct windows *windows)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+
+    list_for_each (struct window, window, &windows->idle, link) {
+        if (window->gpu_fd >= 0)
+            continue;
+        list_remove(&window->link);
+        return window;
+    }
+    return NULL;
+}
+
+bool windows_warm(struct windows *windows)
+{
+    struct window *window = count_warm(windows) < WINDOWS_WARM ? pop_without_memory(windows) : NULL;
+
+    if (!window)
+        return false;
+    CUresult result = map_gpu_region(window);
+    put_idle(windows, window);
+    return result == CUDA_SUCCESS;
 }
 
 CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t alignment,

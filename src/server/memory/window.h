@@ -6,9 +6,10 @@
  *     base           + stride       + count * stride
  *     | device 0 ... | device 1 ... | fences, host waits, staging | host granules ... |
  *
- * Windows outlive their clients. What was page-locked in the host part stays so and serves the next
- * client of the window, because cuMemHostUnregister stalls every client of the context. When no
- * client is left, all but a few windows give that memory back.
+ * Windows outlive their clients, and their memory does not: a client may have given the descriptors
+ * of what is page-locked in the host part to any process, so the next client of the window gets new
+ * memory at the same addresses. The old memory is unlocked when no client is at work, because
+ * cuMemHostUnregister stalls every client of the context.
  */
 #pragma once
 
@@ -42,8 +43,8 @@ struct windows {
     pthread_mutex_t lock;
     const struct devices *devices;
     struct page_locker *page_locker;
-    struct list idle;
-    struct list retired;
+    struct list idle; /* no client has seen their memory, or they have none, which are behind */
+    struct list used; /* some process may still have their memory */
     uint64_t
         created[WINDOWS_MAX / 64]; /* bit s: the window at place s exists, or cannot be created */
     unsigned next_place;
@@ -61,17 +62,16 @@ CUresult windows_take(struct windows *windows, struct window **ret_window);
  * when another client has it. */
 CUresult windows_take_at(struct windows *windows, uint64_t base, struct window **ret_window);
 
-/* The client is gone and so is all its work. NULL is allowed. */
+/* A client has been offered the window, and is gone with all its work. NULL is allowed. */
 void windows_put_back(struct windows *windows, struct window *window);
 
-/* The client broke the protocol and may still write to the memory in the window. The window is used
- * again only when no other is left, or when there are many such, and then with new memory. NULL is
- * allowed. */
-void windows_retire(struct windows *windows, struct window *window);
-
-/* There are no clients: gives back the memory of one window that is not needed soon. False when
- * there is nothing to do. Called between quiesce_begin() and quiesce_end(), in a context. */
+/* Unlocks the memory of one window that a client has had. False when there is none. Called between
+ * quiesce_begin() and quiesce_end(), in a context. */
 bool windows_trim(struct windows *windows);
+
+/* Gives memory to one window, so that the next client need not wait for that. False when there is
+ * nothing to do. In a context. */
+bool windows_warm(struct windows *windows);
 
 /* How many windows there can be at most, with these devices. */
 unsigned windows_limit(const struct devices *devices);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For how many clients a server has addresses, and how much it keeps for clients that broke the
- * protocol.
+ * For how many clients a server has addresses, and how much it keeps of clients that have gone.
  */
 #include "fake_driver.h"
 #include "page_lock.h"
@@ -52,7 +51,7 @@ static CUresult find(CUdeviceptr *ret_address, void *address, unsigned flags)
 }
 
 /* A client that comes back again and again gets new memory each time, but leaves little behind. */
-static void clients_that_broke_the_protocol_hold_little(void **state)
+static void clients_that_have_gone_hold_little(void **state)
 {
     const struct fixture *fixture = *state;
     const struct page_lock_options options = {.is_soft = true};
@@ -72,7 +71,7 @@ static void clients_that_broke_the_protocol_hold_little(void **state)
         assert_int_equal(windows_take(&windows, &window), CUDA_SUCCESS);
         assert_int_equal(*window_fence(window, 0), 0);
         *window_fence(window, 0) = 1;
-        windows_retire(&windows, window);
+        windows_put_back(&windows, window);
     }
     assert_in_range(regions, 1, 40);
 }
@@ -81,7 +80,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hundreds_of_clients_on_large_devices),
-        cmocka_unit_test_setup_teardown(clients_that_broke_the_protocol_hold_little, fixture_setup,
+        cmocka_unit_test_setup_teardown(clients_that_have_gone_hold_little, fixture_setup,
                                         fixture_teardown),
     };
 

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that outlives its client: a process that has kept the descriptors of one client's memory
+ * looks for what the next clients do.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "hostile.h"
+#include "shm.h"
+#include "sock.h"
+
+#define GRANULE (2u << 20)
+#define SPIES 3u
+#define VICTIMS 40u
+
+/* What is left of a client that has gone: mappings of its memory. */
+struct spy {
+    unsigned char *region, *granule;
+    uint64_t base, region_size;
+};
+
+static uint64_t make_host_granule(struct peer *peer, unsigned char **ret_mapped)
+{
+    const struct wire_fnHostGranuleCreate in = {.size = GRANULE};
+    struct wire_fnHostGranuleCreate_reply out = {0};
+    struct socket_message message;
+    _cleanup_fd_ int fd = -1;
+    size_t count = 0;
+    void *mapped = NULL;
+
+    assert_int_equal(wire_fnHostGranuleCreate(&peer->channel, &in, &out), CUDA_SUCCESS);
+    assert_int_equal(sock_recv(peer->socket, &message, sizeof(message), &fd, 1, &count, TIMEOUT_MS),
+                     sizeof(message));
+    assert_int_equal(shm_map(fd, GRANULE, NULL, 0, &mapped), 0);
+    *ret_mapped = mapped;
+    return out.address;
+}
+
+static void leave_a_spy(struct spy *spy)
+{
+    struct peer peer;
+
+    assert_true(peer_attach(&peer, hostile.server.socket));
+    make_host_granule(&peer, &spy->granule);
+    spy->region = peer.gpu;
+    spy->region_size = peer.offer.gpu_size;
+    spy->base = peer.offer.window_base;
+    peer.gpu = NULL;
+    peer_leave(&peer);
+}
+
+/* Does what a victim writes appear in what a spy has, or the other way round? */
+static void is_seen_by_none(const struct peer *victim, unsigned char *granule,
+                            const struct spy *spies)
+{
+    uint64_t staging = GPU_REGION_STAGING_OFFSET;
+
+    memset(victim->gpu + staging, 0x5a, 64);
+    memset(granule, 0x5a, 64);
+    for (unsigned i = 0; i < SPIES; i++) {
+        assert_int_not_equal(spies[i].region[staging], 0x5a);
+        assert_int_not_equal(spies[i].granule[0], 0x5a);
+        memset(spies[i].region + staging, 0x11, 64);
+        memset(spies[i].granule, 0x11, 64);
+    }
+    assert_int_equal(victim->gpu[staging], 0x5a);
+    assert_int_equal(granule[0], 0x5a);
+}
+
+static bool had_a_spy(const struct peer *victim, const struct spy *spies)
+{
+    for (unsigned i = 0; i < SPIES; i++)
+        if (spies[i].base == victim->offer.window_base)
+            return true;
+    return false;
+}
+
+static void memory_of_a_client_that_has_gone(void **state)
+{
+    struct spy spies[SPIES];
+    unsigned reused = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < SPIES; i++)
+        leave_a_spy(&spies[i]);
+    for (unsigned i = 0; i < VICTIMS; i++) {
+        struct peer victim;
+        unsigned char *granule;
+
+        usleep(i == VICTIMS / 2 ? 3000000 : 0); /* now the server renews windows */
+        assert_true(peer_attach(&victim, hostile.server.socket));
+        make_host_granule(&victim, &granule);
+        is_seen_by_none(&victim, granule, spies);
+        reused += had_a_spy(&victim, spies);
+        shm_unmap(granule, GRANULE);
+        peer_leave(&victim);
+    }
+    assert_int_not_equal(reused, 0); /* addresses of theirs were given out again */
+    for (unsigned i = 0; i < SPIES; i++) {
+        shm_unmap(spies[i].region, spies[i].region_size);
+        shm_unmap(spies[i].granule, GRANULE);
+    }
+}
+
+/* An offer alone shows a window's memory. */
+static void memory_of_an_offer_that_was_declined(void **state)
+{
+    struct peer curious, victim;
+    unsigned char *seen;
+    void *mapped = NULL;
+
+    (void)state;
+    assert_true(peer_connect(&curious, hostile.server.socket));
+    struct hello hello = peer_hello();
+    assert_int_equal(sock_send(curious.socket, &hello, sizeof(hello), NULL, 0), 0);
+    assert_true(peer_receive_offer(&curious));
+    uint64_t size = curious.offer.gpu_size;
+    assert_int_equal(shm_map(curious.fds[ATTACH_FD_GPU], size, NULL, 0, &mapped), 0);
+    seen = mapped;
+    peer_leave(&curious);
+    for (unsigned i = 0; i < 10; i++) {
+        assert_true(peer_attach(&victim, hostile.server.socket));
+        memset(victim.gpu + GPU_REGION_STAGING_OFFSET, 0x5a, 64);
+        assert_int_not_equal(seen[GPU_REGION_STAGING_OFFSET], 0x5a);
+        peer_leave(&victim);
+    }
+    shm_unmap(mapped, size);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOSTILE_CASE(memory_of_a_client_that_has_gone),
+        HOSTILE_CASE(memory_of_an_offer_that_was_declined),
+    };
+
+    return HOSTILE_MAIN(tests);
+}
