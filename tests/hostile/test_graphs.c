@@ -265,6 +265,31 @@ static void kernels_of_a_module_that_is_gone(void **state)
     peer_leave(&forger.peer);
 }
 
+/* The only kernel becomes a copy while the graph is described, and then its module goes. */
+static void a_kernel_that_was_replaced(void **state)
+{
+    struct forger forger;
+
+    (void)state;
+    begin(&forger);
+    uint64_t own = forger.peer.offer.staging_address;
+    add_kernel(&forger, 0, 64);
+    add_copy(&forger, 0, own, own + 4096, 64);
+    assert_int_equal(instantiate(&forger, NODES - 1), CUDA_SUCCESS);
+    const struct wire_cuLibraryUnload unload = {.library = forger.module};
+    channel_lock(&forger.peer.channel);
+    wire_cuLibraryUnload(&forger.peer.channel, &unload);
+    channel_unlock(&forger.peer.channel);
+    for (unsigned i = 0; i < 8; i++) { /* the memory of the function is used for others */
+        uint64_t module;
+        assert_int_equal(
+            peer_load_module(&forger.peer, witness_ptx, strlen(witness_ptx) + 1, &module), 0);
+    }
+    launch(&forger, forger.graph);
+    assert_int_equal(deferred(&forger), CUDA_SUCCESS);
+    peer_leave(&forger.peer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +297,7 @@ int main(void)
         HOSTILE_CASE(more_edges_than_there_can_be), HOSTILE_CASE(memory_of_others),
         HOSTILE_CASE(nodes_that_are_none),          HOSTILE_CASE(graphs_of_impossible_size),
         HOSTILE_CASE(graphs_at_the_wrong_time),     HOSTILE_CASE(kernels_of_a_module_that_is_gone),
+        HOSTILE_CASE(a_kernel_that_was_replaced),
     };
 
     return HOSTILE_MAIN(tests);

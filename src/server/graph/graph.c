@@ -94,6 +94,9 @@ CUresult serve_fnGraphCreate(struct session *session, const struct wire_fnGraphC
 void graph_node_become(struct graph *graph, struct graph_node *node, const struct graph_node *what)
 {
     if (node->kind == GRAPH_NODE_KERNEL) {
+        /* No node may be left that keeps the function's module from being forgotten. */
+        if (graph->last == node->kernel->launch.function)
+            graph->last = NULL;
         graph->kernel_count--;
         graph_refund(graph, node->kernel->size);
         free(node->kernel);

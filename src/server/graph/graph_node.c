@@ -122,9 +122,10 @@ static CUresult set_kernel(struct graph *graph, const struct wire_fnGraphKernelN
     if (result != CUDA_SUCCESS)
         return result;
     graph->may_print |= function->module->may_print;
-    graph->last = function;
     note_width(graph, what.kernel->launch.shape.grid);
-    return change(graph, node, &what);
+    result = change(graph, node, &what);
+    graph->last = function;
+    return result;
 }
 
 CUresult serve_fnGraphKernelNode(struct session *session, const struct wire_fnGraphKernelNode *in,
