@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "fd.h"
 #include "hostile.h"
 
 #define NODES 3u
@@ -290,6 +291,38 @@ static void a_kernel_that_was_replaced(void **state)
     peer_leave(&forger.peer);
 }
 
+static CUresult release(struct forger *forger, uint64_t address)
+{
+    const struct wire_fnGranuleRelease in = {.address = address};
+
+    channel_lock(&forger->peer.channel);
+    wire_fnGranuleRelease(&forger->peer.channel, &in);
+    channel_unlock(&forger->peer.channel);
+    return deferred(forger);
+}
+
+/* An address that was the client's when the graph was described, and is not when it is launched. */
+static void memory_that_was_given_back(void **state)
+{
+    struct forger forger;
+    _cleanup_fd_ int fd = -1;
+    uint64_t granule;
+
+    (void)state;
+    begin(&forger);
+    uint64_t own = forger.peer.offer.staging_address;
+    assert_int_equal(peer_make_host_granule(&forger.peer, 2u << 20, &granule, &fd), CUDA_SUCCESS);
+    add_copy(&forger, 0, granule, own, 64);
+    add_copy(&forger, 1, own, granule, 64);
+    assert_int_equal(instantiate(&forger, 1), CUDA_SUCCESS);
+    launch(&forger, forger.graph);
+    assert_int_equal(deferred(&forger), CUDA_SUCCESS);
+    assert_int_equal(release(&forger, granule), CUDA_SUCCESS);
+    launch(&forger, forger.graph);
+    assert_int_equal(deferred(&forger), CUDA_ERROR_INVALID_VALUE);
+    peer_leave(&forger.peer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,7 +330,7 @@ int main(void)
         HOSTILE_CASE(more_edges_than_there_can_be), HOSTILE_CASE(memory_of_others),
         HOSTILE_CASE(nodes_that_are_none),          HOSTILE_CASE(graphs_of_impossible_size),
         HOSTILE_CASE(graphs_at_the_wrong_time),     HOSTILE_CASE(kernels_of_a_module_that_is_gone),
-        HOSTILE_CASE(a_kernel_that_was_replaced),
+        HOSTILE_CASE(a_kernel_that_was_replaced),   HOSTILE_CASE(memory_that_was_given_back),
     };
 
     return HOSTILE_MAIN(tests);

@@ -21,21 +21,15 @@ struct spy {
     uint64_t base, region_size;
 };
 
-static uint64_t make_host_granule(struct peer *peer, unsigned char **ret_mapped)
+static void make_host_granule(struct peer *peer, unsigned char **ret_mapped)
 {
-    const struct wire_fnHostGranuleCreate in = {.size = GRANULE};
-    struct wire_fnHostGranuleCreate_reply out = {0};
-    struct socket_message message;
     _cleanup_fd_ int fd = -1;
-    size_t count = 0;
+    uint64_t address;
     void *mapped = NULL;
 
-    assert_int_equal(wire_fnHostGranuleCreate(&peer->channel, &in, &out), CUDA_SUCCESS);
-    assert_int_equal(sock_recv(peer->socket, &message, sizeof(message), &fd, 1, &count, TIMEOUT_MS),
-                     sizeof(message));
+    assert_int_equal(peer_make_host_granule(peer, GRANULE, &address, &fd), CUDA_SUCCESS);
     assert_int_equal(shm_map(fd, GRANULE, NULL, 0, &mapped), 0);
     *ret_mapped = mapped;
-    return out.address;
 }
 
 static void leave_a_spy(struct spy *spy)
@@ -129,11 +123,54 @@ static void memory_of_an_offer_that_was_declined(void **state)
     shm_unmap(mapped, size);
 }
 
+static uint64_t reserve(struct peer *peer, uint64_t from)
+{
+    const struct wire_fnReserve in = {.from = from, .size = GRANULE, .alignment = GRANULE};
+    struct wire_fnReserve_reply out = {0};
+
+    assert_int_equal(wire_fnReserve(&peer->channel, &in, &out), CUDA_SUCCESS);
+    return out.address;
+}
+
+static void unreserve(struct peer *peer, uint64_t address)
+{
+    const struct wire_fnUnreserve in = {.address = address};
+
+    channel_lock(&peer->channel);
+    wire_fnUnreserve(&peer->channel, &in);
+    channel_unlock(&peer->channel);
+}
+
+/* Queued work, graphs and textures may still have the address, so nobody else gets it before the
+ * client has gone; the client itself may have it again. */
+static void addresses_that_were_given_back(void **state)
+{
+    struct peer first, other;
+
+    (void)state;
+    assert_true(peer_attach(&first, hostile.server.socket));
+    assert_true(peer_attach(&other, hostile.server.socket));
+    uint64_t address = reserve(&first, 0);
+    unreserve(&first, address);
+    assert_int_equal(reserve(&first, address), address);
+    unreserve(&first, address);
+    assert_int_equal(reserve(&first, 0), address);
+    unreserve(&first, address);
+    assert_int_not_equal(reserve(&other, address), address);
+    peer_leave(&first);
+    for (unsigned tries = 0; reserve(&other, address) != address; tries++) {
+        assert_in_range(tries, 0, 3000);
+        usleep(20000);
+    }
+    peer_leave(&other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         HOSTILE_CASE(memory_of_a_client_that_has_gone),
         HOSTILE_CASE(memory_of_an_offer_that_was_declined),
+        HOSTILE_CASE(addresses_that_were_given_back),
     };
 
     return HOSTILE_MAIN(tests);

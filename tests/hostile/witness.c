@@ -78,24 +78,40 @@ CUresult peer_find_function(struct peer *peer, uint64_t module, const char *name
     return wire_cuLibraryGetKernel(&peer->channel, &in, &out);
 }
 
+static CUresult receive(struct peer *peer, uint32_t kind, uint64_t address, int *ret_fd)
+{
+    struct socket_message message;
+    size_t count = 0;
+    ssize_t size =
+        sock_recv(peer->socket, &message, sizeof(message), ret_fd, 1, &count, TIMEOUT_MS);
+
+    return size == (ssize_t)sizeof(message) && count == 1 && message.kind == kind &&
+                   message.value == address
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_MPS_RPC_FAILURE;
+}
+
 CUresult peer_make_granule(struct peer *peer, uint64_t size, uint64_t *ret_address)
 {
     const struct wire_fnGranuleCreate in = {.size = size};
     struct wire_fnGranuleCreate_reply out = {0};
-    struct socket_message message;
-    size_t count = 0;
-    int fd = -1;
+    _cleanup_fd_ int fd = -1;
     CUresult result = wire_fnGranuleCreate(&peer->channel, &in, &out);
 
-    if (result != CUDA_SUCCESS)
-        return result;
     *ret_address = out.address;
-    if (sock_recv(peer->socket, &message, sizeof(message), &fd, 1, &count, TIMEOUT_MS) !=
-            (ssize_t)sizeof(message) ||
-        message.kind != SOCKET_GRANULE || message.value != out.address)
-        result = CUDA_ERROR_MPS_RPC_FAILURE;
-    fd_close(&fd);
-    return result;
+    return result != CUDA_SUCCESS ? result : receive(peer, SOCKET_GRANULE, out.address, &fd);
+}
+
+CUresult peer_make_host_granule(struct peer *peer, uint64_t size, uint64_t *ret_address,
+                                int *ret_fd)
+{
+    const struct wire_fnHostGranuleCreate in = {.size = size};
+    struct wire_fnHostGranuleCreate_reply out = {0};
+    CUresult result = wire_fnHostGranuleCreate(&peer->channel, &in, &out);
+
+    *ret_address = out.address;
+    return result != CUDA_SUCCESS ? result
+                                  : receive(peer, SOCKET_HOST_GRANULE, out.address, ret_fd);
 }
 
 bool witness_start(struct witness *witness, const char *path)

@@ -30,5 +30,9 @@ CUresult peer_find_function(struct peer *peer, uint64_t module, const char *name
                             uint64_t *ret_function);
 CUresult peer_make_granule(struct peer *peer, uint64_t size, uint64_t *ret_address);
 
+/* Host memory of the client's window, and its descriptor, which the caller closes. */
+CUresult peer_make_host_granule(struct peer *peer, uint64_t size, uint64_t *ret_address,
+                                int *ret_fd);
+
 /* PTX with vector_add(sum, a, b, n), spin(iterations) and poke(address). */
 extern const char witness_ptx[];

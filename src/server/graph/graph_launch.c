@@ -42,6 +42,8 @@ CUresult serve_cuGraphInstantiateWithFlags(struct session *session,
 {
     CUresult result = check_complete(graph, in->empty);
 
+    if (result == CUDA_SUCCESS && !graph_addresses_hold(graph))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = session_enter(session, graph->device);
     if (result != CUDA_SUCCESS)
@@ -59,11 +61,14 @@ static bool goes_node_by_node(const struct graph *graph, const struct stream *st
     return graph->is_split || stream_is_confined(stream);
 }
 
-/* Brings the driver's graph up to date, and orders the stream. */
+/* Memory may have been given back since the graph was described. Brings the driver's graph up to
+ * date, and orders the stream. */
 static CUresult begin(struct session *session, struct graph *graph, struct stream *stream)
 {
     CUresult result = graph->instantiated ? graph->refused : CUDA_ERROR_INVALID_VALUE;
 
+    if (result == CUDA_SUCCESS && !graph_addresses_hold(graph))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = session_enter(session, graph->device);
     if (result == CUDA_SUCCESS && !goes_node_by_node(graph, stream))

@@ -11,6 +11,7 @@
 #include "function.h"
 #include "graph_state.h"
 #include "launch.h"
+#include "memory.h"
 
 static CUresult keep_error(struct graph *graph, CUresult result)
 {
@@ -44,6 +45,31 @@ static bool splits(const struct window *window, const struct graph_node *node)
 {
     return (node->kind == GRAPH_NODE_COPY && copy_chunks_splits_box(window, &node->copy)) ||
            (node->kind == GRAPH_NODE_MEMSET && copy_chunks_splits_memset(window, &node->memset));
+}
+
+static bool node_addresses_hold(struct graph *graph, const struct graph_node *node)
+{
+    switch (node->kind) {
+    case GRAPH_NODE_COPY:
+        return copy_check(graph->session, "cuGraphLaunch", &node->copy);
+    case GRAPH_NODE_MEMSET:
+        return copy_check_memset(graph->session, "cuGraphLaunch", &node->memset);
+    default:
+        return true;
+    }
+}
+
+bool graph_addresses_hold(struct graph *graph)
+{
+    uint64_t generation = memory_generation(graph->session);
+
+    if (graph->checked == generation)
+        return true;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        if (!node_addresses_hold(graph, &graph->nodes[i]))
+            return false;
+    graph->checked = generation;
+    return true;
 }
 
 /* A graph with a node that is split is launched node by node, and not by the driver's graph. */

@@ -65,7 +65,8 @@ struct graph {
     uint32_t edge_count, edge_room;
     const struct function *last; /* kernel of the highest number, for fault reports */
     bool may_print;
-    bool is_split; /* a node is more than one call to the driver: see copy_chunks.h */
+    uint64_t checked; /* the memory's generation when the addresses were checked */
+    bool is_split;    /* a node is more than one call to the driver: see copy_chunks.h */
 
     /* The driver's graph, built when the description is complete, or later: graph_prepare(). */
     bool instantiated;
@@ -80,6 +81,9 @@ bool graph_charge(struct graph *graph, uint64_t bytes);
 
 /* Replaces a node's description. The driver's node stays as it is. */
 void graph_node_become(struct graph *graph, struct graph_node *node, const struct graph_node *what);
+
+/* Whether all addresses of the graph are still the client's; an error in the log where not. */
+bool graph_addresses_hold(struct graph *graph);
 
 /* Takes the graph out of the session's list and frees it. Launches that are running go on. NULL is
  * allowed. The device's context is current. */

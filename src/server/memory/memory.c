@@ -43,8 +43,14 @@ void memory_forbid(struct session *session, uint64_t address)
 {
     struct range removed;
 
+    session->memory->generation++;
     if (!ranges_remove(&session->memory->extents, address, &removed))
         free(removed.value);
+}
+
+uint64_t memory_generation(const struct session *session)
+{
+    return session->memory->generation;
 }
 
 bool memory_covers(const struct session *session, uint64_t address, uint64_t size)
@@ -344,6 +350,7 @@ CUresult serve_fnGranuleRelease(struct session *session, const struct wire_fnGra
                           (unsigned long long)in->address);
         return CUDA_ERROR_INVALID_VALUE;
     }
+    session->memory->generation++;
     ranges_remove(&session->memory->extents, in->address, NULL);
     release(session, granule);
     return CUDA_SUCCESS;
@@ -359,6 +366,7 @@ void memory_forget_module(struct session *session, const struct module *module)
         address = range->start + 1;
         if (granule->module != module)
             continue;
+        session->memory->generation++;
         ranges_remove(&session->memory->extents, granule->address, NULL);
         free(granule);
     }

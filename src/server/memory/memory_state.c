@@ -42,6 +42,7 @@ int session_memory_init(struct session *session)
         return -ENOMEM;
     ranges_init(&memory->extents);
     ranges_init(&memory->reservations);
+    ranges_init(&memory->holdings);
     ranges_init(&memory->mappings);
     list_init(&memory->imports);
     session->memory = memory;

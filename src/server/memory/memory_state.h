@@ -35,8 +35,10 @@ struct session_memory {
     struct device_usage device[SERVER_MAX_DEVICES];
     atomic_uint_fast64_t refused; /* how often the client's limit refused memory */
     struct ranges extents;        /* struct granule: all that the client may copy to or from */
-    struct ranges reservations;   /* addresses that the client has reserved */
-    uint64_t reserved_bytes;
+    uint64_t generation;          /* grows when a range ceases to be the client's */
+    struct ranges reservations;   /* addresses that the client has reserved, each in a holding */
+    struct ranges holdings;       /* addresses that no other client gets before this one has gone */
+    uint64_t held_bytes;
     struct ranges mappings; /* struct mapping, in reservations: vmm.c */
     unsigned allocations;
     struct list imports; /* struct ipc_import: granules of other clients */
