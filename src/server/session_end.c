@@ -29,6 +29,7 @@
 
 #define DRAIN_PAUSE_NS_MIN (50 * NS_PER_US)
 #define DRAIN_PAUSE_NS_MAX (5 * NS_PER_MS)
+#define LONG_PAUSE_NS (100 * NS_PER_MS) /* for work that may never end */
 #define DRAIN_WARN_NS (5 * NS_PER_SEC)
 
 static void warn_of_long_work(struct session *session)
@@ -57,6 +58,7 @@ static void drain(struct session *session)
         if (!warned && clock_ns() > warn_at) {
             warned = true;
             warn_of_long_work(session);
+            pause.tv_nsec = LONG_PAUSE_NS;
             session->life->abandoned = true;
             server_notify(session->server);
         }

@@ -98,11 +98,27 @@ static struct stream_wait *wait_create(const struct device *device, CUstream str
     return wait;
 }
 
+/* Looks at two waits and puts those that go on behind the others, so that a wait which goes on does
+ * not keep all later ones in memory. */
+static void forget_passed_locked(struct list *waits)
+{
+    for (unsigned looks = 2; looks && !list_empty(waits); looks--) {
+        struct stream_wait *wait = list_first(waits, struct stream_wait, link);
+
+        list_remove(&wait->link);
+        if (driver.cuEventQuery(wait->passed) == CUDA_ERROR_NOT_READY)
+            list_append(waits, &wait->link);
+        else
+            wait_destroy(wait);
+    }
+}
+
 void quiesce_wait_record(const struct device *device, CUstream stream)
 {
     struct stream_wait *wait = wait_create(device, stream);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&device->quiesce->waits_lock);
 
+    forget_passed_locked(&device->quiesce->waits);
     if (wait)
         list_append(&device->quiesce->waits, &wait->link);
 }

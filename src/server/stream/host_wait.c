@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "quiesce.h"
 #include "server_dispatch.h"
+#include "spare_events.h"
 #include "stream_state.h"
 #include "window.h"
 
@@ -25,15 +26,20 @@
  * writes deferred fences needs that lock. */
 #define CALLBACKS_AHEAD_MAX 128u
 
-/* How many waits are remembered. Older ones are assumed to be over. */
+/* How many waits of a client may be unsatisfied. */
 #define WAITS_MAX 1024u
+
+/* How often all waits are ended plainly when a client has gone, before it is assumed that some
+ * exclude each other. */
+#define PLAIN_ROUNDS 4u
 
 struct host_wait {
     struct list link;
     const struct device *device;
     uint64_t address, value;
     unsigned flags;
-    bool wide; /* 64 bits */
+    bool wide;      /* 64 bits */
+    CUevent passed; /* recorded behind it */
 };
 
 static uint32_t load_host_wait_word(const struct session *session, uint32_t word)
@@ -173,19 +179,60 @@ static void forget_wait(struct session *session, struct host_wait *wait)
 {
     list_remove(&wait->link);
     session->streams->host_wait_count--;
+    if (wait->passed)
+        spare_event_keep(wait->device, wait->passed);
     free(wait);
 }
 
+/* Streams pass their waits in any order, so each call looks at two and puts those that go on
+ * behind the others: what is kept does not exceed twice what is needed. */
+static void forget_passed(struct session *session, unsigned looks)
+{
+    struct list *waits = &session->streams->host_waits;
+
+    while (looks-- && !list_empty(waits)) {
+        struct host_wait *wait = list_first(waits, struct host_wait, link);
+        if (!wait->passed || driver.cuEventQuery(wait->passed) != CUDA_ERROR_NOT_READY) {
+            forget_wait(session, wait);
+            continue;
+        }
+        list_remove(&wait->link);
+        list_append(waits, &wait->link);
+    }
+}
+
+/* No value of the word ends such a wait: no bit is asked for, or no bit of zero is. */
+static bool can_never_end(uint64_t value, unsigned flags, bool wide)
+{
+    uint64_t all = wide ? UINT64_MAX : UINT32_MAX;
+
+    flags &= ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH;
+    return (flags == CU_STREAM_WAIT_VALUE_AND && value == 0) ||
+           (flags == CU_STREAM_WAIT_VALUE_NOR && value == all);
+}
+
+static CUresult check_wait(struct session *session, uint64_t value, unsigned flags, bool wide)
+{
+    if (can_never_end(value, flags, wide)) {
+        session_log_error(session, "cuStreamWaitValue: no value ends this wait");
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    forget_passed(session, session->streams->host_wait_count < WAITS_MAX ? 2 : WAITS_MAX);
+    if (session->streams->host_wait_count < WAITS_MAX)
+        return CUDA_SUCCESS;
+    session_log_error(session, "cuStreamWaitValue: more than %u waits", WAITS_MAX);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 static CUresult record_wait(struct stream *stream, uint64_t address, uint64_t value, unsigned flags,
-                            bool wide)
+                            bool wide, struct host_wait **ret_wait)
 {
     struct session *session = stream->session;
-    struct host_wait *wait = calloc(1, sizeof(*wait));
+    CUresult result = check_wait(session, value, flags, wide);
+    struct host_wait *wait = result == CUDA_SUCCESS ? calloc(1, sizeof(*wait)) : NULL;
 
     if (!wait)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (session->streams->host_wait_count >= WAITS_MAX)
-        forget_wait(session, list_first(&session->streams->host_waits, struct host_wait, link));
+        return result != CUDA_SUCCESS ? result : CUDA_ERROR_OUT_OF_MEMORY;
     *wait = (struct host_wait){.device = stream->device,
                                .address = address,
                                .value = value,
@@ -194,21 +241,28 @@ static CUresult record_wait(struct stream *stream, uint64_t address, uint64_t va
     list_append(&session->streams->host_waits, &wait->link);
     session->streams->host_wait_count++;
     session->streams->has_host_waits = true;
-    return CUDA_SUCCESS;
+    result = spare_event_take(stream->device, &wait->passed);
+    if (result != CUDA_SUCCESS)
+        forget_wait(session, wait);
+    *ret_wait = wait;
+    return result;
 }
 
 CUresult serve_cuStreamWaitValue32_v2(struct session *session,
                                       const struct wire_cuStreamWaitValue32_v2 *in,
                                       struct stream *hStream)
 {
+    struct host_wait *wait = NULL;
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
     if (check_word(session, "cuStreamWaitValue32", in->addr, 4))
         result = stream_begin(hStream);
     if (result == CUDA_SUCCESS)
-        result = record_wait(hStream, in->addr, in->value, in->flags, false);
+        result = record_wait(hStream, in->addr, in->value, in->flags, false, &wait);
     if (result == CUDA_SUCCESS)
         result = wait_for_value(hStream, in->addr, in->value, in->flags, true);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuEventRecord(wait->passed, hStream->driver);
     return stream_end(hStream, in->seq, result);
 }
 
@@ -216,6 +270,7 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
                                       const struct wire_cuStreamWaitValue64_v2 *in,
                                       struct stream *hStream)
 {
+    struct host_wait *wait = NULL;
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
     if (check_word(session, "cuStreamWaitValue64", in->addr, 8))
@@ -224,13 +279,15 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
         (!driver.cuStreamWaitValue64_v2 || !driver.cuStreamWriteValue64_v2))
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
-        result = record_wait(hStream, in->addr, in->value, in->flags, true);
+        result = record_wait(hStream, in->addr, in->value, in->flags, true, &wait);
     quiesce_wait_begin(hStream->device->quiesce);
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamWaitValue64_v2(hStream->driver, in->addr, in->value, in->flags);
     if (result == CUDA_SUCCESS)
         quiesce_wait_record(hStream->device, hStream->driver);
     quiesce_wait_end(hStream->device->quiesce);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuEventRecord(wait->passed, hStream->driver);
     return stream_end(hStream, in->seq, result);
 }
 
@@ -245,7 +302,9 @@ static void write_awaited(struct session *session, const struct host_wait *wait)
 {
     uint64_t value = value_that_ends(wait);
 
-    if (session_enter(session, wait->device) != CUDA_SUCCESS)
+    /* It may have been given back, and be somebody else's by now. */
+    if (!memory_covers(session, wait->address, wait->wide ? 8 : 4) ||
+        session_enter(session, wait->device) != CUDA_SUCCESS)
         return;
     if (wait->wide)
         driver.cuStreamWriteValue64_v2(wait->device->watch, wait->address, value, 0);
@@ -253,14 +312,17 @@ static void write_awaited(struct session *session, const struct host_wait *wait)
         driver.cuStreamWriteValue32_v2(wait->device->watch, wait->address, (uint32_t)value, 0);
 }
 
-static void release_host_wait_words(struct session *session)
+/* A client may make streams wait for values of one word that are more than half a circle apart:
+ * then no value ends all waits. A quarter of a circle further in each round, every wait ends in
+ * one. */
+static void release_host_wait_words(struct session *session, unsigned round)
 {
-    const uint32_t *seq = session->streams->host_wait_seq;
+    uint32_t turn = round > PLAIN_ROUNDS ? (round - PLAIN_ROUNDS) << 30 : 0;
 
     for (uint32_t word = 0; word < GPU_REGION_HOST_WAITS; word++) {
-        if ((int32_t)(seq[word] - load_host_wait_word(session, word)) > 0)
-            __atomic_store_n(window_host_wait_word(session->window, word), seq[word],
-                             __ATOMIC_RELEASE);
+        uint32_t seq = session->streams->host_wait_seq[word] + turn;
+        if (turn || (int32_t)(seq - load_host_wait_word(session, word)) > 0)
+            __atomic_store_n(window_host_wait_word(session->window, word), seq, __ATOMIC_RELEASE);
     }
 }
 
@@ -269,12 +331,17 @@ bool host_waits_exist(const struct session *session)
     return session->streams->has_host_waits;
 }
 
+/* Two streams may wait for different values of one word: the last one that is written stays until
+ * the next round, so each becomes the last in turn. */
 void host_waits_release_all(struct session *session)
 {
-    release_host_wait_words(session);
-    list_for_each (struct host_wait, wait, &session->streams->host_waits, link) {
+    struct list *waits = &session->streams->host_waits;
+
+    release_host_wait_words(session, session->streams->release_rounds++);
+    list_for_each (struct host_wait, wait, waits, link) {
         write_awaited(session, wait);
     }
+    forget_passed(session, 1);
 }
 
 void host_waits_forget_all(struct session *session)

@@ -34,7 +34,8 @@ struct session_streams {
         host_wait_seq[GPU_REGION_HOST_WAITS]; /* what streams wait for in each host-wait word */
     struct list host_waits;                   /* struct host_wait: what they wait for elsewhere */
     unsigned host_wait_count;
-    bool has_host_waits; /* a stream has waited for the client, or for a word */
+    unsigned release_rounds; /* how often the waits of a client that has gone were ended */
+    bool has_host_waits;     /* a stream has waited for the client, or for a word */
 
     uint64_t long_work_seen; /* when, by clock_ns(): long_work.c, under the server's lock */
 
