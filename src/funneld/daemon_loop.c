@@ -59,6 +59,7 @@ static int watch_signals(struct daemon *daemon)
         {SIGTERM, on_terminate}, {SIGINT, on_terminate}, {SIGHUP, on_hangup}, {SIGCHLD, on_child}};
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk: usage_journal.c */
     for (size_t i = 0; i < sizeof(watched) / sizeof(*watched); i++) {
         daemon->signals[i] =
             evsignal_new(daemon->base, watched[i].signal, watched[i].handler, daemon);

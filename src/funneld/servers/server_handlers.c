@@ -11,6 +11,7 @@
 #include "quarantine.h"
 #include "server_process.h"
 #include "service.h"
+#include "usage_journal.h"
 
 #define STATUS_CONNECTION_FAILED 805
 
@@ -80,6 +81,7 @@ static void on_gone(struct server_process *server, const struct server_client_go
         fault_drain_detached(server, gone->pid);
     if (server->daemon->audits)
         audit(server, gone);
+    usage_journal_add(server->daemon, server->name, &server->ready, gone);
     server->handed_over -= server->handed_over > 0;
     if (server->stopping)
         server_process_kill_abandoned(server);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * usage.jsonl in the log directory: a line of JSON for each client that has ended, for those who
+ * charge for the use of a GPU. The names stand in docs/operating.md.
+ *
+ * Every line is whole: one that does not fit on the disk is taken back, and control.log says how
+ * many were lost. A file of more than 16 MiB becomes usage.jsonl.1, and so on up to .4. Only the
+ * daemon's user may read it, since command lines stand in it.
+ */
+#pragma once
+
+#include "daemon.h"
+#include "server_protocol.h"
+
+/* A client of the server with this name and these devices has ended: adds it to the totals, and a
+ * line to the journal. A client that was refused has used nothing and is left out. */
+void usage_journal_add(const struct daemon *daemon, const char *server,
+                       const struct server_ready *ready, const struct server_client_gone *gone);

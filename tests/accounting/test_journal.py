@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""usage.jsonl: a line for each client that has ended."""
+import json
+import os
+import resource
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../control"))
+
+import harness  # noqa: E402  (found through the path above)
+from harness import wait_until  # noqa: E402
+
+SIZE_MAX = 16 << 20
+
+
+class JournalTest(harness.TestCase):
+    def path(self, suffix=""):
+        return os.path.join(self.log, "usage.jsonl" + suffix)
+
+    def lines(self, suffix=""):
+        if not os.path.exists(self.path(suffix)):
+            return []
+        with open(self.path(suffix)) as file:
+            return [json.loads(line) for line in file]
+
+    def come_and_go(self, **hello):
+        client = self.client(**hello)
+        self.assertEqual(client.welcome()[0], 0)
+        client.close()
+
+    def test_line(self):
+        self.start()
+        self.come_and_go()
+        wait_until(lambda: self.lines(), "the line")
+        line, = self.lines()
+        self.assertEqual((line["pid"], line["uid"], line["launches"]), (os.getpid(), os.getuid(), 7))
+        self.assertEqual((line["copied_to_device_bytes"], line["stalled_seconds"]), (4096, 0.5))
+        device, = line["devices"]
+        self.assertEqual((device["gpu_seconds"], device["sm_seconds"], device["memory_peak"]),
+                         (2, 120, 3 << 20))
+        self.assertIn("python", line["command"])
+        self.assertGreaterEqual(line["ended"], line["since"])
+        self.assertEqual(os.stat(self.path()).st_mode & 0o777, 0o600)
+
+    def test_rotation(self):
+        self.start()
+        self.come_and_go()
+        wait_until(lambda: self.lines(), "the line")
+        with open(self.path(), "a") as file:
+            file.write(" " * SIZE_MAX + "\n")
+        self.come_and_go()
+        wait_until(lambda: os.path.exists(self.path(".1")), "the next file")
+        wait_until(lambda: len(self.lines()) == 1, "its line")
+        self.assertGreater(os.path.getsize(self.path(".1")), SIZE_MAX)
+
+    def test_no_space(self):
+        """A line that does not fit leaves nothing behind, and the log says so once."""
+        self.start()
+        self.come_and_go()
+        wait_until(lambda: self.lines(), "the line")
+        size = os.path.getsize(self.path())
+        with open(self.path(), "a") as file:
+            file.truncate(1 << 20)
+        daemon = self.daemon_pid()
+        # SIGXFSZ must not end it; what is beyond the limit does not fit, as on a full disk.
+        resource.prlimit(daemon, resource.RLIMIT_FSIZE, ((1 << 20) + 100, resource.RLIM_INFINITY))
+        self.come_and_go()
+        wait_until(lambda: "cannot be written to usage.jsonl" in self.control_log(), "the complaint")
+        self.assertEqual(os.path.getsize(self.path()), 1 << 20)
+        self.come_and_go()
+        wait_until(lambda: "(id 3)" in self.control_log().rpartition("has left")[0].splitlines()[-1],
+                   "the end of the third client")
+        resource.prlimit(daemon, resource.RLIMIT_FSIZE,
+                         (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        os.truncate(self.path(), size)
+        self.come_and_go()
+        wait_until(lambda: "is missing in usage.jsonl" in self.control_log(), "the report")
+        self.assertIn("The use of 2 clients is missing", self.control_log())
+        self.assertEqual(len(self.lines()), 2)
+
+
+if __name__ == "__main__":
+    harness.main()
