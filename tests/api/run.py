@@ -29,7 +29,7 @@ EXAMPLES = ["vector_add", "matmul", "reduction", "histogram", "n_body", "mandelb
 DRIVER = ["startup", "contexts", "memory", "registers", "modules", "links", "starts", "launches",
           "batches", "streams", "events", "callbacks", "threads", "pointers", "graphs", "prints",
           "forks",
-          "exits", "bad_handles", "vmm", "pools", "graph_nodes", "captures", "graph_memory",
+          "exits", "bad_handles", "vmm", "pools", "pool_shares", "graph_nodes", "captures", "graph_memory",
           "talk_calls", "tensor_maps"]
 DRIVER += ["memory_atomics", "memory_order", "ipc", "managed", "managed_moves", "managed_variables", "peers"]
 # These end the context that they share with others, so they run alone, after everything else.

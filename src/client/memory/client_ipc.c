@@ -36,6 +36,7 @@ enum {
 struct opened {
     struct allocation allocation;
     uint64_t key0, key1;
+    bool of_pool; /* imported with a pool: it is freed, and not closed */
     unsigned opens;
 };
 
@@ -81,10 +82,22 @@ static bool find_nameable(uint64_t address, struct allocation *ret_allocation)
            !ipc_find(address, ret_allocation) && !ret_allocation->pool;
 }
 
+CUresult ipc_name_allocation(const struct allocation *allocation, void *ret_handle)
+{
+    const struct wire_cuIpcGetMemHandle in = {.ptr = allocation->address, .size = allocation->size};
+    struct wire_cuIpcGetMemHandle_reply out;
+    IPC_LOCKED;
+    CUresult result = wire_cuIpcGetMemHandle(&client->channel, &in, &out);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    ranges_add(&ipc.named, allocation->address, allocation->size, client);
+    write_handle(ret_handle, IPC_MEMORY, out.key0, out.key1);
+    return CUDA_SUCCESS;
+}
+
 CUresult client_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
-    struct wire_cuIpcGetMemHandle_reply out;
-    struct wire_cuIpcGetMemHandle in;
     struct allocation allocation;
     struct context *context;
     CUresult result = context_enter(&context);
@@ -93,16 +106,8 @@ CUresult client_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
-    if (!find_nameable(dptr, &allocation))
-        return CUDA_ERROR_INVALID_VALUE;
-    in = (struct wire_cuIpcGetMemHandle){.ptr = allocation.address, .size = allocation.size};
-    IPC_LOCKED;
-    result = wire_cuIpcGetMemHandle(&client->channel, &in, &out);
-    if (result != CUDA_SUCCESS)
-        return result;
-    ranges_add(&ipc.named, allocation.address, allocation.size, client);
-    write_handle(pHandle, IPC_MEMORY, out.key0, out.key1);
-    return CUDA_SUCCESS;
+    return find_nameable(dptr, &allocation) ? ipc_name_allocation(&allocation, pHandle)
+                                            : CUDA_ERROR_INVALID_VALUE;
 }
 
 void ipc_withdraw(uint64_t address)
@@ -202,18 +207,14 @@ static struct opened *find_handle_locked(const struct ipc_handle *handle)
     return NULL;
 }
 
-CUresult client_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned Flags)
+CUresult ipc_open(struct context *context, const void *handle, bool of_pool,
+                  CUdeviceptr *ret_address)
 {
-    struct context *context;
     struct ipc_handle name;
     struct opened *opened;
-    CUresult result = context_enter(&context);
+    CUresult result = CUDA_SUCCESS;
 
-    if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (!read_handle(&handle, IPC_MEMORY, &name))
+    if (!read_handle(handle, IPC_MEMORY, &name))
         return CUDA_ERROR_INVALID_VALUE;
     IPC_LOCKED;
     opened = find_handle_locked(&name);
@@ -222,8 +223,19 @@ CUresult client_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle,
     if (result != CUDA_SUCCESS)
         return result;
     opened->opens++;
-    *pdptr = opened->allocation.address;
+    opened->of_pool = of_pool;
+    *ret_address = opened->allocation.address;
     return CUDA_SUCCESS;
+}
+
+CUresult client_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned Flags)
+{
+    struct context *context;
+    CUresult result = context_enter(&context);
+
+    if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+        return CUDA_ERROR_INVALID_VALUE;
+    return result != CUDA_SUCCESS ? result : ipc_open(context, &handle, false, pdptr);
 }
 
 static void close_locked(struct opened *opened)
@@ -233,26 +245,37 @@ static void close_locked(struct opened *opened)
     free(opened);
 }
 
-CUresult client_cuIpcCloseMemHandle(CUdeviceptr dptr)
+static CUresult close_one(CUdeviceptr address, bool of_pool)
 {
     struct opened *opened;
+    IPC_LOCKED;
+
+    opened = find_opened_locked(address);
+    if (!opened || opened->allocation.address != address || opened->of_pool != of_pool)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (--opened->opens == 0)
+        close_locked(opened);
+    return client_sync_error();
+}
+
+bool ipc_takes_free(CUdeviceptr address, bool of_pool, CUresult *ret_result)
+{
+    if (!ipc_find(address, &(struct allocation){0}))
+        return false;
+    *ret_result = stream_drain_device(memory_device_of(address));
+    if (*ret_result == CUDA_SUCCESS)
+        *ret_result = close_one(address, of_pool);
+    return true;
+}
+
+CUresult client_cuIpcCloseMemHandle(CUdeviceptr dptr)
+{
     struct context *context;
     CUresult result = context_enter(&context);
 
     if (result != CUDA_SUCCESS)
         return result;
-    if (!ipc_find(dptr, &(struct allocation){0}))
-        return CUDA_ERROR_INVALID_VALUE;
-    result = stream_drain_device(memory_device_of(dptr));
-    if (result != CUDA_SUCCESS)
-        return result;
-    IPC_LOCKED;
-    opened = find_opened_locked(dptr);
-    if (!opened || opened->allocation.address != dptr)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (--opened->opens == 0)
-        close_locked(opened);
-    return client_sync_error();
+    return ipc_takes_free(dptr, false, &result) ? result : CUDA_ERROR_INVALID_VALUE;
 }
 
 void ipc_close_all(struct context *context)

@@ -55,7 +55,7 @@ CUresult client_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib
     return CUDA_SUCCESS;
 }
 
-static CUresult peer_reach(struct device *from, const struct device *to)
+CUresult peer_reach(struct device *from, const struct device *to)
 {
     struct wire_cuCtxEnablePeerAccess in = {.device = from->index, .peer = to->index};
     uint32_t bit = 1u << to->index;

@@ -7,6 +7,10 @@
 /* Called once while attaching. */
 void peer_init(void);
 
+/* Makes the client's memory of the device `to` reachable from `from`: CUDA_SUCCESS also where it
+ * is. CUDA_ERROR_PEER_ACCESS_UNSUPPORTED. May wait for the server. */
+CUresult peer_reach(struct device *from, const struct device *to);
+
 /* A copy on a stream of `device` is about to touch an address, perhaps another device's. May wait
  * for the server. */
 void peer_prepare_copy(struct device *device, uint64_t address);

@@ -31,6 +31,7 @@ struct pending {
 
 struct pool {
     struct device *device;
+    struct pool_sharing sharing;
     struct cuda_pool count;
     uint64_t waits; /* stream_waits() when it released last what was beyond its threshold */
 };
@@ -51,7 +52,7 @@ static uint64_t pool_create(struct device *device, uint64_t most)
 
     if (!pool)
         return 0;
-    *pool = (struct pool){.device = device};
+    *pool = (struct pool){.device = device, .sharing = {.device = device}};
     cuda_pool_init(&pool->count, most);
     handle = handles_add(&client->handles, CLIENT_POOL, pool);
     if (!handle)
@@ -74,6 +75,42 @@ int pool_init(void)
 static struct pool *pool_lookup_locked(uint64_t handle)
 {
     return handles_get(&client->handles, CLIENT_POOL, handle);
+}
+
+/* ---- other processes and devices ---- */
+
+bool pool_sharing_get(CUmemoryPool handle, struct pool_sharing *ret_sharing)
+{
+    POOLS_LOCKED;
+    const struct pool *pool = pool_lookup_locked((uint64_t)handle);
+
+    if (pool)
+        *ret_sharing = pool->sharing;
+    return pool != NULL;
+}
+
+void pool_sharing_set(CUmemoryPool handle, const struct pool_sharing *sharing)
+{
+    POOLS_LOCKED;
+    struct pool *pool = pool_lookup_locked((uint64_t)handle);
+
+    if (!pool)
+        return;
+    pool->sharing.token = sharing->token;
+    pool->sharing.reached_by = sharing->reached_by;
+}
+
+CUmemoryPool pool_import(struct device *device, const struct pool_token *token)
+{
+    uint64_t handle = pool_create(device, 0);
+    POOLS_LOCKED;
+    struct pool *pool = handle ? pool_lookup_locked(handle) : NULL;
+
+    if (!pool)
+        return NULL;
+    pool->sharing.imported = true;
+    pool->sharing.token = *token;
+    return (CUmemoryPool)handle;
 }
 
 /* ---- what is a pool's own ---- */
@@ -223,7 +260,7 @@ static struct device *pool_device(CUmemoryPool handle)
     POOLS_LOCKED;
     const struct pool *pool = pool_lookup_locked((uint64_t)handle);
 
-    return pool ? pool->device : NULL;
+    return pool && !pool->sharing.imported ? pool->device : NULL;
 }
 
 /* `pool` 0 is the current one of the stream's device. */
@@ -330,7 +367,7 @@ CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     CUresult result = stream_enter(hStream, &stream);
 
     if (result != CUDA_SUCCESS || dptr == 0 || capture_takes_free(stream, dptr, &result) ||
-        graph_memory_takes_free(dptr, stream, &result))
+        graph_memory_takes_free(dptr, stream, &result) || ipc_takes_free(dptr, true, &result))
         return result;
     if (!memory_find(dptr, &allocation, &place) || place != PLACE_DEVICE ||
         allocation.address != dptr || vmm_is_reserved(dptr) || allocation.managed)
@@ -350,6 +387,15 @@ CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 
 /* ---- pools ---- */
 
+static void set_shareable(uint64_t handle, bool shareable)
+{
+    POOLS_LOCKED;
+    struct pool *pool = pool_lookup_locked(handle);
+
+    if (pool)
+        pool->sharing.shareable = shareable;
+}
+
 CUresult client_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
     struct device *device;
@@ -358,7 +404,8 @@ CUresult client_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolPr
 
     if (!pool || !poolProps || poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
-    if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE || poolProps->handleTypes)
+    if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        (unsigned)poolProps->handleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_NOT_SUPPORTED;
     device = device_lookup(poolProps->location.id);
     if (!device)
@@ -368,6 +415,7 @@ CUresult client_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolPr
     handle = pool_create(device, poolProps->maxSize);
     if (!handle)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    set_shareable(handle, poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE);
     *pool = (CUmemoryPool)handle;
     return CUDA_SUCCESS;
 }
@@ -418,7 +466,7 @@ CUresult client_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
         return CUDA_ERROR_INVALID_DEVICE;
     POOLS_LOCKED;
     pool = pool_lookup_locked((uint64_t)handle);
-    if (!pool || pool->device != device)
+    if (!pool || pool->device != device || pool->sharing.imported)
         return CUDA_ERROR_INVALID_VALUE;
     pools.current[dev] = (uint64_t)handle;
     return CUDA_SUCCESS;

@@ -4,7 +4,25 @@
 
 #include "client_stream.h"
 
+#include "pool_token.h"
+
 struct allocation;
+
+/* What of a pool concerns other processes and devices. */
+struct pool_sharing {
+    struct device *device;
+    bool shareable;          /* made with CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+    bool imported;           /* another process's: nothing can be allocated from it */
+    struct pool_token token; /* its name, once it is exported or imported */
+    uint32_t reached_by;     /* bit p: the program has let the device of ordinal p use it */
+};
+
+/* False: there is no such pool. pool_sharing_set() leaves device, shareable and imported alone. */
+bool pool_sharing_get(CUmemoryPool pool, struct pool_sharing *ret_sharing);
+void pool_sharing_set(CUmemoryPool pool, const struct pool_sharing *sharing);
+
+/* A pool of another process: its handle, or NULL when out of memory. */
+CUmemoryPool pool_import(struct device *device, const struct pool_token *token);
 
 /* Called once while attaching: 0, or -1 when there is no memory for it. */
 int pool_init(void);

@@ -77,7 +77,7 @@ CUresult client_cuMemFree_v2(CUdeviceptr dptr)
     struct heap *heap;
     CUresult result = context_enter_unsafe(&context);
 
-    if (result != CUDA_SUCCESS || dptr == 0)
+    if (result != CUDA_SUCCESS || dptr == 0 || ipc_takes_free(dptr, true, &result))
         return result;
     heap = heap_of_device_pointer(dptr);
     if (!heap)

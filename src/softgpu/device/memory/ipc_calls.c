@@ -10,6 +10,7 @@
 #include "device_sync.h"
 #include "fd.h"
 #include "ipc_file.h"
+#include "ipc_memory_open.h"
 #include "shm.h"
 #include "soft_arena.h"
 #include "soft_context.h"
@@ -21,6 +22,7 @@ struct ipc_import {
     struct ipc_token token;
     struct memory *memory;
     unsigned opens;
+    bool of_pool;
 };
 
 static struct list imports = {&imports, &imports};
@@ -44,6 +46,15 @@ static CUresult name_locked(struct memory *memory)
     return CUDA_SUCCESS;
 }
 
+CUresult ipc_name_locked(struct memory *memory, void *ret_handle)
+{
+    CUresult result = name_locked(memory);
+
+    if (!result)
+        ipc_handle_write(ret_handle, IPC_MEMORY, memory->ipc_slot);
+    return result;
+}
+
 CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
     struct memory *memory;
@@ -59,10 +70,7 @@ CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
     memory = memory_find_locked(dptr);
     if (!memory || !memory_is_in_arena(memory) || memory->pool)
         return CUDA_ERROR_INVALID_VALUE;
-    result = name_locked(memory);
-    if (!result)
-        ipc_handle_write(pHandle, IPC_MEMORY, memory->ipc_slot);
-    return result;
+    return ipc_name_locked(memory, pHandle);
 }
 
 /* ---- opening ---- */
@@ -160,19 +168,13 @@ static struct ipc_import *find_import_locked(const struct ipc_token *token)
     return NULL;
 }
 
-CUresult soft_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
+CUresult ipc_open_locked(struct context *context, const void *handle, bool of_pool,
+                         CUdeviceptr *ret_address)
 {
     struct ipc_import *import;
-    struct context *context;
     struct ipc_handle name;
-    CUresult result;
+    CUresult result = ipc_handle_read(handle, IPC_MEMORY, &name);
 
-    if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
-        return CUDA_ERROR_INVALID_VALUE;
-    SOFT_LOCKED;
-    result = context_use_locked(&context);
-    if (!result)
-        result = ipc_handle_read(&handle, IPC_MEMORY, &name);
     if (result)
         return result;
     import = find_import_locked(&name.token);
@@ -181,15 +183,40 @@ CUresult soft_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, u
     if (result)
         return result;
     import->opens++;
-    *pdptr = import->memory->address;
+    import->of_pool = of_pool;
+    *ret_address = import->memory->address;
     return CUDA_SUCCESS;
+}
+
+CUresult soft_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
+{
+    struct context *context;
+    CUresult result;
+
+    if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    result = context_use_locked(&context);
+    return result ? result : ipc_open_locked(context, &handle, false, pdptr);
+}
+
+bool ipc_is_of_pool_locked(const struct memory *memory)
+{
+    return memory->import && memory->import->of_pool;
+}
+
+bool ipc_is_last_open_locked(struct memory *memory)
+{
+    return !memory->import || --memory->import->opens == 0;
 }
 
 static struct memory *imported_at_locked(CUdeviceptr address)
 {
     struct memory *memory = memory_find_locked(address);
 
-    return memory && memory->import && memory->address == address ? memory : NULL;
+    return memory && memory->import && !memory->import->of_pool && memory->address == address
+               ? memory
+               : NULL;
 }
 
 CUresult soft_cuIpcCloseMemHandle(CUdeviceptr dptr)
@@ -209,7 +236,7 @@ CUresult soft_cuIpcCloseMemHandle(CUdeviceptr dptr)
     memory = imported_at_locked(dptr);
     if (!memory)
         return CUDA_ERROR_INVALID_VALUE;
-    if (--memory->import->opens == 0)
+    if (ipc_is_last_open_locked(memory))
         memory_free_locked(memory);
     return result;
 }

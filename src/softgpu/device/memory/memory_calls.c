@@ -4,6 +4,7 @@
  */
 #include "device_sync.h"
 #include "graph_memory.h"
+#include "ipc_memory_open.h"
 #include "soft_context.h"
 #include "soft_memory.h"
 #include "soft_stream.h"
@@ -65,7 +66,8 @@ static CUresult free_after_work(uint64_t address, enum memory_kind kind, enum me
     if (result)
         return result;
     memory = memory_find_locked(address);
-    if (!memory || memory->address != address || (memory->kind != kind && memory->kind != other))
+    if (!memory || memory->address != address ||
+        (memory->kind != kind && memory->kind != other && !ipc_is_of_pool_locked(memory)))
         return CUDA_ERROR_INVALID_VALUE;
     result = device_sync_locked(memory->context);
     memory = memory_find_locked(address);
@@ -73,7 +75,8 @@ static CUresult free_after_work(uint64_t address, enum memory_kind kind, enum me
         return CUDA_ERROR_INVALID_VALUE;
     if (graph_memory_find_locked(address))
         return free_of_graph_locked(graph_memory_find_locked(address), result);
-    memory_free_locked(memory);
+    if (ipc_is_last_open_locked(memory))
+        memory_free_locked(memory);
     return result;
 }
 

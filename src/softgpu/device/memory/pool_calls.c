@@ -7,18 +7,11 @@
 
 #include "cuda_pool.h"
 #include "graph_pool.h"
+#include "ipc_memory_open.h"
 #include "soft_context.h"
 #include "soft_memory.h"
 #include "soft_pool.h"
 #include "soft_stream.h"
-
-struct pool {
-    uint64_t handle;
-    struct device *device;
-    struct cuda_pool count;
-    uint64_t kept; /* bytes that are charged to the device and not in use */
-    struct list link;
-};
 
 struct pool_free {
     struct operation operation;
@@ -163,6 +156,8 @@ CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemo
     found = soft_get(SOFT_POOL, pool);
     if (!found)
         return CUDA_ERROR_INVALID_VALUE;
+    if (found->imported)
+        return CUDA_ERROR_INVALID_VALUE;
     if (found->device != stream->context->device)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (bytesize == 0) {
@@ -200,7 +195,7 @@ static bool pool_free_start_locked(struct operation *operation)
 {
     struct memory *memory = memory_find_locked(((struct pool_free *)operation)->address);
 
-    if (memory)
+    if (memory && ipc_is_last_open_locked(memory))
         memory_free_locked(memory);
     return true;
 }
@@ -222,7 +217,8 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     if (graph_memory_find_locked(dptr))
         return graph_memory_free_async_locked(graph_memory_find_locked(dptr), stream);
     memory = memory_find_locked(dptr);
-    if (!memory || memory->address != dptr || memory->kind != MEMORY_DEVICE)
+    if (!memory || memory->address != dptr ||
+        (memory->kind != MEMORY_DEVICE && !ipc_is_of_pool_locked(memory)))
         return CUDA_ERROR_INVALID_VALUE;
     operation = operation_create(sizeof(*operation), &pool_free_type);
     if (!operation)
@@ -259,6 +255,24 @@ CUresult soft_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
+CUresult pool_import_locked(struct device *device, const struct pool_token *token,
+                            CUmemoryPool *ret_pool)
+{
+    struct pool *made = malloc(sizeof(*made));
+
+    if (!made)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    pool_open_locked(made, device, 0);
+    if (!made->handle) {
+        free(made);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->imported = true;
+    made->token = *token;
+    *ret_pool = (CUmemoryPool)made->handle;
+    return CUDA_SUCCESS;
+}
+
 CUresult soft_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
     struct device *device;
@@ -266,7 +280,8 @@ CUresult soft_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
 
     if (!pool || !poolProps || poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
-    if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE || poolProps->handleTypes)
+    if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        (unsigned)poolProps->handleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_NOT_SUPPORTED;
     device = device_get(poolProps->location.id);
     if (!device)
@@ -276,6 +291,7 @@ CUresult soft_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
         return CUDA_ERROR_OUT_OF_MEMORY;
     SOFT_LOCKED;
     pool_open_locked(made, device, poolProps->maxSize);
+    made->shareable = poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
     if (!made->handle) {
         free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -309,7 +325,7 @@ CUresult soft_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
         return CUDA_ERROR_INVALID_DEVICE;
     SOFT_LOCKED;
     found = soft_get(SOFT_POOL, pool);
-    if (!found || found->device != device)
+    if (!found || found->device != device || found->imported)
         return CUDA_ERROR_INVALID_VALUE;
     current[device->ordinal] = found->handle;
     return CUDA_SUCCESS;

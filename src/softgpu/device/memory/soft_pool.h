@@ -1,11 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pools keep of memory that the program has freed. */
+/* Memory pools, and what they keep of memory that the program has freed. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "cuda_pool.h"
+#include "list.h"
+#include "pool_token.h"
 
 struct context;
 struct device;
+
+struct pool {
+    uint64_t handle;
+    struct device *device;
+    struct cuda_pool count;
+    uint64_t kept;           /* bytes that are charged to the device and not in use */
+    bool shareable;          /* made with CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+    bool imported;           /* another process's: nothing can be allocated from it */
+    struct pool_token token; /* its name, once it is exported or imported */
+    struct list link;
+};
+
+/* A pool of another process. */
+CUresult pool_import_locked(struct device *device, const struct pool_token *token,
+                            CUmemoryPool *ret_pool);
 
 /* A pool has `size` bytes back, for which `charged` have been refunded to the device. */
 void pool_refund_locked(uint64_t handle, uint64_t size, uint64_t charged);

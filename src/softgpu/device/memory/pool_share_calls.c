@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pools of other processes (pool_token.h), and the pools of places. */
+#include <string.h>
+
+#include "ipc_memory_open.h"
+#include "soft_arena.h"
+#include "soft_context.h"
+#include "soft_pool.h"
+
+_Static_assert(sizeof(CUmemPoolPtrExportData) == POOL_POINTER_SIZE, "CUDA's size of a name");
+
+static bool is_descriptor(CUmemAllocationHandleType type, unsigned long long flags)
+{
+    return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && flags == 0;
+}
+
+static bool is_named(const struct pool *pool)
+{
+    return pool->token.key[0] || pool->token.key[1];
+}
+
+CUresult soft_cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool,
+                                               CUmemAllocationHandleType handleType,
+                                               unsigned long long flags)
+{
+    struct pool *found;
+    int fd;
+
+    if (!handle_out || !is_descriptor(handleType, flags))
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    found = soft_get(SOFT_POOL, pool);
+    if (!found || !found->shareable || found->imported)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!is_named(found) && pool_token_make(found->device->number, &found->token))
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    if (pool_token_write(&found->token, &fd))
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    memcpy(handle_out, &fd, sizeof(fd));
+    return CUDA_SUCCESS;
+}
+
+static struct device *device_with_number(unsigned number)
+{
+    for (unsigned i = 0; i < devices_count(); i++)
+        if (device_get((CUdevice)i)->number == number)
+            return device_get((CUdevice)i);
+    return NULL;
+}
+
+CUresult soft_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle,
+                                                 CUmemAllocationHandleType handleType,
+                                                 unsigned long long flags)
+{
+    struct pool_token token;
+    struct device *device;
+
+    if (!pool_out || !is_descriptor(handleType, flags) ||
+        pool_token_read((int)(intptr_t)handle, &token))
+        return CUDA_ERROR_INVALID_VALUE;
+    device = device_with_number(token.device);
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    SOFT_LOCKED;
+    return pool_import_locked(device, &token, pool_out);
+}
+
+CUresult soft_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
+{
+    unsigned char handle[POOL_POINTER_SIZE];
+    struct context *context;
+    struct memory *memory;
+    struct pool *pool;
+    CUresult result;
+
+    if (!shareData_out)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    result = context_use_locked(&context);
+    if (result)
+        return result;
+    memory = memory_find_locked(ptr);
+    pool = memory ? soft_get(SOFT_POOL, (void *)memory->pool) : NULL;
+    if (!pool || memory->address != ptr || !memory_is_in_arena(memory) || !is_named(pool))
+        return CUDA_ERROR_INVALID_VALUE;
+    result = ipc_name_locked(memory, handle);
+    if (!result)
+        pool_pointer_write(shareData_out, handle, &pool->token);
+    return result;
+}
+
+CUresult soft_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
+                                     CUmemPoolPtrExportData *shareData)
+{
+    unsigned char handle[POOL_POINTER_SIZE];
+    struct context *context;
+    struct pool *found;
+    CUresult result;
+
+    if (!ptr_out || !shareData)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    result = context_use_locked(&context);
+    if (result)
+        return result;
+    found = soft_get(SOFT_POOL, pool);
+    if (!found || !found->imported || !pool_pointer_read(shareData, &found->token, handle))
+        return CUDA_ERROR_INVALID_VALUE;
+    return ipc_open_locked(context, handle, true, ptr_out);
+}
+
+/* ---- other devices ---- */
+
+static CUresult check_access(const CUmemAccessDesc *access, const struct device *own)
+{
+    const struct device *device = device_get(access->location.id);
+
+    if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !device ||
+        (access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE &&
+         access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (device != own)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? CUDA_SUCCESS
+                                                               : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult soft_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
+{
+    const struct pool *found;
+    CUresult result = CUDA_SUCCESS;
+    SOFT_LOCKED;
+
+    found = soft_get(SOFT_POOL, pool);
+    if (!found || (count > 0 && !map))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count && !result; i++)
+        result = check_access(&map[i], found->device);
+    return result;
+}
+
+CUresult soft_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool,
+                                 CUmemLocation *location)
+{
+    const struct pool *found;
+    const struct device *device = location ? device_get(location->id) : NULL;
+    SOFT_LOCKED;
+
+    found = soft_get(SOFT_POOL, memPool);
+    if (!flags || !found || !device || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return CUDA_ERROR_INVALID_VALUE;
+    *flags = device == found->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                     : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return CUDA_SUCCESS;
+}
+
+/* ---- pools of places ---- */
+
+/* There are pools of devices only. */
+static CUresult check_place(const CUmemLocation *location, CUmemAllocationType type)
+{
+    if (!location)
+        return CUDA_ERROR_INVALID_VALUE;
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult soft_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location,
+                                     CUmemAllocationType type)
+{
+    CUresult result = check_place(location, type);
+
+    return result ? result : soft_cuDeviceGetDefaultMemPool(pool_out, location->id);
+}
+
+CUresult soft_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    CUresult result = check_place(location, type);
+
+    return result ? result : soft_cuDeviceGetMemPool(pool, location->id);
+}
+
+CUresult soft_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+    CUresult result = check_place(location, type);
+
+    return result ? result : soft_cuDeviceSetMemPool(location->id, pool);
+}
