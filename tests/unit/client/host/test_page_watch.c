@@ -20,16 +20,13 @@
 static int watch, memory;
 static unsigned char *here, *behind;
 static atomic_uint reads, writes; /* touches that were served */
-static bool write_at_once;
+static atomic_bool write_at_once;
 
 static void *serve(void *unused)
 {
     struct page_touch touch;
 
     while (page_watch_next(watch, &touch) == 0) {
-        uint64_t offset = touch.address - (uintptr_t)here;
-
-        (void)*(volatile unsigned char *)(behind + offset);
         atomic_fetch_add(touch.writes ? &writes : &reads, 1);
         if (touch.writes && !write_at_once)
             page_watch_allow_writes(watch, touch.address, PAGE);
