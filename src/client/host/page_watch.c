@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@
 
 /* What is newer than some headers. */
 #define THREADS_ONLY 1
+#define FEATURE_THREAD_ID (1ull << 8)
 #define FEATURE_MINOR_SHARED_MEMORY (1ull << 10)
 #define FEATURE_WP_SHARED_MEMORY (1ull << 12)
 #define REGISTER_MINOR (1ull << 2)
@@ -34,7 +36,7 @@ struct continue_request {
 int page_watch_open(bool threads_only)
 {
     struct uffdio_api api = {.api = UFFD_API,
-                             .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+                             .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | FEATURE_THREAD_ID |
                                          FEATURE_MINOR_SHARED_MEMORY | FEATURE_WP_SHARED_MEMORY};
     int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC), error;
 
@@ -77,6 +79,7 @@ int page_watch_next(int watch, struct page_touch *ret_touch)
     } while (size != sizeof(message) || message.event != UFFD_EVENT_PAGEFAULT);
     *ret_touch = (struct page_touch){
         .address = message.arg.pagefault.address & ~(uint64_t)(PAGE_SIZE - 1),
+        .thread = (int)message.arg.pagefault.feat.ptid,
         .writes =
             message.arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP),
     };
@@ -88,6 +91,19 @@ void page_watch_wake(int watch, uint64_t address, uint64_t size)
     struct uffdio_range range = {address, size};
 
     ioctl(watch, UFFDIO_WAKE, &range);
+}
+
+/* The signal is there before the thread goes on. Only the kernel may say what a fault was
+ * (si_code), but the address is told. */
+bool page_watch_refuse(int watch, const struct page_touch *touch)
+{
+    siginfo_t info = {.si_signo = SIGSEGV, .si_code = SI_QUEUE};
+
+    info.si_addr = (void *)(uintptr_t)touch->address;
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), touch->thread, SIGSEGV, &info) < 0)
+        return false;
+    page_watch_wake(watch, touch->address, PAGE_SIZE);
+    return true;
 }
 
 /* How many bytes were shown; 0 and errno when the first page was not. */

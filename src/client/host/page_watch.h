@@ -14,6 +14,7 @@
 
 struct page_touch {
     uint64_t address; /* of the page */
+    int thread;       /* that touches it, as the kernel numbers threads */
     bool writes;      /* the thread wants to write, so it needs pages that are writable */
 };
 
@@ -39,6 +40,10 @@ void page_watch_allow_writes(int watch, uint64_t address, uint64_t size);
 
 /* Wakes who waits for pages that are not shown: they are touched again. */
 void page_watch_wake(int watch, uint64_t address, uint64_t size);
+
+/* Ends a touch by SIGSEGV in its thread, as if nothing were there. False when that is not possible.
+ */
+bool page_watch_refuse(int watch, const struct page_touch *touch);
 
 /* Hides pages. What was written to them before is in the memory. */
 void page_watch_hide(uint64_t address, uint64_t size);

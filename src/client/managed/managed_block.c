@@ -10,6 +10,7 @@
 #include "managed_hooks.h"
 #include "page_watch.h"
 #include "ranges.h"
+#include "wire_calls.h"
 
 /* What is kept of freed memory for the next allocation. */
 #define KEPT_BYTES (UINT64_C(32) << 20)
@@ -69,6 +70,15 @@ struct residence_run block_pages(const struct managed_block *block, uint64_t add
         (uint32_t)((last - start + RESIDENCE_PAGE - 1) / RESIDENCE_PAGE -
                    (first - start) / RESIDENCE_PAGE),
     };
+}
+
+/* A stream that is gone leaves its memory as it was at first. */
+unsigned block_attachment_locked(const struct managed_block *block)
+{
+    if (block->attach != CU_MEM_ATTACH_SINGLE ||
+        handles_get(&client->handles, WIRE_STREAM, block->stream))
+        return block->attach;
+    return block->first_attach;
 }
 
 /* ---- blocks with something of the program ---- */

@@ -45,6 +45,9 @@ void block_unlock(void);
 /* The block at an address, or NULL. */
 struct managed_block *block_at_locked(uint64_t address);
 
+/* What a block is attached to: CU_MEM_ATTACH_... */
+unsigned block_attachment_locked(const struct managed_block *block);
+
 /* Blocks that the program may have something of; any of them may be removed meanwhile. */
 struct list *block_active_locked(void);
 void block_activate_locked(struct managed_block *block);

@@ -15,9 +15,9 @@
 #include "client_call.h"
 #include "client_log.h"
 #include "managed_area.h"
+#include "managed_check.h"
 #include "managed_copy.h"
 #include "page_watch.h"
-#include "wire_calls.h"
 
 static uint64_t address_of(const struct managed_block *block, struct residence_run run)
 {
@@ -82,18 +82,9 @@ static void give_all_locked(struct managed_block *block, struct upload *upload)
     block_rest_locked(block);
 }
 
-/* A stream that is gone leaves its memory as it was at first. */
-static unsigned attachment(const struct managed_block *block)
-{
-    if (block->attach != CU_MEM_ATTACH_SINGLE ||
-        handles_get(&client->handles, WIRE_STREAM, block->stream))
-        return block->attach;
-    return block->first_attach;
-}
-
 static bool is_used_by(const struct managed_block *block, const struct stream *stream)
 {
-    switch (attachment(block)) {
+    switch (block_attachment_locked(block)) {
     case CU_MEM_ATTACH_HOST:
         return false;
     case CU_MEM_ATTACH_SINGLE:
@@ -435,6 +426,8 @@ static void serve(const struct page_touch *touch)
 {
     struct errand errand = {.id = 0};
 
+    if (check_refuses(touch))
+        return;
     switch (start(touch, &errand)) {
     case OUTCOME_UNKNOWN:
         show_as_it_is(touch);

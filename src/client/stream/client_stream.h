@@ -100,6 +100,9 @@ bool stream_has_independent(const struct stream *stream);
  * read what was sent before `read`. */
 bool stream_lost_work(const struct stream *stream, uint64_t read);
 
+/* Whether all that was put on the stream is known to be done. With the channel lock. */
+bool stream_is_done_locked(const struct stream *stream);
+
 /* The only stream with work that is not known to be done; NULL when there is none, or several. With
  * the locks of the client and of the channel. */
 struct stream *stream_only_busy_locked(void);

@@ -66,6 +66,11 @@ bool stream_all_idle_locked(void)
     return fence_orphans_passed();
 }
 
+bool stream_is_done_locked(const struct stream *stream)
+{
+    return is_done(stream);
+}
+
 /* Takes a stream into account: false when it is the second one that is busy. */
 static bool add_busy(struct stream *stream, struct stream **only)
 {
