@@ -226,9 +226,10 @@ class Views(TestCase):
         self.assertEqual(rows[-1][:6], [str(os.getpid()), "night", "0", "33", "of", "132"])
         limits = self.funnel_json("limits")
         self.assertEqual(limits["limits"][0],
-                         {"scope": "daemon", "sm_centipercent": 5000, "priority": 0})
+                         {"scope": "daemon", "sm_centipercent": 5000, "sm_percent": 50.0,
+                          "priority": 0})
         self.assertIn({"scope": "namespace", "server": "night", "namespace": "batch",
-                       "sm_centipercent": 2500, "memory_limit": 4 << 30}, limits["limits"])
+                       "sm_centipercent": 2500, "sm_percent": 25.0, "memory_limit": 4 << 30}, limits["limits"])
         self.assertIn({"scope": "group", "group": "nightly", "sms": 16, "priority": 1},
                       limits["limits"])
         self.assertEqual(limits["clients"][0]["devices"][0]["sm_granted"], 33)
