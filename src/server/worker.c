@@ -5,6 +5,7 @@
  */
 #include "worker.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "launch_batch.h"
@@ -42,7 +43,7 @@ static inline void run_message(struct session *session, int size,
 {
     if (size < 0 || !handles_batch_itself(channel_kind_op(message->kind)))
         launch_batch_flush(session);
-    session->error_logged = false;
+    session->since_error++;
     if (size < 0)
         end_client(session, "the ring is corrupt", NULL);
     else if (!server_dispatch(session, message))
@@ -152,6 +153,17 @@ void worker_run(struct session *session)
             wait_for_command(session);
     }
     launch_batch_flush(session);
+}
+
+CUresult serve_fnReason(struct session *session, const struct wire_fnReason *in,
+                        struct wire_fnReason_reply *ret_out)
+{
+    size_t size = session->since_error <= in->within ? strlen(session->reason) : 0;
+
+    memcpy(ret_out->text, session->reason, size);
+    ret_out->text_size = (uint32_t)size;
+    *session->reason = '\0';
+    return CUDA_SUCCESS;
 }
 
 CUresult serve_fnNote(struct session *session, const struct wire_fnNote *in)

@@ -34,7 +34,8 @@ class Reasons(harness.TestCase):
         with open(os.path.join(self.log, "client.log")) as log:
             line, = (line for line in log if "cuMemAlloc" in line)
         self.assertRegex(line, rf"Client +{pid}\] cuMemAlloc_v2 returned "
-                               r"CUDA_ERROR_OUT_OF_MEMORY \(2\)")
+                               r"CUDA_ERROR_OUT_OF_MEMORY \(2\): out of memory: it has 0 MiB of "
+                               "device 0, wants [0-9]+ KiB more, and its limit is 16 MiB; explained by")
         self.assertIn(line, self.funnel("log").stdout)
         done = self.funnel("why", str(pid))
         self.assertEqual(done.returncode, 0, done.stderr)

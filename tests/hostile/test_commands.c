@@ -534,6 +534,36 @@ static void flood_of_mistakes(void **state)
     peer_leave(&peer);
 }
 
+static uint32_t reason_of(struct peer *peer, uint32_t within, char text[512])
+{
+    const struct wire_fnReason in = {.within = within};
+    struct wire_fnReason_reply out = {.text = text, .text_capacity = 512};
+
+    assert_int_equal(wire_fnReason(&peer->channel, &in, &out), CUDA_SUCCESS);
+    return out.text_size;
+}
+
+/* A client learns why its own last command failed, once, and nothing of what lies further back. */
+static void reasons_are_told_once(void **state)
+{
+    const struct wire_cuFuncGetAttribute ask = {.f = 0x123456789};
+    struct wire_cuFuncGetAttribute_reply out;
+    struct peer peer;
+    char text[512];
+
+    (void)state;
+    attach(&peer);
+    assert_int_equal(reason_of(&peer, 8, text), 0);
+    assert_int_equal(wire_cuFuncGetAttribute(&peer.channel, &ask, &out), CUDA_ERROR_INVALID_HANDLE);
+    assert_true(reason_of(&peer, 8, text) > 0);
+    assert_memory_equal(text, "cuFuncGetAttribute: ", strlen("cuFuncGetAttribute: "));
+    assert_int_equal(reason_of(&peer, 8, text), 0);
+    assert_int_equal(wire_cuFuncGetAttribute(&peer.channel, &ask, &out), CUDA_ERROR_INVALID_HANDLE);
+    assert_true(still_served(&peer));
+    assert_int_equal(reason_of(&peer, 1, text), 0);
+    peer_leave(&peer);
+}
+
 static void more_objects_than_allowed(void **state)
 {
     struct peer peer;
@@ -550,16 +580,27 @@ static void more_objects_than_allowed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOSTILE_CASE(commands_of_every_length), HOSTILE_CASE(unknown_commands_end_the_client),
-        HOSTILE_CASE(addresses_without_end),    HOSTILE_CASE(addresses_of_others),
-        HOSTILE_CASE(memory_that_comes_along),  HOSTILE_CASE(descriptors_that_are_no_memory),
-        HOSTILE_CASE(lengths_that_lie),         HOSTILE_CASE(random_commands),
-        HOSTILE_CASE(handles_that_are_none),    HOSTILE_CASE(objects_under_foreign_kinds),
-        HOSTILE_CASE(copies_out_of_bounds),     HOSTILE_CASE(descriptors_that_are_no_blobs),
-        HOSTILE_CASE(blob_that_never_comes),    HOSTILE_CASE(images_that_the_server_does_not_have),
-        HOSTILE_CASE(images_that_are_none),     HOSTILE_CASE(libraries_that_can_not_be_joined),
-        HOSTILE_CASE(short_parameters),         HOSTILE_CASE(kernels_that_are_not_known),
-        HOSTILE_CASE(flood_of_mistakes),        HOSTILE_CASE(more_objects_than_allowed),
+        HOSTILE_CASE(reasons_are_told_once),
+        HOSTILE_CASE(commands_of_every_length),
+        HOSTILE_CASE(unknown_commands_end_the_client),
+        HOSTILE_CASE(addresses_without_end),
+        HOSTILE_CASE(addresses_of_others),
+        HOSTILE_CASE(memory_that_comes_along),
+        HOSTILE_CASE(descriptors_that_are_no_memory),
+        HOSTILE_CASE(lengths_that_lie),
+        HOSTILE_CASE(random_commands),
+        HOSTILE_CASE(handles_that_are_none),
+        HOSTILE_CASE(objects_under_foreign_kinds),
+        HOSTILE_CASE(copies_out_of_bounds),
+        HOSTILE_CASE(descriptors_that_are_no_blobs),
+        HOSTILE_CASE(blob_that_never_comes),
+        HOSTILE_CASE(images_that_the_server_does_not_have),
+        HOSTILE_CASE(images_that_are_none),
+        HOSTILE_CASE(libraries_that_can_not_be_joined),
+        HOSTILE_CASE(short_parameters),
+        HOSTILE_CASE(kernels_that_are_not_known),
+        HOSTILE_CASE(flood_of_mistakes),
+        HOSTILE_CASE(more_objects_than_allowed),
     };
 
     return HOSTILE_MAIN(tests);

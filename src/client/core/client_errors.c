@@ -4,11 +4,18 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "client.h"
+#include "client_call.h"
 #include "client_entry.h"
 #include "client_log.h"
 #include "cuda_error.h"
+#include "wire_calls.h"
 
 #define NOTED_MAX 64
+#define REASON_MAX 515
+
+/* The command that failed was the last one, but other threads may have sent some since. */
+#define REASON_WITHIN 8
 
 /* Answers to questions, which well-behaved programs get all the time. */
 static bool is_expected(const char *name, CUresult result)
@@ -55,11 +62,49 @@ static bool is_first(const char *name, CUresult result)
     return true;
 }
 
+/* Errors that the server found, and not this library: only these are worth a round trip. */
+static bool is_of_server(CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_MAP_FAILED:
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY:
+    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+    case CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ": " and what the server's log says, or "". */
+static void ask_reason(CUresult result, char ret_text[REASON_MAX])
+{
+    const struct wire_fnReason in = {.within = REASON_WITHIN};
+    struct wire_fnReason_reply out = {.text = ret_text + 2, .text_capacity = REASON_MAX - 3};
+
+    *ret_text = '\0';
+    if (!is_of_server(result) || !client || client_error() != CUDA_SUCCESS)
+        return;
+    call_begin();
+    if (wire_fnReason(&client->channel, &in, &out) == CUDA_SUCCESS && out.text_size) {
+        memcpy(ret_text, ": ", 2);
+        ret_text[2 + out.text_size] = '\0';
+    }
+    call_end();
+}
+
 void client_error_returned(const char *name, CUresult result)
 {
     const char *error = cuda_error_name(result);
+    char reason[REASON_MAX];
 
-    if (!is_expected(name, result) && is_first(name, result))
-        client_log_to_file("%s returned %s (%d); explained by: funnel why %d", name,
-                           error ? error : "an unknown error", (int)result, (int)result);
+    if (is_expected(name, result) || !is_first(name, result))
+        return;
+    ask_reason(result, reason);
+    client_log_to_file("%s returned %s (%d)%s; explained by: funnel why %d", name,
+                       error ? error : "an unknown error", (int)result, reason, (int)result);
 }

@@ -20,7 +20,8 @@
 #include "user_log.h"
 #include "wire_calls.h"
 
-#define MESSAGE_MAX 512
+#define MESSAGE_MAX 1024
+#define NOTE_MAX 512
 #define UNSUPPORTED_MAX 256
 
 bool client_tracing;
@@ -93,7 +94,7 @@ void client_log(const char *format, ...)
     write_message(text);
     if (length < 0 || !client || client_error() != CUDA_SUCCESS)
         return;
-    in.text_size = length < MESSAGE_MAX ? (uint32_t)length : MESSAGE_MAX - 1;
+    in.text_size = length < NOTE_MAX ? (uint32_t)length : NOTE_MAX;
     channel_lock(&client->channel);
     wire_fnNote(&client->channel, &in);
     channel_unlock(&client->channel);

@@ -45,6 +45,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuGraphUpload:
     case WIRE_cuGraphLaunch:
     case WIRE_fnNote:
+    case WIRE_fnReason:
     case WIRE_fnTensorMap:
         return RECOVERY_WORK;
     case WIRE_cuStreamCreateWithPriority:

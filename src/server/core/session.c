@@ -115,17 +115,16 @@ static bool may_log_error(struct error_budget *error_budget, bool *ret_last)
 
 void session_log_error(struct session *session, const char *format, ...)
 {
-    char text[512];
     bool last;
     va_list arguments;
 
-    session->error_logged = true;
+    session->since_error = 0;
+    va_start(arguments, format);
+    vsnprintf(session->reason, sizeof(session->reason), format, arguments);
+    va_end(arguments);
     if (!may_log_error(&session->error_budget, &last))
         return;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    log_line("Client " CLIENT_FORMAT ": %s%s", CLIENT_ARGS(session), text,
+    log_line("Client " CLIENT_FORMAT ": %s%s", CLIENT_ARGS(session), session->reason,
              last ? " (no more of its mistakes are logged for a while)" : "");
 }
 
@@ -141,7 +140,7 @@ void session_no_handle(struct session *session, const char *call, const char *ar
 
 void session_async_failed(struct session *session, const char *call, CUresult status)
 {
-    if (!session->error_logged)
+    if (session->since_error)
         session_log_error(session, "%s failed: %s", call, driver_error_name(status));
     channel_server_defer(session->channel, status);
     session_check(session, status);

@@ -29,6 +29,8 @@ struct server;
 /* What one client may hold at a time: far above what programs use, far below what hurts others. */
 #define SESSION_HANDLES_MAX ATTACH_HANDLES_MAX
 
+#define SESSION_REASON_MAX 512
+
 enum session_phase {
     SESSION_ATTACHING,
     SESSION_SERVING,
@@ -62,7 +64,8 @@ struct session {
     uint64_t placed_mask;             /* bit d: it stays in one context of device d: placement.h */
     atomic_uint_fast64_t spare_mask;  /* bit d: that is the spare one */
     struct error_budget error_budget;
-    bool error_logged; /* about the command that runs now */
+    unsigned since_error; /* commands since an error was logged; 0: about the one that runs now */
+    char reason[SESSION_REASON_MAX]; /* of the last error, until the client has asked for it */
 
     struct session_blobs *blobs;
     struct session_ipc *ipc;

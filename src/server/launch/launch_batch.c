@@ -86,7 +86,7 @@ static void launch_alone(struct session *session, const struct stream *stream,
 
     if (result == CUDA_SUCCESS)
         return;
-    session->error_logged = false;
+    session->since_error++;
     session_async_failed(session, "cuLaunchKernelEx", result);
 }
 
