@@ -6,6 +6,7 @@
 #   make demo       six programs, one device        make test-gpu   API and recovery, on a real GPU
 #   make install    PREFIX=/usr/local DESTDIR=      make bench      figures, on a real GPU
 #   make uninstall  what install has put there      make deb        Debian packages, in build-deb/
+#   make test-fleet packages in clean systems       make clean      what builds have made
 #   make asan tsan  the tests under sanitizers      make format     apply .clang-format
 #
 BUILD ?= build
@@ -26,6 +27,10 @@ test: all
 test-gpu: all
 	@tests/api/run.py --build $(BUILD) --device cuda --clients 1,4,8
 	@python3 -B tests/recovery/test_recovery.py $(BUILD) --device cuda
+
+# Packages in clean systems; needs root, mmdebstrap and a mirror of Debian. SCENES=packages runs one.
+test-fleet:
+	@tests/fleet/run.py $(SCENES)
 
 demo: all
 	@examples/demo --build $(BUILD)
@@ -63,6 +68,6 @@ format:
 	@tools/format
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz
+	@rm -rf build build-asan build-tsan build-fuzz build-deb build-fleet
 
-.PHONY: all test test-gpu demo bench install uninstall deb asan tsan format clean
+.PHONY: all test test-gpu test-fleet demo bench install uninstall deb asan tsan format clean
