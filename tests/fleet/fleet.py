@@ -18,11 +18,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 DEBIAN = "http://deb.debian.org/debian"
 UBUNTU = "http://archive.ubuntu.com/ubuntu"
 TIMEOUT = 600
+given_packages = None
 
-# Mounts come first, then the root of another system, then the script.
+# Mounts come first, then the root of another system, then the script. The root is that of the mount
+# namespace, not one of chroot, below which no user namespace could be made.
 ENTER = """
 set -eu
 mount --make-rprivate /
+mount --bind "$R" "$R"
 mount -t proc proc "$R/proc"
 mount --rbind /dev "$R/dev"
 mount -t tmpfs tmpfs "$R/dev/shm"
@@ -30,8 +33,11 @@ mount -t tmpfs tmpfs "$R/run"
 mount -t tmpfs -o mode=1777 tmpfs "$R/tmp"
 [ -z "${RESOLV-}" ] || { cp /etc/resolv.conf "$R/etc/resolv.conf"; cp /etc/hosts "$R/etc/hosts"; }
 %s
-exec chroot "$R" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \\
-    DEBIAN_FRONTEND=noninteractive TERM=dumb %s /bin/bash -eu -o pipefail /tmp/script
+mkdir -p "$R/mnt"
+cd "$R"
+pivot_root . mnt
+exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \\
+    DEBIAN_FRONTEND=noninteractive TERM=dumb %s /bin/bash -eu -o pipefail -c "umount -l /mnt 2>/dev/null || true; . /tmp/script"
 """
 
 
@@ -69,19 +75,19 @@ class Scene:
                 raise Failed(f"{self.name}: \"{part}\" is in:\n{text}")
 
 
-def make_archive(work, suite, packages, mirror, components="main"):
+def make_archive(work, suite, packages, mirror, variant):
     """A root of that suite with these packages as an archive, made once."""
-    key = hashlib.sha256(" ".join([suite, mirror, components, *packages]).encode()).hexdigest()[:10]
+    key = hashlib.sha256(" ".join([suite, mirror, variant, *packages]).encode()).hexdigest()[:10]
     archive = pathlib.Path(work) / "cache" / f"{suite}-{key}.tar"
     if not archive.exists():
         archive.parent.mkdir(parents=True, exist_ok=True)
         trusted = "[trusted=yes] " if mirror == UBUNTU else ""
         partial = archive.with_suffix(".new.tar")
         done = subprocess.run(
-            ["mmdebstrap", "--quiet", "--variant=apt", "--mode=root",
+            ["mmdebstrap", "--quiet", f"--variant={variant}", "--mode=root",
              "--aptopt=Apt::Install-Recommends false", "--dpkgopt=force-unsafe-io",
              f"--include={','.join(packages)}" if packages else "--include=apt",
-             suite, str(partial), f"deb {trusted}{mirror} {suite} {components}"],
+             suite, str(partial), f"deb {trusted}{mirror} {suite} main"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT)
         if done.returncode:
             raise Failed(f"no {suite} from {mirror}:\n{done.stdout[-2000:]}")
@@ -90,9 +96,11 @@ def make_archive(work, suite, packages, mirror, components="main"):
 
 
 class Root:
-    def __init__(self, scene, suite="bookworm", packages=(), mirror=DEBIAN, name=None):
+    def __init__(self, scene, suite="bookworm", packages=(), mirror=DEBIAN, name=None,
+                 variant="apt"):
+        """`variant` is mmdebstrap's: extract only unpacks, which is enough to run programs."""
         self.scene = scene
-        archive = make_archive(scene.work, suite, list(packages), mirror)
+        archive = make_archive(scene.work, suite, list(packages), mirror, variant)
         self.path = scene.work / "roots" / (name or f"{scene.name}-{suite}")
         self.remove()
         self.path.mkdir(parents=True)
@@ -149,7 +157,9 @@ def why_not():
 
 
 def make_packages(work):
-    """The folder of the Debian packages of this tree."""
+    """The folder of the Debian packages of this tree, or of those that run.py was given."""
+    if given_packages:
+        return given_packages
     folder = pathlib.Path(work) / "packages"
     stamp = folder / "tree"
     built_from = "src api lib bin examples packaging/debian packaging/man packaging/system meson.build"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs scenes of a fleet on this machine, with Funnel's packages in clean systems:
-tests/fleet/run.py [--work FOLDER] [SCENE...]
+tests/fleet/run.py [--work FOLDER] [--packages FOLDER] [SCENE...]
 
 Without names all run; `--list` names them. Each leaves SCENE.log in the work folder. They need root, a
 mirror of Debian, and for some scenes one of Ubuntu; they change nothing outside of the work folder.
@@ -23,6 +23,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", default=fleet.ROOT / "build-fleet", type=pathlib.Path)
+    parser.add_argument("--packages", type=pathlib.Path, help="built already; not of this tree")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("scene", nargs="*")
     options = parser.parse_args()
@@ -33,6 +34,7 @@ def main():
     if missing:
         print(missing, file=sys.stderr)
         return 77
+    fleet.given_packages = options.packages and options.packages.resolve()
     failed = []
     for name in options.scene or scenes():
         scene = fleet.Scene(options.work, name)

@@ -52,7 +52,7 @@ SETUP = """
     slurmctld -c
     for node in n1 n2; do
         mkdir -p /var/spool/slurmd-$node
-        unshare --uts --mount --propagation unchanged sh -c "hostname $node; mkdir -p /run/funnel /run/funnel-jobs
+        unshare --uts --mount sh -c "hostname $node; mkdir -p /run/funnel /run/funnel-jobs
             mount -t tmpfs tmpfs /run/funnel; mount -t tmpfs tmpfs /run/funnel-jobs
             mount -t tmpfs tmpfs /var/log/funnel; exec slurmd -D" >/var/log/slurm/$node.out 2>&1 &
     done
