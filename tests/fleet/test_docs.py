@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands in the documents by task: blocks that are marked `sh test` run, on the software GPU; in
+all others each command of Funnel and each file exists, and has the options that are shown:
+test_docs.py BUILD."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else ROOT / "build"
+PAGES = ["containers", "kubernetes", "slurm-mpi", "moving-from-mps", "troubleshooting", "upgrading"]
+
+
+def text_of(page):
+    return (ROOT / "docs" / f"{page}.md").read_text()
+
+
+def shown(page):
+    """Each command line that the page shows, in blocks and in words."""
+    text = text_of(page)
+    lines = re.findall(r"^    (\S.*)$", text, re.M)
+    for block in re.findall(r"^```.*?\n(.*?)^```", text, re.M | re.S):
+        lines += block.splitlines()
+    return lines + re.findall(r"`([^`]+)`", text)
+
+
+def help_of(name):
+    return subprocess.run([BUILD / "bin/funnel", "help", name], stdout=subprocess.PIPE, text=True,
+                          timeout=60)
+
+
+class Commands(unittest.TestCase):
+    def test_funnel(self):
+        """`funnel X --option` has a command X with that option."""
+        seen = 0
+        for page in PAGES:
+            for line in shown(page):
+                for words in re.findall(r"(?:^|[ ;&|])funnel ([a-z]+(?: [^;&|]*)?)$", line):
+                    name, _, rest = words.partition(" ")
+                    done = help_of(name)
+                    self.assertEqual(done.returncode, 0, f"{page}: {line}")
+                    for option in re.findall(r"(?<!\S)--?[a-z-]+", rest.partition(" -- ")[0]):
+                        self.assertIn(option, done.stdout, f"{page}: {line}")
+                    seen += 1
+        self.assertGreater(seen, 20)
+
+    def test_make(self):
+        targets = (ROOT / "Makefile").read_text()
+        for page in PAGES:
+            for target in re.findall(r"^make ([a-z-]+)", "\n".join(shown(page)), re.M):
+                self.assertRegex(targets, rf"(?m)^{target}:", page)
+
+    def test_files(self):
+        for page in PAGES:
+            for name in re.findall(r"\b((?:packaging|tests)/[\w./-]+)", text_of(page)):
+                self.assertTrue((ROOT / name).exists(), f"{page}: {name}")
+            for name in re.findall(r"\]\(([\w./-]+)", text_of(page)):
+                self.assertTrue((ROOT / "docs" / name).exists(), f"{page}: {name}")
+
+    def test_checklist(self):
+        """Tests that a page names by file.name."""
+        for page in PAGES:
+            for name in re.findall(r"`checklist\.(\w+)`", text_of(page)):
+                self.assertIn(f"def test_{name}(",
+                              (ROOT / "tests/control/test_checklist.py").read_text())
+
+
+class Blocks(unittest.TestCase):
+    def run_block(self, page, block):
+        folder = tempfile.mkdtemp(prefix="fnl-", dir="/tmp")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        clean = {k: v for k, v in os.environ.items()
+                 if not k.startswith(("CUDA_", "FUNNEL_", "LD_", "XDG_"))}
+        program = pathlib.Path(folder) / "program"
+        program.write_text(f"#!/bin/sh\nexec {BUILD}/examples/vector_add -n 1000 -r 2\n")
+        program.chmod(0o755)
+        done = subprocess.run(["sh", "-eu", "-c", block], cwd=folder, env={
+            **clean, "HOME": folder, "FUNNEL_DEVICE": "soft", "PATH": f"{BUILD}/bin:" + clean["PATH"],
+            "CUDA_MPS_PIPE_DIRECTORY": folder + "/pipe"}, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, f"{page}:\n{block}\n{done.stdout}")
+        return done.stdout
+
+    def test_blocks(self):
+        seen = {}
+        for page in PAGES:
+            for block in re.findall(r"^```sh test\n(.*?)^```", text_of(page), re.M | re.S):
+                seen[page] = seen.get(page, "") + self.run_block(page, block)
+        self.assertIn("correct", seen["moving-from-mps"])
+        self.assertIn("50.0", seen["moving-from-mps"])
+        self.assertIn("805", seen["troubleshooting"])
+
+
+if __name__ == "__main__":
+    unittest.main()
