@@ -101,6 +101,11 @@ bool channel_alive(struct channel *channel)
     return false;
 }
 
+void channel_mend(struct channel *channel)
+{
+    atomic_store_explicit(&channel->broken, 0, memory_order_relaxed);
+}
+
 void channel_break(struct channel *channel)
 {
     atomic_store_explicit(&channel->broken, 1, memory_order_relaxed);

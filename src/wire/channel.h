@@ -125,6 +125,10 @@ CUresult channel_take_deferred_error(struct channel *channel);
  */
 void channel_break(struct channel *channel);
 
+/* Undoes channel_break(): what failed was a call of the library's own, of which the program is told
+ * nothing. No other thread uses the channel. */
+void channel_mend(struct channel *channel);
+
 /* Asks the kernel whether the server is still there; once gone, gone for good. For threads that
  * sleep on something else, such as a fence word: ask at least every 100 ms. */
 bool channel_alive(struct channel *channel);

@@ -162,7 +162,7 @@ class Recovery(TestCase):
 
     def test_killed_server(self):
         for word in ("look", "round", "launch", "threads", "allocate", "callback", "synchronize",
-                     "pinned", "function"):
+                     "pinned", "function", "module"):
             with self.subTest(word):
                 probe = self.probes(1)[0]
                 self.kill_server()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of scene.c, which say what has happened and are told when to go on."""
+import select
 import subprocess
 
 import harness
@@ -28,3 +29,33 @@ class Program:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+    def has_said(self, seconds):
+        """Whether it says something within this time."""
+        return bool(select.select([self.process.stdout], [], [], seconds)[0])
+
+
+class Probe:
+    """A client without work in flight between questions, which continues with another server."""
+
+    def __init__(self, funnel, *arguments):
+        command = [funnel.binary, "run", "-q", "--device", funnel.device, "--",
+                   str(funnel.build / "tests/recovery/recovery_probe"), *arguments]
+        self.process = subprocess.Popen(command, env=funnel.environment, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        said = self.process.stdout.readline()
+        assert said == "open CUDA_SUCCESS\n", said
+        self.ask("round")
+
+    def tell(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, word):
+        self.tell(word)
+        said = self.process.stdout.readline()
+        assert said == f"{word} CUDA_SUCCESS\n", f"{word}: {said!r}"
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()

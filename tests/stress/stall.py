@@ -14,27 +14,9 @@ import subprocess
 import time
 
 import harness
-from scene import Program
+from scene import Probe, Program
 
 LOADS = "cuLibraryGetModule", "cuKernelGetFunction", "cuLibraryGetGlobal"  # which wait for kernels
-PROBE = "tests/recovery/recovery_probe"
-
-
-class Probe:
-    """A client without work in flight, which continues with another server."""
-
-    def __init__(self, funnel):
-        self.process = subprocess.Popen(
-            [funnel.binary, "run", "-q", "--", str(funnel.build / PROBE)], env=funnel.environment,
-            text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self.process.stdout.readline() == "open CUDA_SUCCESS\n"
-        self.ask("round")
-
-    def ask(self, word):
-        self.process.stdin.write(word + "\n")
-        self.process.stdin.flush()
-        said = self.process.stdout.readline()
-        assert said == f"{word} CUDA_SUCCESS\n", said
 
 
 def log_of(funnel):

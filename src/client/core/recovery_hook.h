@@ -27,9 +27,12 @@ static inline CUresult recovery_error(void)
 
 /* Before a call of the server that may wait for all kernels of a context: where the server says so,
  * and nothing is in flight, the client moves to the server's other context. The calling thread
- * holds no lock. Whatever comes of it, the call can be made. */
+ * holds no lock. Whatever comes of it, the call can be made. It also asks the kernel whether the
+ * server is still there, because an image travels through the socket, where nobody waits. */
 static inline void recovery_consider_move(void)
 {
-    if (channel_move_wanted(&client->channel) && recovery_move_hook)
+    if (!channel_alive(&client->channel))
+        recovery_error_slowly();
+    else if (channel_move_wanted(&client->channel) && recovery_move_hook)
         recovery_move_hook();
 }

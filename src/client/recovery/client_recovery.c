@@ -132,6 +132,12 @@ static void check_all(struct recovery_snapshot *snapshot)
     handles_for_each(&client->handles, check_object, snapshot);
 }
 
+/* Partner: channel_break(). */
+static bool client_is_broken(void)
+{
+    return __atomic_load_n(&client->channel.broken, __ATOMIC_RELAXED);
+}
+
 /* ---- what is left ---- */
 
 static bool has_ended(void)
@@ -222,8 +228,8 @@ static CUresult try_to_move(CUresult error)
     bool gone = error == CUDA_ERROR_MPS_RPC_FAILURE && !channel_sticky_error(&client->channel);
     struct recovery_snapshot snapshot = {.error = error};
 
-    if (recovery.off || (!gone && !recovery_is_possible(error)) ||
-        __atomic_load_n(&client->channel.broken, __ATOMIC_RELAXED) || !call_close(CLOSE_TIMEOUT_NS))
+    if (recovery.off || (!gone && !recovery_is_possible(error)) || client_is_broken() ||
+        !call_close(CLOSE_TIMEOUT_NS))
         return error;
     recovery.mover = pthread_self();
     atomic_store_explicit(&recovery.moving, true, memory_order_release);
@@ -319,12 +325,15 @@ static void move_to_other_context(void)
         client_log_to_file("stays in its context, beside long kernels: %s", obstacle);
     else if (wire_fnMove(&client->channel, &in) == CUDA_SUCCESS)
         make_again();
+    else
+        channel_mend(&client->channel);
 }
 
 static void try_other_context(void)
 {
     if (recovery.off || recovery.hopeless || clock_ns() < recovery.next_move ||
-        channel_error(&client->channel) != CUDA_SUCCESS || !call_is_outermost())
+        channel_error(&client->channel) != CUDA_SUCCESS || client_is_broken() ||
+        !call_is_outermost())
         return;
     if (call_close(CLOSE_BRIEFLY_NS)) {
         recovery.mover = pthread_self();
@@ -345,6 +354,9 @@ static void consider_other_context(void)
     try_other_context();
     call_unpark();
     pthread_mutex_unlock(&recovery.lock);
+    /* It may have found that the server has ended. */
+    if (channel_error(&client->channel) != CUDA_SUCCESS)
+        find_another_server();
 }
 
 static bool revive(void)
