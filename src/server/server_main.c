@@ -3,6 +3,7 @@
  * funnel-server: from its command line to its end.
  */
 #include "server_main.h"
+#include "sandbox.h"
 
 #include <getopt.h>
 #include <signal.h>
@@ -168,6 +169,7 @@ static int start_devices(struct server *server, const struct options *options, c
 
     prepare_environment(pipe_directory);
     prepare_loading();
+    sandbox_drop_privileges(options->device != DRIVER_SOFT);
     if (driver_output_capture())
         log_line("Device printf output cannot be separated from the server's own");
     int error = driver_load(options->device, &server->life->driver_kind, why, why_size);
@@ -177,6 +179,7 @@ static int start_devices(struct server *server, const struct options *options, c
     if (error)
         return error;
 
+    sandbox_seal();
     server->life->clients_max = windows_limit(&server->devices);
     if (server->life->clients_max > wanted_clients_max())
         server->life->clients_max = wanted_clients_max();

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The filter names what is refused rather than what is allowed: which calls a driver makes changes
+ * from release to release, and a refused call fails with EPERM instead of ending all clients.
+ */
+#include "sandbox.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "switch.h"
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+/* The leak checker of a sanitizer clones a process that traces this one. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_SANITIZER true
+#else
+#define HAS_SANITIZER false
+#endif
+
+static bool is_off(void)
+{
+    return HAS_SANITIZER || switch_is_on("FUNNEL_NO_SANDBOX");
+}
+
+static bool are_devices_missing(void)
+{
+    return access("/dev/nvidia-uvm", F_OK) != 0;
+}
+
+static void drop_capabilities(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2] = {{0}};
+
+    /* The bounding set can be emptied by root only; no_new_privs does the same for others. */
+    for (unsigned long capability = 0; capability <= 63; capability++)
+        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+    syscall(SYS_capset, &header, none);
+}
+
+void sandbox_drop_privileges(bool may_be_nvidia)
+{
+    if (is_off() || (may_be_nvidia && are_devices_missing()))
+        return;
+    drop_capabilities();
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+#ifdef ARCHITECTURE
+
+static const int refused[] = {
+    SYS_execve,
+    SYS_execveat,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_unshare,
+    SYS_setns,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_kexec_load,
+    SYS_reboot,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_open_by_handle_at,
+#ifdef SYS_io_uring_setup
+    SYS_io_uring_setup,
+#endif
+#ifdef SYS_pidfd_getfd
+    SYS_pidfd_getfd,
+#endif
+#ifdef SYS_fork
+    SYS_fork,
+    SYS_vfork,
+#endif
+};
+
+#define REFUSED (sizeof(refused) / sizeof(*refused))
+#define FILTER_MAX (2 * REFUSED + 24)
+
+struct filter {
+    struct sock_filter code[FILTER_MAX];
+    unsigned short count;
+};
+
+static void put(struct filter *filter, struct sock_filter instruction)
+{
+    filter->code[filter->count++] = instruction;
+}
+
+static void load(struct filter *filter, size_t offset)
+{
+    put(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offset));
+}
+
+static void answer(struct filter *filter, unsigned action)
+{
+    put(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
+}
+
+/* Refuses the call with `error`. */
+static void refuse(struct filter *filter, int number, int error)
+{
+    put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1));
+    answer(filter, SECCOMP_RET_ERRNO | (unsigned)error);
+}
+
+/* Allows the call where its first argument passes the test, and refuses it elsewhere. */
+static void allow_if(struct filter *filter, int number, unsigned short test, unsigned value)
+{
+    put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 4));
+    load(filter, offsetof(struct seccomp_data, args[0]));
+    put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 1, 0));
+    answer(filter, SECCOMP_RET_ERRNO | EPERM);
+    answer(filter, SECCOMP_RET_ALLOW);
+}
+
+static void build(struct filter *filter)
+{
+    load(filter, offsetof(struct seccomp_data, arch));
+    put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
+    answer(filter, SECCOMP_RET_ERRNO | EPERM);
+    load(filter, offsetof(struct seccomp_data, nr));
+    for (size_t i = 0; i < REFUSED; i++)
+        refuse(filter, refused[i], EPERM);
+#ifdef SYS_clone3
+    /* Its flags lie in memory; the C library uses clone() where this is missing. */
+    refuse(filter, SYS_clone3, ENOSYS);
+#endif
+    allow_if(filter, SYS_clone, BPF_JSET, CLONE_THREAD);
+    allow_if(filter, SYS_socket, BPF_JEQ, AF_UNIX);
+    answer(filter, SECCOMP_RET_ALLOW);
+}
+
+/* Other threads get the filter, and no_new_privs, as well. */
+static int install(const struct filter *filter)
+{
+    const struct sock_fprog program = {filter->count, (struct sock_filter *)filter->code};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        return -errno;
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program)
+               ? -errno
+               : 0;
+}
+
+#endif
+
+void sandbox_seal(void)
+{
+    if (is_off())
+        return;
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#ifdef ARCHITECTURE
+    struct filter filter = {.count = 0};
+    build(&filter);
+    int error = install(&filter);
+    if (error)
+        log_line("The kernel takes no filter of system calls (%s): the server runs without one",
+                 strerror(-error));
+#endif
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the server gives up, because it reads what programs send and passes their images to the
+ * driver's compiler. NVIDIA's driver was seen to need none of it (docs/threat-model.md). With
+ * FUNNEL_NO_SANDBOX nothing is given up.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* Before the driver is loaded and before there are other threads: no capabilities, no new
+ * privileges. Where the driver may be NVIDIA's and its device files are missing the capabilities
+ * stay, because it has a privileged program make these files. */
+void sandbox_drop_privileges(bool may_be_nvidia);
+
+/* The driver is loaded and its contexts exist: from now on no thread may start a program or a
+ * process, look into other processes, make connections, or use what only administration needs. The
+ * process leaves no core and cannot be traced. */
+void sandbox_seal(void);
