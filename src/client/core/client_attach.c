@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "daemon_trust.h"
 #include "environment.h"
 #include "fd.h"
 #include "page_reserve.h"
@@ -60,9 +61,21 @@ static void close_descriptors(struct attempt *attempt)
 
 /* ---- the conversation ---- */
 
-static int connect_to(struct attempt *attempt, const char *path)
+/* -EPERM for a listener that the program must not talk to. */
+static int connect_trusted(struct attempt *attempt, const char *path)
 {
     int r = sock_connect(path, &attempt->socket);
+
+    if (r == 0 && !daemon_is_trusted(attempt->socket)) {
+        fd_close(&attempt->socket);
+        r = -EPERM;
+    }
+    return r;
+}
+
+static int connect_to(struct attempt *attempt, const char *path)
+{
+    int r = connect_trusted(attempt, path);
 
     if (r == 0 && strlen(path) < sizeof(attempt->request.path))
         text_copy(attempt->request.path, sizeof(attempt->request.path), path);
@@ -83,6 +96,10 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
         return ATTACHED;
     if (r == 0)
         return ATTACHED;
+    if (r == -EPERM)
+        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the process that listens in the pipe directory is neither root's nor this "
+                      "user's; FUNNEL_DAEMON_UID may name its user");
     text_format(attempt->why, attempt->why_size,
                 "no daemon serves %s (%s); start one with: funnel start", path, strerror(-r));
     attempt->status = CUDA_ERROR_MPS_CONNECTION_FAILED;
@@ -421,7 +438,7 @@ static bool attach_again_once(struct attempt *attempt)
 {
     enum attach_outcome outcome = ATTACHED;
 
-    if (sock_connect(client->request.path, &attempt->socket) != 0)
+    if (connect_trusted(attempt, client->request.path) != 0)
         outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED, "the daemon does not answer");
     if (outcome == ATTACHED)
         outcome = send_hello(attempt);
