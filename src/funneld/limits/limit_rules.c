@@ -61,6 +61,19 @@ int limit_rules_set(struct limit_rules *rules, const char *group, uid_t uid,
     return 0;
 }
 
+/* What a client may have under both: each limit is the stricter one. */
+static void take_stricter(struct server_limits *limits, const struct server_limits *other)
+{
+    if (other->sm_centipercent < limits->sm_centipercent)
+        limits->sm_centipercent = other->sm_centipercent;
+    if (other->priority > limits->priority)
+        limits->priority = other->priority;
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        if (other->memory_limit[i] &&
+            (!limits->memory_limit[i] || other->memory_limit[i] < limits->memory_limit[i]))
+            limits->memory_limit[i] = other->memory_limit[i];
+}
+
 void limit_rules_apply(const struct limit_rules *rules, const struct server_identity *identity,
                        const struct server_ready *ready, struct server_limits *limits)
 {
@@ -70,6 +83,9 @@ void limit_rules_apply(const struct limit_rules *rules, const struct server_iden
 
     if (user)
         limit_change_apply(&user->change, ready, limits);
-    if (group)
-        limit_change_apply(&group->change, ready, limits);
+    if (!group)
+        return;
+    struct server_limits of_group = *limits;
+    limit_change_apply(&group->change, ready, &of_group);
+    take_stricter(limits, &of_group);
 }

@@ -43,16 +43,17 @@ static void test_a_user(void **state)
     assert_int_equal(limits_of(8, "batch").sm_centipercent, 10000);
 }
 
-static void test_the_group_comes_last(void **state)
+static void test_the_group_only_tightens(void **state)
 {
     struct limit_change user = {.sm_centipercent = 2500, .sets_priority = true, .priority = 1};
-    struct limit_change group = {.sms = 66};
+    struct limit_change group = {.sms = 66, .sets_memory = true, .memory = 900 * GIB};
     struct server_limits limits;
 
     limit_rules_set(&rules, "", 7, &user);
     limit_rules_set(&rules, "batch", 0, &group);
     limits = limits_of(7, "batch");
-    assert_int_equal(limits.sm_centipercent, 5000);
+    assert_int_equal(limits.sm_centipercent, 2500);
+    assert_true(limits.memory_limit[0] == 8 * GIB);
     assert_int_equal(limits.priority, 1);
     assert_int_equal(limits_of(8, "batch").sm_centipercent, 5000);
     assert_int_equal(limits_of(8, "batch").priority, 0);
@@ -98,7 +99,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_a_user, setup),
-        cmocka_unit_test_setup(test_the_group_comes_last, setup),
+        cmocka_unit_test_setup(test_the_group_only_tightens, setup),
         cmocka_unit_test_setup(test_changes_add_up, setup),
         cmocka_unit_test_setup(test_a_static_partition_keeps_its_multiprocessors, setup),
         cmocka_unit_test_setup(test_capacity, setup),
