@@ -3,7 +3,6 @@
 #include "connection.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +12,8 @@
 #include "sock.h"
 
 #define OUTBOX_MAX (8u << 20)
+#define OUTBOX_FDS_MAX 1024u /* descriptors that wait for a peer that does not read */
+#define DRAIN_MAX 4096       /* messages of a peer that ends */
 #define MESSAGE_MAX 8192
 #define MESSAGES_PER_TURN 64 /* then other connections have their turn */
 
@@ -67,11 +68,13 @@ static int queue(struct connection *connection, const void *data, size_t size, i
 {
     struct queued_message *queued_message;
 
-    if (connection->queued + size > OUTBOX_MAX)
+    if (connection->queued + size > OUTBOX_MAX ||
+        (*fd >= 0 && connection->queued_fds >= OUTBOX_FDS_MAX))
         return -ENOBUFS;
     queued_message = malloc(sizeof(*queued_message) + size);
     if (!queued_message)
         return -ENOMEM;
+    connection->queued_fds += *fd >= 0;
     queued_message->fd = fd_steal(fd);
     queued_message->size = size;
     memcpy(queued_message->data, data, size);
@@ -112,6 +115,7 @@ static void on_writable(evutil_socket_t socket, short what, void *context)
             return;
         }
         connection->queued -= queued_message->size;
+        connection->queued_fds -= queued_message->fd >= 0;
         queued_message_free(queued_message);
     }
 }
@@ -157,7 +161,7 @@ static void on_readable(evutil_socket_t socket, short what, void *context)
 void connection_drain(struct connection *connection)
 {
     if (connection->fd >= 0 && !connection->broken && !connection->gone)
-        handle_messages(connection, INT_MAX);
+        handle_messages(connection, DRAIN_MAX);
 }
 
 void connection_listen(struct connection *connection, bool on)

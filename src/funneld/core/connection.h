@@ -24,6 +24,7 @@ struct connection {
     struct event *writable;
     struct list outbox;
     size_t queued; /* bytes in the outbox */
+    unsigned queued_fds;
     const struct connection_handlers *handlers;
     void *owner;
     bool *gone; /* set while messages are handled: the handler may close the connection */

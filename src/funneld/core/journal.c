@@ -22,9 +22,9 @@
 static int log_fd = -1;
 static bool to_stdout;
 
-static int open_log(const char *path, int *ret_fd)
+static int open_log(const char *path, mode_t mode, int *ret_fd)
 {
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0644);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, mode);
 
     if (fd < 0)
         return -errno;
@@ -39,9 +39,10 @@ int journal_open(const char *directory, bool foreground)
     int error = path_join(directory, "control.log", path, sizeof(path));
 
     if (!error)
-        error = open_log(path, &fd);
+        error = open_log(path, 0600, &fd);
     if (error)
         return error;
+    fchmod(fd, 0600); /* it has the command lines of all users' programs */
     log_open(fd, ROLE);
     fd_close(&log_fd);
     log_fd = fd;
@@ -140,5 +141,5 @@ int journal_open_server(const char *directory, const char *name, int *ret_fd)
         if (!error)
             error = path_join(folder, "server.log", path, sizeof(path));
     }
-    return error ? error : open_log(path, ret_fd);
+    return error ? error : open_log(path, 0644, ret_fd);
 }

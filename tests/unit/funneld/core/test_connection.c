@@ -153,6 +153,18 @@ static void test_descriptor_travels_and_is_closed_here(void **state)
     close(pipe_ends[0]);
 }
 
+/* A server that does not read while its user connects again and again. */
+static void test_descriptors_do_not_pile_up(void **state)
+{
+    unsigned sent = 0;
+
+    while (!connection_send(&witness.connection, "x", 1, dup(far_end)))
+        assert_in_range(++sent, 1, 2000);
+    assert_true(witness.connection.queued < 65536);
+    turn();
+    assert_int_equal(witness.closed, 1);
+}
+
 int main(void)
 {
 #define WITH_PAIR(test) cmocka_unit_test_setup_teardown(test, open_pair, close_pair)
@@ -162,6 +174,7 @@ int main(void)
         WITH_PAIR(test_paused),
         WITH_PAIR(test_queue_keeps_order),
         WITH_PAIR(test_never_reading_breaks_it),
+        WITH_PAIR(test_descriptors_do_not_pile_up),
         WITH_PAIR(test_descriptor_travels_and_is_closed_here),
     };
 

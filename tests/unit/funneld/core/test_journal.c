@@ -103,13 +103,23 @@ static void test_a_link_is_not_followed(void **state)
     assert_true(journal_open_server(folder, "night", &fd) < 0);
 }
 
+/* It has the command lines of all users' programs. */
+static void test_others_cannot_read(void **state)
+{
+    struct stat status;
+    char path[96];
+
+    snprintf(path, sizeof(path), "%s/control.log", folder);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+}
+
 int main(void)
 {
 #define WITH_LOG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
-        WITH_LOG(test_control_characters),
-        WITH_LOG(test_a_user_cannot_fill_the_disk),
-        WITH_LOG(test_logs_of_servers),
+        WITH_LOG(test_control_characters),     WITH_LOG(test_a_user_cannot_fill_the_disk),
+        WITH_LOG(test_logs_of_servers),        WITH_LOG(test_others_cannot_read),
         WITH_LOG(test_a_link_is_not_followed),
     };
 
