@@ -18,7 +18,7 @@ struct allocation;
 struct context;
 struct stream;
 
-/* Filled once while attaching, and called only while there is managed memory, the last one apart.
+/* Filled once while attaching, and called only while there is managed memory, the last two apart.
  */
 struct managed_hooks {
     void (*push)(struct stream *stream);
@@ -29,6 +29,7 @@ struct managed_hooks {
     void (*use)(uint64_t address, uint64_t size);
     bool (*free)(uint64_t address, CUresult *ret_result);
     void (*free_all)(const struct context *context);
+    void (*trim)(void); /* gives back what freed allocations have left; may wait for the server */
     bool (*is_movable)(void); /* whether allocations move in this process */
 };
 

@@ -232,6 +232,12 @@ bool block_destroy(uint64_t address)
     return true;
 }
 
+void block_trim(void)
+{
+    if (area_is_possible())
+        heap_trim(area_heap(), 0);
+}
+
 static uint64_t next_of(const struct context *context)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);

@@ -36,6 +36,9 @@ CUresult block_create(struct context *context, uint64_t size, unsigned attach,
 bool block_destroy(uint64_t address);
 void block_destroy_all(const struct context *context);
 
+/* Gives back all memory that no block uses. */
+void block_trim(void);
+
 /* A copy of the allocation at an address: false when there is none. */
 bool block_find(uint64_t address, struct allocation *ret_allocation);
 

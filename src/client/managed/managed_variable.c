@@ -106,6 +106,7 @@ void managed_init(void)
         .use = move_up,
         .free = free_managed,
         .free_all = block_destroy_all,
+        .trim = block_trim,
         .is_movable = area_is_possible,
     };
 }

@@ -28,13 +28,22 @@ void residence_fini(struct residence *residence)
 
 /* ---- how much is served at once ---- */
 
-static uint32_t grow(struct residence_growth *growth, uint32_t page)
+/* The walk that goes on at this page, or one that begins there in place of the oldest. */
+static uint32_t find_walk(struct residence_growth *growth, uint32_t page)
 {
-    bool follows = growth->size && page == growth->next;
-    uint32_t twice = growth->size * 2;
+    for (uint32_t i = 0; i < RESIDENCE_WALKS; i++)
+        if (growth->walks[i].size && growth->walks[i].next == page)
+            return i;
+    growth->latest = (growth->latest + 1) % RESIDENCE_WALKS;
+    growth->walks[growth->latest].size = 0;
+    return growth->latest;
+}
 
-    growth->size = !follows ? PIECE_FIRST : twice < PIECE_MOST ? twice : PIECE_MOST;
-    return growth->size;
+static uint32_t next_size(uint32_t size)
+{
+    if (size == 0)
+        return PIECE_FIRST;
+    return size * 2 < PIECE_MOST ? size * 2 : PIECE_MOST;
 }
 
 /* Pages around one, all in the same state: a piece begins at a multiple of the smallest size where
@@ -55,9 +64,11 @@ static struct residence_run run_around(const struct residence *residence, uint32
 static struct residence_run piece(const struct residence *residence, uint32_t page,
                                   struct residence_growth *growth)
 {
-    struct residence_run run = run_around(residence, page, grow(growth, page));
+    uint32_t walk = find_walk(growth, page), size = next_size(growth->walks[walk].size);
+    struct residence_run run = run_around(residence, page, size);
 
-    growth->next = run.first + run.count;
+    growth->walks[walk].size = size;
+    growth->walks[walk].next = run.first + run.count;
     return run;
 }
 

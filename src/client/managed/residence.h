@@ -18,9 +18,15 @@
 
 enum residence_state { PAGE_NEW, PAGE_DEVICE, PAGE_COMING, PAGE_BOTH, PAGE_HOST };
 
-/* Touches that follow one another are served in larger and larger pieces. */
+/* Touches that follow one another are served in larger and larger pieces. Several threads may go
+ * through the pages at the same time, each through its own part. */
+#define RESIDENCE_WALKS 16u
+
 struct residence_growth {
-    uint32_t next, size; /* pages */
+    struct {
+        uint32_t next, size; /* pages */
+    } walks[RESIDENCE_WALKS];
+    uint32_t latest; /* the walk that has begun last */
 };
 
 struct residence {

@@ -28,6 +28,7 @@ CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
         memory_take(memory_device_heap(context->device), context, bytesize, 0, false, &address);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
         memory_reclaim(context->device, true);
+        managed_hooks.trim();
         result =
             memory_take(memory_device_heap(context->device), context, bytesize, 0, false, &address);
     }

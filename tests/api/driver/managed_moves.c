@@ -105,6 +105,17 @@ static void small_ones_lie_side_by_side(void)
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(all[3]));
 }
 
+/* Also where there is not much more than that. */
+static void freed_memory_serves_others(void)
+{
+    CUdeviceptr managed = make_managed(LARGE, CU_MEM_ATTACH_GLOBAL), plain;
+
+    launch("fill", NULL, managed, 1, LARGE, 0);
+    MUST(cuMemFree_v2(managed));
+    EXPECT(CUDA_SUCCESS, cuMemAlloc_v2(&plain, LARGE * 4));
+    MUST(cuMemFree_v2(plain));
+}
+
 static void system_calls_reach_it(void)
 {
     CUdeviceptr address = make_managed(LARGE, CU_MEM_ATTACH_GLOBAL);
@@ -529,6 +540,7 @@ int main(void)
     RUN(large_memory_takes_turns);
     RUN(what_kernels_write_first_is_seen);
     RUN(small_ones_lie_side_by_side);
+    RUN(freed_memory_serves_others);
     RUN(system_calls_reach_it);
     RUN(arguments_may_lie_in_it);
     RUN(a_stream_has_its_own);

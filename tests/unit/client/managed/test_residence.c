@@ -35,6 +35,33 @@ static void a_sequence_of_touches_grows(void **state)
     residence_fini(&residence);
 }
 
+/* Threads that each go through a part do not disturb each other. */
+static void several_sequences_grow(void **state)
+{
+    struct residence residence;
+    uint32_t next[8], steps = 0, open = 8;
+
+    (void)state;
+    assert_int_equal(residence_init(&residence, 8 * 4096ull * RESIDENCE_PAGE), 0);
+    residence_leave(&residence, all(&residence));
+    for (uint32_t i = 0; i < 8; i++)
+        next[i] = i * 4096;
+    for (; open > 0; steps++) {
+        uint32_t part = steps % 8;
+        struct residence_step step;
+
+        if (next[part] == (part + 1) * 4096)
+            continue;
+        step = residence_touch(&residence, next[part], false);
+        next[part] += step.run.count;
+        if (next[part] > (part + 1) * 4096)
+            next[part] = (part + 1) * 4096;
+        open -= next[part] == (part + 1) * 4096;
+    }
+    assert_true(steps < 8 * 12);
+    residence_fini(&residence);
+}
+
 static void a_single_touch_moves_little(void **state)
 {
     struct residence residence;
@@ -185,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sequence_of_touches_grows),
+        cmocka_unit_test(several_sequences_grow),
         cmocka_unit_test(a_single_touch_moves_little),
         cmocka_unit_test(what_the_device_takes_back_does_not_arrive),
         cmocka_unit_test(both_sides_read_what_was_written_last),
