@@ -190,6 +190,40 @@ static double value_copies(const struct client_row *row)
     return (double)row->copies;
 }
 
+static void format_percent(double share, CELL)
+{
+    text_format(cell, COLUMN_CELL, "%.1f", 100 * share);
+}
+
+static void format_sm_use(const struct client_row *row, CELL)
+{
+    format_percent(row->sm_use, cell);
+}
+
+static double value_sm_use(const struct client_row *row)
+{
+    return row->sm_use;
+}
+
+static void format_gpu_use(const struct client_row *row, CELL)
+{
+    format_percent(row->gpu_use, cell);
+}
+
+static double value_gpu_use(const struct client_row *row)
+{
+    return row->gpu_use;
+}
+
+/* The other client's call that it was in a call because of, the last time. */
+static void format_cause(const struct client_row *row, CELL)
+{
+    const char *cause = row->client ? row->client->row.usage.stall_cause : "";
+
+    text_format(cell, COLUMN_CELL, "%.*s", (int)sizeof(((struct server_usage *)NULL)->stall_cause),
+                *cause ? cause : "-");
+}
+
 /* 950, 12.3k, 1.2M. */
 static void format_launch_rate(const struct client_row *row, CELL)
 {
@@ -259,6 +293,12 @@ const struct client_column client_columns[] = {
     {"limit", "LIMIT", "of its memory", 10, 6, true, format_ceiling, value_ceiling},
     {"sms", "SMS", "share of the multiprocessors", 10, 3, true, format_share, value_share},
     {"priority", "PRIORITY", "normal or below", 9, 14, false, format_priority, NULL},
+    {"sm_use", "SM%", "multiprocessors in use now, of a device's", 6, 2, true, format_sm_use,
+     value_sm_use},
+    {"gpu_use", "GPU%", "time with kernels on a device now", 6, 9, true, format_gpu_use,
+     value_gpu_use},
+    {"cause", "LAST WAITED FOR", "the last call of another client that made it wait", 16, 13, false,
+     format_cause, NULL},
     {"launches", "LAUNCHES", "so far", 10, 10, true, format_launches, value_launches},
     {"copies", "COPIES", "so far", 8, 12, true, format_copies, value_copies},
     {"launch_rate", "LAUNCH/S", "launches per second", 9, 2, true, format_launch_rate,

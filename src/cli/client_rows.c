@@ -48,6 +48,22 @@ static void add_memory(struct client_row *row)
     }
 }
 
+/* Of all devices together, so more than 1 for a client that fills two. */
+static void add_device_use(struct client_row *row, const struct command_client *then,
+                           double seconds)
+{
+    const struct server_usage *now = &row->client->row.usage;
+
+    for (unsigned i = 0; i < row->server->device_count; i++) {
+        uint64_t gpu = now->gpu_ns[i] - (then ? then->row.usage.gpu_ns[i] : 0);
+        uint64_t sm = now->sm_ns[i] - (then ? then->row.usage.sm_ns[i] : 0);
+        unsigned sms = row->server->devices[i].sm_count;
+
+        row->gpu_use += (double)gpu / 1e9 / seconds;
+        row->sm_use += sms ? (double)sm / 1e9 / seconds / sms : 0;
+    }
+}
+
 /* `seconds` since `then`; a client that is new is measured from its start on. */
 static void add_rates(struct client_row *row, const struct command_client *then, double seconds)
 {
@@ -60,6 +76,7 @@ static void add_rates(struct client_row *row, const struct command_client *then,
     if (!then)
         seconds = age < 1 ? 1 : age;
     row->launches_per_s = (double)(status->usage.launches - launches) / seconds;
+    add_device_use(row, then, seconds);
     row->bytes_per_s = (double)(copied - before) / seconds;
 }
 
@@ -106,6 +123,8 @@ static void add_to_group(struct client_row *group, const struct client_row *row)
     group->copied_bytes += row->copied_bytes;
     group->launches_per_s += row->launches_per_s;
     group->bytes_per_s += row->bytes_per_s;
+    group->sm_use += row->sm_use;
+    group->gpu_use += row->gpu_use;
     if (row->call_ms > group->call_ms)
         group->call_ms = row->call_ms;
 }

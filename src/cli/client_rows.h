@@ -16,8 +16,9 @@ struct client_row {
     uint64_t memory, memory_peak; /* bytes, of all devices */
     uint64_t memory_limit;        /* of the devices that it uses; 0 = none */
     uint64_t memory_total;        /* that these devices have */
-    double sms;                   /* multiprocessors that it may use, as a share: 0..1 */
     double launches_per_s, bytes_per_s;
+    double sm_use, gpu_use; /* multiprocessors, and devices, that its kernels had on average: as a
+                               share of those of a device */
     uint64_t launches, copies, copied_bytes;
     uint64_t call_ms;
 };

@@ -12,8 +12,9 @@
 #include "top_screen.h"
 #include "view.h"
 
-#define TOP_COLUMNS \
-    "pid,user,group,memory,bar,limit,sms,launch_rate,copy_rate,waiting,since,command"
+#define TOP_COLUMNS                                                                           \
+    "pid,user,group,sm_use,gpu_use,memory,bar,limit,sms,launch_rate,copy_rate,waiting,since," \
+    "command"
 #define LINE_CAPACITY 512
 
 struct run {
@@ -164,7 +165,7 @@ static int run_top(int argc, char **argv)
     struct paths paths;
     int option, status = parse_columns(TOP_COLUMNS, &run.options);
 
-    run.options.choice.sort = client_column_find("launch_rate", strlen("launch_rate"));
+    run.options.choice.sort = client_column_find("sm_use", strlen("sm_use"));
     while (!status && (option = getopt_long(argc, argv, "n:d:", known, NULL)) != -1)
         status = parse_option(option, &run);
     if (status)
@@ -184,13 +185,15 @@ const struct subcommand top_subcommands[] = {
     {"top", "what programs do, live",
      "Usage: funnel top [--plain] [-n SAMPLES] [--delay SECONDS] [--tree user|group|server]\n"
      "                  [--columns NAME,...] [--filter WORDS] [--sort NAME] [--reverse]\n\n"
-     "The devices, and the programs with their launches and GB copied per second, their memory,\n"
+     "The devices, and the programs with the share of the multiprocessors that\n"
+     "their kernels take, the time with kernels on the device, launches and GB copied per second, "
+     "their memory,\n"
      "and for how long they have been waiting in one call, every two seconds.\n\n"
      "  --plain          text, one sample behind the other; so does -n, or a pipe\n"
      "  -n SAMPLES       end after so many\n"
      "  -d, --delay SECONDS  between two samples (2)\n"
      "  --tree BY        programs under sums by user, group or server\n"
-     "  --columns, --filter, --sort, --reverse  as of funnel ps; sorted by launch_rate\n\n"
+     "  --columns, --filter, --sort, --reverse  as of funnel ps; sorted by sm_use\n\n"
      "Keys: arrows choose a program; < and > the column to sort by, r reverses; / filters; t "
      "shows\n"
      "programs by user, group and server in turn; s sets the share of the multiprocessors of the\n"

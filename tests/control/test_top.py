@@ -90,7 +90,7 @@ class Top(harness.TestCase):
     # ---- plain ----
 
     def test_plain(self):
-        done = self.funnel("top", "-n", "2", "--delay", "0.5")
+        done = self.funnel("top", "-n", "2", "--delay", "0.5", "--sort", "launch_rate")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.count("funnel top: 2 programs of 1 user on 1 server"), 2)
         self.assertIn("Funnel Software GPU, 8 SMs, memory [", done.stdout)
@@ -113,9 +113,21 @@ class Top(harness.TestCase):
         self.assertGreater(rate, 0)
         self.assertLessEqual(rate, counted * 1.1 + 64)  # which lasted for longer than a second
 
+    def test_use_of_the_device(self):
+        """Two programs that launch all the time: each is seen to take a part, and not more than
+        there is."""
+        rows = self.funnel("top", "-n", "1", "--delay", "2", "--columns", "sm_use,gpu_use,command",
+                           ).stdout.splitlines()[-2:]
+        use = [[float(cell) for cell in row.split()[:2]] for row in rows]
+        self.assertGreaterEqual(use[0][0], use[1][0])  # which is how they are sorted
+        for sm, gpu in use:
+            self.assertGreater(sm, 0)
+            self.assertLess(gpu, 130)
+        self.assertLess(use[0][0] + use[1][0], 130)
+
     def test_tree(self):
         rows = self.funnel("top", "-n", "1", "--delay", "0.2", "--tree", "group",
-                           "--columns", "memory,command").stdout.splitlines()[-4:]
+                           "--sort", "launch_rate", "--columns", "memory,command").stdout.splitlines()[-4:]
         self.assertEqual([row.split("  ", 1)[-1].strip().split()[0] for row in rows][::2],
                          ["worker:", "slow:"])
         self.assertIn("worker: 1 program", rows[0])
@@ -150,7 +162,7 @@ class Top(harness.TestCase):
         return [int(row[0]) for row in words if row and row[0].isdigit()]
 
     def test_screen(self):
-        terminal = self.open()
+        terminal = self.open("--sort", "launch_rate")
         self.assertIn("funnel top: 2 programs of 1 user", terminal.lines()[0])
         self.assertIn("Funnel Software GPU", terminal.lines()[1])
         self.assertTrue(terminal.highlighted()[0].startswith("PID"))
@@ -184,7 +196,7 @@ class Top(harness.TestCase):
         self.quit(terminal)
 
     def test_limits_from_within(self):
-        terminal = self.open("--filter", "group=worker")
+        terminal = self.open("--filter", "group=worker", columns=140)
         terminal.wait(lambda _: self.rows_of(terminal) == [self.busy])
         terminal.type("s")
         terminal.wait_for(f"of program {self.busy}:")
