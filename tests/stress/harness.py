@@ -188,6 +188,9 @@ def arguments_of(description):
     parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--server-kills", type=int, default=10)
+    parser.add_argument("--faults", type=int, default=8)
+    parser.add_argument("--spare", action="store_true")
     parser.add_argument("--seconds", type=float, default=8)
     return parser.parse_args()
 

@@ -9,6 +9,7 @@
  *     scene new-client NUMBER  code that no program had before, launched, and its result
  *     scene mover NUMBER       like the witness, but before each launch it loads such code, and it
  *                              has streams, events, a graph and memory that stay the same
+ *     scene fault KIND         a kernel that faults, and the error that the program gets
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -68,6 +69,37 @@ static const char ptx[] = ".version 7.0\n"
                           "    st.u32 [%%w], %%v;\n"
                           "    ret;\n"
                           "}\n";
+
+/* Kernels that fault, each in its own way. */
+static const char faults[] = ".version 7.0\n"
+                             ".target sm_70\n"
+                             ".address_size 64\n"
+                             ".visible .entry address(.param .u64 words)\n"
+                             "{\n"
+                             "    .reg .u64 %w;\n"
+                             "    mov.u64 %w, 64;\n"
+                             "    st.global.u32 [%w], 1;\n"
+                             "    ret;\n"
+                             "}\n"
+                             ".visible .entry misaligned(.param .u64 words)\n"
+                             "{\n"
+                             "    .reg .u64 %w;\n"
+                             "    ld.param.u64 %w, [words];\n"
+                             "    st.global.u32 [%w+1], 1;\n"
+                             "    ret;\n"
+                             "}\n"
+                             ".visible .entry shared(.param .u64 words)\n"
+                             "{\n"
+                             "    .reg .u32 %w;\n"
+                             "    mov.u32 %w, 0xfffff0;\n"
+                             "    st.shared.u32 [%w], 1;\n"
+                             "    ret;\n"
+                             "}\n"
+                             ".visible .entry trap(.param .u64 words)\n"
+                             "{\n"
+                             "    trap;\n"
+                             "    ret;\n"
+                             "}\n";
 
 static CUcontext context;
 static volatile uint32_t *words;
@@ -255,6 +287,19 @@ static void run_mover(unsigned number)
     } while (read_line());
 }
 
+static void run_fault(const char *kind)
+{
+    void *parameters[] = {&address};
+    CUmodule module;
+    CUfunction function;
+
+    MUST(cuModuleLoadData(&module, faults));
+    MUST(cuModuleGetFunction(&function, module, kind));
+    MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    printf("error %d\n", cuCtxSynchronize());
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2)
@@ -268,6 +313,8 @@ int main(int argc, char **argv)
         run_witness();
     else if (!strcmp(argv[1], "mover"))
         run_mover(argc > 2 ? (unsigned)atoi(argv[2]) : 1000);
+    else if (!strcmp(argv[1], "fault"))
+        run_fault(argc > 2 ? argv[2] : "address");
     else
         run_new_client(argc > 2 ? (unsigned)atoi(argv[2]) : 2);
     return 0;
