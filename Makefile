@@ -7,6 +7,7 @@
 #   make install    PREFIX=/usr/local DESTDIR=      make bench      figures, on a real GPU
 #   make uninstall  what install has put there      make deb        Debian packages, in build-deb/
 #   make test-fleet packages in clean systems       make clean      what builds have made
+#   make experiments  n-body, LeNet and stopped programs, natively, under MPS and through Funnel
 #   make asan tsan  the tests under sanitizers      make format     apply .clang-format
 #
 BUILD ?= build
@@ -37,6 +38,9 @@ demo: all
 
 bench: all
 	@bench/run.py --build $(BUILD)
+
+experiments: all
+	@bench/experiments.py --build $(BUILD)
 
 # The prefix may differ from the one that the build was configured with.
 install: all

@@ -519,6 +519,14 @@ struct Row {
         result.seconds = limit;
         return result;
     }
+
+    // A store to an address that nobody has: this program ends by it.
+    Result fault(double)
+    {
+        tell_kernel<<<1, 1, 0, stream>>>(nullptr, 1);
+        CHECK(cudaStreamSynchronize(stream));
+        return Result();
+    }
 };
 
 const std::map<std::string, std::function<Result(Row &, double)>> rows = {
@@ -542,6 +550,7 @@ const std::map<std::string, std::function<Result(Row &, double)>> rows = {
     {"malloc", [](Row &r, double t) { return r.allocate(t, false); }},
     {"malloc_async", [](Row &r, double t) { return r.allocate(t, true); }},
     {"idle", [](Row &r, double t) { return r.idle(t); }},
+    {"fault", [](Row &r, double t) { return r.fault(t); }},
     {"long_kernel", [](Row &r, double t) { return r.long_kernel(t); }},
     {"hold", [](Row &r, double t) { return r.hold(t); }},
     {"wake", [](Row &r, double t) { return r.wake(t); }},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stock PyTorch program that speaks the protocol of client.cu.
 
-    torch_client.py matmul|train SECONDS
+    torch_client.py matmul|train|lenet SECONDS
 """
 import json
 import sys
@@ -46,8 +46,29 @@ def train_step():
     return step, lambda: losses[-1] < losses[0]
 
 
+def lenet_step():
+    """LeNet on batches of 64 pictures of CIFAR-10's shape: the loss of one batch must fall."""
+    torch.manual_seed(1)
+    nn = torch.nn
+    model = nn.Sequential(nn.Conv2d(3, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5),
+                          nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(400, 120), nn.ReLU(),
+                          nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+    x, y = torch.randn(64, 3, 32, 32, device="cuda"), torch.randint(0, 10, (64,), device="cuda")
+    losses = []
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+
+    return step, lambda: losses[-1] < losses[0]
+
+
 def main():
-    step, correct = {"matmul": matmul_step, "train": train_step}[sys.argv[1]]()
+    step, correct = {"matmul": matmul_step, "train": train_step, "lenet": lenet_step}[sys.argv[1]]()
     seconds, latencies = float(sys.argv[2]), []
     for _ in range(20):
         step()
