@@ -70,6 +70,22 @@ class Commands(unittest.TestCase):
                               (ROOT / "tests/control/test_checklist.py").read_text())
 
 
+class Manifests(unittest.TestCase):
+    def test_kubernetes(self):
+        """They are YAML, and mount what they name."""
+        try:
+            import yaml
+        except ImportError:
+            self.skipTest("there is no PyYAML on this machine")
+        for path in (ROOT / "packaging/kubernetes").glob("*.yaml"):
+            text = yaml.safe_load(path.read_text())
+            pod = text["spec"] if text["kind"] == "Pod" else text["spec"]["template"]["spec"]
+            volumes = {volume["name"] for volume in pod["volumes"]}
+            for container in pod["containers"] + pod.get("initContainers", []):
+                for mount in container["volumeMounts"]:
+                    self.assertIn(mount["name"], volumes, path.name)
+
+
 class Blocks(unittest.TestCase):
     def run_block(self, page, block):
         folder = tempfile.mkdtemp(prefix="fnl-", dir="/tmp")
