@@ -21,7 +21,7 @@ TIMEOUT = 600
 given_packages = None
 
 # Mounts come first, then the root of another system, then the script. The root is that of the mount
-# namespace, not one of chroot, below which no user namespace could be made.
+# namespace, not one of chroot, below which no user namespace could be made; the old one is in /mnt.
 ENTER = """
 set -eu
 mount --make-rprivate /
@@ -37,7 +37,7 @@ mkdir -p "$R/mnt"
 cd "$R"
 pivot_root . mnt
 exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \\
-    DEBIAN_FRONTEND=noninteractive TERM=dumb %s /bin/bash -eu -o pipefail -c "umount -l /mnt 2>/dev/null || true; . /tmp/script"
+    DEBIAN_FRONTEND=noninteractive TERM=dumb %s /bin/bash -eu -o pipefail /tmp/script
 """
 
 

@@ -12,7 +12,7 @@ EXAMPLES = "/usr/lib/funnel/examples"
 OLDER = "0.0.9"
 
 SNAPSHOT = """
-    find / -xdev \\( -path /proc -o -path /tmp -o -path /packages -o -path /older -o -path /dev -o \
+    find / -xdev \\( -path /proc -o -path /tmp -o -path /mnt -o -path /packages -o -path /older -o -path /dev -o \
         -path /run -o -path /var/lib/dpkg -o -path /var/lib/apt -o -path /var/cache -o \
         -path /var/log/apt -o -path /var/lib/systemd \\) -prune -o -print | sort
 """
@@ -50,14 +50,14 @@ def minute(scene, root, packages):
         apt-get -qq update
         apt-get -qq -y install /packages/funnel_*.deb /packages/libfunnel-cuda_*.deb \
             /packages/funnel-softgpu_*.deb >/dev/null
-        funnel run --device soft -- {EXAMPLES}/n_body -n 256 -r 400 &
-        funnel run --no-start --device soft -- {EXAMPLES}/mandelbrot -n 120 -r 200 2>/dev/null ||
-            {{ sleep 1; funnel run -- {EXAMPLES}/mandelbrot -n 120 -r 200; }} &
+        funnel run --device soft -- {EXAMPLES}/n_body -n 256 -r 2000 &
+        funnel run --device soft -- {EXAMPLES}/mandelbrot -n 240 -r 300 &
         for i in $(seq 100); do
-            [ "$(funnel ps 2>/dev/null | grep -c -e n_body -e mandelbrot)" != 2 ] || break
-            sleep 0.1
+            funnel ps >/tmp/ps 2>/dev/null || true
+            [ "$(grep -c -e n_body -e mandelbrot /tmp/ps)" != 2 ] || break
+            sleep 0.05
         done
-        funnel ps
+        cat /tmp/ps
         wait
         funnel stop
     """, binds={packages: "/packages"}, network=True)
