@@ -70,7 +70,7 @@ static void silence_errors(void)
 
 _Noreturn static void become_daemon(const char *program, const struct daemon_options *options)
 {
-    const char *arguments[12] = {"funneld", "-d", "--device", options->device};
+    const char *arguments[16] = {"funneld", "-d", "--device", options->device};
     int count = 4;
 
     if (options->static_partitioning)
@@ -86,6 +86,10 @@ _Noreturn static void become_daemon(const char *program, const struct daemon_opt
     if (options->stall_timeout) {
         arguments[count++] = "--stall-timeout";
         arguments[count++] = options->stall_timeout;
+    }
+    if (options->metrics) {
+        arguments[count++] = "--metrics";
+        arguments[count++] = options->metrics;
     }
     execv(program, (char **)arguments);
     _exit(cli_fail("cannot run %s: %s", program, strerror(errno)));

@@ -14,16 +14,17 @@ struct subcommand {
 };
 
 /* Tables that end with a name of NULL. */
-extern const struct subcommand daemon_subcommands[]; /* start, stop, log */
-extern const struct subcommand run_subcommands[];    /* run */
-extern const struct subcommand limit_subcommands[];  /* limit, provision, terminate */
-extern const struct subcommand manage_subcommands[]; /* server, namespace, partition, memory */
-extern const struct subcommand top_subcommands[];    /* top */
-extern const struct subcommand trace_subcommands[];  /* trace */
-extern const struct subcommand why_subcommands[];    /* why */
-extern const struct subcommand cdi_subcommands[];    /* cdi */
-extern const struct subcommand enable_subcommands[]; /* enable, disable */
-extern const struct subcommand view_subcommands[];   /* status, ps, servers, clients, devices */
+extern const struct subcommand daemon_subcommands[];  /* start, stop, log */
+extern const struct subcommand run_subcommands[];     /* run */
+extern const struct subcommand limit_subcommands[];   /* limit, provision, terminate */
+extern const struct subcommand manage_subcommands[];  /* server, namespace, partition, memory */
+extern const struct subcommand top_subcommands[];     /* top */
+extern const struct subcommand metrics_subcommands[]; /* metrics */
+extern const struct subcommand trace_subcommands[];   /* trace */
+extern const struct subcommand why_subcommands[];     /* why */
+extern const struct subcommand cdi_subcommands[];     /* cdi */
+extern const struct subcommand enable_subcommands[];  /* enable, disable */
+extern const struct subcommand view_subcommands[];    /* status, ps, servers, clients, devices */
 
 /* The one that runs now; usage errors name it. */
 extern const struct subcommand *cli_current;
@@ -62,6 +63,7 @@ struct daemon_options {
     const char *config;        /* a configuration file of MPS 3, or NULL */
     bool multiuser;            /* one server for all users */
     bool spare;                /* servers keep a spare context on each device */
+    const char *metrics;       /* where they are served; NULL = nowhere */
     const char *stall_timeout; /* seconds, or NULL for the daemon's own */
 };
 

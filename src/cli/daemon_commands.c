@@ -20,13 +20,11 @@
 
 static int run_start(int argc, char **argv)
 {
-    static const struct option known[] = {{"device", required_argument, NULL, 'D'},
-                                          {"static-partitioning", no_argument, NULL, 'S'},
-                                          {"multiuser", no_argument, NULL, 'm'},
-                                          {"apply", required_argument, NULL, 'a'},
-                                          {"spare", no_argument, NULL, 's'},
-                                          {"stall-timeout", required_argument, NULL, 't'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"device", required_argument, NULL, 'D'},  {"static-partitioning", no_argument, NULL, 'S'},
+        {"multiuser", no_argument, NULL, 'm'},     {"apply", required_argument, NULL, 'a'},
+        {"spare", no_argument, NULL, 's'},         {"stall-timeout", required_argument, NULL, 't'},
+        {"metrics", required_argument, NULL, 'M'}, {NULL, 0, NULL, 0}};
     struct daemon_options options = {.device = "auto"};
     struct paths paths;
     uint64_t seconds;
@@ -46,6 +44,8 @@ static int run_start(int argc, char **argv)
             options.spare = true;
         else if (option == 't')
             options.stall_timeout = optarg;
+        else if (option == 'M')
+            options.metrics = optarg;
         else
             return cli_usage("unknown option");
     }
@@ -285,6 +285,8 @@ const struct subcommand daemon_subcommands[] = {
      "  -S, --static-partitioning  every program runs in a static partition of the SMs, which\n"
      "                  sm_partition of nvidia-cuda-mps-control cuts\n"
      "  -m, --multiuser one server for the programs of all users; needs root\n"
+     "  --metrics ADDRESS:PORT  serve metrics for Prometheus and a status page there; PORT alone\n"
+     "                  is one of 127.0.0.1, a path a Unix socket\n"
      "  -a, --apply FILE  create the servers and namespaces of this configuration file\n\n"
      "Examples:\n"
      "  funnel start\n"

@@ -91,6 +91,13 @@ int command_send_query(int fd)
     return sock_send(fd, &message, sizeof(message), NULL, 0);
 }
 
+int command_send_metrics_query(int fd)
+{
+    struct command_header message = {COMMAND_MAGIC, COMMAND_METRICS};
+
+    return sock_send(fd, &message, sizeof(message), NULL, 0);
+}
+
 static size_t least_size(uint32_t kind)
 {
     switch (kind) {

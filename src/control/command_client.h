@@ -17,6 +17,7 @@ int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMM
 /* 0; -EMSGSIZE for a line longer than COMMAND_TEXT_MAX; -errno when the daemon is gone. */
 int command_send_line(int fd, const char *line);
 int command_send_query(int fd);
+int command_send_metrics_query(int fd);
 
 /* The next part of an answer: its kind, or -errno (-EPIPE: the daemon is gone). A text's length is
  * *ret_length; texts are ended by NUL here. */

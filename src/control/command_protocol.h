@@ -23,6 +23,7 @@
 enum command_message {
     COMMAND_LINE = 1, /* struct command_text */
     COMMAND_QUERY,    /* the header alone */
+    COMMAND_METRICS,  /* the same; answered by struct command_text, in pieces */
 
     COMMAND_OUTPUT = 64, /* struct command_text */
     COMMAND_DAEMON,      /* struct command_daemon: once, first */

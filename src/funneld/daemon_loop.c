@@ -15,6 +15,7 @@
 #include "default_limits.h"
 #include "fault_drain.h"
 #include "fd.h"
+#include "http_pages.h"
 #include "journal.h"
 #include "notify.h"
 #include "pending_client.h"
@@ -155,8 +156,14 @@ int daemon_run(struct daemon *daemon, int ready_fd)
     if (error)
         return fail(daemon, ready_fd, "Cannot write " INSTANCE_PID_NAME " in the pipe directory",
                     error);
+    if (daemon->metrics_address) {
+        error = http_pages_start(daemon, daemon->metrics_address);
+        if (error)
+            return fail(daemon, ready_fd, "Metrics cannot be served at that address", error);
+    }
     announce(daemon, ready_fd);
     event_base_dispatch(daemon->base);
+    http_pages_stop();
     pending_client_close_all(daemon);
     fault_drain_close(daemon);
     console_close_all(daemon);

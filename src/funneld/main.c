@@ -38,6 +38,8 @@ static const char help[] =
     "      --multiuser-server  one server for all users, under root\n"
     "  -S, --static-partitioning  clients run in partitions that sm_partition creates\n"
     "  -a, --apply FILE        create the servers that this configuration file of MPS 3 names\n"
+    "      --metrics ADDRESS:PORT  serve metrics for Prometheus and a status page there; PORT\n"
+    "                          alone is one of 127.0.0.1, a path a Unix socket\n"
     "      --print-directory   with -d, print how programs connect\n"
     "  -v, --version           print the release\n"
     "  -h, --help              print this\n"
@@ -59,6 +61,7 @@ struct options {
     const char *device;
     const char *config;
     const char *stall_timeout;
+    const char *metrics;
 };
 
 static bool is_device(const char *name)
@@ -83,6 +86,7 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"multiuser-server", no_argument, NULL, 'M'},
                                           {"static-partitioning", no_argument, NULL, 'S'},
                                           {"apply", required_argument, NULL, 'a'},
+                                          {"metrics", required_argument, NULL, 'm'},
                                           {"print-directory", no_argument, NULL, 'P'},
                                           {"version", no_argument, NULL, 'v'},
                                           {"help", no_argument, NULL, 'h'},
@@ -115,6 +119,9 @@ static int parse_options(int argc, char **argv, struct options *options)
             break;
         case 'a':
             options->config = optarg;
+            break;
+        case 'm':
+            options->metrics = optarg;
             break;
         case 'P':
             options->prints_directory = true;
@@ -245,6 +252,7 @@ int main(int argc, char **argv)
     services_sweep(daemon.paths.pipe);
     daemon.device = options.device;
     daemon.spare = options.spare;
+    daemon.metrics_address = options.metrics;
     daemon.stall_timeout_s = parse_seconds(options.stall_timeout);
     daemon.foreground = options.foreground;
     daemon.multiuser = options.multiuser;

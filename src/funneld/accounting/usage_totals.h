@@ -24,6 +24,7 @@ struct usage_total {
 
 struct usage_totals {
     unsigned count;
+    uint64_t faults; /* fatal GPU errors of servers */
     struct usage_total total[USAGE_TOTALS_MAX];
 };
 

@@ -129,6 +129,9 @@ static void dispatch(void *owner, const void *data, size_t size)
     } else if (header->kind == COMMAND_QUERY) {
         begin_command(console);
         state_query_answer(console);
+    } else if (header->kind == COMMAND_METRICS) {
+        begin_command(console);
+        state_query_answer_metrics(console);
     } else {
         console_free(console);
     }

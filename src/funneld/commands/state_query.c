@@ -6,6 +6,7 @@
 
 #include "command_protocol.h"
 #include "console.h"
+#include "metrics_text.h"
 #include "server_process.h"
 #include "service.h"
 #include "status_query.h"
@@ -160,6 +161,26 @@ static void on_status(struct status_query *query, void *context)
     console_done(console, COMMAND_OK);
 }
 
+/* ---- as metrics ---- */
+
+static void on_metrics_status(struct status_query *query, void *context)
+{
+    struct console *console = context;
+    const struct metrics_view view = {
+        .shows_commands = true, .is_one_user = !console_is_operator(console), .uid = console->uid};
+    struct command_text piece = {.header = {COMMAND_MAGIC, COMMAND_OUTPUT}};
+    struct evbuffer *text = evbuffer_new();
+    int size;
+
+    if (text)
+        metrics_text_add(text, console->daemon, query, &view);
+    while (text && (size = evbuffer_remove(text, piece.text, sizeof(piece.text) - 1)) > 0)
+        console_send(console, &piece, sizeof(piece.header) + (size_t)size);
+    console_done(console, text ? COMMAND_OK : COMMAND_FAILED);
+    if (text)
+        evbuffer_free(text);
+}
+
 static bool may_see(const struct server_process *server, const void *console)
 {
     return console_may_see(console, server);
@@ -168,5 +189,11 @@ static bool may_see(const struct server_process *server, const void *console)
 void state_query_answer(struct console *console)
 {
     if (status_query_start(console->daemon, may_see, console, on_status, console))
+        console_done(console, COMMAND_FAILED);
+}
+
+void state_query_answer_metrics(struct console *console)
+{
+    if (status_query_start(console->daemon, may_see, console, on_metrics_status, console))
         console_done(console, COMMAND_FAILED);
 }

@@ -5,3 +5,6 @@
 struct console;
 
 void state_query_answer(struct console *console);
+
+/* The same as text for Prometheus. */
+void state_query_answer_metrics(struct console *console);

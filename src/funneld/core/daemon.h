@@ -65,6 +65,7 @@ struct daemon {
     const char *device;                  /* auto, cuda, soft */
     bool spare;                          /* servers keep a spare context on each device */
     unsigned stall_timeout_s;            /* 0 = no server is killed for it: heartbeat.h */
+    const char *metrics_address;         /* where metrics are served; NULL = nowhere */
     bool foreground;
     bool audits;          /* whether the memory of each client that leaves is logged ... */
     bool audits_by_order; /* ... and whether an operator said so, or it is the default */

@@ -12,6 +12,7 @@
 #include "server_process.h"
 #include "service.h"
 #include "usage_journal.h"
+#include "usage_totals.h"
 
 #define STATUS_CONNECTION_FAILED 805
 
@@ -57,6 +58,7 @@ static void on_fault(struct server_process *server, const struct server_fault *f
     journal("Server %d: fatal GPU error %d on device %u: %.*s", (int)server->pid, fault->status,
             fault->device, (int)sizeof(fault->text), fault->text);
     quarantine_note(server->daemon, fault);
+    usage_totals()->faults++;
     server->state = SERVER_FAULTED;
     server->stopping = true;
     fault_drain_begin(server);

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See http_pages.h. */
+#include "http_pages.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "http_history.h"
+#include "http_page.h"
+#include "http_parse.h"
+#include "http_server.h"
+#include "http_token.h"
+#include "journal.h"
+#include "metrics_text.h"
+#include "pending_request.h"
+#include "server_process.h"
+#include "state_json.h"
+
+#define TYPE_JSON "application/json"
+#define LOG_BYTES (64 << 10)
+#define TERMINATE_SECONDS 15
+
+static struct http_server *server;
+
+static bool is_operator(const struct http_request *request)
+{
+    return http_token_fits(request->token);
+}
+
+/* Answers with what `add` appends to a buffer. */
+static void answer_buffer(struct http_request *request, const char *type, struct evbuffer *body)
+{
+    http_answer(request, body ? 200 : 503, body ? type : "text/plain", body);
+    if (body)
+        evbuffer_free(body);
+}
+
+/* ---- what has to be asked of the servers ---- */
+
+static void on_metrics(struct status_query *query, void *context)
+{
+    struct http_request *request = context;
+    const struct metrics_view view = {.is_openmetrics = request->takes_openmetrics,
+                                      .shows_commands = is_operator(request)};
+    struct evbuffer *body = evbuffer_new();
+
+    if (body)
+        metrics_text_add(body, request->context, query, &view);
+    answer_buffer(request, view.is_openmetrics ? METRICS_TYPE_OPENMETRICS : METRICS_TYPE_PROMETHEUS,
+                  body);
+}
+
+static void on_state(struct status_query *query, void *context)
+{
+    struct http_request *request = context;
+    struct evbuffer *body = evbuffer_new();
+
+    if (body)
+        state_json_add(body, request->context, query, is_operator(request));
+    answer_buffer(request, TYPE_JSON, body);
+}
+
+static void answer_metrics(struct http_request *request)
+{
+    if (status_query_start(request->context, NULL, NULL, on_metrics, request))
+        http_answer(request, 503, "text/plain", NULL);
+}
+
+static void answer_state(struct http_request *request)
+{
+    if (status_query_start(request->context, NULL, NULL, on_state, request))
+        http_answer(request, 503, "text/plain", NULL);
+}
+
+/* ---- the rest ---- */
+
+static void answer_page(struct http_request *request)
+{
+    struct evbuffer *body = evbuffer_new();
+
+    if (body)
+        evbuffer_add_reference(body, http_page, http_page_size, NULL, NULL);
+    answer_buffer(request, "text/html; charset=utf-8", body);
+}
+
+static void answer_history(struct http_request *request)
+{
+    struct evbuffer *body = evbuffer_new();
+
+    if (body)
+        http_history_add(body);
+    answer_buffer(request, TYPE_JSON, body);
+}
+
+/* The end of control.log. */
+static void answer_log(struct http_request *request)
+{
+    const struct daemon *daemon = request->context;
+    struct evbuffer *body = evbuffer_new();
+    char path[PATH_MAX], text[LOG_BYTES];
+    int error = path_join(daemon->paths.log, "control.log", path, sizeof(path));
+    _cleanup_fd_ int fd = error ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    ssize_t got = pread(fd, text, sizeof(text), size > LOG_BYTES ? size - LOG_BYTES : 0);
+
+    if (body && got > 0)
+        evbuffer_add(body, text, (size_t)got);
+    answer_buffer(request, "text/plain; charset=utf-8", body);
+}
+
+static void on_terminated(void *context, int status, const struct server_status_end *totals)
+{
+    struct evbuffer *body = evbuffer_new();
+
+    if (body)
+        evbuffer_add_printf(body, "{\"status\":%d}", status);
+    answer_buffer(context, TYPE_JSON, body);
+}
+
+/* /api/terminate?server=PID&id=ID&pid=PID, as `funnel terminate`. */
+static void answer_terminate(struct http_request *request)
+{
+    const struct response_handler handler = {.end = on_terminated, .context = request};
+    struct server_terminate_client order;
+    uint64_t pid, id, client;
+
+    if (http_query_number(request, "server", &pid) || http_query_number(request, "id", &id) ||
+        http_query_number(request, "pid", &client) || !id || id > UINT32_MAX ||
+        client > INT32_MAX || pid > INT32_MAX) {
+        http_answer(request, 400, "text/plain", NULL);
+        return;
+    }
+    struct server_process *process = server_process_by_pid(request->context, (pid_t)pid);
+    if (!process) {
+        http_answer(request, 404, "text/plain", NULL);
+        return;
+    }
+    journal("Client %d (id %u) is terminated from the status page", (int)client, (unsigned)id);
+    memset(&order, 0, sizeof(order));
+    order.pid = (int32_t)client;
+    order.id = (uint32_t)id;
+    pending_request_send(process, &order, SERVER_TERMINATE_CLIENT, TERMINATE_SECONDS, &handler);
+}
+
+/* ---- routes ---- */
+
+static const struct {
+    const char *path;
+    bool is_post, needs_operator;
+    void (*answer)(struct http_request *request);
+} routes[] = {
+    {"/", false, false, answer_page},           {"/metrics", false, false, answer_metrics},
+    {"/api/state", false, false, answer_state}, {"/api/history", false, false, answer_history},
+    {"/api/log", false, true, answer_log},      {"/api/terminate", true, true, answer_terminate},
+};
+
+static void handle(struct http_request *request)
+{
+    for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++) {
+        if (strcmp(routes[i].path, request->path))
+            continue;
+        if (routes[i].is_post != request->is_post)
+            http_answer(request, 405, "text/plain", NULL);
+        else if (routes[i].needs_operator && !is_operator(request))
+            http_answer(request, 401, "text/plain", NULL);
+        else
+            routes[i].answer(request);
+        return;
+    }
+    http_answer(request, 404, "text/plain", NULL);
+}
+
+int http_pages_start(struct daemon *daemon, const char *address)
+{
+    int error = http_server_start(daemon->base, address, handle, daemon, &server);
+
+    if (!error)
+        error = http_token_create(daemon->paths.pipe);
+    if (!error)
+        error = http_history_start(daemon);
+    if (!error)
+        journal("Metrics and the status page are served at %s", address);
+    return error;
+}
+
+void http_pages_stop(void)
+{
+    http_history_stop();
+    http_server_stop(server);
+    server = NULL;
+    http_token_remove();
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See http_parse.h. */
+#include "http_parse.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "text.h"
+
+static int parse_target(char *target, struct http_request *request)
+{
+    char *query = strchr(target, '?');
+
+    if (*target != '/')
+        return 400;
+    if (query)
+        *query++ = '\0';
+    return text_copy(request->path, sizeof(request->path), target) &&
+                   text_copy(request->query, sizeof(request->query), query ? query : "")
+               ? 0
+               : 400;
+}
+
+/* METHOD TARGET HTTP/1.x */
+static int parse_first(char *line, struct http_request *request)
+{
+    char *target = strchr(line, ' ');
+    char *version = target ? strchr(target + 1, ' ') : NULL;
+
+    if (!version || strncmp(version + 1, "HTTP/1.", 7))
+        return 400;
+    *target++ = '\0';
+    *version = '\0';
+    request->is_post = !strcmp(line, "POST");
+    if (!request->is_post && strcmp(line, "GET"))
+        return 405;
+    return parse_target(target, request);
+}
+
+static int parse_header(char *line, struct http_request *request)
+{
+    static const char bearer[] = "Bearer ";
+    char *value = strchr(line, ':');
+
+    if (!value)
+        return 400;
+    *value++ = '\0';
+    value += strspn(value, " \t");
+    if (!strcasecmp(line, "Authorization") && !strncasecmp(value, bearer, sizeof(bearer) - 1))
+        return text_copy(request->token, sizeof(request->token), value + sizeof(bearer) - 1) ? 0
+                                                                                             : 400;
+    if (!strcasecmp(line, "Accept"))
+        request->takes_openmetrics = strstr(value, "application/openmetrics-text") != NULL;
+    return 0;
+}
+
+int http_parse(char *text, size_t size, struct http_request *ret_request)
+{
+    int status = strlen(text) == size ? 0 : 400;
+
+    for (char *line = text, *next; line && !status; line = next) {
+        next = strstr(line, "\r\n");
+        if (next) {
+            *next = '\0';
+            next += 2;
+        }
+        status = line == text ? parse_first(line, ret_request) : parse_header(line, ret_request);
+    }
+    return status;
+}
+
+int http_query_number(const struct http_request *request, const char *name, uint64_t *ret_value)
+{
+    size_t length = strlen(name);
+
+    for (const char *part = request->query; part && *part; part = strchr(part, '&')) {
+        char number[24];
+
+        part += *part == '&';
+        if (strncmp(part, name, length) || part[length] != '=')
+            continue;
+        size_t digits = strcspn(part + length + 1, "&");
+        if (digits >= sizeof(number))
+            return -EINVAL;
+        memcpy(number, part + length + 1, digits);
+        number[digits] = '\0';
+        return text_to_u64(number, ret_value) ? -EINVAL : 0;
+    }
+    return -EINVAL;
+}

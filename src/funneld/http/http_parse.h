@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The head of a request. */
+#pragma once
+
+#include <stddef.h>
+
+#include "http_server.h"
+
+/* Reads a head of `size` bytes, which a NUL follows, into the request; changes the text. 0, or the
+ * status to refuse it with: 400 for what is no request, a NUL in it or a text that is too long, 405
+ * for other methods than GET and POST. */
+int http_parse(char *text, size_t size, struct http_request *ret_request);
+
+/* The value of NAME=NUMBER in a query: 0, or -EINVAL where it is missing or no number. */
+int http_query_number(const struct http_request *request, const char *name, uint64_t *ret_value);

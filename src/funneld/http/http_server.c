@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections: each reads one request, is answered, and ends when the answer has been sent. */
+#include "http_server.h"
+
+#include <errno.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "http_parse.h"
+#include "list.h"
+#include "text.h"
+
+#define CONNECTIONS_MAX 32u
+#define REQUEST_BYTES_MAX 8192u
+#define CONNECTION_SECONDS 10
+
+struct http_server {
+    struct evconnlistener *listener;
+    struct list connections;
+    unsigned count;
+    http_handler *handle;
+    void *context;
+    char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* of a Unix socket, or "" */
+};
+
+struct http_connection {
+    struct http_request request; /* first, so that a request is its connection */
+    struct list link;
+    struct http_server *server; /* NULL once that has stopped */
+    struct bufferevent *stream; /* NULL once the peer has gone */
+    struct event *deadline;
+    bool is_read, is_answered;
+};
+
+static void close_stream(struct http_connection *connection)
+{
+    if (connection->stream)
+        bufferevent_free(connection->stream);
+    connection->stream = NULL;
+    if (connection->deadline)
+        event_free(connection->deadline);
+    connection->deadline = NULL;
+}
+
+static void free_connection(struct http_connection *connection)
+{
+    close_stream(connection);
+    if (connection->server) {
+        list_remove(&connection->link);
+        connection->server->count--;
+    }
+    free(connection);
+}
+
+/* A request that is being answered stays until it has been. */
+static void end(struct http_connection *connection)
+{
+    if (connection->is_read && !connection->is_answered)
+        close_stream(connection);
+    else
+        free_connection(connection);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *context)
+{
+    end(context);
+}
+
+static void on_end(struct bufferevent *stream, short what, void *context)
+{
+    end(context);
+}
+
+static void discard(struct bufferevent *stream, void *context)
+{
+    struct evbuffer *input = bufferevent_get_input(stream);
+
+    evbuffer_drain(input, evbuffer_get_length(input));
+}
+
+/* A connection with bytes that nobody has read would be reset, and the answer lost. So the peer
+ * closes it, or the deadline comes. */
+static void on_sent(struct bufferevent *stream, void *context)
+{
+    shutdown(bufferevent_getfd(stream), SHUT_WR);
+}
+
+/* ---- the request ---- */
+
+static void refuse(struct http_connection *connection, int status)
+{
+    connection->is_read = true;
+    http_answer(&connection->request, status, "text/plain", NULL);
+}
+
+static void on_readable(struct bufferevent *stream, void *context)
+{
+    struct http_connection *connection = context;
+    struct evbuffer *input = bufferevent_get_input(stream);
+    struct evbuffer_ptr stop = evbuffer_search(input, "\r\n\r\n", 4, NULL);
+    char text[REQUEST_BYTES_MAX + 1];
+
+    if (connection->is_read)
+        return;
+    if (stop.pos < 0 || stop.pos >= (ev_ssize_t)REQUEST_BYTES_MAX) {
+        if (evbuffer_get_length(input) >= REQUEST_BYTES_MAX)
+            refuse(connection, 431);
+        return;
+    }
+    evbuffer_remove(input, text, (size_t)stop.pos);
+    text[stop.pos] = '\0';
+    int status = http_parse(text, (size_t)stop.pos, &connection->request);
+    if (status) {
+        refuse(connection, status);
+        return;
+    }
+    connection->is_read = true;
+    connection->server->handle(&connection->request);
+}
+
+/* ---- the answer ---- */
+
+static const char *reason_of(int status)
+{
+    switch (status) {
+    case 200:
+        return "OK";
+    case 400:
+        return "Bad Request";
+    case 401:
+        return "Unauthorized";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 431:
+        return "Request Header Fields Too Large";
+    case 503:
+        return "Service Unavailable";
+    }
+    return "Internal Server Error";
+}
+
+/* The page may load nothing from elsewhere, and no other page may show it in a frame. */
+static const char headers[] = "Connection: close\r\n"
+                              "Cache-Control: no-store\r\n"
+                              "X-Content-Type-Options: nosniff\r\n"
+                              "Referrer-Policy: no-referrer\r\n"
+                              "Content-Security-Policy: default-src 'none'; style-src "
+                              "'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
+                              "img-src data:; frame-ancestors 'none'\r\n\r\n";
+
+void http_answer(struct http_request *request, int status, const char *type, struct evbuffer *body)
+{
+    struct http_connection *connection = (struct http_connection *)request;
+
+    connection->is_answered = true;
+    if (!connection->stream) {
+        free_connection(connection);
+        return;
+    }
+    struct evbuffer *output = bufferevent_get_output(connection->stream);
+    const char *reason = reason_of(status);
+    size_t size = body ? evbuffer_get_length(body) : strlen(reason) + 1;
+
+    evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s",
+                        status, reason, type, size, headers);
+    if (body)
+        evbuffer_add_buffer(output, body);
+    else
+        evbuffer_add_printf(output, "%s\n", reason);
+    discard(connection->stream, connection);
+    bufferevent_setcb(connection->stream, discard, on_sent, on_end, connection);
+}
+
+/* ---- connections ---- */
+
+static bool open_connection(struct http_connection *connection, struct event_base *base, int fd)
+{
+    const struct timeval limit = {.tv_sec = CONNECTION_SECONDS};
+
+    connection->stream = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
+    if (!connection->stream)
+        close(fd);
+    connection->deadline = evtimer_new(base, on_deadline, connection);
+    if (!connection->stream || !connection->deadline)
+        return false;
+    evtimer_add(connection->deadline, &limit);
+    bufferevent_setcb(connection->stream, on_readable, NULL, on_end, connection);
+    return bufferevent_enable(connection->stream, EV_READ | EV_WRITE) == 0;
+}
+
+static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
+                          struct sockaddr *address, int size, void *context)
+{
+    struct http_server *server = context;
+    struct http_connection *connection =
+        server->count < CONNECTIONS_MAX ? calloc(1, sizeof(*connection)) : NULL;
+
+    if (!connection) {
+        close(fd);
+        return;
+    }
+    connection->server = server;
+    connection->request.context = server->context;
+    list_append(&server->connections, &connection->link);
+    server->count++;
+    if (!open_connection(connection, evconnlistener_get_base(listener), fd))
+        free_connection(connection);
+}
+
+/* ---- listening ---- */
+
+static int parse_address(const char *text, struct sockaddr_storage *ret_address, int *ret_size)
+{
+    char whole[160];
+    bool has_host = strchr(text, ':') && *text != ':';
+    uint64_t port;
+
+    if (has_host)
+        text_copy(whole, sizeof(whole), text);
+    else
+        text_format(whole, sizeof(whole), "127.0.0.1:%s", *text == ':' ? text + 1 : text);
+    *ret_size = sizeof(*ret_address);
+    const char *last = strrchr(whole, ':');
+    if (!last || text_to_u64(last + 1, &port) || port > 65535)
+        return -EINVAL;
+    return evutil_parse_sockaddr_port(whole, (struct sockaddr *)ret_address, ret_size) ? -EINVAL
+                                                                                       : 0;
+}
+
+static int parse_path(struct http_server *server, const char *text,
+                      struct sockaddr_storage *ret_address, int *ret_size)
+{
+    struct sockaddr_un *address = (struct sockaddr_un *)ret_address;
+
+    address->sun_family = AF_UNIX;
+    if (!text_copy(address->sun_path, sizeof(address->sun_path), text))
+        return -EINVAL;
+    struct stat status;
+    if (!lstat(text, &status) && S_ISSOCK(status.st_mode))
+        unlink(text);
+    text_copy(server->path, sizeof(server->path), text);
+    *ret_size = sizeof(*address);
+    return 0;
+}
+
+static int listen_at(struct http_server *server, struct event_base *base, const char *text)
+{
+    struct sockaddr_storage address = {0};
+    int size, error = *text == '/' ? parse_path(server, text, &address, &size)
+                                   : parse_address(text, &address, &size);
+
+    if (error)
+        return error;
+    mode_t before = umask(0177);
+    errno = 0;
+    server->listener =
+        evconnlistener_new_bind(base, on_connection, server,
+                                LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE,
+                                16, (struct sockaddr *)&address, size);
+    error = server->listener ? 0 : errno ? -errno : -EIO;
+    umask(before);
+    return error;
+}
+
+int http_server_start(struct event_base *base, const char *address, http_handler *handle,
+                      void *context, struct http_server **ret_server)
+{
+    struct http_server *server = calloc(1, sizeof(*server));
+
+    if (!server)
+        return -ENOMEM;
+    list_init(&server->connections);
+    server->handle = handle;
+    server->context = context;
+    int error = listen_at(server, base, address);
+    if (error) {
+        free(server);
+        return error;
+    }
+    *ret_server = server;
+    return 0;
+}
+
+void http_server_stop(struct http_server *server)
+{
+    if (!server)
+        return;
+    evconnlistener_free(server->listener);
+    if (*server->path)
+        unlink(server->path);
+    list_for_each_safe (struct http_connection, connection, &server->connections, link) {
+        list_remove(&connection->link);
+        connection->server = NULL;
+        end(connection);
+    }
+    free(server);
+}

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics and the status page: what is served, to whom, and that bad input does no harm. Against
+promtool, Prometheus and Chromium where they are installed."""
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../control"))
+
+import harness  # noqa: E402  (found through the path above)
+from harness import wait_until  # noqa: E402
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+PACKAGING = os.path.join(ROOT, "packaging/prometheus")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def needs(program):
+    return unittest.skipUnless(shutil.which(program), f"{program} is not installed")
+
+
+class MetricsTest(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.start("--metrics", str(self.port))
+
+    def token(self):
+        with open(os.path.join(self.pipe, "http-token")) as file:
+            return file.read()
+
+    def get(self, path, token=None, **headers):
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        method = headers.pop("method", "GET")
+        request = urllib.request.Request(self.url + path, headers=headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=harness.TIMEOUT) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def attach(self):
+        client = self.client(group=b"night")
+        self.assertEqual(client.welcome()[0], 0)
+        return client
+
+    def raw(self, data):
+        with socket.create_connection(("127.0.0.1", self.port), timeout=harness.TIMEOUT) as peer:
+            peer.sendall(data)
+            answer = b""
+            while part := peer.recv(65536):
+                answer += part
+            return answer
+
+    # ---- metrics ----
+
+    def test_values(self):
+        self.attach()
+        _, text = self.get("/metrics")
+        labels = rf'server="uid_{os.getuid()}",pid="{os.getpid()}",id="1",user="[^"]+",group="night"'
+        self.assertRegex(text, rf'funnel_client_sm_seconds_total{{{labels},gpu="GPU-[0-9a-f-]+"}} 120\n')
+        self.assertRegex(text, rf"funnel_client_launches_total{{{labels}}} 7\n")
+        self.assertRegex(text, r'funnel_user_gpu_seconds_total{[^}]+group="night"} 2\n')
+        self.assertTrue(text.endswith("# EOF\n"))
+
+    def test_sums_keep_what_clients_used(self):
+        client = self.attach()
+        client.close()
+        ended = r'funnel_user_clients_ended_total{[^}]+group="night"} 1\n'
+        wait_until(lambda: re.search(ended, self.get("/metrics")[1]), "the end of the client")
+        text = self.get("/metrics")[1]
+        self.assertRegex(text, r'funnel_user_sm_seconds_total{[^}]+group="night"} 120\n')
+        self.assertNotIn("funnel_client_info{", text)
+
+    def test_formats(self):
+        self.assertIn("# TYPE funnel_faults_total counter", self.get("/metrics")[1])
+        _, text = self.get("/metrics", Accept="application/openmetrics-text;version=1.0.0")
+        self.assertIn("# TYPE funnel_faults counter", text)
+        self.assertIn("\nfunnel_faults_total 0\n", text)
+
+    @needs("promtool")
+    def test_promtool(self):
+        self.attach()
+        for text in self.get("/metrics")[1], self.funnel("metrics").stdout:
+            done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertIn("funnel_client_launches_total{", text)
+
+    @needs("promtool")
+    def test_alert_rules(self):
+        rules = os.path.join(PACKAGING, "funnel-alerts.yml")
+        done = subprocess.run(["promtool", "check", "rules", rules], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_rules_and_dashboard_name_what_there_is(self):
+        self.attach()
+        names = set(re.findall(r"^# TYPE (\S+)", self.get("/metrics")[1], re.M))
+        for name in os.listdir(PACKAGING):
+            with open(os.path.join(PACKAGING, name)) as file:
+                text = file.read()
+            if name.endswith(".json"):
+                json.loads(text)
+            used = set(re.findall(r"\bfunnel_[a-z_]+", text))
+            self.assertTrue(used)
+            self.assertEqual(used - names, set(), name)
+
+    @needs("prometheus")
+    def test_prometheus_scrapes_it(self):
+        self.attach()
+        folder, port = tempfile.mkdtemp(dir=self.root), free_port()
+        with open(os.path.join(folder, "prometheus.yml"), "w") as file:
+            file.write("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: funnel\n"
+                       f"  static_configs: [{{targets: ['127.0.0.1:{self.port}']}}]\n"
+                       f"rule_files: ['{os.path.abspath(PACKAGING)}/funnel-alerts.yml']\n")
+        self.processes.append(subprocess.Popen(
+            ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}",
+             f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL))
+
+        def found():
+            question = urllib.parse.quote('sum(funnel_client_sm_seconds_total{group="night"})')
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?query={question}",
+                                            timeout=5) as answer:
+                    return [r["value"][1] for r in json.load(answer)["data"]["result"]]
+            except OSError:
+                return []
+
+        wait_until(found, "the scrape")
+        self.assertEqual(found(), ["120"])
+
+    # ---- who sees what ----
+
+    def test_command_lines_are_for_operators(self):
+        self.attach()
+        mine = os.path.basename(__file__)
+        for path in "/metrics", "/api/state", "/api/history":
+            status, text = self.get(path)
+            self.assertEqual(status, 200)
+            self.assertNotIn(mine, text, path)
+            self.assertNotIn(mine, self.get(path, token="0" * 48)[1], path)
+        for path in "/metrics", "/api/state":
+            self.assertIn(mine, self.get(path, token=self.token())[1], path)
+        self.assertEqual(os.stat(os.path.join(self.pipe, "http-token")).st_mode & 0o777, 0o600)
+
+    def test_logs_and_orders_are_for_operators(self):
+        self.attach()
+        server = json.loads(self.get("/api/state")[1])["servers"][0]
+        order = f"/api/terminate?server={server['pid']}&id=1&pid={os.getpid()}"
+        self.assertEqual(self.get("/api/log")[0], 401)
+        self.assertEqual(self.get(order, method="POST")[0], 401)
+        self.assertEqual(self.get(order, token=self.token())[0], 405)
+        self.assertIn("NEW CLIENT", self.get("/api/log", token=self.token())[1])
+        self.assertEqual(self.get(order, token=self.token(), method="POST"), (200, '{"status":0}'))
+
+    # ---- bad input ----
+
+    def test_bad_requests(self):
+        for request, status in ((b"GET /metrics\r\n\r\n", 400), (b"\r\n\r\n", 400),
+                                (b"PUT / HTTP/1.1\r\n\r\n", 405), (b"GET * HTTP/1.1\r\n\r\n", 400),
+                                (b"GET /\0 HTTP/1.1\r\n\r\n", 400),
+                                (b"GET /../etc/passwd HTTP/1.1\r\n\r\n", 404),
+                                (b"GET / HTTP/1.1\r\nnonsense\r\n\r\n", 400),
+                                (b"GET /" + b"a" * 500 + b" HTTP/1.1\r\n\r\n", 400),
+                                (b"GET / HTTP/1.1\r\nA: " + b"a" * 9000, 431)):
+            answer = self.raw(request)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 %d " % status), (request[:40], answer[:40]))
+        for query in "", "?server=x&id=1&pid=1", "?server=1&id=99999999999999999999999&pid=1":
+            self.assertEqual(self.get("/api/terminate" + query, token=self.token(),
+                                      method="POST")[0], 400)
+        self.assertEqual(self.get("/metrics")[0], 200)
+
+    def test_connections_are_limited(self):
+        idle = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(32)]
+        for peer in idle:
+            peer.sendall(b"GET /metrics HTTP/1.1\r\n")
+        time.sleep(0.2)
+        with socket.create_connection(("127.0.0.1", self.port), timeout=harness.TIMEOUT) as peer:
+            self.assertEqual(peer.recv(1), b"")
+        begin = time.monotonic()
+        idle[0].settimeout(harness.TIMEOUT)
+        self.assertEqual(idle[0].recv(1), b"")
+        self.assertGreater(time.monotonic() - begin, 5)
+        for peer in idle:
+            peer.close()
+        wait_until(lambda: b"200 OK" in self.raw(b"GET /metrics HTTP/1.1\r\n\r\n"), "an answer")
+
+    def test_readers_that_leave(self):
+        for _ in range(100):
+            with socket.create_connection(("127.0.0.1", self.port)) as peer:
+                peer.sendall(b"GET /api/state HTTP/1.1\r\n\r\n")
+        wait_until(lambda: self.get("/metrics")[0] == 200, "an answer")
+
+    # ---- the page ----
+
+    @needs("chromium")
+    def test_page(self):
+        self.attach()
+        done = subprocess.run(
+            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             f"--user-data-dir={self.root}/chromium", "--virtual-time-budget=8000", "--dump-dom",
+             self.url], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            timeout=harness.TIMEOUT * 2)
+        self.assertIn('data-ready="1"', done.stdout)
+        self.assertRegex(done.stdout, rf"{os.getpid()} · night")
+        self.assertNotIn(os.path.basename(__file__), done.stdout)
+
+    def test_page_asks_no_other_host(self):
+        _, text = self.get("/")
+        self.assertIn("<title>Funnel</title>", text)
+        self.assertEqual(re.findall(r"https?://|src=|@import", text), [])
+
+
+class AddressTest(harness.TestCase):
+    def test_unix_socket(self):
+        path = os.path.join(self.root, "metrics")
+        self.start("--metrics", path)
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.connect(path)
+            peer.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            self.assertIn(b"200 OK", peer.recv(100))
+
+    def test_default_is_the_machine_itself(self):
+        port = free_port()
+        self.start("--metrics", f":{port}")
+        with open("/proc/net/tcp") as file:
+            self.assertIn(f"0100007F:{port:04X}", file.read())
+
+    def test_bad_addresses(self):
+        for address in "nonsense", "1.2.3.4", "127.0.0.1:99999", "":
+            done = self.run_program("funneld", "-d", "--metrics", address)
+            self.assertEqual(done.returncode, 1, address)
+            self.assertIn("Metrics cannot be served", done.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
