@@ -6,6 +6,11 @@
  * quad of lanes holds one row of four words, eight quads hold eight rows, and further registers
  * hold the blocks of 8 rows and 4 words beside and below. What a lane holds of the accumulator are
  * pairs of neighbors in a row. wmma leaves the layout open; ours is that of mma, block by block.
+ *
+ * All lanes of the warp take part, as PTX demands; registers of lanes that do not are read all the
+ * same. Handlers compute in memory of their own stack, and the host thread that runs the warp's
+ * block calls them. Those that access memory fault as loads and stores do, before they have changed
+ * anything.
  */
 #pragma once
 
@@ -138,7 +143,8 @@ extern const struct matrix_handlers matrix_handlers_v4;
 const struct matrix_handlers *matrix_handlers(void);
 
 /* ---- matrix_sparse.c ---- */
-/* Of each element of a sparse A, row by row: which row of B it meets. */
+/* Of each element of a sparse A, row by row: which row of B it meets. ret_chosen has room for
+ * op->m * op->a.depth of them, at most FRAGMENT_MAX_FACTOR; none is beyond 2 * op->a.depth - 1. */
 void matrix_sparse_rows(struct warp *warp, const struct matrix_op *op, uint8_t *ret_chosen);
 
 /* ---- matrix_quads.c: mma.m8n8k4 of f16 ---- */

@@ -3,6 +3,12 @@
  * Handlers of surface instructions. Values are in d, b, c, p of the insn, coordinates in those of
  * the nop behind it; insn.space is the shape, insn.width the elements and insn.mode the bytes of
  * one.
+ *
+ * The first coordinate counts bytes, the others count rows, slices or layers. A coordinate that is
+ * not a multiple of the size faults with CUDA_ERROR_MISALIGNED_ADDRESS, a number that is no
+ * surface's with CUDA_ERROR_ILLEGAL_ADDRESS, and an access outside with CUDA_ERROR_LAUNCH_FAILED
+ * where insn.flags says so. A fault ends the kernel, and lanes before the faulting one may have
+ * been served. The host thread that runs the warp's block calls them.
  */
 #pragma once
 
@@ -17,5 +23,5 @@ enum surface_bounds {
 
 void run_surface_load(struct warp *warp, const struct insn *insn);
 void run_surface_store(struct warp *warp, const struct insn *insn);
-/* Of these types and operations (insn.b is the value, insn.imm the enum atomic_op): */
+/* Adds or chooses (insn.b is the value, insn.imm the enum atomic_op). NULL: PTX has no such one. */
 handler_fn surface_reduction(enum atomic_op op, enum ptx_type type);

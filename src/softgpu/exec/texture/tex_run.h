@@ -2,6 +2,10 @@
 /*
  * Handlers of texture instructions. The nop behind one carries the coordinates in d, b, c, p; the
  * two behind that the level or the gradients.
+ *
+ * Active lanes alone are served; the results are 32 bits each. The host thread
+ * that runs the warp's block calls them. No texture lives longer than the call: what a lane sees is
+ * a copy, made under the lock of the address space.
  */
 #pragma once
 
@@ -31,11 +35,14 @@ enum tex_query {
     QUERY_NORMALIZED,
 };
 
-/* The object whose number a lane has in the register a, or a fault and false. */
+/* A copy of the object whose number a lane has in the register a. False, and the warp has faulted
+ * with CUDA_ERROR_ILLEGAL_ADDRESS, where the number is of no object, of one of the other kind, or
+ * of one on linear memory that the kernel may not read any more. */
 bool tex_object(struct warp *warp, const struct insn *insn, unsigned lane, bool is_surface,
                 struct sg_texture *ret_texture);
 
 void run_tex(struct warp *warp, const struct insn *insn);
 /* Sets the predicate p. */
 void run_tex_resident(struct warp *warp, const struct insn *insn);
+/* A level that the object does not have is 0 wide, high and deep. */
 void run_tex_query(struct warp *warp, const struct insn *insn);
