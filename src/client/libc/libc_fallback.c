@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,6 +23,11 @@ pid_t gettid(void)
 int memfd_create(const char *name, unsigned flags)
 {
     return (int)syscall(SYS_memfd_create, name, flags);
+}
+
+ssize_t getrandom(void *buffer, size_t size, unsigned flags)
+{
+    return syscall(SYS_getrandom, buffer, size, flags);
 }
 
 int fstat(int fd, struct stat *status)
