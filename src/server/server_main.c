@@ -20,6 +20,7 @@
 #include "driver_output.h"
 #include "fault.h"
 #include "log.h"
+#include "quota.h"
 #include "server_life.h"
 #include "server_parts.h"
 #include "stall.h"
@@ -253,6 +254,8 @@ int server_main(int argc, char **argv)
     if (options.control_fd >= 0)
         log_line("Connecting to control daemon on descriptor %d", options.control_fd);
     raise_descriptor_limit();
+    if (quotas_init(getenv("FUNNEL_QUOTAS")))
+        log_line("FUNNEL_QUOTAS is ignored");
     server_init(&server);
     server.on_fatal = fault_on_fatal;
     if (server_life_init(&server)) {

@@ -165,12 +165,31 @@ static void addresses_that_were_given_back(void **state)
     peer_leave(&other);
 }
 
+/* Page-locked memory is missing to all processes of the machine, also while it is idle. */
+static void host_memory_has_a_quota(void **state)
+{
+    struct peer peer;
+    uint64_t address, size = 64u << 20;
+
+    (void)state;
+    assert_true(peer_attach(&peer, hostile.server.socket));
+    for (unsigned i = 0; i < 4; i++) {
+        _cleanup_fd_ int fd = -1;
+        assert_int_equal(peer_make_host_granule(&peer, size, &address, &fd), CUDA_SUCCESS);
+    }
+    _cleanup_fd_ int none = -1;
+    assert_int_equal(peer_make_host_granule(&peer, size, &address, &none),
+                     CUDA_ERROR_OUT_OF_MEMORY);
+    peer_leave(&peer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         HOSTILE_CASE(memory_of_a_client_that_has_gone),
         HOSTILE_CASE(memory_of_an_offer_that_was_declined),
         HOSTILE_CASE(addresses_that_were_given_back),
+        HOSTILE_CASE(host_memory_has_a_quota),
     };
 
     return HOSTILE_MAIN(tests);

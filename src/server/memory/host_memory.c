@@ -16,6 +16,7 @@
 #include "page_lock.h"
 #include "placement.h"
 #include "quiesce.h"
+#include "quota.h"
 #include "server.h"
 #include "server_dispatch.h"
 #include "shm.h"
@@ -124,6 +125,21 @@ static CUresult place_and_map(struct session *session, struct granule *granule)
     return result;
 }
 
+/* Idle granules count: they are locked as well. */
+static bool is_within_quota(struct session *session, uint64_t size)
+{
+    uint64_t most = quota(QUOTA_HOST_MEMORY), has = session->window->host_bytes;
+
+    if (size <= most && has <= most - size)
+        return true;
+    session_log_error(session,
+                      "out of page-locked memory: it has %llu MiB, wants %llu KiB more, and the "
+                      "quota is %llu MiB",
+                      (unsigned long long)(has >> 20), (unsigned long long)(size >> 10),
+                      (unsigned long long)(most >> 20));
+    return false;
+}
+
 /* Takes `fd` over. The granule is at `address`, or anywhere if that is 0. */
 static CUresult granule_create(struct session *session, int fd, uint64_t address, uint64_t size,
                                struct granule *ret_granule)
@@ -134,6 +150,10 @@ static CUresult granule_create(struct session *session, int fd, uint64_t address
                               .size = size,
                               .fd = fd};
 
+    if (!is_within_quota(session, size)) {
+        fd_close(&granule.fd);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     if (!reserve_memory(session, size)) {
         session_log_error(session, "no more memory can be page-locked");
         fd_close(&granule.fd);
@@ -145,6 +165,7 @@ static CUresult granule_create(struct session *session, int fd, uint64_t address
         fd_close(&granule.fd);
         return result;
     }
+    session->window->host_bytes += size;
     *ret_granule = granule;
     return CUDA_SUCCESS;
 }
@@ -155,6 +176,7 @@ static void granule_destroy(struct window *window, struct granule *granule)
     unmap_at(granule->address, granule->size);
     fd_close(&granule->fd);
     window_unplace(window, granule->address);
+    window->host_bytes -= granule->size;
     atomic_fetch_sub(&window->page_locker->host_bytes, granule->size);
 }
 

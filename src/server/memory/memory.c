@@ -17,14 +17,16 @@
 #include "host_memory.h"
 #include "ipc_memory.h"
 #include "ipc_share.h"
+#include "quota.h"
 #include "server_dispatch.h"
 #include "sock.h"
 #include "vmm.h"
 
 CUresult memory_allow(struct session *session, const struct granule *like)
 {
-    if (session->memory->extents.count >= SESSION_GRANULES_MAX) {
-        session_log_error(session, "more than %u ranges of memory", SESSION_GRANULES_MAX);
+    if (session->memory->extents.count >= quota(QUOTA_RANGES)) {
+        session_log_error(session, "more than %llu ranges of memory",
+                          (unsigned long long)quota(QUOTA_RANGES));
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     struct granule *granule = malloc(sizeof(*granule));

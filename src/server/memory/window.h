@@ -36,7 +36,7 @@ struct window {
     int gpu_fd;         /* memfd of the GPU-visible region; -1 = it has been given back */
     struct ranges used; /* addresses of granules, in use or idle */
     struct list idle;   /* host granules that are locked and wait for a request */
-    uint64_t idle_bytes;
+    uint64_t idle_bytes, host_bytes; /* of idle host granules, and of all */
 };
 
 struct windows {

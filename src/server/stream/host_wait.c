@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "quiesce.h"
+#include "quota.h"
 #include "server_dispatch.h"
 #include "spare_events.h"
 #include "stream_state.h"
@@ -25,9 +26,6 @@
  * full queue blocks its caller, which may hold the driver's own lock then, and the thread that
  * writes deferred fences needs that lock. */
 #define CALLBACKS_AHEAD_MAX 128u
-
-/* How many waits of a client may be unsatisfied. */
-#define WAITS_MAX 1024u
 
 /* How often all waits are ended plainly when a client has gone, before it is assumed that some
  * exclude each other. */
@@ -217,10 +215,12 @@ static CUresult check_wait(struct session *session, uint64_t value, unsigned fla
         session_log_error(session, "cuStreamWaitValue: no value ends this wait");
         return CUDA_ERROR_INVALID_VALUE;
     }
-    forget_passed(session, session->streams->host_wait_count < WAITS_MAX ? 2 : WAITS_MAX);
-    if (session->streams->host_wait_count < WAITS_MAX)
+    unsigned count = session->streams->host_wait_count;
+    forget_passed(session, count < quota(QUOTA_WAITS) ? 2 : count);
+    if (session->streams->host_wait_count < quota(QUOTA_WAITS))
         return CUDA_SUCCESS;
-    session_log_error(session, "cuStreamWaitValue: more than %u waits", WAITS_MAX);
+    session_log_error(session, "cuStreamWaitValue: more than %llu waits",
+                      (unsigned long long)quota(QUOTA_WAITS));
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sequences of valid and invalid commands from several clients, which use each other's addresses and
+ * handles, give back what is still in use, and leave in the middle:
+ *
+ *     test_hostile_sequences [SECONDS [SEED]]
+ *
+ * The server must live and the witness's sums be right. Each command is printed with
+ * FUNNEL_TEST_VERBOSE, so that a seed can be followed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "cuda_flags.h"
+#include "fd.h"
+#include "hostile.h"
+
+#define ACTORS 4u
+#define POOL 8u
+#define GRANULE (2u << 20)
+#define COMMANDS_PER_CHECK 200u
+#define SECONDS 5u
+#define BYTES_MAX 256u
+
+/* Handles and addresses that a client has had, valid or not any more. */
+struct actor {
+    struct peer peer;
+    bool attached;
+    uint64_t stream[POOL], address[POOL], graph[POOL], module, function;
+    uint32_t seq;
+};
+
+static struct actor actors[ACTORS];
+static uint64_t seed, commands;
+
+static uint32_t pick(uint32_t count)
+{
+    return (uint32_t)(unit_random(&seed) % count);
+}
+
+/* Mostly the client's own, at times another's. */
+static const struct actor *someone(const struct actor *actor)
+{
+    return pick(8) ? actor : &actors[pick(ACTORS)];
+}
+
+static uint64_t some_stream(const struct actor *actor)
+{
+    return someone(actor)->stream[pick(POOL)];
+}
+
+static uint64_t some_graph(const struct actor *actor)
+{
+    return someone(actor)->graph[pick(POOL)];
+}
+
+static uint64_t some_address(const struct actor *actor)
+{
+    uint64_t own = actor->peer.offer.staging_address;
+    uint64_t address = pick(4) ? someone(actor)->address[pick(POOL)] : own;
+
+    return address + (pick(4) ? 64 * pick(64) : pick(GRANULE + 64));
+}
+
+/* ---- commands; each sends one ---- */
+
+static void make_stream(struct actor *actor)
+{
+    uint32_t i = pick(POOL);
+
+    actor->stream[i] = peer_make_stream(&actor->peer, i + 1);
+}
+
+static void make_granule(struct actor *actor)
+{
+    peer_make_granule(&actor->peer, GRANULE, &actor->address[pick(POOL)]);
+}
+
+static void make_host_granule(struct actor *actor)
+{
+    _cleanup_fd_ int fd = -1;
+
+    peer_make_host_granule(&actor->peer, GRANULE, &actor->address[pick(POOL)], &fd);
+}
+
+static void release_granule(struct actor *actor)
+{
+    const struct wire_fnGranuleRelease in = {.address = someone(actor)->address[pick(POOL)]};
+
+    wire_fnGranuleRelease(&actor->peer.channel, &in);
+}
+
+static void reserve(struct actor *actor)
+{
+    const struct wire_fnReserve in = {
+        .from = pick(2) ? 0 : some_address(actor), .size = GRANULE, .alignment = GRANULE};
+    struct wire_fnReserve_reply out = {0};
+
+    if (wire_fnReserve(&actor->peer.channel, &in, &out) == CUDA_SUCCESS)
+        actor->address[pick(POOL)] = out.address;
+}
+
+static void unreserve(struct actor *actor)
+{
+    const struct wire_fnUnreserve in = {.address = someone(actor)->address[pick(POOL)]};
+
+    wire_fnUnreserve(&actor->peer.channel, &in);
+}
+
+static void copy(struct actor *actor)
+{
+    const struct wire_cuMemcpyAsync in = {.dst = some_address(actor),
+                                          .src = some_address(actor),
+                                          .ByteCount = pick(4) ? pick(4096) : pick(2 * GRANULE),
+                                          .hStream = some_stream(actor),
+                                          .seq = ++actor->seq};
+
+    wire_cuMemcpyAsync(&actor->peer.channel, &in);
+}
+
+static void wait_value(struct actor *actor)
+{
+    const struct wire_cuStreamWaitValue32_v2 in = {.hStream = some_stream(actor),
+                                                   .addr = some_address(actor) & ~3ull,
+                                                   .value = pick(4),
+                                                   .flags = pick(4)};
+
+    wire_cuStreamWaitValue32_v2(&actor->peer.channel, &in);
+}
+
+static void write_value(struct actor *actor)
+{
+    const struct wire_cuStreamWriteValue32_v2 in = {.hStream = some_stream(actor),
+                                                    .addr = some_address(actor) & ~3ull,
+                                                    .value = pick(4)};
+
+    wire_cuStreamWriteValue32_v2(&actor->peer.channel, &in);
+}
+
+static void call_back(struct actor *actor)
+{
+    const struct wire_cuLaunchHostFunc in = {.hStream = some_stream(actor),
+                                             .seq = ++actor->seq,
+                                             .host_wait_word = pick(8),
+                                             .host_wait_seq = pick(2) ? pick(3) : pick(UINT32_MAX)};
+
+    wire_cuLaunchHostFunc(&actor->peer.channel, &in);
+}
+
+static void make_graph(struct actor *actor)
+{
+    const struct wire_fnGraphCreate in = {.graph = peer_handle(&actor->peer, WIRE_GRAPH),
+                                          .nodes = 1 + pick(4)};
+
+    actor->graph[pick(POOL)] = in.graph;
+    wire_fnGraphCreate(&actor->peer.channel, &in);
+}
+
+static void add_kernel(struct actor *actor)
+{
+    static const unsigned char params[64];
+    const struct wire_fnGraphKernelNode in = {.graph = some_graph(actor),
+                                              .f = someone(actor)->function,
+                                              .node = pick(5),
+                                              .shape = {1, 1, 1, 1, 1, 1},
+                                              .params = params,
+                                              .params_size = pick(4) ? 64 : pick(64)};
+
+    wire_fnGraphKernelNode(&actor->peer.channel, &in);
+}
+
+static void add_copy(struct actor *actor)
+{
+    const uint64_t width = 1 + pick(256);
+    const struct wire_fnGraphCopyNode in = {.graph = some_graph(actor),
+                                            .node = pick(5),
+                                            .dst = some_address(actor),
+                                            .src = some_address(actor),
+                                            .dst_pitch = width,
+                                            .src_pitch = width,
+                                            .dst_height = 1,
+                                            .src_height = 1,
+                                            .width = width,
+                                            .height = 1,
+                                            .depth = 1};
+
+    wire_fnGraphCopyNode(&actor->peer.channel, &in);
+}
+
+static void add_edge(struct actor *actor)
+{
+    const uint32_t edge[2] = {pick(4), pick(5)};
+    const struct wire_fnGraphEdges in = {
+        .graph = some_graph(actor), .edges = edge, .edges_size = sizeof(edge)};
+
+    wire_fnGraphEdges(&actor->peer.channel, &in);
+}
+
+static void instantiate(struct actor *actor)
+{
+    const struct wire_cuGraphInstantiateWithFlags in = {.graph = some_graph(actor),
+                                                        .empty = pick(4)};
+
+    wire_cuGraphInstantiateWithFlags(&actor->peer.channel, &in);
+}
+
+static void launch_graph(struct actor *actor)
+{
+    const struct wire_cuGraphLaunch in = {.graph = some_graph(actor),
+                                          .hStream = some_stream(actor)};
+
+    wire_cuGraphLaunch(&actor->peer.channel, &in);
+}
+
+static void destroy_graph(struct actor *actor)
+{
+    const struct wire_cuGraphExecDestroy in = {.graph = some_graph(actor)};
+
+    wire_cuGraphExecDestroy(&actor->peer.channel, &in);
+}
+
+static void load_module(struct actor *actor)
+{
+    if (!peer_load_module(&actor->peer, witness_ptx, strlen(witness_ptx) + 1, &actor->module))
+        peer_find_function(&actor->peer, actor->module, "vector_add", &actor->function);
+}
+
+static void unload_module(struct actor *actor)
+{
+    const struct wire_cuLibraryUnload in = {.library = someone(actor)->module};
+
+    wire_cuLibraryUnload(&actor->peer.channel, &in);
+}
+
+static void fence(struct actor *actor)
+{
+    peer_fence(&actor->peer, some_stream(actor), ++actor->seq);
+}
+
+static void nonsense(struct actor *actor)
+{
+    unsigned char bytes[BYTES_MAX];
+
+    for (unsigned i = 0; i < sizeof(bytes); i++)
+        bytes[i] = pick(4) ? 0 : (unsigned char)pick(256);
+    peer_send_raw(&actor->peer, pick(160), bytes, 8 + 8 * pick(BYTES_MAX / 8));
+}
+
+static void leave(struct actor *actor)
+{
+    peer_leave(&actor->peer);
+    memset(actor->stream, 0, sizeof(actor->stream));
+    actor->attached = false;
+}
+
+/* `locked`: the caller of the wire's function holds the channel's lock. */
+static const struct {
+    void (*act)(struct actor *actor);
+    const char *name;
+    unsigned weight;
+    bool locked;
+} kinds[] = {
+    {make_stream, "stream", 4},
+    {make_granule, "granule", 4},
+    {make_host_granule, "host granule", 4},
+    {release_granule, "release", 4, true},
+    {reserve, "reserve", 2},
+    {unreserve, "unreserve", 2, true},
+    {copy, "copy", 16, true},
+    {wait_value, "wait", 1, true},
+    {write_value, "write", 8, true},
+    {call_back, "host function", 1, true},
+    {make_graph, "graph", 6, true},
+    {add_kernel, "kernel node", 8, true},
+    {add_copy, "copy node", 8, true},
+    {add_edge, "edge", 4, true},
+    {instantiate, "instantiate", 8},
+    {launch_graph, "launch", 12, true},
+    {destroy_graph, "destroy", 2, true},
+    {load_module, "load", 2},
+    {unload_module, "unload", 1, true},
+    {fence, "fence", 4},
+    {nonsense, "nonsense", 1},
+    {leave, "leave", 1},
+};
+
+static unsigned pick_kind(void)
+{
+    unsigned total = 0, kind = 0;
+
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        total += kinds[i].weight;
+    for (unsigned left = pick(total); left >= kinds[kind].weight; kind++)
+        left -= kinds[kind].weight;
+    return kind;
+}
+
+static void begin(struct actor *actor)
+{
+    memset(actor, 0, sizeof(*actor));
+    actor->attached = peer_attach(&actor->peer, hostile.server.socket);
+    assert_true(actor->attached);
+    for (unsigned i = 0; i < 3; i++)
+        make_stream(actor);
+    load_module(actor);
+}
+
+static void act(struct actor *actor)
+{
+    unsigned kind = pick_kind();
+
+    if (!channel_alive(&actor->peer.channel))
+        leave(actor);
+    if (!actor->attached)
+        begin(actor);
+    if (getenv("FUNNEL_TEST_VERBOSE"))
+        fprintf(stderr, "%llu: client %ld: %s\n", (unsigned long long)commands,
+                (long)(actor - actors), kinds[kind].name);
+    if (kinds[kind].locked)
+        channel_lock(&actor->peer.channel);
+    kinds[kind].act(actor);
+    if (kinds[kind].locked)
+        channel_unlock(&actor->peer.channel);
+    commands++;
+}
+
+static unsigned seconds = SECONDS;
+
+static void sequences_of_commands(void **state)
+{
+    uint64_t end = clock_ns() + seconds * NS_PER_SEC;
+
+    (void)state;
+    while (clock_ns() < end) {
+        for (unsigned i = 0; i < COMMANDS_PER_CHECK; i++)
+            act(&actors[pick(ACTORS)]);
+        assert_int_equal(hostile_check(NULL), 0);
+    }
+    for (unsigned i = 0; i < ACTORS; i++)
+        if (actors[i].attached)
+            leave(&actors[i]);
+    fprintf(stderr, "%llu commands\n", (unsigned long long)commands);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {HOSTILE_CASE(sequences_of_commands)};
+
+    seconds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : SECONDS;
+    seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 20261122;
+    return HOSTILE_MAIN(tests);
+}
