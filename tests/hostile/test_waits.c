@@ -143,12 +143,29 @@ static void values_half_a_circle_apart(void **state)
     goes_and_leaves_nothing(&waiter);
 }
 
+/* A wait in memory that has gone would never end. */
+static void memory_that_is_awaited(void **state)
+{
+    struct waiter waiter;
+
+    (void)state;
+    begin(&waiter);
+    const struct wire_fnGranuleRelease in = {.address = waiter.memory};
+    write_word(&waiter, 0, 0);
+    wait_for(&waiter, 1, 0, 5, CU_STREAM_WAIT_VALUE_EQ);
+    channel_lock(&waiter.peer.channel);
+    wire_fnGranuleRelease(&waiter.peer.channel, &in);
+    channel_unlock(&waiter.peer.channel);
+    assert_int_equal(deferred(&waiter), CUDA_ERROR_INVALID_VALUE);
+    goes_and_leaves_nothing(&waiter);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         HOSTILE_CASE(values_that_nothing_satisfies),  HOSTILE_CASE(two_values_of_one_word),
         HOSTILE_CASE(more_waits_than_are_remembered), HOSTILE_CASE(more_waits_than_are_allowed),
-        HOSTILE_CASE(values_half_a_circle_apart),
+        HOSTILE_CASE(values_half_a_circle_apart),     HOSTILE_CASE(memory_that_is_awaited),
     };
 
     return HOSTILE_MAIN(tests);

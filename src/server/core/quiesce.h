@@ -9,10 +9,8 @@
  * stream has got its value; and while it holds the lock no stream begins to wait.
  *
  * What is covered: every stream that waits for a word of its client's (cuStreamWaitValue), and
- * those that wait for a callback of a client that prints, because its fences are written by a
- * thread of the server, after calls of the driver. Callbacks of other clients are not covered: the
- * GPU itself writes the fence before one, and the client ends the wait behind it without any call,
- * so such a wait ends by itself as a kernel does.
+ * those that wait for a callback. A callback ends by itself as a kernel does, unless its client
+ * means harm: then a call that waits for all streams is refused in the end, and nothing hangs.
  *
  * Copies of memory that is not page-locked count as calls of the first kind: the driver holds its
  * lock until they are done, and they may stand in one hardware queue with a stream that waits. A

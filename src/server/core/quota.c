@@ -49,7 +49,8 @@ static int change_one(char *item, uint64_t table[QUOTA_COUNT])
     for (unsigned i = 0; i < QUOTA_COUNT; i++) {
         if (strcmp(rows[i].name, item))
             continue;
-        int error = rows[i].is_memory ? grammar_memory(value, &number) : text_to_u64(value, &number);
+        int error =
+            rows[i].is_memory ? grammar_memory(value, &number) : text_to_u64(value, &number);
         if (error || !number)
             return -EINVAL;
         table[i] = number;

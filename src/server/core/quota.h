@@ -10,8 +10,8 @@
 
 enum quota {
     QUOTA_HOST_MEMORY, /* bytes of page-locked memory */
-    QUOTA_RANGES,      /* granules, mappings, imports and variables; each may be a descriptor here */
-    QUOTA_WAITS,       /* cuStreamWaitValue that no value has ended yet */
+    QUOTA_RANGES, /* granules, mappings, imports and variables; each may be a descriptor here */
+    QUOTA_WAITS,  /* cuStreamWaitValue that no value has ended yet */
     QUOTA_COUNT,
 };
 

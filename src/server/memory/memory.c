@@ -352,6 +352,8 @@ CUresult serve_fnGranuleRelease(struct session *session, const struct wire_fnGra
                           (unsigned long long)in->address);
         return CUDA_ERROR_INVALID_VALUE;
     }
+    if (memory_is_awaited(session, "fnGranuleRelease", granule->address, granule->size))
+        return CUDA_ERROR_INVALID_VALUE;
     session->memory->generation++;
     ranges_remove(&session->memory->extents, in->address, NULL);
     release(session, granule);

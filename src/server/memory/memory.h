@@ -80,6 +80,9 @@ uint64_t memory_refusals(const struct session *session);
 /* Frees device memory that serves no client now: false when there was none. */
 typedef bool memory_reclaimer(struct server *server);
 
+/* Whether a stream of the client waits for a value in [address, address + size). */
+typedef bool memory_guard(struct session *session, uint64_t address, uint64_t size);
+
 struct page_lock_options;
 
 /* The server's devices are initialized. 0 or -ENOMEM. */
@@ -89,6 +92,13 @@ void server_memory_fini(struct server *server);
 /* Sets the function that is asked when a device has too little memory. Before there are
  * sessions. */
 void memory_set_reclaimer(struct server *server, memory_reclaimer *reclaim);
+
+/* Sets the function that says which memory must stay: a wait in memory that has gone would never
+ * end, or be a fault. Before there are sessions. */
+void memory_set_guard(struct server *server, memory_guard *is_awaited);
+
+/* Asks it; an error in the log when so. False where none is set. */
+bool memory_is_awaited(struct session *session, const char *call, uint64_t address, uint64_t size);
 
 /* The windows of the server, which have a lock of their own. */
 struct windows *server_windows(struct server *server);

@@ -34,6 +34,22 @@ void memory_set_reclaimer(struct server *server, memory_reclaimer *reclaim)
     server->memory->reclaim = reclaim;
 }
 
+void memory_set_guard(struct server *server, memory_guard *is_awaited)
+{
+    server->memory->is_awaited = is_awaited;
+}
+
+bool memory_is_awaited(struct session *session, const char *call, uint64_t address, uint64_t size)
+{
+    memory_guard *is_awaited = session->server->memory->is_awaited;
+
+    if (!is_awaited || !is_awaited(session, address, size))
+        return false;
+    session_log_error(session, "%s: a stream waits for a value in the %llu bytes at %#llx", call,
+                      (unsigned long long)size, (unsigned long long)address);
+    return true;
+}
+
 int session_memory_init(struct session *session)
 {
     struct session_memory *memory = calloc(1, sizeof(*memory));

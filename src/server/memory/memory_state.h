@@ -21,6 +21,7 @@ struct server_memory {
     struct reserve_area reserve_area;
     struct page_locker page_locker;
     memory_reclaimer *reclaim;
+    memory_guard *is_awaited;
     pthread_mutex_t
         limits_lock; /* context_limit.c: held from the check for clients to the setting */
 };

@@ -408,6 +408,8 @@ CUresult serve_cuMemUnmap(struct session *session, const struct wire_cuMemUnmap 
                           (unsigned long long)in->size, (unsigned long long)in->ptr);
         return CUDA_ERROR_INVALID_VALUE;
     }
+    if (memory_is_awaited(session, "cuMemUnmap", in->ptr, in->size))
+        return CUDA_ERROR_INVALID_VALUE;
     for (uint64_t at = in->ptr; at < in->ptr + in->size;) {
         struct mapping *mapping = ranges_find(&session->memory->mappings, at)->value;
         at += mapping->size;

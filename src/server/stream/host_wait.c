@@ -88,13 +88,14 @@ static void throttle(const struct stream *stream)
         nanosleep(&pause, NULL);
 }
 
-/* `recorded`: what ends the wait may itself wait for a call of the driver. */
+/* The wait is recorded also where the client alone ends it: a client that never does would stop
+ * every call that waits for all streams, and with it all clients. */
 static CUresult wait_for_value(const struct stream *stream, uint64_t address, uint32_t value,
-                               unsigned flags, bool recorded)
+                               unsigned flags)
 {
     quiesce_wait_begin(stream->device->quiesce);
     CUresult result = driver.cuStreamWaitValue32_v2(stream->driver, address, value, flags);
-    if (result == CUDA_SUCCESS && recorded)
+    if (result == CUDA_SUCCESS)
         quiesce_wait_record(stream->device, stream->driver);
     quiesce_wait_end(stream->device->quiesce);
     return result;
@@ -116,9 +117,9 @@ static CUresult wait_for_host(struct stream *stream, const struct wire_cuLaunchH
     stream->host_wait_seq = in->host_wait_seq;
     stream->host_wait_fence = in->seq;
     session->streams->host_wait_seq[in->host_wait_word] = in->host_wait_seq;
-    return wait_for_value(
-        stream, (uintptr_t)window_host_wait_word(session->window, in->host_wait_word),
-        in->host_wait_seq, CU_STREAM_WAIT_VALUE_GEQ, fences_are_deferred(session));
+    return wait_for_value(stream,
+                          (uintptr_t)window_host_wait_word(session->window, in->host_wait_word),
+                          in->host_wait_seq, CU_STREAM_WAIT_VALUE_GEQ);
 }
 
 CUresult serve_cuLaunchHostFunc(struct session *session, const struct wire_cuLaunchHostFunc *in,
@@ -260,7 +261,7 @@ CUresult serve_cuStreamWaitValue32_v2(struct session *session,
     if (result == CUDA_SUCCESS)
         result = record_wait(hStream, in->addr, in->value, in->flags, false, &wait);
     if (result == CUDA_SUCCESS)
-        result = wait_for_value(hStream, in->addr, in->value, in->flags, true);
+        result = wait_for_value(hStream, in->addr, in->value, in->flags);
     if (result == CUDA_SUCCESS)
         result = driver.cuEventRecord(wait->passed, hStream->driver);
     return stream_end(hStream, in->seq, result);
@@ -324,6 +325,17 @@ static void release_host_wait_words(struct session *session, unsigned round)
         if (turn || (int32_t)(seq - load_host_wait_word(session, word)) > 0)
             __atomic_store_n(window_host_wait_word(session->window, word), seq, __ATOMIC_RELEASE);
     }
+}
+
+bool host_waits_in(struct session *session, uint64_t address, uint64_t size)
+{
+    if (session->streams->host_wait_count)
+        forget_passed(session, session->streams->host_wait_count);
+    list_for_each (struct host_wait, wait, &session->streams->host_waits, link) {
+        if (wait->address - address < size)
+            return true;
+    }
+    return false;
 }
 
 bool host_waits_exist(const struct session *session)
