@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sequences of valid and invalid commands from several clients, which use each other's addresses and
- * handles, give back what is still in use, and leave in the middle:
+ * Sequences of valid and invalid commands from several clients, which use each other's addresses
+ * and handles, give back what is still in use, and leave in the middle:
  *
  *     test_hostile_sequences [SECONDS [SEED]]
  *
@@ -30,6 +30,7 @@ struct actor {
     bool attached;
     uint64_t stream[POOL], address[POOL], graph[POOL], module, function;
     uint32_t seq;
+    bool waits; /* a stream of it may wait for a value */
 };
 
 static struct actor actors[ACTORS];
@@ -62,6 +63,20 @@ static uint64_t some_address(const struct actor *actor)
     uint64_t address = pick(4) ? someone(actor)->address[pick(POOL)] : own;
 
     return address + (pick(4) ? 64 * pick(64) : pick(GRANULE + 64));
+}
+
+static void leave(struct actor *actor)
+{
+    peer_leave(&actor->peer);
+    actor->attached = actor->waits = false;
+}
+
+/* A load waits for up to half a minute until no stream waits for a value. */
+static void end_waits(void)
+{
+    for (unsigned i = 0; i < ACTORS; i++)
+        if (actors[i].attached && actors[i].waits)
+            leave(&actors[i]);
 }
 
 /* ---- commands; each sends one ---- */
@@ -127,14 +142,14 @@ static void wait_value(struct actor *actor)
                                                    .value = pick(4),
                                                    .flags = pick(4)};
 
+    actor->waits = true;
     wire_cuStreamWaitValue32_v2(&actor->peer.channel, &in);
 }
 
 static void write_value(struct actor *actor)
 {
-    const struct wire_cuStreamWriteValue32_v2 in = {.hStream = some_stream(actor),
-                                                    .addr = some_address(actor) & ~3ull,
-                                                    .value = pick(4)};
+    const struct wire_cuStreamWriteValue32_v2 in = {
+        .hStream = some_stream(actor), .addr = some_address(actor) & ~3ull, .value = pick(4)};
 
     wire_cuStreamWriteValue32_v2(&actor->peer.channel, &in);
 }
@@ -146,6 +161,7 @@ static void call_back(struct actor *actor)
                                              .host_wait_word = pick(8),
                                              .host_wait_seq = pick(2) ? pick(3) : pick(UINT32_MAX)};
 
+    actor->waits = true;
     wire_cuLaunchHostFunc(&actor->peer.channel, &in);
 }
 
@@ -200,6 +216,9 @@ static void add_edge(struct actor *actor)
 
 static void instantiate(struct actor *actor)
 {
+    end_waits();
+    if (!actor->attached)
+        return;
     const struct wire_cuGraphInstantiateWithFlags in = {.graph = some_graph(actor),
                                                         .empty = pick(4)};
 
@@ -223,6 +242,9 @@ static void destroy_graph(struct actor *actor)
 
 static void load_module(struct actor *actor)
 {
+    end_waits();
+    if (!actor->attached)
+        return;
     if (!peer_load_module(&actor->peer, witness_ptx, strlen(witness_ptx) + 1, &actor->module))
         peer_find_function(&actor->peer, actor->module, "vector_add", &actor->function);
 }
@@ -246,13 +268,6 @@ static void nonsense(struct actor *actor)
     for (unsigned i = 0; i < sizeof(bytes); i++)
         bytes[i] = pick(4) ? 0 : (unsigned char)pick(256);
     peer_send_raw(&actor->peer, pick(160), bytes, 8 + 8 * pick(BYTES_MAX / 8));
-}
-
-static void leave(struct actor *actor)
-{
-    peer_leave(&actor->peer);
-    memset(actor->stream, 0, sizeof(actor->stream));
-    actor->attached = false;
 }
 
 /* `locked`: the caller of the wire's function holds the channel's lock. */
@@ -311,10 +326,14 @@ static void act(struct actor *actor)
 {
     unsigned kind = pick_kind();
 
-    if (!channel_alive(&actor->peer.channel))
+    if (actor->attached && !channel_alive(&actor->peer.channel))
         leave(actor);
     if (!actor->attached)
         begin(actor);
+    if (!kinds[kind].locked && kinds[kind].act != leave)
+        end_waits();
+    if (!actor->attached)
+        return;
     if (getenv("FUNNEL_TEST_VERBOSE"))
         fprintf(stderr, "%llu: client %ld: %s\n", (unsigned long long)commands,
                 (long)(actor - actors), kinds[kind].name);
@@ -336,6 +355,7 @@ static void sequences_of_commands(void **state)
     while (clock_ns() < end) {
         for (unsigned i = 0; i < COMMANDS_PER_CHECK; i++)
             act(&actors[pick(ACTORS)]);
+        end_waits();
         assert_int_equal(hostile_check(NULL), 0);
     }
     for (unsigned i = 0; i < ACTORS; i++)

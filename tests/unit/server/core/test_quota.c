@@ -27,8 +27,8 @@ static void operators_change_some(void **state)
 
 static void what_is_wrong_changes_nothing(void **state)
 {
-    static const char *const wrong[] = {"waits",   "waits=",    "waits=0",       "waits=x",
-                                        "wait=1",  "waits=1,x", "host-memory=-1"};
+    static const char *const wrong[] = {"waits",  "waits=",    "waits=0",       "waits=x",
+                                        "wait=1", "waits=1,x", "host-memory=-1"};
 
     (void)state;
     assert_int_equal(quotas_init("waits=7"), 0);
