@@ -5,14 +5,15 @@
  *     metered PATTERN SECONDS [BLOCKS]
  *
  *     one       a single kernel of that length
+ *     late      the same, with a pause before the wait
  *     paced     kernels of 5 ms, each waited for, with pauses of the same length
  *     short     kernels of 0.5 ms, each waited for, with pauses of about the same length
  *     queued    kernels of 5 ms, queued without a wait, and then a pause until all are long done
  *     copies    copies of 16 MiB up, 8 MiB down and 4 MiB inside the device
  *
  * It says "ready", begins when it reads a line, prints the nanoseconds that its kernels ran by the
- * device's own clock, how many there were, and the nanoseconds from the first to the last, and ends
- * when it reads another line.
+ * device's own clock, how many there were, and the nanoseconds from each launch to the end of its
+ * wait, and ends when it reads another line.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -55,6 +56,7 @@ static CUfunction spin;
 static CUstream stream;
 static CUdeviceptr slots;
 static unsigned launched, blocks = 1;
+static uint64_t waited; /* from launches to the end of their waits */
 
 static void must(CUresult result, const char *what)
 {
@@ -93,10 +95,31 @@ static void run_paced(uint64_t length, uint64_t kernel)
     uint64_t end = now() + length;
 
     while (now() < end && launched < KERNELS_MAX) {
+        uint64_t begin = now();
         launch(kernel);
         must(cuStreamSynchronize(stream), "cuStreamSynchronize");
+        waited += now() - begin;
         pause_for(kernel);
     }
+}
+
+static void run_one(uint64_t length)
+{
+    uint64_t begin = now();
+
+    launch(length);
+    must(cuCtxSynchronize(), "cuCtxSynchronize");
+    waited += now() - begin;
+}
+
+static void run_late(uint64_t length)
+{
+    uint64_t begin = now();
+
+    launch(length);
+    pause_for(length / 3);
+    must(cuCtxSynchronize(), "cuCtxSynchronize");
+    waited += now() - begin;
 }
 
 static void run_queued(uint64_t length)
@@ -123,7 +146,9 @@ static void run_copies(void)
 static void play(const char *pattern, uint64_t length)
 {
     if (!strcmp(pattern, "one"))
-        launch(length);
+        run_one(length);
+    else if (!strcmp(pattern, "late"))
+        run_late(length);
     else if (!strcmp(pattern, "paced"))
         run_paced(length, 5000000);
     else if (!strcmp(pattern, "short"))
@@ -144,8 +169,7 @@ static void report(void)
         must(cuMemcpyDtoH_v2(found, slots, launched * sizeof(*found)), "cuMemcpyDtoH");
     for (unsigned i = 0; i < launched; i++)
         ran += found[i].end - found[i].begin;
-    printf("%llu %u %llu\n", (unsigned long long)ran, launched,
-           launched ? (unsigned long long)(found[launched - 1].end - found[0].begin) : 0);
+    printf("%llu %u %llu\n", (unsigned long long)ran, launched, (unsigned long long)waited);
 }
 
 static void prepare(void)
@@ -174,7 +198,7 @@ int main(int argc, char **argv)
     char line[16];
 
     if (argc < 3) {
-        fprintf(stderr, "usage: metered one|paced|short|queued|copies SECONDS [BLOCKS]\n");
+        fprintf(stderr, "usage: metered one|late|paced|short|queued|copies SECONDS [BLOCKS]\n");
         return 2;
     }
     blocks = argc > 3 ? (unsigned)atoi(argv[3]) : 1;

@@ -46,7 +46,7 @@ class UsageTest(limits_harness.TestCase):
         program = self.meter(*arguments)
         before = self.usage_of(program)
         self.play(program)
-        ran, kernels, span = program.answer()
+        ran, kernels, waited = program.answer()
         after = self.usage_of(program)
         used = {key: after[key] - before[key] for key in after if key != "stall_cause"}
         print(f"{' '.join(map(str, arguments))}: kernels ran {ran / 1e9:.3f} s, "
@@ -54,31 +54,41 @@ class UsageTest(limits_harness.TestCase):
               file=sys.stderr)
         self.play(program)
         program.end()
-        return ran / 1e9, kernels, used
+        return ran / 1e9, kernels, used, waited / 1e9
+
+    def assert_between(self, value, ran, waited):
+        """On a busy machine the device begins late, and the program notices the end late."""
+        self.assertGreater(value, ran * (1 - CLOSE) - 0.012)
+        self.assertLess(value, waited * (1 + CLOSE) + 0.012)
 
     def assert_close(self, value, expected, slack=0.012):
         self.assertAlmostEqual(value, expected, delta=expected * CLOSE + slack)
 
     def test_one_kernel(self):
-        ran, kernels, used = self.measure("one", 0.5)
-        self.assert_close(used["gpu_seconds"], ran)
-        self.assert_close(used["sm_seconds"], ran)
+        ran, kernels, used, waited = self.measure("one", 0.5)
+        self.assert_between(used["gpu_seconds"], ran, waited)
+        self.assert_between(used["sm_seconds"], ran, waited)
         self.assertEqual((kernels, used["launches"]), (1, 1))
 
+    def test_wait_that_comes_late(self):
+        """Long after the launch, when the driver has been asked whether it is done."""
+        ran, _, used, waited = self.measure("late", 0.6)
+        self.assert_between(used["gpu_seconds"], ran, waited)
+
     def test_kernels_with_pauses(self):
-        ran, kernels, used = self.measure("paced", 2)
-        self.assert_close(used["gpu_seconds"], ran)
+        ran, kernels, used, waited = self.measure("paced", 2)
+        self.assert_between(used["gpu_seconds"], ran, waited)
         self.assertEqual(used["launches"], kernels)
 
     def test_kernels_that_no_wait_follows(self):
-        ran, kernels, used = self.measure("queued", 0.5)
-        self.assert_close(used["gpu_seconds"], ran, slack=0.04)
+        ran, kernels, used, _ = self.measure("queued", 0.5)
+        self.assert_between(used["gpu_seconds"], ran, ran * 1.5)
         self.assertEqual(used["launches"], kernels)
 
     def test_multiprocessors(self):
-        ran, _, used = self.measure("one", 0.5, 8)
-        self.assert_close(used["sm_seconds"], 8 * ran, slack=0.1)
-        ran, _, used = self.measure("one", 0.5, 4 * SMS)
+        ran, _, used, waited = self.measure("one", 0.5, 8)
+        self.assert_between(used["sm_seconds"] / 8, ran, waited)
+        _, _, used, _ = self.measure("one", 0.5, 4 * SMS)
         self.assert_close(used["sm_seconds"], SMS * used["gpu_seconds"], slack=0.1)
 
     def test_idle_client(self):
@@ -96,7 +106,7 @@ class UsageTest(limits_harness.TestCase):
         self.assertGreater(min(u["shared_seconds"] for u in used), 0.5)
         for own, one in zip(ran, used):
             self.assertLessEqual(one["shared_seconds"], one["gpu_seconds"] + 0.01)
-            self.assert_close(one["gpu_seconds"], own, slack=0.1)
+            self.assertGreater(one["gpu_seconds"], own * (1 - CLOSE))
         wall = max(one["gpu_seconds"] for one in used) + 0.4
         self.assertLessEqual(sum(one["sm_seconds"] for one in used), SMS * wall)
 

@@ -41,6 +41,14 @@ static bool follow_work(struct session_accounting *accounting, uint64_t work, ui
     return moved;
 }
 
+static bool is_idle(const struct session *session, const struct streams_sample *streams)
+{
+    unsigned devices = session->server->devices.count;
+
+    return !memchr(streams->has_kernels, true, devices) &&
+           !memchr(streams->has_other, true, devices);
+}
+
 static void look_at_streams(const struct session *session)
 {
     struct session_accounting *accounting = session->accounting;
@@ -53,7 +61,7 @@ static void look_at_streams(const struct session *session)
     }
     if (!streams_sample(session, ask, streams))
         *streams = accounting->last.streams;
-    else if (ask && !streams->is_uncertain)
+    else if (ask && is_idle(session, streams))
         accounting->has_been_asked = true;
     else if (ask)
         accounting->quiet_ns = 0;
