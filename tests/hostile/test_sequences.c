@@ -315,6 +315,7 @@ static unsigned pick_kind(void)
 static void begin(struct actor *actor)
 {
     memset(actor, 0, sizeof(*actor));
+    end_waits();
     actor->attached = peer_attach(&actor->peer, hostile.server.socket);
     assert_true(actor->attached);
     for (unsigned i = 0; i < 3; i++)

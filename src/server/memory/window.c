@@ -295,15 +295,25 @@ static CUresult take_new(struct windows *windows, struct window **ret_window)
     }
 }
 
+/* Streams that wait for values may have kept used windows from being renewed for long, so all but
+ * `most` are. The caller has called quiesce_begin(). */
+static void trim_to(struct windows *windows, unsigned most)
+{
+    for (unsigned count = count_used(windows); count > most; count--)
+        windows_trim(windows);
+}
+
 CUresult windows_take(struct windows *windows, struct window **ret_window)
 {
     struct window *idle = pop(windows, &windows->idle);
 
     if (idle)
         return take_idle(windows, idle, ret_window);
-    if (count_used(windows) > WINDOWS_USED && quiesce_try(windows->devices->quiesce) &&
-        take_used(windows, pop(windows, &windows->used), ret_window) == CUDA_SUCCESS)
-        return CUDA_SUCCESS;
+    if (count_used(windows) > WINDOWS_USED && quiesce_try(windows->devices->quiesce)) {
+        trim_to(windows, WINDOWS_USED / 2);
+        quiesce_end(windows->devices->quiesce);
+        return windows_take(windows, ret_window);
+    }
     return take_new(windows, ret_window);
 }
 
