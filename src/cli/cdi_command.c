@@ -20,6 +20,9 @@
 #define INSIDE "/run/funnel"
 #define SHARES_MAX 32
 
+/* As whom the daemon's user appears in a user namespace that does not map it. */
+#define UNMAPPED_UID "65534"
+
 /* Where Debian's and Red Hat's linkers look without configuration. */
 static const char *const places[] = {
 #if defined(__aarch64__)
@@ -65,7 +68,8 @@ static void write_cdi(FILE *out, const struct cdi *cdi)
     fputs("{\n  \"cdiVersion\": \"0.5.0\",\n  \"kind\": \"funnel/gpu\",\n", out);
     write_devices(out, cdi);
     fputs("  \"containerEdits\": {\n"
-          "    \"env\": [\"CUDA_MPS_PIPE_DIRECTORY=" INSIDE "\"],\n"
+          "    \"env\": [\"CUDA_MPS_PIPE_DIRECTORY=" INSIDE "\", "
+          "\"FUNNEL_DAEMON_UID=" UNMAPPED_UID "\"],\n"
           "    \"mounts\": [\n",
           out);
     for (unsigned i = 0; i < PLACES; i++)

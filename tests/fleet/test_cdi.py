@@ -29,6 +29,7 @@ class Specification(unittest.TestCase):
         self.assertEqual([row["name"] for row in text["devices"]], ["all", "share-25", "share-50"])
         self.assertIn("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25",
                       text["devices"][1]["containerEdits"]["env"])
+        self.assertIn("FUNNEL_DAEMON_UID=65534", text["containerEdits"]["env"])
         for row in [text, *text["devices"]]:
             for variable in row["containerEdits"].get("env", []):
                 self.assertTrue(re.match(r"^[A-Z_]+=.", variable), variable)
