@@ -24,15 +24,14 @@ static inline uint32_t f16x2_one_nan(uint32_t bits)
     return (uint32_t)f16_one_nan((uint16_t)(bits >> 16)) << 16 | f16_one_nan((uint16_t)bits);
 }
 
-/* The sign of a bf16 changes as that of any bits. */
 static inline uint16_t bf16_one_nan(uint16_t bits)
 {
-    return bits;
+    return (bits & 0x7fff) > 0x7f80 ? 0x7fff : bits;
 }
 
 static inline uint32_t bf16x2_one_nan(uint32_t bits)
 {
-    return bits;
+    return (uint32_t)bf16_one_nan((uint16_t)(bits >> 16)) << 16 | bf16_one_nan((uint16_t)bits);
 }
 
 /* The NaN in a, made quiet, else the other bits. */
