@@ -26,6 +26,22 @@ static int init_memory(struct server *server)
     return server_memory_init(server, &options);
 }
 
+/* The software GPU has no calls that wait for all streams, unless it is told to have them. */
+static bool waits_for_calm(const struct server *server)
+{
+    return !switch_is_on("FUNNEL_NO_CALM") &&
+           (server->life->driver_kind != DRIVER_SOFT || switch_is_on("FUNNEL_SOFT_STALLS"));
+}
+
+static int init_streams(struct server *server)
+{
+    int error = server_streams_init(server);
+
+    if (!error && !waits_for_calm(server))
+        server->await_calm = NULL;
+    return error;
+}
+
 static int init_modules(struct server *server)
 {
     return server_modules_init(server, !switch_is_on("FUNNEL_NO_MODULE_CACHE"));
@@ -61,7 +77,7 @@ static const struct {
     {init_memory, server_memory_fini},
     {server_partitions_init, server_partitions_fini},
     {init_modules, server_modules_fini},
-    {server_streams_init, server_streams_fini},
+    {init_streams, server_streams_fini},
     {server_printf_init, server_printf_fini},
     {init_copies, server_copies_fini},
     {server_arrays_init, server_arrays_fini},

@@ -8,7 +8,6 @@
 #include "host_wait.h"
 #include "long_work.h"
 #include "memory.h"
-#include "switch.h"
 
 int server_streams_init(struct server *server)
 {
@@ -17,7 +16,7 @@ int server_streams_init(struct server *server)
         return -ENOMEM;
     list_init(&server->streams->observers);
     server->is_occupied = long_work_exists;
-    server->await_calm = switch_is_on("FUNNEL_NO_CALM") ? NULL : long_work_await_calm;
+    server->await_calm = long_work_await_calm;
     memory_set_guard(server, host_waits_in);
     return 0;
 }
