@@ -122,7 +122,7 @@ def image(scene):
     if not shutil.which("podman"):
         return
     script = f"""
-        P="podman --root {scene.work}/podman --runroot {scene.work}/podman-run --runtime runc \
+        P="podman --root {scene.work}/podman-image --runroot {scene.work}/podman-image-run --runtime runc \
             --storage-driver vfs --cgroup-manager=cgroupfs"
         $P load -q -i {scene.work}/one.tar
         $P run --rm --network=none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 \
