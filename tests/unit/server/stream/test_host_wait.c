@@ -5,6 +5,20 @@
 #include "memory.h"
 #include "stream_state.h"
 
+/* No wait is ever over. */
+static CUresult query_event(CUevent event)
+{
+    return CUDA_ERROR_NOT_READY;
+}
+
+static int setup(void **state)
+{
+    int error = fixture_setup(state);
+
+    driver.cuEventQuery = query_event;
+    return error;
+}
+
 static CUresult callback(struct fixture *fixture, struct stream *stream, uint32_t seq,
                          uint32_t word, uint32_t host_wait_seq)
 {
@@ -21,7 +35,7 @@ static void callback_is_a_fence_and_a_host_wait(void **state)
 
     fake_trace();
     assert_int_equal(callback(fixture, stream, 3, 8, 1), CUDA_SUCCESS);
-    assert_string_equal(fake_trace(), "write s1 3; wait s1 1; ");
+    assert_string_equal(fake_trace(), "write s1 3; wait s1 1; event e1; record e1 s1; ");
     assert_int_equal(callback(fixture, stream, 4, 4096, 1), CUDA_ERROR_INVALID_VALUE);
     assert_string_equal(fake_trace(), "write s1 4; "); /* a thread may wait for the fence */
 }
@@ -81,7 +95,7 @@ static void awaited_values_are_written(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         CASE(callback_is_a_fence_and_a_host_wait),
         CASE(host_waits_are_ended),
