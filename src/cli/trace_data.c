@@ -112,11 +112,10 @@ static unsigned count_of(const struct trace_header *file)
 static void take_records(struct trace_data *data, unsigned server)
 {
     struct trace_header *file = data->files[server];
-    unsigned count = count_of(file);
 
     text_format(data->servers[server].device, sizeof(data->servers[server].device), "%.*s",
                 (int)sizeof(file->device_name) - 1, file->device_name);
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < data->servers[server].count; i++) {
         struct trace_entry *entry = &data->entries[data->count];
 
         *entry = (struct trace_entry){.server = server};
@@ -189,7 +188,8 @@ static int take_entries(struct trace_data *data)
     unsigned count = 0, begun = 0;
 
     for (unsigned i = 0; i < data->server_count; i++) {
-        count += count_of(data->files[i]);
+        data->servers[i].count = count_of(data->files[i]);
+        count += data->servers[i].count;
         begun += has_begun(data->files[i]);
     }
     if (!begun)

@@ -20,6 +20,7 @@ struct trace_server {
     char name[SERVER_NAME_MAX];
     int32_t pid;
     char device[128];
+    unsigned count; /* its records: while they are taken it may write more */
 };
 
 #define TRACE_SERVERS_MAX 64

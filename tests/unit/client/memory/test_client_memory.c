@@ -12,6 +12,7 @@
 #include "attach.h"
 #include "client_fixture.h"
 #include "client_prototypes.h"
+#include "managed_hooks.h"
 
 #define BASE WINDOW_FIRST
 #define STRIDE (UINT64_C(1) << 30)
@@ -86,6 +87,10 @@ static void *serve(void *unused)
     return NULL;
 }
 
+static void trim_nothing(void)
+{
+}
+
 static int setup(void **state)
 {
     int r = fixture_setup(state);
@@ -101,6 +106,7 @@ static int setup(void **state)
     client->host_base = HOST_BASE;
     assert_int_equal(memory_init(), 0);
     assert_int_equal(pthread_create(&server.thread, NULL, serve, NULL), 0);
+    managed_hooks.trim = trim_nothing;
     return r;
 }
 
