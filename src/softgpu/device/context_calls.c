@@ -78,7 +78,7 @@ CUresult soft_cuCtxDestroy_v2(CUcontext ctx)
     if (!handles_remove(&soft_handles, SOFT_CONTEXT, context->handle))
         return CUDA_ERROR_INVALID_CONTEXT;
     context_deactivate_locked(context);
-    free(context);
+    context_free(context);
     return CUDA_SUCCESS;
 }
 

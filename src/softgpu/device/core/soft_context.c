@@ -15,7 +15,7 @@
 static struct list contexts = {&contexts, &contexts};
 static unsigned long long last_id;
 
-static void context_free(struct context *context)
+void context_free(struct context *context)
 {
     printer_destroy(context->printer);
     free(context);

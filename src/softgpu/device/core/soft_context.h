@@ -41,6 +41,8 @@ CUresult context_create_locked(struct device *device, unsigned flags, struct con
 CUresult context_activate_locked(struct context *context);
 /* Waits for the context's work, then frees everything in it. Releases soft_lock meanwhile. */
 void context_deactivate_locked(struct context *context);
+/* Of one that is not active. */
+void context_free(struct context *context);
 
 struct context *context_get(CUcontext handle);
 /* The thread's current context: 201 without one, 709 when it was destroyed. */
