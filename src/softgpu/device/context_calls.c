@@ -2,7 +2,6 @@
 /*
  * Contexts that a program makes, and what can be asked of any context.
  */
-#include <stdlib.h>
 
 #include "cudart.h"
 #include "device_sync.h"
