@@ -19,17 +19,11 @@
 /* After so many the log says it when there is long work again. */
 #define LOGGED_ROUNDS 5u
 
-static bool is_busy(const struct stream *stream)
-{
-    return stream->driver && fence_pending(stream->session, stream->word) &&
-           driver.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY;
-}
-
 static bool has_long_work(struct stream *stream)
 {
     uint32_t fence = fence_value(stream->session->window, stream->word);
 
-    if (!is_busy(stream) || fence != stream->watched_fence)
+    if (!stream_is_busy(stream) || fence != stream->watched_fence)
         stream->watched_rounds = 0;
     else if (stream->watched_rounds < LONG_ROUNDS)
         stream->watched_rounds++;

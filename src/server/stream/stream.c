@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "fence.h"
 #include "log.h"
 #include "placement.h"
 #include "server_dispatch.h"
@@ -420,4 +421,10 @@ void streams_destroy_all(struct session *session)
         }
     }
     sm_shares_close_all(session);
+}
+
+bool stream_is_busy(const struct stream *stream)
+{
+    return stream->driver && fence_pending(stream->session, stream->word) &&
+           driver.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY;
 }

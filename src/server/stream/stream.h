@@ -98,6 +98,11 @@ void streams_destroy_all(struct session *session);
 /* The same, and ends all events; the handles of both are free again. */
 void streams_forget_all(struct session *session);
 
+/* With the lock of the session's streams, in the context of the stream: whether it has work. A
+ * stream whose fences are all written has none, so most are passed by without a call of the driver.
+ */
+bool stream_is_busy(const struct stream *stream);
+
 /* ---- the parts of the server and of a session: stream_state.c ---- */
 
 /* A subsystem that keeps something for each stream. Any of the functions may be NULL. */

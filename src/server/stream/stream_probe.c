@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See stream_probe.h. A stream whose fences are all written is idle, so most are passed by without
- * a call of the driver. */
+/* See stream_probe.h. */
 #include "stream_probe.h"
 
 #include <time.h>
 
 #include "cleanup.h"
 #include "clock.h"
-#include "fence.h"
 #include "spare_events.h"
 #include "stream_state.h"
 
 /* The work of most programs ends within microseconds. */
 #define PAUSE_NS_MIN (5 * NS_PER_US)
 #define PAUSE_NS_MAX (200 * NS_PER_US)
-
-static bool is_busy(const struct stream_probe *probe, const struct stream *stream)
-{
-    return stream->device == probe->device && stream->driver &&
-           fence_pending(stream->session, stream->word) &&
-           driver.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY;
-}
 
 static void add_event(struct stream_probe *probe, const struct stream *stream)
 {
@@ -42,7 +33,7 @@ static void add_session(struct stream_probe *probe, const struct session *sessio
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->streams->lock);
 
     list_for_each (struct stream, stream, session_device_streams(session, probe->device), link) {
-        if (is_busy(probe, stream))
+        if (stream->device == probe->device && stream_is_busy(stream))
             add_event(probe, stream);
     }
 }
