@@ -111,3 +111,12 @@ CUresult cuda_pool_set(struct cuda_pool *pool, CUmemPool_attribute attribute, co
         return CUDA_ERROR_INVALID_VALUE;
     }
 }
+
+CUresult cuda_pool_check_place(const CUmemLocation *location, CUmemAllocationType type)
+{
+    if (!location)
+        return CUDA_ERROR_INVALID_VALUE;
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_NOT_SUPPORTED;
+}

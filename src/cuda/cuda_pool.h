@@ -35,3 +35,8 @@ void cuda_pool_release(struct cuda_pool *pool, uint64_t keep);
 CUresult cuda_pool_get(const struct cuda_pool *pool, CUmemPool_attribute attribute,
                        void *ret_value);
 CUresult cuda_pool_set(struct cuda_pool *pool, CUmemPool_attribute attribute, const void *value);
+
+/* For cuMemGetDefaultMemPool() and the like, which name a pool by its place: there are pools of
+ * pinned memory of devices only. CUDA_ERROR_INVALID_VALUE without a location, else
+ * CUDA_ERROR_NOT_SUPPORTED. */
+CUresult cuda_pool_check_place(const CUmemLocation *location, CUmemAllocationType type);

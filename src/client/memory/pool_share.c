@@ -10,6 +10,7 @@
 #include "client_peer_access.h"
 #include "client_pool.h"
 #include "client_prototypes.h"
+#include "cuda_pool.h"
 
 _Static_assert(sizeof(CUmemPoolPtrExportData) == POOL_POINTER_SIZE, "CUDA's size of a name");
 
@@ -164,20 +165,10 @@ CUresult client_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPoo
 
 /* ---- pools of places ---- */
 
-/* There are pools of devices only. */
-static CUresult check_place(const CUmemLocation *location, CUmemAllocationType type)
-{
-    if (!location)
-        return CUDA_ERROR_INVALID_VALUE;
-    return location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_NOT_SUPPORTED;
-}
-
 CUresult client_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location,
                                        CUmemAllocationType type)
 {
-    CUresult result = check_place(location, type);
+    CUresult result = cuda_pool_check_place(location, type);
 
     return result != CUDA_SUCCESS ? result
                                   : client_cuDeviceGetDefaultMemPool(pool_out, location->id);
@@ -186,7 +177,7 @@ CUresult client_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *lo
 CUresult client_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location,
                                 CUmemAllocationType type)
 {
-    CUresult result = check_place(location, type);
+    CUresult result = cuda_pool_check_place(location, type);
 
     return result != CUDA_SUCCESS ? result : client_cuDeviceGetMemPool(pool, location->id);
 }
@@ -194,7 +185,7 @@ CUresult client_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location,
 CUresult client_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type,
                                 CUmemoryPool pool)
 {
-    CUresult result = check_place(location, type);
+    CUresult result = cuda_pool_check_place(location, type);
 
     return result != CUDA_SUCCESS ? result : client_cuDeviceSetMemPool(location->id, pool);
 }

@@ -156,34 +156,24 @@ CUresult soft_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool,
 
 /* ---- pools of places ---- */
 
-/* There are pools of devices only. */
-static CUresult check_place(const CUmemLocation *location, CUmemAllocationType type)
-{
-    if (!location)
-        return CUDA_ERROR_INVALID_VALUE;
-    return location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_NOT_SUPPORTED;
-}
-
 CUresult soft_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location,
                                      CUmemAllocationType type)
 {
-    CUresult result = check_place(location, type);
+    CUresult result = cuda_pool_check_place(location, type);
 
     return result ? result : soft_cuDeviceGetDefaultMemPool(pool_out, location->id);
 }
 
 CUresult soft_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
-    CUresult result = check_place(location, type);
+    CUresult result = cuda_pool_check_place(location, type);
 
     return result ? result : soft_cuDeviceGetMemPool(pool, location->id);
 }
 
 CUresult soft_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
-    CUresult result = check_place(location, type);
+    CUresult result = cuda_pool_check_place(location, type);
 
     return result ? result : soft_cuDeviceSetMemPool(location->id, pool);
 }
