@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file in which a user finds the errors of that user's programs, whoever has started these. */
+/* The file in which a user finds the errors of that user's programs, by whichever daemon they are
+ * served. */
 #pragma once
 
 #include <stddef.h>

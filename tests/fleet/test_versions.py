@@ -3,7 +3,7 @@
 
 The messages of the release before are kept here as bytes, made by hand from its layout, and not by
 what src/ says today: nobody may change what an old peer reads without noticing here. What all
-releases share for ever is the beginning of the hello (magic, version, kind) and the whole welcome.
+releases always share is the beginning of the hello (magic, version, kind) and the whole welcome.
 """
 import os
 import pathlib

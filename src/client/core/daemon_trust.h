@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a program may give its data to whoever listens at a socket. */
+/* Whether a program may give its data to the process that listens at a socket. */
 #pragma once
 
 #include <stdbool.h>

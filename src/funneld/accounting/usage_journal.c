@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file is opened for each line, so whoever moves it away gets a new one. */
+/* The file is opened for each line, so that a new one begins after it has been moved away. */
 #include "usage_journal.h"
 
 #include <errno.h>

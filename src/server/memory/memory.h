@@ -58,8 +58,8 @@ CUresult memory_grant(const struct session *session, unsigned device, uint64_t a
 /* Whether all of [address, address + size) is the client's own. */
 bool memory_covers(const struct session *session, uint64_t address, uint64_t size);
 
-/* A number that changes when an address ceases to be the client's: whoever keeps an address checks
- * it again then. */
+/* A number that changes when an address ceases to be the client's: code that keeps an address
+ * checks it again then. */
 uint64_t memory_generation(const struct session *session);
 
 /* The module is about to end, and its variables with it. */

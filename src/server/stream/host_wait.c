@@ -303,7 +303,7 @@ static void write_awaited(struct session *session, const struct host_wait *wait)
 {
     uint64_t value = value_that_ends(wait);
 
-    /* It may have been given back, and be somebody else's by now. */
+    /* It may have been given back, and belong to another client by now. */
     if (!memory_covers(session, wait->address, wait->wide ? 8 : 4) ||
         session_enter(session, wait->device) != CUDA_SUCCESS)
         return;
