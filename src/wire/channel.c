@@ -326,6 +326,18 @@ int channel_reopen(struct channel *channel, int region_fd, size_t region_size, u
     return 0;
 }
 
+void channel_answer(struct channel *channel, uint32_t slots, CUresult status)
+{
+    for (uint32_t slot = 0; slot < REPLY_SLOTS; slot++) {
+        struct reply_slot *reply = &channel->region->slots[slot];
+        if (!(slots >> slot & 1))
+            continue;
+        reply->status = (int32_t)status;
+        reply->size = 0;
+        atomic_store_explicit(&reply->state, REPLY_DONE, memory_order_release);
+    }
+}
+
 int channel_send_again(struct channel *channel, const unsigned char *messages, uint32_t size)
 {
     while (size > 0) {

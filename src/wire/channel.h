@@ -143,6 +143,9 @@ uint32_t channel_unread(const struct channel *channel, const unsigned char **ret
  * waiting, with the new one. 0 or -errno, and then everything is as before. */
 int channel_reopen(struct channel *channel, int region_fd, size_t region_size, uint32_t ring_bytes);
 
+/* Answers the calls that wait in these slots, one bit each, in the server's place. */
+void channel_answer(struct channel *channel, uint32_t slots, CUresult status);
+
 /* Sends messages as they are. 0 or -EPIPE. */
 int channel_send_again(struct channel *channel, const unsigned char *messages, uint32_t size);
 

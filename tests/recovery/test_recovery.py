@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../control"))
@@ -167,6 +168,20 @@ class Recovery(TestCase):
                 probe = self.probes(1)[0]
                 self.kill_server()
                 self.assertEqual(probe.ask(word), FINE, probe.said())
+                self.everything_works(probe)
+                probe.end()
+
+    def test_killed_server_that_has_not_read(self):
+        """A server that is stopped takes a call, and an image, and ends without having read them."""
+        for word in ("look", "module", "synchronize", "function", "callback"):
+            with self.subTest(word):
+                probe = self.probes(1)[0]
+                server, = self.server_pids()
+                os.kill(server, signal.SIGSTOP)
+                probe.tell(word)
+                time.sleep(0.2)  # a call that comes later finds no server, which is right, too
+                os.kill(server, signal.SIGKILL)
+                self.assertEqual(probe.receive(word), FINE, probe.said())
                 self.everything_works(probe)
                 probe.end()
 

@@ -12,10 +12,14 @@
 #include "client_memory.h"
 #include "client_socket.h"
 #include "module_function.h"
+#include "recovery_hook.h"
 #include "wire_calls.h"
 
 #define LOG_MAX 4096
 #define NAMES_MAX 8000
+
+/* To so many servers one after another an image is sent, as each of them ends. */
+#define SERVERS_TRIED 3
 
 /* A variable whose address the program knows, so that copies find that it is device memory. */
 struct global {
@@ -30,6 +34,20 @@ struct module *module_lookup(CUmodule handle)
 
 /* ---- loading ---- */
 
+/* CUDA_ERROR_NOT_FOUND when the server has gone meanwhile, and another has taken its place. */
+static CUresult send_image(const struct image *image, struct wire_cuLibraryLoadData *in,
+                           struct wire_cuLibraryLoadData_reply *ret_out)
+{
+    CUresult result = client_send_descriptor(image->fd, image->size, &in->blob);
+
+    in->image = 0;
+    if (result == CUDA_SUCCESS)
+        return wire_cuLibraryLoadData(&client->channel, in, ret_out);
+    if (!channel_alive(&client->channel))
+        result = recovery_error_slowly();
+    return result == CUDA_SUCCESS ? CUDA_ERROR_NOT_FOUND : result;
+}
+
 /* Names the image by the server's number for it, or else sends it. */
 static CUresult ask_for(const struct image *image, struct wire_cuLibraryLoadData *in,
                         struct wire_cuLibraryLoadData_reply *ret_out)
@@ -39,11 +57,9 @@ static CUresult ask_for(const struct image *image, struct wire_cuLibraryLoadData
     in->image = image->number;
     if (in->image)
         result = wire_cuLibraryLoadData(&client->channel, in, ret_out);
-    if (result != CUDA_ERROR_NOT_FOUND)
-        return result;
-    in->image = 0;
-    result = client_send_descriptor(image->fd, image->size, &in->blob);
-    return result == CUDA_SUCCESS ? wire_cuLibraryLoadData(&client->channel, in, ret_out) : result;
+    for (int i = 0; i < SERVERS_TRIED && result == CUDA_ERROR_NOT_FOUND; i++)
+        result = send_image(image, in, ret_out);
+    return result;
 }
 
 static struct image *image_of(struct module *module)
@@ -165,8 +181,11 @@ CUresult module_join(struct context *context, const struct module *twin, struct 
     return settle(module, wire_fnLibraryJoin(&client->channel, &in), ret_module);
 }
 
+/* A module that is not in a list yet is being loaded by a thread that will ask again. */
 CUresult module_replay(struct module *module)
 {
+    if (list_empty(&module->link))
+        return CUDA_SUCCESS;
     module_forget_offers(module);
     image_forget_server(&module->image);
     return send_load(module, NULL);

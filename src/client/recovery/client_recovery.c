@@ -53,6 +53,7 @@ struct recovery_snapshot {
     uint64_t read; /* channel.sent up to which it may have read */
     unsigned char *messages;
     uint32_t size;
+    struct recovery_slots slots;
     CUresult error, deferred;
     const char *obstacle;
 };
@@ -118,7 +119,7 @@ static bool answers_are_due(uint32_t slots)
 
 static void check_all(struct recovery_snapshot *snapshot)
 {
-    uint32_t slots = 0;
+    struct recovery_slots *slots = &snapshot->slots;
 
     if (!attach_is_whole())
         add_obstacle(snapshot, "its descriptors were closed");
@@ -126,8 +127,8 @@ static void check_all(struct recovery_snapshot *snapshot)
         add_obstacle(snapshot, "it has shared or reserved something");
     if (!fence_orphans_passed() || cuda_error_is_fatal(snapshot->deferred))
         add_obstacle(snapshot, "it had work in flight");
-    if (!recovery_sift(snapshot->messages, snapshot->size, &snapshot->size, &slots) ||
-        !answers_are_due(slots))
+    if (!recovery_sift(snapshot->messages, snapshot->size, &snapshot->size, slots) ||
+        !answers_are_due(slots->sent_again | slots->repeated))
         add_obstacle(snapshot, "it was in the middle of a call");
     handles_for_each(&client->handles, check_object, snapshot);
 }
@@ -177,6 +178,7 @@ static CUresult replay_and_resend(const struct recovery_snapshot *snapshot)
     if (result != CUDA_SUCCESS)
         return result;
     channel_defer_error(&client->channel, snapshot->deferred);
+    channel_answer(&client->channel, snapshot->slots.repeated, CUDA_ERROR_NOT_FOUND);
     return channel_send_again(&client->channel, snapshot->messages, snapshot->size) == 0
                ? CUDA_SUCCESS
                : CUDA_ERROR_MPS_RPC_FAILURE;

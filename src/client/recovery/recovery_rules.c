@@ -61,6 +61,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuLinkDestroy:
         return RECOVERY_ENDS;
     case WIRE_cuLibraryLoadData:
+        return RECOVERY_REPEATS;
     case WIRE_fnGranuleAdopt:
     case WIRE_fnHostGranuleAdopt:
     case WIRE_cuLibraryGetGlobal:
@@ -125,9 +126,18 @@ bool recovery_allows(const uint64_t used[2])
     return true;
 }
 
-bool recovery_sift(unsigned char *messages, uint32_t size, uint32_t *ret_size, uint32_t *ret_slots)
+static uint32_t slot_bit(uint32_t kind)
 {
-    uint32_t kept = 0, slots = 0;
+    int slot = channel_kind_slot(kind);
+
+    return slot == CHANNEL_NO_SLOT ? 0 : 1u << slot % 32;
+}
+
+bool recovery_sift(unsigned char *messages, uint32_t size, uint32_t *ret_size,
+                   struct recovery_slots *ret_slots)
+{
+    struct recovery_slots slots = {0};
+    uint32_t kept = 0;
     unsigned work = 0, ends = 0;
 
     for (uint32_t at = 0; at < size;) {
@@ -141,8 +151,10 @@ bool recovery_sift(unsigned char *messages, uint32_t size, uint32_t *ret_size, u
             memmove(messages + kept, messages + at, header.size);
             kept += header.size;
             work++;
-            if (channel_kind_slot(header.kind) != CHANNEL_NO_SLOT)
-                slots |= 1u << channel_kind_slot(header.kind) % 32;
+            slots.sent_again |= slot_bit(header.kind);
+            break;
+        case RECOVERY_REPEATS:
+            slots.repeated |= slot_bit(header.kind);
             break;
         case RECOVERY_NEEDLESS:
             break;

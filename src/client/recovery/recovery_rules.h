@@ -13,6 +13,7 @@ enum recovery_rule {
     RECOVERY_WORK,     /* if it was not read, it is sent again */
     RECOVERY_NEEDLESS, /* makes what is made again anyway, or gives back what is not taken again */
     RECOVERY_ENDS,     /* ends something that is not made again, and that work may have used */
+    RECOVERY_REPEATS, /* names what only the last server has; its caller can make a new one of it */
 };
 
 enum recovery_rule recovery_rule(uint32_t op);
@@ -25,7 +26,13 @@ bool recovery_is_possible(CUresult error);
  * / 64]. */
 bool recovery_allows(const uint64_t used[2]);
 
+/* The slots in which answers to messages that were not read are expected: one bit each. */
+struct recovery_slots {
+    uint32_t sent_again; /* of the messages that are sent again */
+    uint32_t repeated;   /* of those that their callers make again */
+};
+
 /* Goes through the messages that were not read; moves those to be sent again to the front and
- * returns their size in bytes. False when one can be neither left out nor sent again. `ret_slots`
- * is the set of slots in which answers are expected. */
-bool recovery_sift(unsigned char *messages, uint32_t size, uint32_t *ret_size, uint32_t *ret_slots);
+ * returns their size in bytes. False when one can be neither left out nor sent again. */
+bool recovery_sift(unsigned char *messages, uint32_t size, uint32_t *ret_size,
+                   struct recovery_slots *ret_slots);

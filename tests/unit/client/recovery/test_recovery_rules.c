@@ -11,7 +11,8 @@
 
 struct unread {
     _Alignas(16) unsigned char bytes[512];
-    uint32_t size, slots;
+    uint32_t size;
+    struct recovery_slots slots;
 };
 
 static void add(struct unread *unread, uint32_t op, int slot, uint32_t size)
@@ -42,7 +43,7 @@ static void test_nothing(void **state)
 
     assert_true(sift(&unread));
     assert_int_equal(unread.size, 0);
-    assert_int_equal(unread.slots, 0);
+    assert_int_equal(unread.slots.sent_again | unread.slots.repeated, 0);
 }
 
 static void test_work_is_sent_again(void **state)
@@ -56,7 +57,8 @@ static void test_work_is_sent_again(void **state)
     add(&unread, WIRE_fnFence, CHANNEL_NO_SLOT, 32);
     assert_true(sift(&unread));
     assert_int_equal(unread.size, 96 + 16 + 32);
-    assert_int_equal(unread.slots, 1u << 5);
+    assert_int_equal(unread.slots.sent_again, 1u << 5);
+    assert_int_equal(unread.slots.repeated, 0);
     assert_int_equal(kind_at(&unread, 0), WIRE_cuLaunchKernelEx);
     assert_int_equal(kind_at(&unread, 96), channel_kind(WIRE_cuMemGetInfo_v2, 5));
     assert_int_equal(kind_at(&unread, 96 + 16), WIRE_fnFence);
@@ -78,10 +80,23 @@ static void test_ends(void **state)
     assert_false(sift(&unread));
 }
 
+/* The descriptor of the image went to the last server. */
+static void test_a_load_is_repeated_by_its_caller(void **state)
+{
+    struct unread unread = {0};
+
+    add(&unread, WIRE_cuLibraryUnload, CHANNEL_NO_SLOT, 16);
+    add(&unread, WIRE_cuLibraryLoadData, 3, 32);
+    assert_true(sift(&unread));
+    assert_int_equal(unread.size, 0);
+    assert_int_equal(unread.slots.sent_again, 0);
+    assert_int_equal(unread.slots.repeated, 1u << 3);
+}
+
 static void test_what_can_not_be_sent_again(void **state)
 {
     const uint32_t ops[] = {
-        WIRE_cuLibraryLoadData, WIRE_fnGraphKernelNode, WIRE_cuMemMap, 0, 127, 0xffff};
+        WIRE_cuLibraryGetGlobal, WIRE_fnGraphKernelNode, WIRE_cuMemMap, 0, 127, 0xffff};
 
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
         struct unread unread = {0};
@@ -144,6 +159,7 @@ int main(void)
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_work_is_sent_again),
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_a_load_is_repeated_by_its_caller),
         cmocka_unit_test(test_what_can_not_be_sent_again),
         cmocka_unit_test(test_a_ring_that_makes_no_sense),
         cmocka_unit_test(test_what_binds_a_client),
