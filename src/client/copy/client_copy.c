@@ -181,11 +181,17 @@ static void use_managed(const struct box *box)
         managed_use(box->src, extent(box->src_pitch, box->src_height, box));
 }
 
-/* After a synchronous copy the program may read the managed variable. */
+/* After a synchronous copy the program may read what it has written, and write what it has read:
+ * between two places on the device, too, since the program has managed memory at hand. */
 static CUresult finish_managed(CUresult result, struct stream *stream, bool sync)
 {
     managed_work();
     return result == CUDA_SUCCESS && sync ? stream_synchronize(stream) : result;
+}
+
+static bool uses_managed(const struct box *box)
+{
+    return managed_holds(box->dst) || managed_holds(box->src);
 }
 
 CUresult copy_box(const struct box *box, enum side dst_side, enum side src_side,
@@ -204,7 +210,7 @@ CUresult copy_box(const struct box *box, enum side dst_side, enum side src_side,
     if (managed_any())
         use_managed(box);
     result = copy_between(box, dst, src, stream, sync);
-    return managed_holds(box->dst) ? finish_managed(result, stream, sync) : result;
+    return uses_managed(box) ? finish_managed(result, stream, sync) : result;
 }
 
 CUresult copy_bytes(uint64_t dst, enum side dst_side, uint64_t src, enum side src_side,

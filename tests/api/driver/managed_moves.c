@@ -354,6 +354,31 @@ static void a_new_stream_finds_it(void)
     MUST(cuMemFree_v2(plain));
 }
 
+/* A synchronous copy has read the memory when it returns, although both sides are the device's. */
+static void a_copy_out_is_done_when_it_returns(void)
+{
+    CUdeviceptr few = make_managed(1000, CU_MEM_ATTACH_GLOBAL), plain = make_words(1000, 0),
+                other = make_words(1000, 0);
+    CUstream stream;
+
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (uint32_t round = 1; round < 8; round++) {
+        for (uint32_t i = 0; i < 1000; i++)
+            words_of(few)[i] = round;
+        launch("slow_add", NULL, other, 0, 1, SLOW);
+        MUST(cuMemcpy(plain, few, 4000));
+        for (uint32_t i = 0; i < 1000; i++)
+            words_of(few)[i] = 100;
+        launch("slow_add", stream, few, 1, 1000, 0);
+        MUST(cuCtxSynchronize());
+        IS_TRUE(words_are(plain, 1000, round) && are(words_of(few), 1000, 101));
+    }
+    MUST(cuStreamDestroy_v2(stream));
+    MUST(cuMemFree_v2(few));
+    MUST(cuMemFree_v2(plain));
+    MUST(cuMemFree_v2(other));
+}
+
 /* ---- threads ---- */
 
 #define THREADS 4u
@@ -547,6 +572,7 @@ int main(void)
     RUN(memory_of_the_host_stays);
     RUN(few_pages_take_turns);
     RUN(a_new_stream_finds_it);
+    RUN(a_copy_out_is_done_when_it_returns);
     RUN(batches_are_prefetched);
     RUN(contents_are_discarded);
     RUN(threads_touch_side_by_side);

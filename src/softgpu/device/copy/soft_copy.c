@@ -165,7 +165,7 @@ static enum side_kind side_kind_locked(const struct box *box, const struct box_s
         return place == PLACE_DEVICE ? SIDE_BAD : SIDE_PAGEABLE;
     if (place != PLACE_HOST && !memory_covers_locked(side->address, size))
         return SIDE_BAD;
-    return memory_is_host(memory) ? SIDE_KNOWN_HOST : SIDE_DEVICE;
+    return memory_is_host(memory) || memory_is_managed(memory) ? SIDE_KNOWN_HOST : SIDE_DEVICE;
 }
 
 /* The box with the sides that are arrays put where their memory is. */
