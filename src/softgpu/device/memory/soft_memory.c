@@ -44,13 +44,12 @@ static bool owns_pages(const struct memory *memory)
 {
     return memory->kind == MEMORY_DEVICE || memory->kind == MEMORY_MANAGED ||
            memory->kind == MEMORY_HOST || memory->kind == MEMORY_VARIABLE ||
-           memory->kind == MEMORY_SHARED_VARIABLE || memory->kind == MEMORY_IMPORTED;
+           memory->kind == MEMORY_IMPORTED;
 }
 
 static bool is_charged(enum memory_kind kind)
 {
-    return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED || kind == MEMORY_VARIABLE ||
-           kind == MEMORY_SHARED_VARIABLE;
+    return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED || kind == MEMORY_VARIABLE;
 }
 
 /* Host memory, managed memory and mapped memory are every context's. */
@@ -108,17 +107,28 @@ CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uin
     return CUDA_SUCCESS;
 }
 
+static void *map_fresh(void *place, uint64_t size)
+{
+    void *pages = mmap(place, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
 /* Funnel's client needs a library's managed variables at the same addresses in its process, so they
  * are where few programs have anything. */
-static void *wanted_place_locked(enum memory_kind kind, uint64_t size)
+void *memory_map_variables_locked(uint64_t size)
 {
     static uint64_t next = SHARED_VARIABLES_FROM;
     uint64_t place = next;
 
-    if (kind != MEMORY_SHARED_VARIABLE)
-        return NULL;
-    next += size;
-    return (void *)(uintptr_t)place;
+    next += memory_mapped_size(size);
+    return map_fresh((void *)(uintptr_t)place, memory_mapped_size(size));
+}
+
+void memory_unmap_variables(void *pages, uint64_t size)
+{
+    munmap(pages, memory_mapped_size(size));
 }
 
 /* Device memory comes from the arena, so that it can be shown to other processes. */
@@ -129,10 +139,7 @@ static void *map_pages_locked(enum memory_kind kind, uint64_t size, uint64_t *re
     if (pages)
         return pages;
     *ret_offset = NOT_IN_ARENA;
-    pages = mmap(wanted_place_locked(kind, size), size, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-    return pages == MAP_FAILED ? NULL : pages;
+    return map_fresh(NULL, size);
 }
 
 static void unmap_pages_locked(void *pages, uint64_t size, uint64_t offset)

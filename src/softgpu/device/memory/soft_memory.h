@@ -48,6 +48,9 @@ struct memory {
 /* Fresh zeroed pages of the kind: 0 or an error. */
 CUresult memory_allocate_locked(struct context *context, enum memory_kind kind, uint64_t size,
                                 struct memory **ret_memory);
+/* Zeroed pages for the managed variables of a library, or NULL; and their end. */
+void *memory_map_variables_locked(uint64_t size);
+void memory_unmap_variables(void *pages, uint64_t size);
 /* It stays when the context ends. */
 void memory_leave_context_locked(struct memory *memory);
 /* Enters a range that exists already. */

@@ -32,6 +32,7 @@ struct library {
     struct kernel *kernels;
     unsigned kernel_count;
     struct memory **managed; /* by variable; of those that are managed, when a module needed them */
+    void *managed_pages;     /* in which these lie, one behind the other */
     struct list modules;
 };
 
