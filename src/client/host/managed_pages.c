@@ -41,12 +41,24 @@ static int add_area(struct managed_pages *pages, uint64_t start, uint64_t size)
 {
     int error = map_at(start, size);
 
+    if (error)
+        return error;
+    error = pages->fill ? pages->fill(start, size) : 0;
     if (!error) {
         error = ranges_add(&pages->areas, start, size, (void *)(uintptr_t)1);
-        if (error)
-            munmap((void *)(uintptr_t)start, size);
+        if (error && pages->empty)
+            pages->empty(start, size);
     }
+    if (error)
+        munmap((void *)(uintptr_t)start, size);
     return error;
+}
+
+static void end_area(struct managed_pages *pages, uint64_t start, uint64_t size)
+{
+    if (pages->empty)
+        pages->empty(start, size);
+    munmap((void *)(uintptr_t)start, size);
 }
 
 /* Counts `by` more users of an area, which is unmapped when none is left. */
@@ -59,7 +71,7 @@ static void count_area(struct managed_pages *pages, const struct range *area, in
     if (users)
         ranges_add(&pages->areas, old.start, old.size, (void *)users);
     else
-        munmap((void *)(uintptr_t)old.start, old.size);
+        end_area(pages, old.start, old.size);
 }
 
 static void give_until(struct managed_pages *pages, uint64_t start, uint64_t end)

@@ -2,9 +2,10 @@
 /*
  * __managed__ variables. The code on the GPU reaches such a variable where the driver has put it,
  * in memory of the server that no other process can map. So the program has pages of its own at
- * the same address, and both are brought together where CUDA lets them meet: what the host has
- * changed goes up before work that may see it, and what kernels have changed comes down where the
- * program waits for them. The other subsystems take part through managed_hooks.h.
+ * the same address, which move as those of managed allocations do (managed_block.h). Where these do
+ * not, both sides are brought together where CUDA lets them meet: what the host has changed goes up
+ * before work that may see it, and what kernels have changed comes down where the program waits for
+ * them. The other subsystems take part through managed_hooks.h.
  */
 #pragma once
 

@@ -26,7 +26,9 @@ static struct {
     pthread_mutex_t lock;
     struct ranges areas; /* struct area */
     struct heap heap;
-    int watch; /* -errno: it cannot be watched; 0 = it is not to be */
+    struct ranges hosts; /* granules of host memory for views; the value is the descriptor plus 1 */
+    struct heap views;   /* of them */
+    int watch;           /* -errno: it cannot be watched; 0 = it is not to be */
     bool explained;
 } memory;
 
@@ -133,6 +135,84 @@ uint64_t area_host_address(uint64_t address)
     return range ? ((const struct area *)range->value)->host + (address - range->start) : 0;
 }
 
+/* ---- views ---- */
+
+static int enter_host(uint64_t address, uint64_t size, int fd)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+
+    return ranges_add(&memory.hosts, address, size, (void *)(uintptr_t)((unsigned)fd + 1));
+}
+
+static void view_granule_release(uint64_t address, uint64_t size)
+{
+    pthread_mutex_lock(&memory.lock);
+    ranges_remove(&memory.hosts, address, NULL);
+    pthread_mutex_unlock(&memory.lock);
+    host_granules.release(address, size);
+}
+
+static CUresult view_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
+                                    int *ret_fd)
+{
+    uint64_t address;
+    int fd;
+    CUresult result = host_granules.create(device, size, &address, &fd);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (enter_host(address, size, fd)) {
+        host_granules.release(address, size);
+        fd_close(&fd);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *ret_address = address;
+    *ret_fd = fd;
+    return CUDA_SUCCESS;
+}
+
+static const struct heap_source views = {view_granule_create, view_granule_release};
+
+static int map_of_host(uint64_t host, uint64_t address, uint64_t size)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+    const struct range *range = ranges_find(&memory.hosts, host);
+    int fd = (int)((unsigned)(uintptr_t)range->value - 1);
+    void *mapped = mmap((void *)(uintptr_t)address, size, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_FIXED, fd, (off_t)(host - range->start));
+
+    if (mapped == MAP_FAILED)
+        return -errno;
+    madvise(mapped, size, MADV_DONTFORK);
+    return page_watch_add(memory.watch, address, size);
+}
+
+int view_create(uint64_t address, uint64_t size, uint64_t *ret_host)
+{
+    struct allocation *entry = calloc(1, sizeof(*entry));
+    int error = -ENOMEM;
+
+    if (entry) {
+        entry->size = size;
+        if (heap_take(&memory.views, entry) == CUDA_SUCCESS)
+            error = map_of_host(entry->address, address, size);
+        if (!error) {
+            *ret_host = entry->address;
+            return 0;
+        }
+        heap_give(&memory.views, entry->address);
+    }
+    free(entry);
+    return error;
+}
+
+void view_destroy(uint64_t address, uint64_t size, uint64_t host)
+{
+    page_watch_remove(memory.watch, address, size);
+    free(heap_give(&memory.views, host));
+    heap_trim(&memory.views, 0);
+}
+
 /* ---- all of them ---- */
 
 /* Memory of one device is not reached by another one, so with several devices it stays with the
@@ -153,6 +233,7 @@ void area_init(void)
     memory.watch = open_watch();
     if (client->device_count > 0)
         heap_init(&memory.heap, &areas, client->devices[0].index, GRANULARITY);
+    heap_init(&memory.views, &views, 0, GRANULARITY);
 }
 
 bool area_is_possible(void)
@@ -192,9 +273,16 @@ static CUresult replay(const struct heap *heap, uint64_t address, uint64_t size,
     return result != CUDA_SUCCESS ? result : granule_replay_host(area->host, size, area->host_fd);
 }
 
+static CUresult replay_view(const struct heap *heap, uint64_t address, uint64_t size, int fd)
+{
+    return granule_replay_host(address, size, fd);
+}
+
 CUresult area_replay(void)
 {
-    return heap_for_each_granule(&memory.heap, replay);
+    CUresult result = heap_for_each_granule(&memory.heap, replay);
+
+    return result != CUDA_SUCCESS ? result : heap_for_each_granule(&memory.views, replay_view);
 }
 
 /* ---- fork ---- */
@@ -202,12 +290,14 @@ CUresult area_replay(void)
 void area_before_fork(void)
 {
     lock_take(&memory.heap.lock);
+    lock_take(&memory.views.lock);
     pthread_mutex_lock(&memory.lock);
 }
 
 void area_after_fork_in_parent(void)
 {
     pthread_mutex_unlock(&memory.lock);
+    lock_give(&memory.views.lock);
     lock_give(&memory.heap.lock);
 }
 
@@ -219,6 +309,7 @@ void area_after_fork_in_child(void)
         fd_close(&area->host_fd);
     }
     heap_after_fork(&memory.heap);
+    heap_after_fork(&memory.views);
     if (memory.watch > 0)
         fd_close(&memory.watch);
 }

@@ -24,6 +24,14 @@ int area_watch(void);
 /* Where the host memory behind an address of an area is. */
 uint64_t area_host_address(uint64_t address);
 
+/* Puts a watched view of host memory at whole pages outside the window, which the caller has
+ * mapped. What the pages contain is the caller's to bring there. Waits for the server. 0 or -errno.
+ */
+int view_create(uint64_t address, uint64_t size, uint64_t *ret_host);
+
+/* Ends a view; nothing copies its host memory any more. The caller unmaps the pages. */
+void view_destroy(uint64_t address, uint64_t size, uint64_t host);
+
 /* Shows a new server the memory. No other thread is inside. Returns the server's error. */
 CUresult area_replay(void);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "managed_block.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
 #include "managed_area.h"
+#include "managed_copy.h"
 #include "managed_hooks.h"
 #include "page_watch.h"
 #include "ranges.h"
@@ -49,21 +51,39 @@ struct managed_block *block_at_locked(uint64_t address)
     return range ? range->value : NULL;
 }
 
+struct managed_block *block_next_locked(uint64_t address, uint64_t end)
+{
+    const struct range *range = ranges_find(&blocks.all, address);
+
+    if (!range)
+        range = ranges_next(&blocks.all, address);
+    return range && address < end && range->start < end ? range->value : NULL;
+}
+
 bool block_find(uint64_t address, struct allocation *ret_allocation)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
     const struct managed_block *block = block_at_locked(address);
 
-    if (block && ret_allocation)
+    if (!block || block->of_variables)
+        return false;
+    if (ret_allocation)
         *ret_allocation = block->allocation;
-    return block != NULL;
+    return true;
+}
+
+bool block_moves(uint64_t address)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
+
+    return block_at_locked(address) != NULL;
 }
 
 struct residence_run block_pages(const struct managed_block *block, uint64_t address, uint64_t size)
 {
     uint64_t start = block->entry.address, end = start + block->entry.size;
     uint64_t first = address < start ? start : address;
-    uint64_t last = size > end - first ? end : address + size;
+    uint64_t last = size > end - address ? end : address + size;
 
     return (struct residence_run){
         (uint32_t)((first - start) / RESIDENCE_PAGE),
@@ -220,6 +240,44 @@ static struct managed_block *leave(uint64_t address)
     return removed.value;
 }
 
+/* The device has the initial values. */
+static bool enter_at(struct managed_block *block)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
+
+    residence_leave(&block->residence, (struct residence_run){0, block->residence.count});
+    if (ranges_add(&blocks.all, block->entry.address, block->entry.size, block))
+        return false;
+    atomic_fetch_add_explicit(&managed_in_use, 1, memory_order_release);
+    return true;
+}
+
+int block_create_at(uint64_t address, uint64_t size)
+{
+    struct managed_block *block = block_new(NULL, size, CU_MEM_ATTACH_GLOBAL);
+    int error = block ? view_create(address, size, &block->host) : -ENOMEM;
+
+    if (!error) {
+        block->of_variables = true;
+        block->allocation.address = block->entry.address = address;
+        if (enter_at(block))
+            return 0;
+        view_destroy(address, size, block->host);
+        error = -ENOMEM;
+    }
+    block_free(block);
+    return error;
+}
+
+void block_destroy_at(uint64_t address)
+{
+    struct managed_block *block = leave(address);
+
+    managed_wait_quietly(block->arrival);
+    view_destroy(address, block->entry.size, block->host);
+    block_free(block);
+}
+
 bool block_destroy(uint64_t address)
 {
     struct managed_block *block = leave(address);
@@ -245,7 +303,7 @@ static uint64_t next_of(const struct context *context)
     for (size_t i = 0; i < blocks.all.count; i++) {
         const struct managed_block *block = blocks.all.sorted[i].value;
 
-        if (block->allocation.context == context)
+        if (block->allocation.context == context && !block->of_variables)
             return block->allocation.address;
     }
     return 0;

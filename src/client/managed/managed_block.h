@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Managed allocations whose pages move between program and device, and the table of them. A lock
- * guards all of it; it is taken with the channel lock held or without, and held for a moment.
+ * Managed memory whose pages move between program and device, and the table of it: allocations, and
+ * pages of __managed__ variables. A lock guards all of it; it is taken with the channel lock held
+ * or without, and held for a moment.
  */
 #pragma once
 
@@ -13,6 +14,7 @@
 struct managed_block {
     struct allocation allocation;
     struct allocation entry; /* of the heap: whole pages */
+    bool of_variables;       /* pages of variables: only the bytes of these are copied */
     uint64_t host;           /* where the server and this library find the program's pages */
     struct residence residence;
     unsigned attach, first_attach; /* CU_MEM_ATTACH_... now, and when it was allocated */
@@ -32,6 +34,12 @@ void block_init(void);
 CUresult block_create(struct context *context, uint64_t size, unsigned attach,
                       CUdeviceptr *ret_address);
 
+/* Where variables are, at whole pages that are mapped: a block that the device has. 0 or -errno. */
+int block_create_at(uint64_t address, uint64_t size);
+
+/* Ends such a block. Nothing copies its host memory any more. */
+void block_destroy_at(uint64_t address);
+
 /* Ends the block that starts at an address: false when there is none. Its work is done. */
 bool block_destroy(uint64_t address);
 void block_destroy_all(const struct context *context);
@@ -42,11 +50,22 @@ void block_trim(void);
 /* A copy of the allocation at an address: false when there is none. */
 bool block_find(uint64_t address, struct allocation *ret_allocation);
 
+/* Whether what is at an address moves. */
+bool block_moves(uint64_t address);
+
 void block_lock(void);
 void block_unlock(void);
 
 /* The block at an address, or NULL. */
 struct managed_block *block_at_locked(uint64_t address);
+
+/* The first block that has something of [address, end), or NULL. */
+struct managed_block *block_next_locked(uint64_t address, uint64_t end);
+
+/* What one variable is in may be several blocks. */
+#define for_each_block_locked(block, first, bytes)                                         \
+    for (struct managed_block *block = block_next_locked(first, (first) + (bytes)); block; \
+         block = block_next_locked(block->entry.address + block->entry.size, (first) + (bytes)))
 
 /* What a block is attached to: CU_MEM_ATTACH_... */
 unsigned block_attachment_locked(const struct managed_block *block);

@@ -14,6 +14,7 @@
 #include "managed_area.h"
 #include "managed_block.h"
 #include "managed_move.h"
+#include "managed_variable.h"
 
 /* Where memory does not move, and for what the device has no place for. */
 static CUresult allocate_on_host(const struct allocation *wanted, CUdeviceptr *ret_address)
@@ -85,7 +86,7 @@ CUresult client_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advic
 static CUresult prefetch(uint64_t address, uint64_t size, CUmemLocation location,
                          struct stream *stream)
 {
-    if (!block_find(address, NULL))
+    if (!block_moves(address))
         return CUDA_SUCCESS;
     if (location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return move_down(address, size, stream);
@@ -201,15 +202,22 @@ CUresult client_cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_
     return client_cuMemRangeGetAttributes(&data, &dataSize, &attribute, 1, devPtr, count);
 }
 
+/* Pages that several variables share are all streams'. */
+static bool can_attach_locked(const struct managed_block *block)
+{
+    uint64_t start = block->entry.address;
+
+    return !block->of_variables || managed_variable_is_alone(start, start + block->entry.size);
+}
+
 /* The program may touch the memory only when it has synchronized with the stream, so it takes
  * effect for work that is launched from now on. */
-static void attach(uint64_t address, unsigned flags, const struct stream *stream)
+static void attach(const struct allocation *allocation, unsigned flags, const struct stream *stream)
 {
-    struct managed_block *block;
-
     block_lock();
-    block = block_at_locked(address);
-    if (block) {
+    for_each_block_locked (block, allocation->address, allocation->size) {
+        if (!can_attach_locked(block))
+            continue;
         block->attach = flags;
         block->stream = stream->handle;
     }
@@ -230,6 +238,6 @@ CUresult client_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_
     if (allocation.address != dptr ||
         !cuda_attach_is_valid(hStream, allocation.size, length, flags))
         return CUDA_ERROR_INVALID_VALUE;
-    attach(dptr, flags, stream);
+    attach(&allocation, flags, stream);
     return CUDA_SUCCESS;
 }

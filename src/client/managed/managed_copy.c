@@ -213,11 +213,14 @@ void managed_copy_push(struct stream *stream)
     wait_locked(stream);
 }
 
+/* What was sent on a stream of the program counts as well. */
 static void wait_for_copies(void)
 {
     struct fence fence;
 
     channel_lock(&client->channel);
+    end_direct_locked(NULL);
+    wait_locked(copier.stream);
     fence = managed_send_fence_locked();
     channel_unlock(&client->channel);
     wait_for(fence);

@@ -17,6 +17,7 @@
 #include "managed_area.h"
 #include "managed_check.h"
 #include "managed_copy.h"
+#include "managed_variable.h"
 #include "page_watch.h"
 
 static uint64_t address_of(const struct managed_block *block, struct residence_run run)
@@ -32,6 +33,40 @@ static uint64_t host_of(const struct managed_block *block, struct residence_run 
 static uint64_t size_of(struct residence_run run)
 {
     return (uint64_t)run.count * RESIDENCE_PAGE;
+}
+
+/* Whole pages, between the addresses that the device and the library have for them. */
+struct pages {
+    uint64_t address, host, size;
+    bool of_variables;
+};
+
+static struct pages pages_of(const struct managed_block *block, struct residence_run run)
+{
+    return (struct pages){address_of(block, run), host_of(block, run), size_of(run),
+                          block->of_variables};
+}
+
+static void copy_bytes_locked(struct stream *stream, const struct pages *pages, uint64_t at,
+                              uint64_t size, bool up)
+{
+    uint64_t host = pages->host + (at - pages->address);
+
+    managed_send_on_locked(stream, up ? at : host, up ? host : at, size);
+}
+
+/* Pages of variables hold other things of the driver's as well, and of other clients': these bytes
+ * are neither known here nor written there. */
+static void copy_pages_locked(struct stream *stream, const struct pages *pages, bool up)
+{
+    uint64_t at = pages->address, end = at + pages->size, size;
+
+    if (!pages->of_variables) {
+        copy_bytes_locked(stream, pages, at, pages->size, up);
+        return;
+    }
+    for (; managed_variables_next(&at, end, &size); at += size)
+        copy_bytes_locked(stream, pages, at, size, up);
 }
 
 /* ---- up ---- */
@@ -65,8 +100,9 @@ static void give_to_device_locked(struct managed_block *block, struct residence_
         return;
     page_watch_hide(address_of(block, run), size_of(run));
     while (residence_next(&block->residence, run, PAGE_HOST, &at)) {
-        managed_send_on_locked(upload_stream(upload), address_of(block, at), host_of(block, at),
-                               size_of(at));
+        struct pages pages = pages_of(block, at);
+
+        copy_pages_locked(upload_stream(upload), &pages, true);
     }
     residence_leave(&block->residence, run);
 }
@@ -109,31 +145,43 @@ bool move_up_for_locked(struct stream *stream)
     return needs_event(&upload);
 }
 
-static void move_up_locked(uint64_t address, uint64_t size, struct upload *upload)
+static void give_range_locked(struct managed_block *block, uint64_t address, uint64_t size,
+                              struct upload *upload)
 {
-    struct managed_block *block = block_at_locked(address);
-    struct residence_run run;
+    struct residence_run run = block_pages(block, address, size);
 
-    if (!block)
-        return;
-    run = block_pages(block, address, size);
     if (run.count == block->residence.count)
         give_all_locked(block, upload);
     else
         give_to_device_locked(block, run, upload);
 }
 
-void move_up(uint64_t address, uint64_t size)
+static void move_up_locked(uint64_t address, uint64_t size)
 {
     struct upload upload = {.before = NULL};
 
-    channel_lock(&client->channel);
     block_lock();
-    move_up_locked(address, size, &upload);
+    for_each_block_locked (block, address, size)
+        give_range_locked(block, address, size, &upload);
     block_unlock();
     if (needs_event(&upload))
         managed_sent_locked();
+}
+
+void move_up(uint64_t address, uint64_t size)
+{
+    channel_lock(&client->channel);
+    move_up_locked(address, size);
     channel_unlock(&client->channel);
+}
+
+void move_up_for_variable_locked(uint64_t address, uint64_t size)
+{
+    move_up_locked(address, size);
+    block_lock();
+    for_each_block_locked (block, address, size)
+        block->attach = CU_MEM_ATTACH_GLOBAL;
+    block_unlock();
 }
 
 /* Of pages that the range only begins or ends in, the rest is kept. */
@@ -145,6 +193,8 @@ static void forget_locked(struct managed_block *block, uint64_t address, uint64_
 
     if (end < block->allocation.address + block->allocation.size)
         end &= ~(uint64_t)(RESIDENCE_PAGE - 1);
+    if (first < block->entry.address)
+        first = block->entry.address;
     if (first >= end)
         return;
     run = block_pages(block, first, end - first);
@@ -154,11 +204,8 @@ static void forget_locked(struct managed_block *block, uint64_t address, uint64_
 
 void move_forget(uint64_t address, uint64_t size)
 {
-    struct managed_block *block;
-
     block_lock();
-    block = block_at_locked(address);
-    if (block)
+    for_each_block_locked (block, address, size)
         forget_locked(block, address, size);
     block_unlock();
 }
@@ -183,7 +230,9 @@ static bool bring_locked(struct managed_block *block, struct residence_run run,
     bool sent = false;
 
     while (residence_next(&block->residence, run, PAGE_DEVICE, &at)) {
-        managed_send_on_locked(stream, host_of(block, at), address_of(block, at), size_of(at));
+        struct pages pages = pages_of(block, at);
+
+        copy_pages_locked(stream, &pages, false);
         residence_come(&block->residence, at);
         sent = true;
     }
@@ -194,15 +243,13 @@ static bool bring_locked(struct managed_block *block, struct residence_run run,
 
 CUresult move_down(uint64_t address, uint64_t size, struct stream *stream)
 {
-    struct managed_block *block;
     uint32_t seq = stream_begin_fenced(stream);
     bool sent = false;
 
     block_lock();
-    block = block_at_locked(address);
-    if (block) {
+    for_each_block_locked (block, address, size) {
         forget_arrival_locked(block);
-        sent = bring_locked(block, block_pages(block, address, size), stream);
+        sent |= bring_locked(block, block_pages(block, address, size), stream);
         block->arrival = stream_fence_at(stream, seq);
     }
     block_unlock();
@@ -302,7 +349,8 @@ void move_show_ahead(void)
 
 /* What a touch needs, taken down so that no lock is held while waiting. */
 struct errand {
-    uint64_t id, address, host;
+    uint64_t id;
+    struct pages pages;
     struct residence_step step;
     struct fence fence;
 };
@@ -317,8 +365,7 @@ static bool begin_errand(const struct page_touch *touch, struct errand *ret_erra
     page = (uint32_t)((touch->address - block->entry.address) / RESIDENCE_PAGE);
     ret_errand->id = block->allocation.id;
     ret_errand->step = residence_touch(&block->residence, page, touch->writes);
-    ret_errand->address = address_of(block, ret_errand->step.run);
-    ret_errand->host = host_of(block, ret_errand->step.run);
+    ret_errand->pages = pages_of(block, ret_errand->step.run);
     ret_errand->fence = block->arrival;
     expect_touch_locked(block, ret_errand->step.kind);
     block_activate_locked(block);
@@ -329,7 +376,7 @@ static void send_errand_locked(struct errand *errand)
 {
     if (errand->step.kind != STEP_FETCH)
         return;
-    managed_send_locked(errand->host, errand->address, size_of(errand->step.run));
+    copy_pages_locked(managed_stream_for_locked(NULL), &errand->pages, false);
     errand->fence = managed_send_fence_locked();
 }
 
@@ -343,33 +390,33 @@ static void make_pages(uint64_t host, uint64_t size)
 /* Where the device has got the pages back meanwhile, the thread touches them once more. */
 static void arrive_locked(const struct errand *errand)
 {
-    struct managed_block *block = block_at_locked(errand->address);
-    uint64_t size = size_of(errand->step.run);
+    uint64_t address = errand->pages.address, size = errand->pages.size;
+    struct managed_block *block = block_at_locked(address);
 
     if (block && block->allocation.id == errand->id &&
         residence_arrived(&block->residence, errand->step.run, errand->step.writable)) {
-        if (page_watch_show(area_watch(), errand->address, size, errand->step.writable))
+        if (page_watch_show(area_watch(), address, size, errand->step.writable))
             residence_open(&block->residence, errand->step.run);
     } else {
-        page_watch_wake(area_watch(), errand->address, size);
+        page_watch_wake(area_watch(), address, size);
     }
 }
 
 /* What takes no copy is done at once. True when there is something to wait for. */
 static bool show_locked(const struct errand *errand)
 {
-    uint64_t size = size_of(errand->step.run);
+    uint64_t address = errand->pages.address, size = errand->pages.size;
 
     switch (errand->step.kind) {
     case STEP_CREATE:
-        make_pages(errand->host, size);
-        page_watch_show(area_watch(), errand->address, size, true);
+        make_pages(errand->pages.host, size);
+        page_watch_show(area_watch(), address, size, true);
         return false;
     case STEP_SHOW:
-        page_watch_show(area_watch(), errand->address, size, errand->step.writable);
+        page_watch_show(area_watch(), address, size, errand->step.writable);
         return false;
     case STEP_ALLOW:
-        page_watch_allow_writes(area_watch(), errand->address, size);
+        page_watch_allow_writes(area_watch(), address, size);
         return false;
     default:
         return true;
@@ -383,7 +430,7 @@ static void report(const struct errand *errand, CUresult result)
     if (result != CUDA_SUCCESS)
         client_log("managed memory at %#llx could not be brought to the host (error %d), which "
                    "finds old contents there",
-                   (unsigned long long)errand->address, (int)result);
+                   (unsigned long long)errand->pages.address, (int)result);
 }
 
 /* Memory that has been freed is still there. */

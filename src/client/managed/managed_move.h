@@ -18,6 +18,10 @@ bool move_up_for_locked(struct stream *stream);
  */
 void move_up(uint64_t address, uint64_t size);
 
+/* The same with the channel lock, for a variable that comes to lie in blocks with others: its bytes
+ * are copied from then on, and all of the blocks are global. */
+void move_up_for_variable_locked(uint64_t address, uint64_t size);
+
 /* Brings a range of a block down, behind what is on the stream. */
 CUresult move_down(uint64_t address, uint64_t size, struct stream *stream);
 

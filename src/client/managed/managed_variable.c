@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The managed variables that the program knows: each has its own bytes at the server's address, and
- * two page-locked copies, one that the server reads and one that it writes. */
+/*
+ * The managed variables that the program knows: each has its own bytes at the server's address.
+ * Where managed memory moves, these are pages that do so (managed_block.h); else the variable has
+ * two page-locked copies, one that the server reads and one that it writes, to compare with.
+ */
 #include "managed_variable.h"
 
 #include <errno.h>
@@ -26,9 +29,9 @@ static struct managed {
     pthread_mutex_t
         changes; /* one variable is added or removed at a time; held while waiting for a copy */
     pthread_mutex_t lock;
-    struct ranges variables; /* those in use */
-    _Atomic unsigned count;  /* atomic: of them; changed with the lock, read without */
-    struct managed_pages pages;
+    struct ranges variables; /* those in use, and where they move those whose owner rests */
+    _Atomic unsigned count; /* atomic: how many are compared; changed with the lock, read without */
+    struct managed_pages pages; /* under `changes` */
 } managed;
 
 #define CHANGES_LOCKED _cleanup_mutex_ pthread_mutex_t *changes_held = mutex_hold(&managed.changes)
@@ -65,14 +68,46 @@ bool managed_variable_any(void)
     return atomic_load_explicit(&managed.count, memory_order_acquire) != 0;
 }
 
+bool managed_variables_next(uint64_t *at, uint64_t end, uint64_t *ret_size)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&managed.lock);
+    const struct range *range = ranges_find(&managed.variables, *at);
+    uint64_t stop;
+
+    if (!range)
+        range = ranges_next(&managed.variables, *at);
+    if (*at >= end || !range || range->start >= end)
+        return false;
+    if (range->start > *at)
+        *at = range->start;
+    for (stop = *at; range && stop < end; range = ranges_find(&managed.variables, stop))
+        stop = range->start + range->size;
+    *ret_size = (stop < end ? stop : end) - *at;
+    return true;
+}
+
+bool managed_variable_is_alone(uint64_t start, uint64_t end)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&managed.lock);
+    const struct range *first = ranges_find(&managed.variables, start), *next;
+
+    if (!first)
+        first = ranges_next(&managed.variables, start);
+    next = first ? ranges_next(&managed.variables, first->start + 1) : NULL;
+    return !next || next->start >= end;
+}
+
 static bool find_variable(uint64_t address, struct allocation *ret_allocation)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&managed.lock);
     const struct range *range = ranges_find(&managed.variables, address);
+    const struct managed_variable *variable = range ? range->value : NULL;
 
-    if (range && ret_allocation)
-        *ret_allocation = ((const struct managed_variable *)range->value)->allocation;
-    return range != NULL;
+    if (!variable || !variable->in_use)
+        return false;
+    if (ret_allocation)
+        *ret_allocation = variable->allocation;
+    return true;
 }
 
 static bool find_managed(uint64_t address, struct allocation *ret_allocation)
@@ -88,6 +123,11 @@ static bool free_managed(uint64_t address, CUresult *ret_result)
     return true;
 }
 
+static void end_view(uint64_t address, uint64_t size)
+{
+    block_destroy_at(address);
+}
+
 void managed_init(void)
 {
     memset(&managed, 0, sizeof(managed));
@@ -96,6 +136,10 @@ void managed_init(void)
     managed_copy_init();
     area_init();
     block_init();
+    if (area_is_possible()) {
+        managed.pages.fill = block_create_at;
+        managed.pages.empty = end_view;
+    }
     atomic_store_explicit(&managed_in_use, 0, memory_order_relaxed);
     managed_hooks = (struct managed_hooks){
         .push = managed_copy_push,
@@ -166,51 +210,105 @@ static bool enter_locked(struct managed_variable *variable)
 
     if (ranges_add(&managed.variables, allocation->address, allocation->size, variable))
         return false;
-    atomic_fetch_add_explicit(&managed.count, 1, memory_order_release);
+    variable->entered = true;
+    if (!area_is_possible())
+        atomic_fetch_add_explicit(&managed.count, 1, memory_order_release);
     atomic_fetch_add_explicit(&managed_in_use, 1, memory_order_release);
     return true;
 }
 
-static CUresult begin_use(struct managed_variable *variable, struct context *context, bool fresh)
+static CUresult enter_table(struct managed_variable *variable)
 {
-    CUresult result = managed_copy_prepare(context->device);
-    bool entered = false;
+    bool entered;
 
-    variable->allocation.context = context;
+    managed_lock();
+    entered = enter_locked(variable);
+    managed_unlock();
+    return entered ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void leave_table(struct managed_variable *variable)
+{
+    managed_lock();
+    ranges_remove(&managed.variables, variable->allocation.address, NULL);
+    managed_unlock();
+    variable->entered = false;
+    if (!area_is_possible())
+        atomic_fetch_sub_explicit(&managed.count, 1, memory_order_release);
+    atomic_fetch_sub_explicit(&managed_in_use, 1, memory_order_release);
+}
+
+static CUresult begin_comparing(struct managed_variable *variable, bool fresh)
+{
+    CUresult result = managed_copy_prepare(variable->allocation.context->device);
+
     if (result == CUDA_SUCCESS)
         result = take_copies(variable);
     if (result != CUDA_SUCCESS)
         return result;
     result = managed_fetch(variable, fresh);
-    if (result == CUDA_SUCCESS) {
-        managed_lock();
-        entered = enter_locked(variable);
-        managed_unlock();
-    }
-    if (entered)
-        return CUDA_SUCCESS;
-    give_copies(variable);
-    return result != CUDA_SUCCESS ? result : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS)
+        result = enter_table(variable);
+    if (result != CUDA_SUCCESS)
+        give_copies(variable);
+    return result;
 }
 
-static void end_use(struct managed_variable *variable)
+static void end_comparing(struct managed_variable *variable)
 {
-    if (!variable->known)
-        return;
-    managed_lock();
-    ranges_remove(&managed.variables, variable->allocation.address, NULL);
-    managed_unlock();
-    atomic_fetch_sub_explicit(&managed.count, 1, memory_order_release);
-    atomic_fetch_sub_explicit(&managed_in_use, 1, memory_order_release);
+    leave_table(variable);
     managed_copy_settle();
     give_copies(variable);
+}
+
+/* The channel lock keeps copies away until the variable is one of those that they are made for. */
+static CUresult begin_moving(struct managed_variable *variable)
+{
+    const struct allocation *allocation = &variable->allocation;
+    CUresult result;
+
+    if (!move_prepare(allocation->context->device))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    channel_lock(&client->channel);
+    move_up_for_variable_locked(allocation->address, allocation->size);
+    result = enter_table(variable);
+    channel_unlock(&client->channel);
+    return result;
+}
+
+static CUresult begin_use(struct managed_variable *variable, struct context *context, bool fresh)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    variable->allocation.context = context;
+    if (!variable->entered)
+        result = area_is_possible() ? begin_moving(variable) : begin_comparing(variable, fresh);
+    variable->in_use = result == CUDA_SUCCESS;
+    return result;
+}
+
+/* Pages move also while the owner of their variables rests. */
+static void end_use(struct managed_variable *variable)
+{
+    variable->in_use = false;
+    if (variable->entered && !area_is_possible())
+        end_comparing(variable);
+}
+
+static void end_variable(struct managed_variable *variable)
+{
+    end_use(variable);
+    if (!variable->entered)
+        return;
+    channel_lock(&client->channel);
+    leave_table(variable);
+    channel_unlock(&client->channel);
 }
 
 /* ---- coming and going ---- */
 
 static CUresult take_pages(uint64_t address, uint64_t size)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&managed.lock);
     int error = managed_pages_take(&managed.pages, address, size);
 
     if (error != -EEXIST)
@@ -223,8 +321,6 @@ static CUresult take_pages(uint64_t address, uint64_t size)
 
 static void give_pages(const struct managed_variable *variable)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&managed.lock);
-
     managed_pages_give(&managed.pages, variable->allocation.address, variable->allocation.size);
 }
 
@@ -285,8 +381,11 @@ void managed_leave(struct list *variables)
 {
     CHANGES_LOCKED;
 
+    list_for_each (struct managed_variable, variable, variables, link)
+        end_variable(variable);
+    if (area_is_possible() && !list_empty(variables))
+        managed_copy_settle();
     list_for_each_safe (struct managed_variable, variable, variables, link) {
-        end_use(variable);
         give_pages(variable);
         variable_free(variable);
     }
@@ -322,7 +421,7 @@ CUresult managed_wake(struct list *variables, struct context *context)
     CHANGES_LOCKED;
 
     list_for_each (struct managed_variable, variable, variables, link) {
-        if (result == CUDA_SUCCESS && !variable->known)
+        if (result == CUDA_SUCCESS && !variable->in_use)
             result = begin_use(variable, context, false);
     }
     return result;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the list of managed variables and the code that copies them. */
+/* Between the list of managed variables and the code that copies them. Where managed memory moves
+ * (managed_area.h), the pages of variables do so; else their contents are compared. */
 #pragma once
 
 #include "client_memory.h"
@@ -7,7 +8,9 @@
 
 struct managed_variable {
     struct allocation allocation; /* where it is, in the server and here */
-    /* Page-locked, one after the other; NULL while the owner rests. */
+    bool in_use;                  /* its owner does not rest */
+    bool entered;                 /* in the table */
+    /* Where it is compared. Page-locked, one after the other; NULL while the owner rests. */
     unsigned char *known;   /* what both sides have seen last */
     unsigned char *fetched; /* what the server's copy held when it was last fetched */
     unsigned char *asked;   /* what was known when `fetched` was asked for; not page-locked */
@@ -24,10 +27,17 @@ static inline unsigned char *managed_here(const struct managed_variable *variabl
 void managed_lock(void);
 void managed_unlock(void);
 
-/* The variables in use, by address: the first, and the one behind another; NULL when there is
+/* The variables to compare, by address: the first, and the one behind another; NULL when there is
  * none. */
 struct managed_variable *managed_first_locked(void);
 struct managed_variable *managed_next_locked(const struct managed_variable *variable);
 
 /* Whether there are any: one load. */
 bool managed_variable_any(void);
+
+/* Where variables move: the next bytes of variables in [*at, end), as [*at, *at + *ret_size). False
+ * when there are none. Variables without a gap between them are one. */
+bool managed_variables_next(uint64_t *at, uint64_t end, uint64_t *ret_size);
+
+/* Whether not more than one variable has something of [start, end). */
+bool managed_variable_is_alone(uint64_t start, uint64_t end);

@@ -203,14 +203,14 @@ static void forget_functions(struct module *module)
 static void forget_contents(struct module *module)
 {
     forget_functions(module);
-    managed_leave(&module->managed);
     list_for_each_safe (struct global, global, &module->globals, link) {
         memory_remove_global(global->variable.address);
         free(global);
     }
 }
 
-/* The server waits for work of the module that still runs. */
+/* The server waits for work of the module that still runs. Nothing is sent to variables that are
+ * gone. */
 void module_unload(struct module *module)
 {
     struct wire_cuLibraryUnload in = {.library = module->handle};
@@ -220,6 +220,7 @@ void module_unload(struct module *module)
     pthread_mutex_lock(&client->lock);
     list_remove(&module->link);
     pthread_mutex_unlock(&client->lock);
+    managed_leave(&module->managed);
     channel_lock(&client->channel);
     wire_cuLibraryUnload(&client->channel, &in);
     channel_unlock(&client->channel);

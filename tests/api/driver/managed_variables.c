@@ -12,6 +12,7 @@
 static const char image[] =
     ".version 7.0\n.target sm_75\n.address_size 64\n"
     ".visible .global .attribute(.managed) .align 4 .u32 counter = 5;\n"
+    ".visible .global .attribute(.managed) .align 4 .u32 beside = 100;\n"
     ".visible .global .attribute(.managed) .align 8 .b8 words[12000] = {1, 0, 0, 0, 2};\n"
     ".visible .global .align 4 .u32 plain = 9;\n"
     ".visible .entry count(.param .u32 by)\n{\n"
@@ -20,6 +21,9 @@ static const char image[] =
     "    ld.global.u32 %r2, [counter];\n"
     "    add.u32 %r3, %r1, %r2;\n"
     "    st.global.u32 [counter], %r3;\n"
+    "    ld.global.u32 %r2, [beside];\n"
+    "    add.u32 %r3, %r2, 1;\n"
+    "    st.global.u32 [beside], %r3;\n"
     "    ret;\n}\n"
     ".visible .entry number(.param .u64 at, .param .u32 n)\n{\n"
     "    .reg .pred %p<2>;\n    .reg .b32 %r<4>;\n    .reg .b64 %rd<4>;\n"
@@ -192,6 +196,66 @@ static void copies_and_memsets(void)
     EXPECT(CUDA_SUCCESS, cuLibraryUnload(library));
 }
 
+/* Variables share pages, and the program has not asked for each of them. */
+static void what_is_not_asked_for_stays(void)
+{
+    CUlibrary library = load();
+    uint32_t *counter = managed(library, "counter", 4);
+    uint32_t *words = managed(library, "words", 4 * WORDS), *beside;
+
+    for (uint32_t i = 0; i < 5; i++) {
+        *counter = 10 * i;
+        words[0] = words[WORDS - 1] = i;
+        count(library, 1);
+        IS_TRUE(*counter == 10 * i + 1 && words[0] == i && words[WORDS - 1] == i);
+    }
+    *counter = 70;
+    beside = managed(library, "beside", 4);
+    IS_TRUE(*beside == 105 && *counter == 70);
+    *beside = 200;
+    count(library, 1);
+    IS_TRUE(*beside == 201 && *counter == 71);
+    *beside = 0;
+    EXPECT(CUDA_SUCCESS, cuLibraryUnload(library));
+}
+
+/* What is attached to one stream the program may touch while another one works. */
+static void a_variable_is_attached(void)
+{
+    CUlibrary library = load();
+    uint32_t *words = managed(library, "words", 4 * WORDS);
+    CUdeviceptr address = (uintptr_t)words;
+    CUstream stream;
+
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    EXPECT(CUDA_SUCCESS, cuStreamAttachMemAsync(stream, address, 0, CU_MEM_ATTACH_SINGLE));
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuStreamAttachMemAsync(stream, address + 4, 0, CU_MEM_ATTACH_SINGLE));
+    EXPECT(CUDA_SUCCESS, cuStreamAttachMemAsync(stream, address, 0, CU_MEM_ATTACH_HOST));
+    MUST(cuStreamSynchronize(stream));
+    words[100] = 100;
+    EXPECT(CUDA_SUCCESS, cuStreamAttachMemAsync(stream, address, 4 * WORDS, CU_MEM_ATTACH_GLOBAL));
+    MUST(cuStreamSynchronize(stream));
+    IS_TRUE(words[100] == 100 && words[1] == 2);
+    MUST(cuStreamDestroy_v2(stream));
+    EXPECT(CUDA_SUCCESS, cuLibraryUnload(library));
+}
+
+static void many_loads(void)
+{
+    for (uint32_t i = 0; i < 40; i++) {
+        CUlibrary library = load();
+        uint32_t *counter = managed(library, "counter", 4);
+
+        IS_TRUE(*counter == 5);
+        *counter = i;
+        count(library, 2);
+        IS_TRUE(*counter == i + 2);
+        *counter = 99;
+        EXPECT(CUDA_SUCCESS, cuLibraryUnload(library));
+    }
+}
+
 /* The kernels of all devices use the same one. */
 static void devices_share_them(void)
 {
@@ -280,6 +344,9 @@ int main(void)
     RUN(modules_have_them_too);
     RUN(what_the_address_is);
     RUN(copies_and_memsets);
+    RUN(what_is_not_asked_for_stays);
+    RUN(a_variable_is_attached);
+    RUN(many_loads);
     RUN(devices_share_them);
     RUN(a_reset_leaves_them);
     return check_close();

@@ -92,12 +92,46 @@ static void what_is_there_stays(void **state)
     munmap(other, page);
 }
 
+static uint64_t filled, emptied;
+static int refusal;
+
+static int fill(uint64_t start, uint64_t size)
+{
+    filled += refusal ? 0 : size;
+    return refusal;
+}
+
+static void empty(uint64_t start, uint64_t size)
+{
+    assert_true(is_mapped(start));
+    emptied += size;
+}
+
+static void areas_are_filled_and_emptied(void **state)
+{
+    (void)state;
+    pages.fill = fill;
+    pages.empty = empty;
+    assert_int_equal(managed_pages_take(&pages, place + 100, page), 0);
+    assert_int_equal(managed_pages_take(&pages, place + 2 * page - 4, 8), 0);
+    assert_int_equal(filled, 3 * page);
+    refusal = -ENOMEM;
+    assert_int_equal(managed_pages_take(&pages, place + 2 * page, 2 * page), -ENOMEM);
+    assert_false(is_mapped(place + 3 * page));
+    managed_pages_give(&pages, place + 100, page);
+    assert_int_equal(emptied, 0);
+    managed_pages_give(&pages, place + 2 * page - 4, 8);
+    assert_int_equal(emptied, 3 * page);
+    assert_false(is_mapped(place));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_page_goes_with_its_last_user, setup, teardown),
         cmocka_unit_test_setup_teardown(ranges_overlap_in_any_way, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_there_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(areas_are_filled_and_emptied, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
