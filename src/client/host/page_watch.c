@@ -31,32 +31,72 @@ struct continue_request {
     int64_t mapped;
 };
 
+#define NEW_WATCH _IO(UFFDIO, 0x00)
 #define REQUEST_CONTINUE _IOWR(UFFDIO, 0x07, struct continue_request)
 
-int page_watch_open(bool threads_only)
-{
-    struct uffdio_api api = {.api = UFFD_API,
-                             .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | FEATURE_THREAD_ID |
-                                         FEATURE_MINOR_SHARED_MEMORY | FEATURE_WP_SHARED_MEMORY};
-    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC), error;
+/* Whether pages are always shown writable. Written before there is a watch. */
+static bool all_writable;
 
-    if (fd < 0 && threads_only)
-        fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | THREADS_ONLY);
+/* Whoever may open the device gets what root does. */
+static int open_by_device(void)
+{
+    int device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC), fd;
+
+    if (device < 0)
+        return -1;
+    fd = ioctl(device, NEW_WATCH, O_CLOEXEC);
+    fd_close(&device);
+    return fd;
+}
+
+static int open_any(bool threads_only, unsigned *ret_got)
+{
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC), error = errno;
+
     if (fd < 0)
-        return -errno;
-    if (ioctl(fd, UFFDIO_API, &api) == 0)
+        fd = open_by_device();
+    if (fd < 0 && threads_only) {
+        fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | THREADS_ONLY);
+        *ret_got |= WATCH_THREADS_ONLY;
+    }
+    return fd < 0 ? -error : fd;
+}
+
+static int open_with(unsigned flags, uint64_t features, unsigned *ret_got)
+{
+    struct uffdio_api api = {
+        .api = UFFD_API, .features = features | FEATURE_THREAD_ID | FEATURE_MINOR_SHARED_MEMORY};
+    int fd = open_any(flags & WATCH_THREADS_ONLY, ret_got), error;
+
+    if (fd < 0 || ioctl(fd, UFFDIO_API, &api) == 0)
         return fd;
     error = errno;
     fd_close(&fd);
     return -error;
 }
 
+int page_watch_open(unsigned flags, unsigned *ret_got)
+{
+    int fd = -EINVAL;
+
+    *ret_got = 0;
+    if (!(flags & WATCH_ALL_WRITABLE))
+        fd = open_with(flags, UFFD_FEATURE_PAGEFAULT_FLAG_WP | FEATURE_WP_SHARED_MEMORY, ret_got);
+    all_writable = fd == -EINVAL;
+    if (all_writable) {
+        *ret_got = WATCH_ALL_WRITABLE;
+        fd = open_with(flags, 0, ret_got);
+    }
+    return fd;
+}
+
 int page_watch_add(int watch, uint64_t address, uint64_t size)
 {
     struct uffdio_register request = {.range = {address, size},
-                                      .mode = UFFDIO_REGISTER_MODE_MISSING |
-                                              UFFDIO_REGISTER_MODE_WP | REGISTER_MINOR};
+                                      .mode = UFFDIO_REGISTER_MODE_MISSING | REGISTER_MINOR};
 
+    if (!all_writable)
+        request.mode |= UFFDIO_REGISTER_MODE_WP;
     return ioctl(watch, UFFDIO_REGISTER, &request) < 0 ? -errno : 0;
 }
 
@@ -125,7 +165,7 @@ static uint64_t pass_page(int watch, uint64_t address)
 
 bool page_watch_show(int watch, uint64_t address, uint64_t size, bool writable)
 {
-    uint64_t mode = writable ? 0 : CONTINUE_READ_ONLY;
+    uint64_t mode = writable || all_writable ? 0 : CONTINUE_READ_ONLY;
 
     for (uint64_t done = 0; done < size;) {
         uint64_t shown = show_some(watch, address + done, size - done, mode);
@@ -145,7 +185,7 @@ void page_watch_allow_writes(int watch, uint64_t address, uint64_t size)
 {
     struct uffdio_writeprotect request = {.range = {address, size}};
 
-    while (ioctl(watch, UFFDIO_WRITEPROTECT, &request) < 0 && errno == EAGAIN)
+    while (!all_writable && ioctl(watch, UFFDIO_WRITEPROTECT, &request) < 0 && errno == EAGAIN)
         continue;
     page_watch_wake(watch, address, size);
 }

@@ -18,10 +18,19 @@ struct page_touch {
     bool writes;      /* the thread wants to write, so it needs pages that are writable */
 };
 
-/* A descriptor for all watched memory of the process, or -errno. `threads_only` also takes what
- * unprivileged processes get: then system calls that touch hidden pages fail with EFAULT, rather
- * than sleep as well. */
-int page_watch_open(bool threads_only);
+/* What page_watch_open() may take, and what it has got. */
+enum {
+    /* Also what unprivileged processes get: then system calls that touch hidden pages fail with
+     * EFAULT, rather than sleep as well. */
+    WATCH_THREADS_ONLY = 1,
+    /* Pages are always shown writable: before Linux 5.19 there is nothing else, which is taken then
+     * without being asked for. */
+    WATCH_ALL_WRITABLE = 2,
+};
+
+/* A descriptor for all watched memory of the process, or -errno. By the system call, or by
+ * /dev/userfaultfd where the process may open that. A process has one watch at a time. */
+int page_watch_open(unsigned flags, unsigned *ret_got);
 
 /* Watches a range, and stops that. Pages are hidden first, and shown afterwards, in so far as the
  * memory has them. 0 or -errno. */

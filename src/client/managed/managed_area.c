@@ -29,6 +29,7 @@ static struct {
     struct ranges hosts; /* granules of host memory for views; the value is the descriptor plus 1 */
     struct heap views;   /* of them */
     int watch;           /* -errno: it cannot be watched; 0 = it is not to be */
+    unsigned watch_got;  /* WATCH_... */
     bool explained;
 } memory;
 
@@ -223,7 +224,8 @@ static int open_watch(void)
 
     return place == MANAGED_HOST || client->device_count != 1
                ? 0
-               : page_watch_open(place == MANAGED_DEVICE);
+               : page_watch_open(place == MANAGED_DEVICE ? WATCH_THREADS_ONLY : 0,
+                                 &memory.watch_got);
 }
 
 void area_init(void)
@@ -241,16 +243,32 @@ bool area_is_possible(void)
     return memory.watch > 0;
 }
 
+static void explain(void)
+{
+    if (memory.watch < 0)
+        client_log(
+            "managed memory stays with the host, where kernels reach it slowly: %s "
+            "(userfaultfd). vm.unprivileged_userfaultfd=1 allows that to all users, the mode of "
+            "/dev/userfaultfd to some, FUNNEL_MANAGED=device does with less, and "
+            "FUNNEL_MANAGED=host ends this message",
+            strerror(-memory.watch));
+    else if (memory.watch)
+        client_log("managed memory moves by userfaultfd%s%s",
+                   memory.watch_got & WATCH_ALL_WRITABLE
+                       ? "; without its write protection, what the program has only read is copied "
+                         "to the device again"
+                       : "",
+                   memory.watch_got & WATCH_THREADS_ONLY
+                       ? "; a system call on pages that are on the device fails with EFAULT"
+                       : "");
+}
+
 void area_explain(void)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
 
-    if (memory.watch < 0 && !memory.explained)
-        client_log(
-            "managed memory stays with the host, where kernels reach it slowly: %s "
-            "(userfaultfd). vm.unprivileged_userfaultfd=1 allows that to all users, "
-            "FUNNEL_MANAGED=device does with less, and FUNNEL_MANAGED=host ends this message",
-            strerror(-memory.watch));
+    if (!memory.explained)
+        explain();
     memory.explained = true;
 }
 

@@ -14,7 +14,7 @@ void area_init(void);
 /* Whether managed memory moves in this process. Otherwise it stays with the host. */
 bool area_is_possible(void);
 
-/* Logs, once, why it does not where that might be a surprise. */
+/* Logs, once, by which means it moves, or why it does not where that might be a surprise. */
 void area_explain(void);
 
 /* The heap of areas, and the descriptor of the watch. Only where it is possible. */

@@ -43,12 +43,12 @@ CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned f
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
+    area_explain();
     if (area_is_possible() && move_prepare(like.context->device)) {
         result = block_create(like.context, bytesize, flags, dptr);
         if (result != CUDA_ERROR_OUT_OF_MEMORY)
             return result;
     }
-    area_explain();
     return allocate_on_host(&like, dptr);
 }
 

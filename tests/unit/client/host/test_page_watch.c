@@ -39,9 +39,9 @@ static int setup(void **state)
 {
     pthread_t thread;
     void *view, *other;
+    unsigned got;
 
-    (void)state;
-    watch = page_watch_open(false);
+    watch = page_watch_open(*state ? WATCH_ALL_WRITABLE : 0, &got);
     if (watch < 0)
         return 0; /* this process may not: the tests are skipped */
     if (shm_create("test", SIZE, &memory) || shm_map(memory, SIZE, NULL, 0, &view) ||
@@ -118,13 +118,44 @@ static void system_calls_are_served(void **state)
     close(ends[1]);
 }
 
+/* As before Linux 5.19: a page that was read can be written without being asked for again. */
+static void without_protection_all_pages_are_writable(void **state)
+{
+    (void)state;
+    begin();
+    write_at_once = false;
+    memset(behind, 1, SIZE);
+    if (here[0] != 1)
+        fail();
+    here[1] = 2;
+    here[PAGE + 1] = 4;
+    assert_int_equal(atomic_load(&reads), 1);
+    assert_int_equal(atomic_load(&writes), 1);
+    assert_int_equal(behind[1], 2);
+    page_watch_hide((uintptr_t)here, SIZE);
+    behind[0] = 9;
+    assert_int_equal(here[0], 9);
+}
+
+static int setup_all_writable(void **state)
+{
+    *state = &watch;
+    return setup(state);
+}
+
 int main(void)
 {
+    const struct CMUnitTest all_writable[] = {
+        cmocka_unit_test(each_page_is_asked_for_once),
+        cmocka_unit_test(without_protection_all_pages_are_writable),
+        cmocka_unit_test(system_calls_are_served),
+    };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_page_is_asked_for_once),
         cmocka_unit_test(pages_shown_for_reading_are_asked_for_again),
         cmocka_unit_test(system_calls_are_served),
     };
 
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, setup, NULL) +
+           cmocka_run_group_tests(all_writable, setup_all_writable, NULL);
 }
