@@ -58,6 +58,8 @@ class Probe:
 
 
 class TestCase(unittest.TestCase):
+    devices = "1:mem=1G"
+
     def setUp(self):
         harness.limit_time(self)
         folder = tempfile.TemporaryDirectory(prefix="fnl-", dir="/tmp")
@@ -65,7 +67,7 @@ class TestCase(unittest.TestCase):
         self.folder = folder.name
         self.environment = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.folder + "/pipe",
                                 CUDA_MPS_LOG_DIRECTORY=self.folder + "/log",
-                                FUNNEL_SOFT_DEVICES="1:mem=1G")
+                                FUNNEL_SOFT_DEVICES=self.devices)
         self.funnel("start", "--device", DEVICE)
         self.addCleanup(self.funnel, "stop", "--force")
 
@@ -270,6 +272,19 @@ class Recovery(TestCase):
         self.funnel("stop", "--force")
         self.assertEqual(probe.ask("round"), GONE)
         self.assertEqual(probe.ask("look"), GONE)
+
+
+class TwoDevices(TestCase):
+    devices = "2:mem=512M"
+
+    def test_managed_memory(self):
+        """Its devices reach each other's memory in the new server, too."""
+        probe = self.probes(1)[0]
+        self.assertEqual(probe.ask("managed"), FINE)
+        for _ in range(3):
+            self.kill_server()
+            self.assertEqual(probe.ask("managed"), FINE, probe.said() + self.logs())
+        self.assertEqual(probe.ask("round"), FINE)
 
 
 if __name__ == "__main__":

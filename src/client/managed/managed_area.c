@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "client_log.h"
+#include "client_peer_access.h"
 #include "environment.h"
 #include "fd.h"
 #include "granule.h"
@@ -24,8 +25,8 @@ struct area {
 
 static struct {
     pthread_mutex_t lock;
-    struct ranges areas; /* struct area */
-    struct heap heap;
+    struct ranges areas;                   /* struct area */
+    struct heap heaps[ATTACH_DEVICES_MAX]; /* by ordinal */
     struct ranges hosts; /* granules of host memory for views; the value is the descriptor plus 1 */
     struct heap views;   /* of them */
     int watch;           /* -errno: it cannot be watched; 0 = it is not to be */
@@ -216,13 +217,13 @@ void view_destroy(uint64_t address, uint64_t size, uint64_t host)
 
 /* ---- all of them ---- */
 
-/* Memory of one device is not reached by another one, so with several devices it stays with the
- * host, which all of them reach. */
+/* An allocation is memory of one device, so the others have to reach that; where they do not, it
+ * stays with the host, which all of them reach. */
 static int open_watch(void)
 {
     enum managed_place place = environment_managed_place();
 
-    return place == MANAGED_HOST || client->device_count != 1
+    return place == MANAGED_HOST || !peer_all_reach()
                ? 0
                : page_watch_open(place == MANAGED_DEVICE ? WATCH_THREADS_ONLY : 0,
                                  &memory.watch_got);
@@ -233,8 +234,8 @@ void area_init(void)
     memset(&memory, 0, sizeof(memory));
     pthread_mutex_init(&memory.lock, NULL);
     memory.watch = open_watch();
-    if (client->device_count > 0)
-        heap_init(&memory.heap, &areas, client->devices[0].index, GRANULARITY);
+    for (int i = 0; i < client->device_count; i++)
+        heap_init(&memory.heaps[i], &areas, client->devices[i].index, GRANULARITY);
     heap_init(&memory.views, &views, 0, GRANULARITY);
 }
 
@@ -261,6 +262,10 @@ static void explain(void)
                    memory.watch_got & WATCH_THREADS_ONLY
                        ? "; a system call on pages that are on the device fails with EFAULT"
                        : "");
+    else if (environment_managed_place() != MANAGED_HOST)
+        client_log("managed memory stays with the host, where kernels reach it slowly: there are "
+                   "visible devices that cannot reach each other's memory; with one of them in "
+                   "CUDA_VISIBLE_DEVICES it moves");
 }
 
 void area_explain(void)
@@ -272,9 +277,9 @@ void area_explain(void)
     memory.explained = true;
 }
 
-struct heap *area_heap(void)
+struct heap *area_heap(const struct device *device)
 {
-    return &memory.heap;
+    return &memory.heaps[device->ordinal];
 }
 
 int area_watch(void)
@@ -298,16 +303,19 @@ static CUresult replay_view(const struct heap *heap, uint64_t address, uint64_t 
 
 CUresult area_replay(void)
 {
-    CUresult result = heap_for_each_granule(&memory.heap, replay);
+    CUresult result = heap_for_each_granule(&memory.views, replay_view);
 
-    return result != CUDA_SUCCESS ? result : heap_for_each_granule(&memory.views, replay_view);
+    for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
+        result = heap_for_each_granule(&memory.heaps[i], replay);
+    return result;
 }
 
 /* ---- fork ---- */
 
 void area_before_fork(void)
 {
-    lock_take(&memory.heap.lock);
+    for (int i = 0; i < client->device_count; i++)
+        lock_take(&memory.heaps[i].lock);
     lock_take(&memory.views.lock);
     pthread_mutex_lock(&memory.lock);
 }
@@ -316,7 +324,8 @@ void area_after_fork_in_parent(void)
 {
     pthread_mutex_unlock(&memory.lock);
     lock_give(&memory.views.lock);
-    lock_give(&memory.heap.lock);
+    for (int i = client->device_count; i-- > 0;)
+        lock_give(&memory.heaps[i].lock);
 }
 
 void area_after_fork_in_child(void)
@@ -326,7 +335,8 @@ void area_after_fork_in_child(void)
 
         fd_close(&area->host_fd);
     }
-    heap_after_fork(&memory.heap);
+    for (int i = 0; i < client->device_count; i++)
+        heap_after_fork(&memory.heaps[i]);
     heap_after_fork(&memory.views);
     if (memory.watch > 0)
         fd_close(&memory.watch);

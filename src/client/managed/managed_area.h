@@ -17,8 +17,8 @@ bool area_is_possible(void);
 /* Logs, once, by which means it moves, or why it does not where that might be a surprise. */
 void area_explain(void);
 
-/* The heap of areas, and the descriptor of the watch. Only where it is possible. */
-struct heap *area_heap(void);
+/* The heap of areas of a device, and the descriptor of the watch. Only where it is possible. */
+struct heap *area_heap(const struct device *device);
 int area_watch(void);
 
 /* Where the host memory behind an address of an area is. */

@@ -209,13 +209,14 @@ CUresult block_create(struct context *context, uint64_t size, unsigned attach,
                       CUdeviceptr *ret_address)
 {
     struct managed_block *block = block_new(context, size, attach);
-    CUresult result = block ? heap_take(area_heap(), &block->entry) : CUDA_ERROR_OUT_OF_MEMORY;
+    struct heap *heap = area_heap(context->device);
+    CUresult result = block ? heap_take(heap, &block->entry) : CUDA_ERROR_OUT_OF_MEMORY;
 
     if (result == CUDA_SUCCESS) {
         block->allocation.address = block->entry.address;
         block->host = area_host_address(block->entry.address);
         if (!enter(block)) {
-            heap_give(area_heap(), block->entry.address);
+            heap_give(heap, block->entry.address);
             result = CUDA_ERROR_OUT_OF_MEMORY;
         }
     }
@@ -281,19 +282,21 @@ void block_destroy_at(uint64_t address)
 bool block_destroy(uint64_t address)
 {
     struct managed_block *block = leave(address);
+    struct heap *heap;
 
     if (!block)
         return false;
-    heap_give(area_heap(), block->entry.address);
-    heap_trim(area_heap(), KEPT_BYTES);
+    heap = area_heap(memory_device_of(address));
+    heap_give(heap, block->entry.address);
+    heap_trim(heap, KEPT_BYTES);
     block_free(block);
     return true;
 }
 
 void block_trim(void)
 {
-    if (area_is_possible())
-        heap_trim(area_heap(), 0);
+    for (int i = 0; i < client->device_count && area_is_possible(); i++)
+        heap_trim(area_heap(&client->devices[i]), 0);
 }
 
 static uint64_t next_of(const struct context *context)

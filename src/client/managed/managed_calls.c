@@ -8,6 +8,7 @@
 
 #include "client_capture.h"
 #include "client_memory.h"
+#include "client_peer_access.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "cuda_managed.h"
@@ -44,7 +45,8 @@ CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned f
     if (result != CUDA_SUCCESS)
         return result;
     area_explain();
-    if (area_is_possible() && move_prepare(like.context->device)) {
+    if (area_is_possible() && move_prepare(like.context->device) &&
+        peer_let_all_reach(like.context->device)) {
         result = block_create(like.context, bytesize, flags, dptr);
         if (result != CUDA_ERROR_OUT_OF_MEMORY)
             return result;

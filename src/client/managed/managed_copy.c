@@ -131,7 +131,8 @@ void managed_sent_locked(void)
 
 struct stream *managed_stream_for_locked(struct stream *stream)
 {
-    if (!stream || !stream_is_sole_and_idle_locked(stream, 1))
+    if (!stream || stream->device != copier.stream->device ||
+        !stream_is_sole_and_idle_locked(stream, 1))
         return copier.stream;
     wait_locked(stream);
     copier.direct = stream;

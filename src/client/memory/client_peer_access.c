@@ -55,20 +55,59 @@ CUresult client_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib
     return CUDA_SUCCESS;
 }
 
-CUresult peer_reach(struct device *from, const struct device *to)
+static bool is_reached(const struct device *from, const struct device *to)
+{
+    return atomic_load_explicit(&reached_by[from->ordinal], memory_order_acquire) >> to->index & 1;
+}
+
+static CUresult tell_server(const struct device *from, const struct device *to)
 {
     struct wire_cuCtxEnablePeerAccess in = {.device = from->index, .peer = to->index};
+
+    return wire_cuCtxEnablePeerAccess(&client->channel, &in);
+}
+
+CUresult peer_reach(struct device *from, const struct device *to)
+{
     uint32_t bit = 1u << to->index;
     CUresult result;
 
     if (!can_reach(from, to))
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-    if (atomic_load_explicit(&reached_by[from->ordinal], memory_order_acquire) & bit)
+    if (is_reached(from, to))
         return CUDA_SUCCESS;
-    result = wire_cuCtxEnablePeerAccess(&client->channel, &in);
+    result = tell_server(from, to);
     if (result == CUDA_SUCCESS)
         atomic_fetch_or_explicit(&reached_by[from->ordinal], bit, memory_order_release);
     return result;
+}
+
+CUresult peer_replay(void)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (int i = 0; i < client->device_count; i++)
+        for (int j = 0; j < client->device_count && result == CUDA_SUCCESS; j++)
+            if (is_reached(&client->devices[i], &client->devices[j]))
+                result = tell_server(&client->devices[i], &client->devices[j]);
+    return result;
+}
+
+bool peer_all_reach(void)
+{
+    for (int i = 0; i < client->device_count; i++)
+        for (int j = 0; j < client->device_count; j++)
+            if (i != j && !can_reach(&client->devices[i], &client->devices[j]))
+                return false;
+    return client->device_count > 0;
+}
+
+bool peer_let_all_reach(const struct device *home)
+{
+    for (int i = 0; i < client->device_count; i++)
+        if (&client->devices[i] != home && peer_reach(&client->devices[i], home) != CUDA_SUCCESS)
+            return false;
+    return true;
 }
 
 /* Where the devices do not reach each other, the driver copies through host memory. */

@@ -66,6 +66,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_fnHostGranuleAdopt:
     case WIRE_cuLibraryGetGlobal:
     case WIRE_cuCtxSetLimit:
+    case WIRE_cuCtxEnablePeerAccess:
     case WIRE_fnGraphCreate:
     case WIRE_fnGraphKernelNode:
     case WIRE_fnGraphCopyNode:
@@ -104,7 +105,6 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuIpcCloseMemHandle:
     case WIRE_cuIpcGetEventHandle:
     case WIRE_cuIpcOpenEventHandle:
-    case WIRE_cuCtxEnablePeerAccess:
     case WIRE_fnLibraryJoin:
         break;
     }

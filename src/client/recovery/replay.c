@@ -7,6 +7,7 @@
 #include "client_library.h"
 #include "client_managed.h"
 #include "client_module.h"
+#include "client_peer_access.h"
 #include "client_stream.h"
 #include "context_limits.h"
 #include "exec_plan.h"
@@ -65,6 +66,8 @@ CUresult replay_memory(void)
 
     if (result == CUDA_SUCCESS)
         result = managed_replay();
+    if (result == CUDA_SUCCESS)
+        result = peer_replay();
     return result == CUDA_SUCCESS ? host_register_replay() : result;
 }
 
