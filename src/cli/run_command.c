@@ -273,6 +273,15 @@ static int reach_daemon(const struct paths *paths, const struct run_options *opt
     return error;
 }
 
+/* Ranges of the program reach `funnel trace`, unless a profiler has asked for them. */
+static int record_ranges(void)
+{
+    char path[PATH_MAX];
+    int error = path_of_sibling(CLIENT_LIBRARY, path, sizeof(path));
+
+    return error || setenv("NVTX_INJECTION64_PATH", path, 0) ? -1 : 0;
+}
+
 static int prepare_funnel(const struct run_options *options)
 {
     struct paths paths;
@@ -285,7 +294,8 @@ static int prepare_funnel(const struct run_options *options)
     unsetenv("FUNNEL_DIRECT");
     if (setenv("CUDA_MPS_PIPE_DIRECTORY", paths.pipe, 1) || setenv("FUNNEL_REQUIRE", "1", 1) ||
         (options->group && setenv("FUNNEL_GROUP", options->group, 1)) ||
-        (options->verbose && setenv("FUNNEL_VERBOSE", "1", 1)) || setenv("FUNNEL_LOG", log, 0))
+        (options->verbose && setenv("FUNNEL_VERBOSE", "1", 1)) || setenv("FUNNEL_LOG", log, 0) ||
+        record_ranges())
         return cli_fail("cannot set the environment: %s", strerror(errno));
     return 0;
 }

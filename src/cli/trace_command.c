@@ -91,6 +91,7 @@ const struct subcommand trace_subcommands[] = {
      "program, and when the device does the work: kernels by name, copies, memsets and graphs, "
      "for\n"
      "how long each was queued, and behind whose work. Ctrl-C ends it early.\n\n"
+     "Ranges that programs set with NVTX, and cuProfilerStart, are shown, too.\n\n"
      "      --client PID  of this program only\n"
      "  -o, --output FILE  JSON for Perfetto (ui.perfetto.dev) and chrome://tracing\n"
      "      --summary     print the kernels of each program that took longest\n\n"

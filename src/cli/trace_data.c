@@ -98,7 +98,7 @@ static bool take_record(const struct trace_record *from, struct trace_record *re
     for (char *letter = ret_record->name; *letter; letter++)
         if (*letter < ' ' || *letter > '~')
             *letter = '?';
-    return kind >= TRACE_CLIENT && kind <= TRACE_GRAPH &&
+    return kind >= TRACE_CLIENT && kind <= TRACE_RANGE &&
            ret_record->end_ns >= ret_record->begin_ns;
 }
 

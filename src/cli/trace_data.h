@@ -43,7 +43,7 @@ void trace_fini(struct trace_data *data);
 
 static inline bool trace_is_work(const struct trace_entry *entry)
 {
-    return entry->record.kind >= TRACE_KERNEL;
+    return entry->record.kind >= TRACE_KERNEL && entry->record.kind <= TRACE_GRAPH;
 }
 
 /* Chrome's and Perfetto's JSON: 0, or 1 after an error message. */

@@ -10,6 +10,7 @@
 
 #define COMMANDS_LINE 1 /* thread numbers in the file */
 #define STREAM_LINES 100
+#define THREAD_LINES 10000000 /* of the program; beyond all streams */
 
 struct writer {
     FILE *out;
@@ -50,7 +51,10 @@ static long process_of(const struct trace_entry *entry)
 
 static unsigned line_of(const struct trace_entry *entry)
 {
-    return trace_is_work(entry) ? STREAM_LINES + (unsigned)entry->record.stream : COMMANDS_LINE;
+    if (trace_is_work(entry))
+        return STREAM_LINES + (unsigned)entry->record.stream;
+    return entry->record.kind == TRACE_RANGE ? THREAD_LINES + (unsigned)entry->record.stream
+                                             : COMMANDS_LINE;
 }
 
 /* ---- names of processes and lines ---- */
@@ -63,6 +67,9 @@ static void name_line(struct writer *writer, const struct trace_entry *entry)
     if (trace_is_work(entry))
         fprintf(writer->out, "{\"name\":\"device %u, stream %llu\"}}", entry->record.device,
                 (unsigned long long)entry->record.stream);
+    else if (entry->record.kind == TRACE_RANGE)
+        fprintf(writer->out, "{\"name\":\"thread %u of the program\"}}",
+                (unsigned)entry->record.stream);
     else
         fputs("{\"name\":\"commands in the server\"}}", writer->out);
 }
@@ -107,7 +114,7 @@ static void write_names(struct writer *writer)
 static const char *category_of(const struct trace_entry *entry)
 {
     static const char *const names[] = {"",     "client", "command", "kernel",
-                                        "copy", "memset", "graph"};
+                                        "copy", "memset", "graph",   "range"};
 
     return names[entry->record.kind];
 }

@@ -20,6 +20,7 @@ enum trace_kind {
     TRACE_COPY,
     TRACE_MEMSET,
     TRACE_GRAPH,
+    TRACE_RANGE, /* of the program, by NVTX; `stream` is the thread */
 };
 
 struct trace_record {
@@ -29,7 +30,7 @@ struct trace_record {
     uint32_t uid;
     uint32_t device;
     uint32_t reserved;
-    uint64_t stream; /* the client's handle; 0 for commands */
+    uint64_t stream; /* the client's handle; 0 for commands; the thread of a range */
     uint64_t
         submitted_ns; /* when the server had given the work to the driver; commands: begin_ns */
     uint64_t begin_ns, end_ns;

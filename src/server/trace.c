@@ -365,6 +365,21 @@ void session_trace_after(struct session_trace *trace, const struct traced_comman
         session_trace_collect(trace);
 }
 
+void session_trace_range(struct session_trace *trace, const struct ring_message *message)
+{
+    struct trace_record record;
+    struct wire_fnRange in;
+
+    if (!decode_fnRange(message, message->size, &in))
+        return;
+    init_record(trace, &record);
+    record.stream = in.thread;
+    record.begin_ns = in.begin_ns;
+    record.end_ns = in.end_ns;
+    memcpy(record.name, in.name, in.name_size);
+    write_record(trace, TRACE_RANGE, &record);
+}
+
 /* ---- work that is done ---- */
 
 static bool find_times(struct pending_work *work)
@@ -439,6 +454,7 @@ struct session_trace *session_trace_begin(struct session *session)
     made->session = session;
     made->trace = trace;
     write_client(made);
+    channel_server_set_traced(session->channel, true);
     return made;
 }
 
@@ -451,6 +467,7 @@ void session_trace_end(struct session_trace *trace)
 {
     struct server *server = trace->session->server;
 
+    channel_server_set_traced(trace->session->channel, false);
     collect_last(trace);
     for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++)
         if (trace->bases[i].event)

@@ -47,5 +47,8 @@ void session_trace_before(struct session_trace *trace, const struct ring_message
                           struct traced_command *ret_command);
 void session_trace_after(struct session_trace *trace, const struct traced_command *command);
 
+/* Writes down a range of the program: a message of fnRange. */
+void session_trace_range(struct session_trace *trace, const struct ring_message *message);
+
 /* Writes down work on the device that is done. */
 void session_trace_collect(struct session_trace *trace);

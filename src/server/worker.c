@@ -95,14 +95,17 @@ static bool run_one_traced(struct session *session, struct session_trace *trace)
     const struct ring_message *message = NULL;
     int size = channel_server_next(session->channel, &message);
     struct traced_command command;
+    bool listed = size > 0 && channel_kind_op(message->kind) != WIRE_fnRange;
 
     if (size == 0)
         return false;
-    if (size > 0)
+    if (listed)
         session_trace_before(trace, message, &command);
+    else if (size > 0)
+        session_trace_range(trace, message);
     run_message(session, size, message);
     launch_batch_flush(session);
-    if (size > 0)
+    if (listed)
         session_trace_after(trace, &command);
     return true;
 }
@@ -163,6 +166,12 @@ CUresult serve_fnReason(struct session *session, const struct wire_fnReason *in,
     memcpy(ret_out->text, session->reason, size);
     ret_out->text_size = (uint32_t)size;
     *session->reason = '\0';
+    return CUDA_SUCCESS;
+}
+
+/* Partner: run_one_traced(). */
+CUresult serve_fnRange(struct session *session, const struct wire_fnRange *in)
+{
     return CUDA_SUCCESS;
 }
 

@@ -183,6 +183,12 @@ static inline bool channel_move_wanted(const struct channel *channel)
     return atomic_load_explicit(&channel->region->move_wanted, memory_order_relaxed);
 }
 
+/* Whether the client is being traced. A hint, too. */
+static inline bool channel_traced(const struct channel *channel)
+{
+    return atomic_load_explicit(&channel->region->traced, memory_order_relaxed);
+}
+
 /* Records that what is there now is going to be taken. One thread at a time does these two. */
 void channel_mark_output_seen(struct channel *channel);
 
@@ -249,6 +255,9 @@ size_t channel_server_put_output(struct channel_server *server, enum region_outp
 
 /* Sets what channel_move_wanted() tells the client. From any thread. */
 void channel_server_want_move(struct channel_server *server, bool wanted);
+
+/* Sets what channel_traced() tells the client. From any thread. */
+void channel_server_set_traced(struct channel_server *server, bool traced);
 
 /* Sets what channel_load() tells the client. From any thread. */
 void channel_server_put_load(struct channel_server *server, struct channel_load load);

@@ -164,6 +164,11 @@ void channel_server_want_move(struct channel_server *server, bool wanted)
     atomic_store_explicit(&server->region->move_wanted, wanted, memory_order_relaxed);
 }
 
+void channel_server_set_traced(struct channel_server *server, bool traced)
+{
+    atomic_store_explicit(&server->region->traced, traced, memory_order_relaxed);
+}
+
 void channel_server_put_load(struct channel_server *server, struct channel_load load)
 {
     atomic_store_explicit(&server->region->copiers, load.copiers, memory_order_relaxed);

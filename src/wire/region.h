@@ -71,7 +71,8 @@ struct region {
     _Atomic uint32_t copiers;     /* server: how many clients are copying much */
     _Atomic uint32_t lacks_cpus;  /* server: 1 = the clients at work are more than the CPUs */
     _Atomic uint32_t move_wanted; /* server: 1 = the client had better work in another context */
-    unsigned char pad1[REGION_PAGE - 32];
+    _Atomic uint32_t traced; /* server: 1 = the client is traced, and says what its ranges are */
+    unsigned char pad1[REGION_PAGE - 36];
     struct reply_slot slots[REPLY_SLOTS];    /* of synchronous commands */
     struct output_area output[OUTPUT_KINDS]; /* device output, by enum region_output */
     struct ring_shared ring;                 /* see ring.h */

@@ -145,6 +145,27 @@ class Trace(harness.TestCase):
         self.assertGreater(float(row[2]), 0)
         self.assertLess(float(row[2]), 2000)  # ms
 
+    def test_ranges_of_a_program(self):
+        """By NVTX, which `funnel run` has them recorded with."""
+        program = os.path.join(harness.BUILD, "tests/control/ranged")
+        if not os.path.exists(program):
+            self.skipTest("NVTX is not installed")
+        process = subprocess.Popen([os.path.join(self.root, "bin/funnel"), "run", "-q", "--",
+                                    program], env=self.environment)
+        self.processes.append(process)
+        wait_until(lambda: self.funnel_json("ps", "--filter", f"pid={process.pid}"), "the program")
+        ranges = self.slices(self.trace(), "range", process.pid)
+        self.assertEqual({r["name"] for r in ranges},
+                         {"whole", "step", "registered", "half", "wide ?", "cuProfilerStart"})
+        self.assertEqual(len({r["tid"] for r in ranges}), 1)
+        steps = [r for r in ranges if r["name"] == "step"]
+        inner = [r for r in ranges if r["name"] == "registered" and r["ts"] > steps[0]["ts"]]
+        for one, other in zip(steps, inner):
+            self.assertGreaterEqual(other["ts"], one["ts"])
+            self.assertLessEqual(other["ts"] + other["dur"], one["ts"] + one["dur"] + 0.002)
+        self.assertEqual({r["dur"] for r in ranges if r["name"] == "half"}, {0})
+        self.assertFalse([e for e in self.events() if e.get("name") == "fnRange"])
+
     def test_wrong(self):
         self.assertEqual(self.funnel("trace").returncode, 2)
         for wrong in (["--seconds", "0"], ["--seconds", "601"], ["--client", "x"], ["x"]):

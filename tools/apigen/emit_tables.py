@@ -20,6 +20,9 @@ def emit_cuda(api):
     return {"cuda_prototypes.h": header(['"cuda_abi.h"'], body + "\n")}
 
 
+# What NVTX calls of a library that it loads.
+CLIENT_EXTENSION = ("InitializeInjectionNvtx2",)
+
 # Declared in src/cuda/soft_extension.h.
 SOFT_EXTENSION = ("funnelAbortLaunches", "funnelSetLaunchOwner")
 
@@ -31,7 +34,7 @@ def version_script(names):
 
 
 def emit_map(api):
-    return {"libcuda.map": version_script(api.symbols),
+    return {"libcuda.map": version_script([*api.symbols, *CLIENT_EXTENSION]),
             "softgpu.map": version_script([*api.symbols, *SOFT_EXTENSION])}
 
 

@@ -53,6 +53,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_fnFunctionEnter:
     case WIRE_fnGranuleRelease:
     case WIRE_fnMove:
+    case WIRE_fnRange:
         return RECOVERY_NEEDLESS;
     case WIRE_cuStreamDestroy_v2:
     case WIRE_cuEventDestroy_v2:

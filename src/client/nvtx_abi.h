@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a library that NVTX loads into a program shares with the NVTX functions inside the program:
+ * tables of function pointers, which stand for nvtxRangePushA() and the others once they are
+ * replaced. The layout is public: NVTX 3, nvtx3/nvtxDetail/nvtxTypes.h and nvtx3/nvToolsExt.h.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NVTX_TABLE_CALLBACKS 1u /* of NVTX's export tables */
+
+enum nvtx_module {
+    NVTX_MODULE_CORE = 1,
+    NVTX_MODULE_CORE2 = 5,
+};
+
+/* Places in the table of the module NVTX_MODULE_CORE. */
+enum nvtx_core {
+    NVTX_MARK_EX = 1,
+    NVTX_MARK_A,
+    NVTX_MARK_W,
+    NVTX_RANGE_START_EX,
+    NVTX_RANGE_START_A,
+    NVTX_RANGE_START_W,
+    NVTX_RANGE_END,
+    NVTX_RANGE_PUSH_EX,
+    NVTX_RANGE_PUSH_A,
+    NVTX_RANGE_PUSH_W,
+    NVTX_RANGE_POP,
+};
+
+/* Places in the table of the module NVTX_MODULE_CORE2. */
+enum nvtx_core2 {
+    NVTX_DOMAIN_MARK_EX = 1,
+    NVTX_DOMAIN_RANGE_START_EX,
+    NVTX_DOMAIN_RANGE_END,
+    NVTX_DOMAIN_RANGE_PUSH_EX,
+    NVTX_DOMAIN_RANGE_POP,
+    NVTX_DOMAIN_REGISTER_STRING_A = 10,
+    NVTX_DOMAIN_REGISTER_STRING_W = 11,
+};
+
+typedef void (*nvtx_function)(void);
+
+/* Each entry points to the pointer through which the program calls. */
+struct nvtx_callbacks {
+    size_t struct_size;
+    int (*get_module_table)(enum nvtx_module module, nvtx_function ***ret_table,
+                            unsigned *ret_size);
+};
+
+typedef const void *(*nvtx_get_export_table)(uint32_t table);
+
+enum nvtx_message {
+    NVTX_MESSAGE_ASCII = 1,
+    NVTX_MESSAGE_UNICODE = 2,
+    NVTX_MESSAGE_REGISTERED = 3,
+};
+
+/* What the program says of a mark or a range: nvtxEventAttributes_t. */
+struct nvtx_attributes {
+    uint16_t version;
+    uint16_t size; /* bytes that the program has filled in */
+    uint32_t category;
+    int32_t color_type;
+    uint32_t color;
+    int32_t payload_type;
+    int32_t reserved;
+    uint64_t payload;
+    int32_t message_type; /* enum nvtx_message */
+    const void *message;  /* char *, wchar_t *, or the handle that RegisterString gave */
+};
+
+_Static_assert(offsetof(struct nvtx_attributes, message) == 40, "as NVTX 3 has it");
