@@ -17,9 +17,10 @@ static void copy_entries(void *into, const void *from, size_t count, size_t size
         memcpy(into, from, count * size);
 }
 
-bool cuda_tensor_map_read(struct cuda_tensor_map *map, const cuuint64_t *dims,
-                          const cuuint64_t *strides, const cuuint32_t *box,
-                          const cuuint32_t *element_strides, const int *lower, const int *upper)
+/* Copies what the rank says there is; NULL stands for an array that the call does not have. */
+static bool read_arrays(struct cuda_tensor_map *map, const cuuint64_t *dims,
+                        const cuuint64_t *strides, const cuuint32_t *box,
+                        const cuuint32_t *element_strides, const int *lower, const int *upper)
 {
     uint32_t rank = map->rank;
 
@@ -34,8 +35,48 @@ bool cuda_tensor_map_read(struct cuda_tensor_map *map, const cuuint64_t *dims,
     return true;
 }
 
-/* 0 for a type that there is not, and for those that pack sixteen elements. */
-static uint32_t element_size(uint32_t type)
+bool cuda_tensor_map_tiled(CUtensorMapDataType type, cuuint32_t rank, const void *address,
+                           const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
+                           const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+                           CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                           CUtensorMapFloatOOBfill fill, struct cuda_tensor_map *ret_map)
+{
+    *ret_map = (struct cuda_tensor_map){
+        .kind = TENSOR_MAP_TILED,
+        .type = type,
+        .rank = rank,
+        .interleave = interleave,
+        .swizzle = swizzle,
+        .promotion = promotion,
+        .fill = fill,
+        .address = (uintptr_t)address,
+    };
+    return read_arrays(ret_map, dims, strides, box, element_strides, NULL, NULL);
+}
+
+bool cuda_tensor_map_im2col(CUtensorMapDataType type, cuuint32_t rank, const void *address,
+                            const cuuint64_t *dims, const cuuint64_t *strides, const int *lower,
+                            const int *upper, cuuint32_t channels, cuuint32_t pixels,
+                            const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+                            CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                            CUtensorMapFloatOOBfill fill, struct cuda_tensor_map *ret_map)
+{
+    *ret_map = (struct cuda_tensor_map){
+        .kind = TENSOR_MAP_IM2COL,
+        .type = type,
+        .rank = rank,
+        .interleave = interleave,
+        .swizzle = swizzle,
+        .promotion = promotion,
+        .fill = fill,
+        .address = (uintptr_t)address,
+        .channels = channels,
+        .pixels = pixels,
+    };
+    return read_arrays(ret_map, dims, strides, NULL, element_strides, lower, upper);
+}
+
+uint32_t cuda_tensor_element_size(uint32_t type)
 {
     static const uint8_t sizes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
 
@@ -55,7 +96,7 @@ static bool is_float(uint32_t type)
 
 static bool formats_are_valid(const struct cuda_tensor_map *map)
 {
-    if (!element_size(map->type) && !is_packed(map->type))
+    if (!cuda_tensor_element_size(map->type) && !is_packed(map->type))
         return false;
     if (map->interleave > CU_TENSOR_MAP_INTERLEAVE_32B ||
         map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B ||
@@ -95,12 +136,11 @@ static bool tensor_is_valid(const struct cuda_tensor_map *map)
     return true;
 }
 
-/* The swizzled bytes of a row of the box. */
-static uint32_t row_limit(uint32_t swizzle)
+uint32_t cuda_tensor_swizzle_span(uint32_t swizzle)
 {
     switch (swizzle) {
     case CU_TENSOR_MAP_SWIZZLE_NONE:
-        return UINT32_MAX;
+        return 0;
     case CU_TENSOR_MAP_SWIZZLE_32B:
         return 32;
     case CU_TENSOR_MAP_SWIZZLE_64B:
@@ -112,11 +152,12 @@ static uint32_t row_limit(uint32_t swizzle)
 
 static bool row_is_valid(const struct cuda_tensor_map *map, uint32_t elements)
 {
-    uint32_t bytes = elements * element_size(map->type);
+    uint32_t span = cuda_tensor_swizzle_span(map->swizzle);
+    uint32_t bytes = elements * cuda_tensor_element_size(map->type);
 
     if (map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE || is_packed(map->type))
         return true;
-    return bytes % 16 == 0 && bytes <= row_limit(map->swizzle);
+    return bytes % 16 == 0 && (!span || bytes <= span);
 }
 
 static bool box_is_valid(const struct cuda_tensor_map *map)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the calls cuTensorMapEncode* are given, in one structure. */
+/* What the calls cuTensorMapEncode* are given, in one structure, and what of it is valid. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,11 +29,27 @@ struct cuda_tensor_map {
     uint32_t channels, pixels;
 };
 
-/* Copies what the rank says there is from the arrays of a call; NULL stands for an array that the
- * call does not have. False when the rank is 0 or more than 5, or strides are missing. */
-bool cuda_tensor_map_read(struct cuda_tensor_map *map, const cuuint64_t *dims,
-                          const cuuint64_t *strides, const cuuint32_t *box,
-                          const cuuint32_t *element_strides, const int *lower, const int *upper);
+/*
+ * What the calls of these names were given. False when the rank is 0 or more than 5, or strides are
+ * missing; nothing else has been checked then.
+ */
+bool cuda_tensor_map_tiled(CUtensorMapDataType type, cuuint32_t rank, const void *address,
+                           const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
+                           const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+                           CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                           CUtensorMapFloatOOBfill fill, struct cuda_tensor_map *ret_map);
+bool cuda_tensor_map_im2col(CUtensorMapDataType type, cuuint32_t rank, const void *address,
+                            const cuuint64_t *dims, const cuuint64_t *strides, const int *lower,
+                            const int *upper, cuuint32_t channels, cuuint32_t pixels,
+                            const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+                            CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                            CUtensorMapFloatOOBfill fill, struct cuda_tensor_map *ret_map);
+
+/* Bytes of an element; 0 for a type that there is not, and for those that pack sixteen elements. */
+uint32_t cuda_tensor_element_size(uint32_t type);
+
+/* Bytes within which a swizzle exchanges chunks; 0 for none. */
+uint32_t cuda_tensor_swizzle_span(uint32_t swizzle);
 
 /* Whether NVIDIA's documentation allows these arguments. */
 bool cuda_tensor_map_is_valid(const struct cuda_tensor_map *map);

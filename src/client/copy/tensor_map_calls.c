@@ -60,18 +60,11 @@ CUresult client_cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataTy
                                        CUtensorMapL2promotion l2Promotion,
                                        CUtensorMapFloatOOBfill oobFill)
 {
-    struct cuda_tensor_map map = {
-        .kind = TENSOR_MAP_TILED,
-        .type = tensorDataType,
-        .rank = tensorRank,
-        .interleave = interleave,
-        .swizzle = swizzle,
-        .promotion = l2Promotion,
-        .fill = oobFill,
-        .address = (uintptr_t)globalAddress,
-    };
+    struct cuda_tensor_map map;
 
-    if (!cuda_tensor_map_read(&map, globalDim, globalStrides, boxDim, elementStrides, NULL, NULL))
+    if (!cuda_tensor_map_tiled(tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
+                               boxDim, elementStrides, interleave, swizzle, l2Promotion, oobFill,
+                               &map))
         return CUDA_ERROR_INVALID_VALUE;
     return encode(&map, tensorMap);
 }
@@ -83,21 +76,12 @@ CUresult client_cuTensorMapEncodeIm2col(
     cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave,
     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
 {
-    struct cuda_tensor_map map = {
-        .kind = TENSOR_MAP_IM2COL,
-        .type = tensorDataType,
-        .rank = tensorRank,
-        .interleave = interleave,
-        .swizzle = swizzle,
-        .promotion = l2Promotion,
-        .fill = oobFill,
-        .address = (uintptr_t)globalAddress,
-        .channels = channelsPerPixel,
-        .pixels = pixelsPerColumn,
-    };
+    struct cuda_tensor_map map;
 
-    if (!cuda_tensor_map_read(&map, globalDim, globalStrides, NULL, elementStrides,
-                              pixelBoxLowerCorner, pixelBoxUpperCorner))
+    if (!cuda_tensor_map_im2col(tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
+                                pixelBoxLowerCorner, pixelBoxUpperCorner, channelsPerPixel,
+                                pixelsPerColumn, elementStrides, interleave, swizzle, l2Promotion,
+                                oobFill, &map))
         return CUDA_ERROR_INVALID_VALUE;
     return encode(&map, tensorMap);
 }
@@ -110,24 +94,16 @@ CUresult client_cuTensorMapEncodeIm2colWide(
     CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion,
     CUtensorMapFloatOOBfill oobFill)
 {
-    struct cuda_tensor_map map = {
-        .kind = TENSOR_MAP_IM2COL_WIDE,
-        .type = tensorDataType,
-        .rank = tensorRank,
-        .interleave = interleave,
-        .swizzle = swizzle,
-        .promotion = l2Promotion,
-        .fill = oobFill,
-        .mode = mode,
-        .address = (uintptr_t)globalAddress,
-        .lower = {pixelBoxLowerCornerWidth},
-        .upper = {pixelBoxUpperCornerWidth},
-        .channels = channelsPerPixel,
-        .pixels = pixelsPerColumn,
-    };
+    struct cuda_tensor_map map;
 
-    if (!cuda_tensor_map_read(&map, globalDim, globalStrides, NULL, elementStrides, NULL, NULL))
+    if (!cuda_tensor_map_im2col(tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
+                                NULL, NULL, channelsPerPixel, pixelsPerColumn, elementStrides,
+                                interleave, swizzle, l2Promotion, oobFill, &map))
         return CUDA_ERROR_INVALID_VALUE;
+    map.kind = TENSOR_MAP_IM2COL_WIDE;
+    map.mode = mode;
+    map.lower[0] = pixelBoxLowerCornerWidth;
+    map.upper[0] = pixelBoxUpperCornerWidth;
     return encode(&map, tensorMap);
 }
 

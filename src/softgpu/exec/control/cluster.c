@@ -49,6 +49,14 @@ uint64_t cluster_shared(const struct block *block, uint64_t address)
                                                       << CLUSTER_OFFSET_BITS;
 }
 
+unsigned char *cluster_counterpart(const struct block *block, const void *here, uint32_t rank,
+                                   uint64_t size)
+{
+    uint64_t at = cluster_shared(block, (uintptr_t)here) & CLUSTER_OFFSET_MASK;
+    uint64_t there = cluster_generic(block, at | (uint64_t)(rank + 1) << CLUSTER_OFFSET_BITS);
+    return cluster_holds(block, there, size) ? (unsigned char *)(uintptr_t)there : NULL;
+}
+
 static bool everyone_has_arrived(const struct block *lead)
 {
     for (const struct block *block = lead; block; block = block->next) {

@@ -17,6 +17,10 @@ bool cluster_holds(const struct block *block, uint64_t address, uint64_t size);
 /* From the shared state space to the generic one, and back. */
 uint64_t cluster_generic(const struct block *block, uint64_t address);
 uint64_t cluster_shared(const struct block *block, uint64_t address);
+/* The same offset in the shared memory of another block of the cluster; NULL when that has fewer
+ * bytes, or there is no such block. */
+unsigned char *cluster_counterpart(const struct block *block, const void *here, uint32_t rank,
+                                   uint64_t size);
 /* Opens the cluster's barrier if no thread is missing any more. */
 void cluster_recheck(struct block *block);
 

@@ -65,4 +65,6 @@ void decode_copy_arrive(struct builder *builder, const struct tokens *tokens);
 
 void decode_mapa(struct builder *builder, const struct tokens *tokens);
 void decode_cluster_barrier(struct builder *builder, const struct tokens *tokens);
+void decode_tensor_copy(struct builder *builder, const struct tokens *tokens);
+void decode_tensor_map(struct builder *builder, const struct tokens *tokens);
 void decode_bulk(struct builder *builder, const struct tokens *tokens);

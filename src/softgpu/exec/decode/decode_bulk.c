@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clusters and what moves between their blocks: mapa, getctarank, barrier.cluster, bulk copies
- * without tensor maps.
+ * without tensor maps (decode_tensor.c has those with).
  */
 #include "address_space.h"
 #include "atomics.h"
@@ -155,7 +155,7 @@ void decode_bulk(struct builder *builder, const struct tokens *tokens)
     unsigned first = reduces ? 4 : 3;
     enum ptx_type type = reduces ? last_type(tokens) : PTX_NO_TYPE;
     if (token_find(tokens, "tensor") >= 0) {
-        decode_unsupported(builder);
+        decode_tensor_copy(builder, tokens);
     } else if (token_is(tokens, first, "commit_group") || token_is(tokens, first, "wait_group") ||
                token_is(tokens, first, "prefetch")) {
         builder_emit(builder, run_nop);

@@ -126,10 +126,7 @@ void decode_policy(struct builder *builder, const struct tokens *tokens)
 
 void decode_fence(struct builder *builder, const struct tokens *tokens)
 {
-    if (token_find(tokens, "proxy") >= 0 && token_find(tokens, "tensormap::generic") >= 0)
-        decode_unsupported(builder);
-    else
-        builder_emit(builder, run_fence);
+    builder_emit(builder, run_fence);
 }
 
 void decode_nanosleep(struct builder *builder, const struct tokens *tokens)

@@ -63,8 +63,14 @@ static const struct opcode opcodes[] = {
     {"cp", decode_cp, false,
      "cp.async.{ca cg}.shared.global, cp.async.{commit_group wait_group wait_all}, "
      "cp.async.mbarrier.arrive{.noinc}; cp.async.bulk{.multicast::cluster} and "
-     "cp.reduce.async.bulk between global and shared memory without tensor maps, "
-     "cp.async.bulk.{commit_group wait_group prefetch}"},
+     "cp.reduce.async.bulk between global and shared memory, "
+     "cp.async.bulk.{commit_group wait_group prefetch}; by tensor maps "
+     "cp.async.bulk.tensor.{1d 2d 3d 4d 5d}{.tile .im2col .im2col_no_offs}{.multicast::cluster}, "
+     "cp.reduce.async.bulk.tensor, cp.async.bulk.prefetch.tensor"},
+    {"tensormap", decode_tensor_map, false,
+     "tensormap.replace.tile.{global_address rank box_dim global_dim global_stride element_stride "
+     "elemtype interleave_layout swizzle_mode fill_mode}{.global .shared::cta}.b1024.{b32 b64}, "
+     "tensormap.cp_fenceproxy"},
     {"mbarrier", decode_mbarrier, false,
      "mbarrier.{init inval expect_tx complete_tx}, mbarrier.{arrive arrive_drop}{.expect_tx "
      ".noComplete}, mbarrier.{test_wait try_wait}{.parity}, mbarrier.pending_count"},

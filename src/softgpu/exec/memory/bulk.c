@@ -28,15 +28,6 @@ static unsigned char *place(struct warp *warp, const struct insn *insn, unsigned
     return (unsigned char *)(uintptr_t)warp->address[lane];
 }
 
-/* The same offset in the shared memory of another block of the cluster. */
-static unsigned char *counterpart(const struct block *block, const void *here, uint32_t rank,
-                                  uint64_t size)
-{
-    uint64_t at = cluster_shared(block, (uintptr_t)here) & CLUSTER_OFFSET_MASK;
-    uint64_t there = cluster_generic(block, at | (uint64_t)(rank + 1) << CLUSTER_OFFSET_BITS);
-    return cluster_holds(block, there, size) ? (unsigned char *)(uintptr_t)there : NULL;
-}
-
 struct bulk {
     unsigned char *to;
     const unsigned char *from;
@@ -63,9 +54,10 @@ static void multicast(struct warp *warp, const struct insn *insn, const struct b
     for (; mask; mask &= mask - 1) {
         uint32_t rank = (uint32_t)__builtin_ctz(mask);
         struct bulk one = *bulk;
-        one.to = counterpart(block, bulk->to, rank, bulk->size);
-        one.barrier =
-            bulk->barrier ? (uint64_t *)(void *)counterpart(block, bulk->barrier, rank, 8) : NULL;
+        one.to = cluster_counterpart(block, bulk->to, rank, bulk->size);
+        one.barrier = bulk->barrier
+                          ? (uint64_t *)(void *)cluster_counterpart(block, bulk->barrier, rank, 8)
+                          : NULL;
         if (!one.to || (bulk->barrier && !one.barrier)) {
             warp_fault(warp, insn, lane, CUDA_ERROR_ILLEGAL_ADDRESS,
                        "block %u of a cluster that has fewer", rank);
