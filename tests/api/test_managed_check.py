@@ -34,6 +34,21 @@ class Check(unittest.TestCase):
         self.assertEqual(program.returncode, 0, program.stdout + program.stderr)
         return program.stdout.splitlines()
 
+    def attached(self, **more):
+        program = subprocess.run([self.funnel, "run", "-q", "--direct", "--device", "soft", "--",
+                                  os.path.join(BUILD, "tests/api/managed_early"), "attached"],
+                                 env={**self.environment, **more}, capture_output=True, text=True,
+                                 timeout=TIMEOUT_S)
+        self.assertEqual(program.returncode, 0, program.stdout + program.stderr)
+        return program.stdout.splitlines()
+
+    def test_kernels_have_no_access_to_what_is_the_hosts(self):
+        """On the software GPU itself, where host and kernels take turns."""
+        mine = "no longer the host's: 5"
+        self.assertEqual(self.attached(), [mine, "the host's: CUDA_SUCCESS"])
+        self.assertEqual(self.attached(FUNNEL_SOFT_MANAGED_TURNS="1"),
+                         [mine, "the host's: CUDA_ERROR_ILLEGAL_ADDRESS"])
+
     def said(self):
         with open(self.log) as log:
             return log.read()

@@ -57,15 +57,35 @@ static void make_all(void)
     MUST(cuStreamAttachMemAsync(second, (CUdeviceptr)(uintptr_t)other, 0, CU_MEM_ATTACH_SINGLE));
 }
 
-static void launch(uint32_t value)
+static void launch_on(uint32_t *words, uint32_t value)
 {
     uint32_t n = WORDS;
-    void *parameters[] = {&shared, &value, &n};
+    void *parameters[] = {&words, &value, &n};
 
     launch_one(kernel, stream, parameters);
 }
 
-int main(void)
+static void launch(uint32_t value)
+{
+    launch_on(shared, value);
+}
+
+/* A kernel uses what is attached to the host, and then what was. */
+static void use_attached(void)
+{
+    const char *name;
+
+    MUST(cuStreamAttachMemAsync(stream, (CUdeviceptr)(uintptr_t)shared, 0, CU_MEM_ATTACH_HOST));
+    MUST(cuStreamAttachMemAsync(stream, (CUdeviceptr)(uintptr_t)own, 0, CU_MEM_ATTACH_GLOBAL));
+    launch_on(own, 5);
+    MUST(cuStreamSynchronize(stream));
+    printf("no longer the host's: %u\n", own[0]);
+    launch_on(shared, 6);
+    MUST(cuGetErrorName(cuStreamSynchronize(stream), &name));
+    printf("the host's: %s\n", name);
+}
+
+int main(int argc, char **argv)
 {
     const struct sigaction action = {.sa_sigaction = refused, .sa_flags = SA_SIGINFO};
     CUdeviceptr word;
@@ -74,6 +94,10 @@ int main(void)
     sigaction(SIGSEGV, &action, NULL);
     word = make_words(1, 0);
     make_all();
+    if (argc > 1) {
+        use_attached();
+        return 0;
+    }
     touch("before", shared, true);
     launch(3);
     MUST(cuCtxSynchronize());

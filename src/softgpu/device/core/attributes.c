@@ -6,6 +6,8 @@
  */
 #include "soft_device.h"
 
+#include "switch.h"
+
 #define SAME(name, value) [CU_DEVICE_ATTRIBUTE_##name] = value
 
 static const int common[CU_DEVICE_ATTRIBUTE_MAX] = {
@@ -43,7 +45,6 @@ static const int common[CU_DEVICE_ATTRIBUTE_MAX] = {
     SAME(HOST_REGISTER_SUPPORTED, 1),
     SAME(READ_ONLY_HOST_REGISTER_SUPPORTED, 1),
     SAME(MANAGED_MEMORY, 1),
-    SAME(CONCURRENT_MANAGED_ACCESS, 1),
     SAME(HOST_NATIVE_ATOMIC_SUPPORTED, 1),
     SAME(STREAM_PRIORITIES_SUPPORTED, 1),
     SAME(IPC_EVENT_SUPPORTED, 1),
@@ -108,9 +109,18 @@ static const int common[CU_DEVICE_ATTRIBUTE_MAX] = {
     SAME(MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH, 32768),
 };
 
+bool managed_takes_turns(void)
+{
+    static _Atomic int known;
+
+    return switch_is_on_once(&known, "FUNNEL_SOFT_MANAGED_TURNS");
+}
+
 int device_attribute(const struct device *device, CUdevice_attribute attribute)
 {
     switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+        return !managed_takes_turns();
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         return device->sm_count;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:

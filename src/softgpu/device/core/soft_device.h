@@ -43,6 +43,8 @@ CUresult devices_init_locked(void);
 unsigned devices_count(void);
 struct device *device_get(CUdevice ordinal); /* NULL when there is no such device */
 int device_attribute(const struct device *device, CUdevice_attribute attribute);
+/* Whether host and kernels take turns with managed memory: FUNNEL_SOFT_MANAGED_TURNS. */
+bool managed_takes_turns(void);
 struct sg_engine *device_engine_locked(struct device *device);
 void device_uuid_text(const struct device *device, char *text, size_t size);
 

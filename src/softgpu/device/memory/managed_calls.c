@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What programs say about managed memory. It is the machine's own memory and never moves, so their
- * wishes are only remembered.
+ * wishes are only remembered. managed_attach.c is for what it is attached to.
  */
 #include "cuda_managed.h"
+#include "managed_attach.h"
 #include "soft_context.h"
 #include "soft_memory.h"
 #include "soft_stream.h"
@@ -150,7 +151,7 @@ CUresult soft_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t 
         result = find_managed_locked(dptr, 1, &memory);
     if (result)
         return result;
-    return memory->address == dptr && cuda_attach_is_valid(hStream, memory->size, length, flags)
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    if (memory->address != dptr || !cuda_attach_is_valid(hStream, memory->size, length, flags))
+        return CUDA_ERROR_INVALID_VALUE;
+    return managed_attach_locked(memory, flags, stream);
 }

@@ -5,6 +5,7 @@
 #include "device_sync.h"
 #include "graph_memory.h"
 #include "ipc_memory_open.h"
+#include "managed_attach.h"
 #include "soft_context.h"
 #include "soft_memory.h"
 #include "soft_stream.h"
@@ -24,6 +25,8 @@ static CUresult allocate(enum memory_kind kind, uint64_t size, unsigned flags,
     if (result)
         return result;
     memory->flags = flags;
+    if (kind == MEMORY_MANAGED)
+        managed_attach_first_locked(memory, flags);
     *ret_address = memory->address;
     return CUDA_SUCCESS;
 }

@@ -47,9 +47,11 @@ static bool owns_pages(const struct memory *memory)
            memory->kind == MEMORY_IMPORTED;
 }
 
+/* There may be more managed memory than the device has, but where that has to have all of it. */
 static bool is_charged(enum memory_kind kind)
 {
-    return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED || kind == MEMORY_VARIABLE;
+    return kind == MEMORY_DEVICE || kind == MEMORY_VARIABLE ||
+           (kind == MEMORY_MANAGED && managed_takes_turns());
 }
 
 /* Host memory, managed memory and mapped memory are every context's. */
