@@ -84,6 +84,84 @@ static void advice_is_remembered(void)
     MUST(cuMemFree_v2(address));
 }
 
+static void advise(CUdeviceptr address, CUmem_advise advice, CUmemLocation location)
+{
+    EXPECT(CUDA_SUCCESS, cuMemAdvise_v2(address, BYTES, advice, location));
+}
+
+/* What was advised, all of it in one call. */
+static void expect_advice(CUdeviceptr address, int read_mostly, int preferred, int type, int first,
+                          int second)
+{
+    int got_read_mostly = 99, got_preferred = 99, got_type = 99, accessors[2] = {99, 99};
+    void *data[] = {&got_read_mostly, &got_preferred, &got_type, accessors};
+    size_t sizes[] = {4, 4, 4, 8};
+    CUmem_range_attribute attributes[] = {
+        CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
+        CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY};
+
+    EXPECT(CUDA_SUCCESS, cuMemRangeGetAttributes(data, sizes, attributes, 4, address, BYTES));
+    IS_TRUE(got_read_mostly == read_mostly);
+    IS_TRUE(got_preferred == preferred && got_type == type);
+    IS_TRUE(accessors[0] == first && accessors[1] == second);
+}
+
+static void all_advice_is_taken_back(void)
+{
+    const CUmemLocation host = {CU_MEM_LOCATION_TYPE_HOST, 0},
+                        here = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+    const int none = CU_DEVICE_INVALID;
+    CUdeviceptr address;
+    uint32_t *words = make_managed(&address);
+
+    memset(words, 0, BYTES);
+    expect_advice(address, 0, none, CU_MEM_LOCATION_TYPE_INVALID, none, none);
+    advise(address, CU_MEM_ADVISE_SET_READ_MOSTLY, here);
+    advise(address, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, here);
+    advise(address, CU_MEM_ADVISE_SET_ACCESSED_BY, here);
+    expect_advice(address, 1, device, CU_MEM_LOCATION_TYPE_DEVICE, device, none);
+    advise(address, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host);
+    advise(address, CU_MEM_ADVISE_UNSET_ACCESSED_BY, here);
+    advise(address, CU_MEM_ADVISE_SET_ACCESSED_BY, host);
+    expect_advice(address, 1, CU_DEVICE_CPU, CU_MEM_LOCATION_TYPE_HOST, CU_DEVICE_CPU, none);
+    advise(address, CU_MEM_ADVISE_UNSET_READ_MOSTLY, here);
+    advise(address, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, here);
+    advise(address, CU_MEM_ADVISE_UNSET_ACCESSED_BY, host);
+    expect_advice(address, 0, none, CU_MEM_LOCATION_TYPE_INVALID, none, none);
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemAdvise(address, BYTES, 77, device));
+    IS_TRUE(cuMemAdvise(address + BYTES, 4, CU_MEM_ADVISE_SET_READ_MOSTLY, device) != CUDA_SUCCESS);
+    MUST(cuMemFree_v2(address));
+}
+
+/* Kernels and host use the memory under each advice, and find what is right. */
+static void advice_changes_no_contents(void)
+{
+    static const CUmem_advise all[] = {
+        CU_MEM_ADVISE_SET_READ_MOSTLY,          CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
+        CU_MEM_ADVISE_SET_ACCESSED_BY,          CU_MEM_ADVISE_UNSET_READ_MOSTLY,
+        CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, CU_MEM_ADVISE_UNSET_ACCESSED_BY};
+    CUdeviceptr address;
+    uint32_t *words = make_managed(&address), value = 1, n = WORDS, turns = 0, expected = 0;
+    void *parameters[] = {&address, &value, &n, &turns};
+
+    memset(words, 0, BYTES);
+    for (unsigned i = 0; i < 2 * sizeof(all) / sizeof(*all); i++) {
+        CUdevice where = i % 2 ? device : CU_DEVICE_CPU;
+
+        EXPECT(CUDA_SUCCESS, cuMemAdvise(address, BYTES, all[i / 2], where));
+        launch_one(get_kernel(kernels, "slow_add"), NULL, parameters);
+        MUST(cuCtxSynchronize());
+        IS_TRUE(all_are(words, expected + 1));
+        launch_one(get_kernel(kernels, "slow_add"), NULL, parameters);
+        MUST(cuCtxSynchronize());
+        for (unsigned at = 0; at < WORDS; at++)
+            words[at] += 10;
+        expected += 12;
+        IS_TRUE(all_are(words, expected));
+    }
+    MUST(cuMemFree_v2(address));
+}
+
 static void memory_is_prefetched(void)
 {
     CUmemLocation host = {CU_MEM_LOCATION_TYPE_HOST, 0};
@@ -116,6 +194,41 @@ static void memory_is_attached(void)
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, address, 0, 77));
     MUST(cuStreamSynchronize(stream));
     MUST(cuStreamDestroy_v2(stream));
+    MUST(cuMemFree_v2(address));
+}
+
+/* One after the other, with work of the stream that may use the memory in each. */
+static void each_attachment_follows_each(void)
+{
+    static const unsigned modes[] = {CU_MEM_ATTACH_GLOBAL, CU_MEM_ATTACH_HOST,
+                                     CU_MEM_ATTACH_SINGLE};
+    CUdeviceptr address;
+    uint32_t *words = make_managed(&address), value = 1, n = WORDS, turns = 0, expected = 0;
+    void *parameters[] = {&address, &value, &n, &turns};
+    CUstream stream;
+
+    memset(words, 0, BYTES);
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (unsigned i = 0; i < 9; i++) {
+        unsigned modes_of[] = {modes[i / 3], modes[i % 3]};
+
+        for (unsigned k = 0; k < 2; k++) {
+            MUST(cuStreamAttachMemAsync(stream, address, 0, modes_of[k]));
+            MUST(cuStreamSynchronize(stream));
+            if (modes_of[k] != CU_MEM_ATTACH_HOST)
+                launch_one(get_kernel(kernels, "slow_add"), stream, parameters);
+            expected += modes_of[k] != CU_MEM_ATTACH_HOST;
+            MUST(cuStreamSynchronize(stream));
+            words[0]++;
+            words[WORDS - 1] += 0;
+            IS_TRUE(words[0] == expected + 2 * i + k + 1 && words[WORDS - 1] == expected);
+        }
+    }
+    MUST(cuStreamAttachMemAsync(stream, address, 0, CU_MEM_ATTACH_SINGLE));
+    MUST(cuStreamDestroy_v2(stream));
+    launch_one(get_kernel(kernels, "slow_add"), NULL, parameters);
+    MUST(cuCtxSynchronize());
+    IS_TRUE(words[WORDS - 1] == expected + 1);
     MUST(cuMemFree_v2(address));
 }
 
@@ -182,8 +295,11 @@ int main(void)
     kernels = load_kernels();
     RUN(host_and_device_take_turns);
     RUN(advice_is_remembered);
+    RUN(all_advice_is_taken_back);
+    RUN(advice_changes_no_contents);
     RUN(memory_is_prefetched);
     RUN(memory_is_attached);
+    RUN(each_attachment_follows_each);
     RUN(attributes_of_managed_memory);
     RUN(batches_of_copies);
     return check_close();
