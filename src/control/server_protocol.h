@@ -54,6 +54,7 @@ enum server_message {
     SERVER_FAULT,
     SERVER_ABANDONED,
     SERVER_HEARTBEAT,
+    SERVER_CLIENT_USAGE, /* a client_gone of a client that is still there */
 };
 
 struct server_header {
@@ -211,6 +212,8 @@ static inline uint64_t server_usage_copied(const struct server_usage *usage)
     return usage->copied_up + usage->copied_down + usage->copied_within;
 }
 
+/* Also sent as CLIENT_USAGE, some seconds apart, while the client works: then `ended` is the time
+ * of the message, and it tells what is known of the client should the server be killed. */
 struct server_client_gone {
     struct server_header header;
     int32_t pid;
@@ -312,6 +315,7 @@ static inline size_t server_message_size(unsigned kind)
     case SERVER_CLIENT_ATTACHED:
         return sizeof(struct server_client_attached);
     case SERVER_CLIENT_GONE:
+    case SERVER_CLIENT_USAGE:
         return sizeof(struct server_client_gone);
     case SERVER_STATUS_ROW:
         return sizeof(struct server_status_row);

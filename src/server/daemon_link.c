@@ -87,12 +87,13 @@ void daemon_link_client_attached(struct server *server, const struct session *se
     send_message(server, &attached);
 }
 
-static void report_gone(const struct server *server, const struct session *session, CUresult status)
+static void report_client(const struct server *server, const struct session *session,
+                          enum server_message kind, CUresult status)
 {
     struct server_client_gone gone;
     uint64_t used;
 
-    server_message_init(&gone, SERVER_CLIENT_GONE, 0);
+    server_message_init(&gone, kind, 0);
     gone.pid = session->identity.pid;
     gone.id = session->life->announced ? session->id : 0;
     gone.status = (int32_t)status;
@@ -107,14 +108,37 @@ static void report_gone(const struct server *server, const struct session *sessi
 
 void daemon_link_client_gone(struct server *server, const struct session *session)
 {
-    report_gone(server, session, (CUresult)session->life->end_status);
+    report_client(server, session, SERVER_CLIENT_GONE, (CUresult)session->life->end_status);
 }
 
 void daemon_link_clients_lost(struct server *server, CUresult status)
 {
     list_for_each (struct session, session, &server->sessions, link) {
         if (session->life->announced)
-            report_gone(server, session, status);
+            report_client(server, session, SERVER_CLIENT_GONE, status);
+    }
+}
+
+/* Of an idle client the daemon knows already what it has used. */
+static bool has_worked(const struct session *session)
+{
+    struct server_usage usage;
+    uint64_t work = 1;
+
+    accounting_usage(session, &usage);
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        work += usage.gpu_ns[i];
+    work += usage.launches + usage.copies;
+    bool worked = work != session->life->reported_work;
+    session->life->reported_work = work;
+    return worked;
+}
+
+void daemon_link_usage(struct server *server)
+{
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (session->life->announced && has_worked(session))
+            report_client(server, session, SERVER_CLIENT_USAGE, CUDA_SUCCESS);
     }
 }
 

@@ -24,6 +24,9 @@ void daemon_link_client_refused(struct server *server, int pid, CUresult status,
  */
 void daemon_link_clients_lost(struct server *server, CUresult status);
 
+/* Tells what the clients have used that have worked since the last time. */
+void daemon_link_usage(struct server *server);
+
 void daemon_link_heartbeat(struct server *server, const struct server_heartbeat *heartbeat);
 
 /* So many clients have ended while a kernel of one still runs; 0 = none does. */

@@ -30,6 +30,7 @@ struct server_life {
     uint32_t last_id;
     unsigned session_count;
     unsigned abandoned;  /* as the daemon was told last */
+    unsigned beats;      /* heartbeats sent */
     struct trace *trace; /* NULL: none; written under the server's lock: trace.h */
     bool stall_logged;   /* the log says that clients wait for another: stall.h */
 };

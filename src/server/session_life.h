@@ -28,7 +28,8 @@ struct session_life {
     /* The main thread's. */
     struct watch *hang_up;
     pthread_t thread;
-    bool announced; /* the daemon was told that it has attached */
+    bool announced;         /* the daemon was told that it has attached */
+    uint64_t reported_work; /* which it had done when the daemon was told last; 0 = never */
     struct session_call call;
 
     /* Of any thread. */

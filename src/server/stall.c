@@ -24,6 +24,9 @@
 
 #define PERIOD_NS (500 * NS_PER_MS)
 
+/* So often the daemon is told what clients have used, in case the server is killed. */
+#define BEATS_BETWEEN_REPORTS 4u
+
 /* From here on a call that others wait for is worth a line in the log. */
 #define STALL_LOGGED_MS 2000u
 
@@ -220,6 +223,8 @@ static void beat(struct server *server)
         describe_stall(server, &stall, heartbeat.text, sizeof(heartbeat.text));
     log_change(server, &stall, heartbeat.text);
     daemon_link_heartbeat(server, &heartbeat);
+    if (++server->life->beats % BEATS_BETWEEN_REPORTS == 0)
+        daemon_link_usage(server);
     server_trace_tick(server);
 }
 

@@ -2,7 +2,9 @@
 """What clients have used, as `funnel ps --json` says it, against what they know themselves: the
 device's own clock tells programs how long their kernels ran."""
 import functools
+import json
 import os
+import signal
 import sys
 import time
 
@@ -10,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 
 import limits_harness  # noqa: E402  (found through the path above)
 import harness  # noqa: E402
+from harness import wait_until  # noqa: E402
 from limits_harness import MIB, SMS  # noqa: E402
 
 # Where kernels are as short as the time between two samples, their sum is exact to a few percent.
@@ -132,6 +135,26 @@ class UsageTest(limits_harness.TestCase):
             self.assertGreater(one["gpu_seconds"], own * (1 - CLOSE))
         wall = max(one["gpu_seconds"] for one in used) + 0.4
         self.assertLessEqual(sum(one["sm_seconds"] for one in used), SMS * wall)
+
+    def test_server_that_is_killed(self):
+        """What its clients had told of before stands in the journal."""
+        program = self.meter("one", 0.1)
+        self.play(program)
+        program.answer()
+        journal = os.path.join(self.log, "usage.jsonl")
+        for seconds in (3, 10, 30):  # a report comes every two seconds
+            time.sleep(seconds)
+            os.kill(self.funnel_json("status")["servers"][0]["pid"], signal.SIGKILL)
+            wait_until(lambda: not self.funnel_json("ps"), "the end of the server")
+            if os.path.exists(journal):
+                break
+            program = self.meter("one", 0.1)
+            self.play(program)
+            program.answer()
+        with open(journal) as file:
+            line = json.loads(file.readline())
+        self.assertEqual((line["pid"], line["status"], line["launches"]), (program.pid, 806, 1))
+        self.assertGreater(line["devices"][0]["gpu_seconds"], 0)
 
     def test_bytes_each_way(self):
         program = self.meter("copies", 0)

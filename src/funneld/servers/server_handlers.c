@@ -7,6 +7,7 @@
 
 #include "fault_drain.h"
 #include "journal.h"
+#include "last_usage.h"
 #include "pending_request.h"
 #include "quarantine.h"
 #include "server_process.h"
@@ -81,6 +82,7 @@ static void on_gone(struct server_process *server, const struct server_client_go
 {
     if (gone->id)
         fault_drain_detached(server, gone->pid);
+    last_usage_forget(server, gone->id);
     if (server->daemon->audits)
         audit(server, gone);
     usage_journal_add(server->daemon, server->name, &server->ready, gone);
@@ -135,6 +137,9 @@ static void dispatch(void *owner, const void *data, size_t size)
         break;
     case SERVER_CLIENT_GONE:
         on_gone(server, &any->client_gone);
+        break;
+    case SERVER_CLIENT_USAGE:
+        last_usage_note(server, &any->client_gone);
         break;
     case SERVER_STATUS_ROW:
         pending_request_row(server, &any->status_row);

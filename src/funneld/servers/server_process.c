@@ -13,6 +13,7 @@
 #include "fault_drain.h"
 #include "fd.h"
 #include "journal.h"
+#include "last_usage.h"
 #include "limits_text.h"
 #include "pending_request.h"
 #include "server_handlers.h"
@@ -92,6 +93,7 @@ static void server_process_free(struct server_process *server)
     list_remove(&server->link);
     pending_requests_end(server);
     fault_drain_forget_clients(server);
+    last_usage_close(server);
     connection_close(&server->connection);
     heartbeat_end(server);
     if (server->deadline)
@@ -150,6 +152,7 @@ static struct server_process *server_process_create(struct daemon *daemon,
     list_init(&server->link);
     list_init(&server->requests);
     list_init(&server->clients);
+    list_init(&server->usages);
     server->deadline = evtimer_new(daemon->base, on_deadline, server);
     if (server->deadline)
         return server;

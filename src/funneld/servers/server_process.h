@@ -50,6 +50,7 @@ struct server_process {
     struct event *deadline;      /* to start, or to stop: then it is killed */
     struct list requests;        /* struct pending_request */
     struct list clients;         /* struct attached_client: fault_drain.h */
+    struct list usages;          /* struct last_usage */
     unsigned handed_over;        /* clients that it has got and that have not gone */
     unsigned abandoned;          /* those of them that have ended but for an endless kernel */
     uint32_t last_request;
