@@ -5,15 +5,18 @@
  */
 #include "soft_entry.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "call_trace.h"
 #include "fd.h"
 #include "soft.h"
 #include "soft_device.h"
+#include "text.h"
 
 bool soft_tracing;
 
@@ -58,12 +61,29 @@ static void after_fork(void)
     forked = true;
 }
 
+#define START_MS_MAX 60000u
+
+/* What a driver needs to start, where a test wants to see that. */
+static void take_time_to_start(void)
+{
+    const char *value = getenv("FUNNEL_SOFT_START_MS");
+    uint64_t ms = 0;
+
+    if (!value || text_to_u64(value, &ms) || ms > START_MS_MAX)
+        return;
+    struct timespec pause = {.tv_sec = (time_t)(ms / 1000),
+                             .tv_nsec = (long)(ms % 1000 * 1000 * 1000)};
+    while (nanosleep(&pause, &pause) < 0 && errno == EINTR)
+        continue;
+}
+
 static CUresult initialize_locked(void)
 {
     CUresult result;
 
     if (initialized)
         return CUDA_SUCCESS;
+    take_time_to_start();
     if (handles_init(&soft_handles, HANDLE_INDEX_MAX))
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = devices_init_locked();
