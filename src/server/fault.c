@@ -3,6 +3,7 @@
 #include "fault.h"
 
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "assert_message.h"
@@ -123,6 +124,14 @@ static void report_to_daemon(struct server *server, CUresult result,
         sock_send(server->life->control_fd, &fault, sizeof(fault), NULL, 0);
 }
 
+/* A driver takes its time to end. Clients wait for the end of this server before they move to the
+ * next, and nothing that it still does can reach them: its context is lost. */
+static void hang_up_locked(const struct server *server)
+{
+    list_for_each (struct session, session, &server->sessions, link)
+        shutdown(session->socket, SHUT_RDWR);
+}
+
 static void fault_raise(struct server *server, struct session *witness, CUresult result)
 {
     if (atomic_exchange(&server->faulted, true))
@@ -137,6 +146,7 @@ static void fault_raise(struct server *server, struct session *witness, CUresult
     fail_clients_locked(server, result);
     report_to_daemon(server, result, &suspects);
     daemon_link_clients_lost(server, result);
+    hang_up_locked(server);
     /* The driver could not even be shut down in order. */
     _exit(FAULT_EXIT_STATUS);
 }

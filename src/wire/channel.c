@@ -14,7 +14,8 @@
 #include "sock.h"
 #include "spin.h"
 
-#define LIFE_SIGN_NS (100 * NS_PER_MS)
+/* How often a thread that waits asks whether the server is still there. */
+#define LIFE_SIGN_NS (20 * NS_PER_MS)
 #define ALL_SLOTS UINT32_MAX
 
 _Static_assert(REPLY_SLOTS == 32, "one bit of busy_slots for each");

@@ -59,6 +59,8 @@ class Probe:
 
 class TestCase(unittest.TestCase):
     devices = "1:mem=1G"
+    options = []  # of the daemon
+    more = {}  # in its environment
 
     def setUp(self):
         harness.limit_time(self)
@@ -67,8 +69,8 @@ class TestCase(unittest.TestCase):
         self.folder = folder.name
         self.environment = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.folder + "/pipe",
                                 CUDA_MPS_LOG_DIRECTORY=self.folder + "/log",
-                                FUNNEL_SOFT_DEVICES=self.devices)
-        self.funnel("start", "--device", DEVICE)
+                                FUNNEL_SOFT_DEVICES=self.devices, **self.more)
+        self.funnel("start", "--device", DEVICE, *self.options)
         self.addCleanup(self.funnel, "stop", "--force")
 
     def funnel(self, *arguments):
@@ -103,8 +105,10 @@ class TestCase(unittest.TestCase):
                 if entry.isdigit() and self.is_server(entry)]
 
     def kill_server(self):
+        """Until it has ended it may still read a call, which is then lost."""
         server, = self.server_pids()
         os.kill(server, signal.SIGKILL)
+        wait_until(lambda: server not in self.server_pids(), "the end of the server")
 
     def fault(self, culprit):
         """Until the server has noticed, others may still give it work, and that is then lost."""
@@ -287,11 +291,17 @@ class TwoDevices(TestCase):
         self.assertEqual(probe.ask("round"), FINE)
 
 
-if __name__ == "__main__":
-    BUILD = os.path.abspath(sys.argv.pop(1))
-    if "--device" in sys.argv:
-        at = sys.argv.index("--device")
-        DEVICE = sys.argv[at + 1]
-        del sys.argv[at:at + 2]
+def main(arguments):
+    """Also of other files with such tests."""
+    global BUILD, DEVICE
+    BUILD = os.path.abspath(arguments.pop(1))
+    if "--device" in arguments:
+        at = arguments.index("--device")
+        DEVICE = arguments[at + 1]
+        del arguments[at:at + 2]
     harness.guardian.protect()
-    unittest.main(verbosity=2)
+    unittest.main(argv=arguments, verbosity=2)
+
+
+if __name__ == "__main__":
+    main(sys.argv)

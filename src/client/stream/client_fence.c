@@ -21,7 +21,9 @@
  * this often. */
 #define RECHECK_NS (4 * UINT64_C(1000000))
 #define POLL_NS 50000
-#define ALIVE_EVERY_NS (64 * UINT64_C(1000000))
+
+/* How often a thread that sleeps asks whether the server is still there. */
+#define ALIVE_EVERY_NS (16 * UINT64_C(1000000))
 
 /* Being woken by a GPU costs half a millisecond, so a thread spins for a hundred times that. CUDA's
  * own waiting never sleeps unless it is asked to. */
