@@ -59,14 +59,18 @@ static json_t *with_user_and_share(json_t *json, uint32_t uid, uint32_t centiper
 static json_t *server_json(const struct command_server *server)
 {
     json_t *json = json_pack(
-        "{s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:I, s:I, s:o}", "name",
-        server->name, "pipe_directory", server->directory, "pid", server->pid, "uid", server->uid,
-        "state", snapshot_state_name(server), "driver", snapshot_driver_name(server->driver),
-        "driver_version", server->driver_version, "devices", server->device_count, "clients",
-        server->client_count, "max_clients", server->max_clients, "since",
-        (json_int_t)server->since, "sm_centipercent", server->sm_centipercent, "priority",
+        "{s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:I, s:I, s:o, s:i, "
+        "s:b, "
+        "s:I}",
+        "name", server->name, "pipe_directory", server->directory, "pid", server->pid, "uid",
+        server->uid, "state", snapshot_state_name(server), "driver",
+        snapshot_driver_name(server->driver), "driver_version", server->driver_version, "devices",
+        server->device_count, "clients", server->client_count, "max_clients", server->max_clients,
+        "since", (json_int_t)server->since, "sm_centipercent", server->sm_centipercent, "priority",
         server->priority, "silent_ms", (json_int_t)server->silent_ms, "waited_ms",
-        (json_int_t)server->waited_ms, "stall", text_value(server->stall, sizeof(server->stall)));
+        (json_int_t)server->waited_ms, "stall", text_value(server->stall, sizeof(server->stall)),
+        "standby_pid", server->standby_pid, "standby_ready", (int)server->standby_ready,
+        "standby_memory", (json_int_t)server->standby_mib << 20);
 
     return with_user_and_share(json, server->uid, server->sm_centipercent);
 }

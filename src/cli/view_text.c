@@ -159,6 +159,10 @@ static void print_server_summary(const struct command_server *server)
         if (server->devices[d].has_spare)
             printf("    its spare context takes %u MiB\n", server->devices[d].spare_mib);
     }
+    if (server->standby_pid)
+        printf("  a standby server (%d) %s; it takes about %u MiB of each device\n",
+               server->standby_pid, server->standby_ready ? "is ready" : "is starting",
+               server->standby_mib);
     if (server->silent_ms)
         printf("  it has sent no heartbeat for %.1fs\n", server->silent_ms / 1000.0);
     if (server->waited_ms >= CALL_SHOWN_MS)

@@ -80,8 +80,12 @@ struct command_server {
     char directory[112];        /* where its programs find it */
     uint64_t memory_free[SERVER_MAX_DEVICES];
     struct server_device devices[SERVER_MAX_DEVICES];
-    uint32_t silent_ms; /* since when no heartbeat has come; 0 = it comes in time */
-    uint32_t waited_ms; /* since when a client is in a call while another one is */
+    uint32_t silent_ms;     /* since when no heartbeat has come; 0 = it comes in time */
+    uint32_t waited_ms;     /* since when a client is in a call while another one is */
+    int32_t standby_pid;    /* of the process that stands by; 0 = none does */
+    uint32_t standby_ready; /* 0: it is starting */
+    uint32_t standby_mib;   /* of each device's memory that it takes, about */
+    uint32_t reserved;
     char stall[sizeof(((struct server_heartbeat *)NULL)->text)]; /* which, as the server said it */
 };
 

@@ -17,6 +17,7 @@
 #include "heartbeat.h"
 #include "journal.h"
 #include "service.h"
+#include "switch.h"
 #include "text.h"
 
 static const char help[] =
@@ -31,7 +32,9 @@ static const char help[] =
     "      --device WHICH      what servers run on: cuda (NVIDIA's driver), soft (the software "
     "GPU)\n"
     "                          or auto (NVIDIA's driver when it works), which is the default\n"
-    "      --spare             servers keep a second GPU context for programs that would wait\n"
+    "      --spare             servers keep a second GPU context for programs that would wait, and "
+    "a\n"
+    "                          standby server takes the place of one that ends\n"
     "                          for long kernels of others\n"
     "      --stall-timeout S   replace a server that is silent, or keeps clients waiting, for S\n"
     "                          seconds (300); 0: never\n"
@@ -251,7 +254,8 @@ int main(int argc, char **argv)
     }
     services_sweep(daemon.paths.pipe);
     daemon.device = options.device;
-    daemon.spare = options.spare;
+    daemon.spare = options.spare || switch_is_on("FUNNEL_SPARE");
+    daemon.standby = daemon.spare && !switch_is_on("FUNNEL_NO_STANDBY");
     daemon.metrics_address = options.metrics;
     daemon.stall_timeout_s = parse_seconds(options.stall_timeout);
     daemon.foreground = options.foreground;

@@ -18,6 +18,7 @@
 #include "server_process.h"
 #include "service.h"
 #include "sock.h"
+#include "standby.h"
 #include "text.h"
 
 #define HELLO_TIMEOUT_S 10
@@ -118,18 +119,29 @@ static void wait_for(struct pending_client *client, const struct server_process 
         evtimer_del(client->deadline);
 }
 
+/* The server of the client's name; the standby of one that is lost. */
+static struct server_process *find_server(const struct pending_client *client)
+{
+    struct server_process *server = server_process_find(client->daemon, client->route.name);
+
+    if (!server || server->stopping || server->state != SERVER_ACTIVE)
+        return server;
+    if (!server_process_has_died(server) && !server_process_kill_abandoned(server))
+        return server;
+    standby_take_over(server);
+    return server_process_find(client->daemon, client->route.name);
+}
+
 /* Hands the program over to its server, which is started if none runs, or lets it wait for it. */
 static void place(struct pending_client *client)
 {
-    struct server_process *server = server_process_find(client->daemon, client->route.name);
+    struct server_process *server = find_server(client);
     int error = server ? 0 : server_process_start(client->daemon, &client->route, &server);
 
     if (error)
         refuse(client, STATUS_CONNECTION_FAILED, "The server could not be started: %s",
                strerror(-error));
     else if (server->stopping || server->state != SERVER_ACTIVE)
-        wait_for(client, server);
-    else if (server_process_has_died(server) || server_process_kill_abandoned(server))
         wait_for(client, server);
     else {
         journal("NEW CLIENT %d from user %u: Server already exists", client->identity.pid,

@@ -12,7 +12,7 @@
 void run_get_server_list(struct console *console, const struct grammar_values *values)
 {
     list_for_each (struct server_process, server, &console->daemon->servers, link)
-        if (console_may_manage(console, server))
+        if (server->role == SERVER_SERVING && console_may_manage(console, server))
             console_print(console, "%d", (int)server->pid);
     console_done(console, COMMAND_OK);
 }
@@ -131,7 +131,8 @@ void run_device_query(struct console *console, const struct grammar_values *valu
                       "PCI ID", "Device UUID", "Name", "Total SMs", "Total Chunks", "Attributes");
     list_for_each (struct server_process, server, &console->daemon->servers, link)
         for (unsigned i = 0; i < server->ready.device_count; i++)
-            if ((!only || only == server) && console_may_manage(console, server))
+            if (server->role == SERVER_SERVING && (!only || only == server) &&
+                console_may_manage(console, server))
                 print_device(console, server, i, values->csv);
     console_done(console, COMMAND_OK);
 }

@@ -18,7 +18,7 @@
 
 static bool is_traced(const struct console *console, const struct server_process *server)
 {
-    return server->state == SERVER_ACTIVE && !server->stopping &&
+    return server->role == SERVER_SERVING && server->state == SERVER_ACTIVE && !server->stopping &&
            console_may_manage(console, server);
 }
 

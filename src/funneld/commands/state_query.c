@@ -136,7 +136,7 @@ static void send_all_limits(struct console *console)
 
     send_limits(console, COMMAND_SCOPE_DAEMON, "", &daemon->defaults);
     list_for_each (struct server_process, server, &daemon->servers, link) {
-        if (console_may_manage(console, server))
+        if (server->role == SERVER_SERVING && console_may_manage(console, server))
             send_limits(console, COMMAND_SCOPE_SERVER, server->name, &server->limits);
     }
     list_for_each (struct service, service, &daemon->services, link) {

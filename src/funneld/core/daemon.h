@@ -64,6 +64,7 @@ struct daemon {
     struct static_partitions partitions; /* of MPS 2 */
     const char *device;                  /* auto, cuda, soft */
     bool spare;                          /* servers keep a spare context on each device */
+    bool standby;                        /* and a process stands by for each: standby.h */
     unsigned stall_timeout_s;            /* 0 = no server is killed for it: heartbeat.h */
     const char *metrics_address;         /* where metrics are served; NULL = nowhere */
     bool foreground;

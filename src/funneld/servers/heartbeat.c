@@ -89,9 +89,9 @@ static void replace(struct server_process *server, const char *why)
     journal("Server %d %s for %u s, the daemon's stall timeout; killing it, so that another takes "
             "its place",
             (int)server->pid, why, server->daemon->stall_timeout_s);
-    server->stopping = true;
     heartbeat_end(server);
     kill(server->pid, SIGKILL);
+    server_process_lost(server);
 }
 
 static void check(struct server_process *server)

@@ -94,7 +94,7 @@ void quarantine_change_route(const struct daemon *daemon, const struct server_id
             identity->command);
 }
 
-static bool is_quarantine(const struct server_process *server)
+bool quarantine_owns(const struct server_process *server)
 {
     size_t length = strlen(server->name), suffix = strlen(QUARANTINE_SUFFIX);
 
@@ -115,7 +115,7 @@ static bool has_anyone(const struct daemon *daemon, const struct server_process 
 
 void quarantine_check(struct server_process *server)
 {
-    if (!is_quarantine(server) || server->stopping || has_anyone(server->daemon, server))
+    if (!quarantine_owns(server) || server->stopping || has_anyone(server->daemon, server))
         return;
     journal("Server %d: no program is in quarantine any more; it ends after its last client",
             (int)server->pid);

@@ -41,5 +41,8 @@ void quarantine_note(struct daemon *daemon, const struct server_fault *fault);
 void quarantine_change_route(const struct daemon *daemon, const struct server_identity *identity,
                              struct server_route *route);
 
+/* Whether the server is one of programs in quarantine. */
+bool quarantine_owns(const struct server_process *server);
+
 /* Lets the server of programs in quarantine leave when there are none any more. */
 void quarantine_check(struct server_process *server);

@@ -12,10 +12,21 @@
 #include "quarantine.h"
 #include "server_process.h"
 #include "service.h"
+#include "standby.h"
 #include "usage_journal.h"
 #include "usage_totals.h"
 
 #define STATUS_CONNECTION_FAILED 805
+
+static void begin_serving(struct server_process *server)
+{
+    service_server_ready(server);
+    journal("NEW SERVER %d: Ready", (int)server->pid);
+    server_process_answer_starter(server, true);
+    if (!server->stopping)
+        server->daemon->events->server_ready(server);
+    standby_begin(server);
+}
 
 static void on_ready(struct server_process *server, const struct server_ready *ready)
 {
@@ -25,14 +36,13 @@ static void on_ready(struct server_process *server, const struct server_ready *r
     for (unsigned i = 0; i < server->ready.device_count; i++)
         server->ready.devices[i].name[sizeof(ready->devices[i].name) - 1] = '\0';
     server->state = SERVER_ACTIVE;
-    service_server_ready(server);
     if (!server->stopping)
         evtimer_del(server->deadline);
     heartbeat_begin(server);
-    journal("NEW SERVER %d: Ready", (int)server->pid);
-    server_process_answer_starter(server, true);
-    if (!server->stopping)
-        server->daemon->events->server_ready(server);
+    if (server->role == SERVER_STANDBY)
+        journal("Standby server %d: Ready", (int)server->pid);
+    else
+        begin_serving(server);
 }
 
 static void on_failed(struct server_process *server, const struct server_failed *failed)
@@ -64,6 +74,7 @@ static void on_fault(struct server_process *server, const struct server_fault *f
     server->stopping = true;
     fault_drain_begin(server);
     server_process_set_stop_deadline(server);
+    server_process_lost(server);
 }
 
 /* What "memacct set audit_log=true" asks for. */
@@ -175,9 +186,9 @@ static void on_closed(void *owner)
 {
     struct server_process *server = owner;
 
-    server->stopping = true;
     connection_close(&server->connection);
     server_process_set_stop_deadline(server);
+    server_process_lost(server);
 }
 
 const struct connection_handlers server_connection_handlers = {on_message, on_closed};

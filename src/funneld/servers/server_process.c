@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@
 #include "service.h"
 #include "sock.h"
 #include "spawn.h"
+#include "standby.h"
 #include "text.h"
 
 #define START_TIMEOUT_S 120 /* many GPUs without persistence take their time */
@@ -33,17 +35,24 @@
 struct server_process *server_process_find(const struct daemon *daemon, const char *name)
 {
     list_for_each (struct server_process, server, &daemon->servers, link)
-        if (!strcmp(server->name, name))
+        if (server->role == SERVER_SERVING && !strcmp(server->name, name))
+            return server;
+    return NULL;
+}
+
+static struct server_process *find_process(const struct daemon *daemon, pid_t pid)
+{
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        if (server->pid == pid)
             return server;
     return NULL;
 }
 
 struct server_process *server_process_by_pid(const struct daemon *daemon, pid_t pid)
 {
-    list_for_each (struct server_process, server, &daemon->servers, link)
-        if (server->pid == pid)
-            return server;
-    return NULL;
+    struct server_process *server = find_process(daemon, pid);
+
+    return server && server->role == SERVER_SERVING ? server : NULL;
 }
 
 const char *server_process_state_name(const struct server_process *server)
@@ -98,6 +107,8 @@ static void server_process_free(struct server_process *server)
     heartbeat_end(server);
     if (server->deadline)
         event_free(server->deadline);
+    if (server->standby_timer)
+        event_free(server->standby_timer);
     free(server);
 }
 
@@ -137,7 +148,8 @@ static int spawn_for(struct daemon *daemon, const struct server_route *route, pi
 }
 
 static struct server_process *server_process_create(struct daemon *daemon,
-                                                    const struct server_route *route)
+                                                    const struct server_route *route,
+                                                    enum server_role role)
 {
     struct server_process *server = calloc(1, sizeof(*server));
 
@@ -145,7 +157,10 @@ static struct server_process *server_process_create(struct daemon *daemon,
         return NULL;
     server->daemon = daemon;
     text_copy(server->name, sizeof(server->name), route->name);
+    text_copy(server->devices, sizeof(server->devices), route->devices);
     server->uid = route->uid;
+    server->gid = route->gid;
+    server->role = role;
     server->since = time(NULL);
     server->limits = daemon->defaults;
     server->connection.fd = -1;
@@ -160,10 +175,19 @@ static struct server_process *server_process_create(struct daemon *daemon,
     return NULL;
 }
 
-int server_process_start(struct daemon *daemon, const struct server_route *route,
-                         struct server_process **ret_server)
+static void log_start(const struct server_process *server)
 {
-    struct server_process *server = server_process_create(daemon, route);
+    if (server->role == SERVER_STANDBY)
+        journal("Starting standby server %d for user %u, which is to take the place of %s",
+                (int)server->pid, (unsigned)server->uid, server->name);
+    else
+        journal("Starting new server %d for user %u", (int)server->pid, (unsigned)server->uid);
+}
+
+static int start_process(struct daemon *daemon, const struct server_route *route,
+                         enum server_role role, struct server_process **ret_server)
+{
+    struct server_process *server = server_process_create(daemon, route, role);
     int fd = -1;
     int error = server ? spawn_for(daemon, route, &server->pid, &fd) : -ENOMEM;
 
@@ -173,7 +197,7 @@ int server_process_start(struct daemon *daemon, const struct server_route *route
         return error;
     }
     list_append(&daemon->servers, &server->link);
-    journal("Starting new server %d for user %u", (int)server->pid, (unsigned)route->uid);
+    log_start(server);
     /* Without memory for its events the server sees its socket close, and leaves. */
     error =
         connection_open(&server->connection, daemon->base, fd, &server_connection_handlers, server);
@@ -183,9 +207,43 @@ int server_process_start(struct daemon *daemon, const struct server_route *route
     return 0;
 }
 
+int server_process_start(struct daemon *daemon, const struct server_route *route,
+                         struct server_process **ret_server)
+{
+    return start_process(daemon, route, SERVER_SERVING, ret_server);
+}
+
+int server_process_start_standby(const struct server_process *server)
+{
+    struct server_route route = {.uid = server->uid, .gid = server->gid};
+    struct server_process *standby;
+
+    text_copy(route.name, sizeof(route.name), server->name);
+    text_copy(route.devices, sizeof(route.devices), server->devices);
+    return start_process(server->daemon, &route, SERVER_STANDBY, &standby);
+}
+
+#define PF_EXITING 0x4 /* of the flags in proc(5): the process has begun to end */
+
+/* A process that is killed closes its socket some time later, when its driver has cleaned up. */
+static bool is_exiting(pid_t pid)
+{
+    char path[40];
+    unsigned flags = 0;
+
+    text_format(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    if (fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+        flags = 0;
+    fclose(file);
+    return flags & PF_EXITING;
+}
+
 bool server_process_has_died(struct server_process *server)
 {
-    if (sock_hung_up(server->connection.fd))
+    if (sock_hung_up(server->connection.fd) || is_exiting(server->pid))
         server->stopping = true;
     return server->stopping;
 }
@@ -271,7 +329,8 @@ void server_process_stop(struct server_process *server, bool force)
 
     server_message_init(&message, SERVER_SHUTDOWN, 0);
     message.force = force;
-    server->stopping = true;
+    server->stopping = server->dismissed = true;
+    standby_dismiss(server);
     connection_send(&server->connection, &message, sizeof(message), -1);
     /* Until it is ready it reads no messages. It has no clients either. */
     if (server->state == SERVER_INITIALIZING)
@@ -310,23 +369,50 @@ static void report_failed_start(struct server_process *server, int wait_status)
     server_process_answer_starter(server, false);
 }
 
+void server_process_lost(struct server_process *server)
+{
+    server->stopping = true;
+    if (standby_take_over(server))
+        server->daemon->events->server_gone(server->daemon, server->name);
+}
+
+/* The serving server of that name has ended, and nothing has taken its place yet. */
+static void free_serving(struct server_process *server, int wait_status)
+{
+    struct daemon *daemon = server->daemon;
+    bool started = server->state != SERVER_INITIALIZING;
+    char name[SERVER_NAME_MAX];
+
+    text_copy(name, sizeof(name), server->name);
+    if (!started)
+        report_failed_start(server, wait_status);
+    standby_dismiss(server);
+    server_process_free(server);
+    if (started)
+        daemon->events->server_gone(daemon, name);
+}
+
+static void free_standby(struct server_process *standby)
+{
+    standby_ended(standby);
+    server_process_free(standby);
+}
+
 bool server_process_reap(struct daemon *daemon, pid_t pid, int wait_status)
 {
-    struct server_process *server = server_process_by_pid(daemon, pid);
-    char name[SERVER_NAME_MAX];
-    bool started;
+    struct server_process *server = find_process(daemon, pid);
 
     if (!server)
         return false;
     connection_drain(&server->connection);
     log_exit(server, wait_status);
-    started = server->state != SERVER_INITIALIZING;
-    text_copy(name, sizeof(name), server->name);
-    if (!started)
-        report_failed_start(server, wait_status);
-    server_process_free(server);
-    if (started)
-        daemon->events->server_gone(daemon, name);
+    server_process_lost(server);
+    if (server->role == SERVER_SERVING)
+        free_serving(server, wait_status);
+    else if (server->role == SERVER_STANDBY)
+        free_standby(server);
+    else
+        server_process_free(server);
     daemon->events->server_reaped(daemon);
     return true;
 }

@@ -25,6 +25,12 @@ struct server_route {
     char devices[SERVER_DEVICES_MAX]; /* it may use; "" = all */
 };
 
+enum server_role {
+    SERVER_SERVING,  /* the one of its name that takes clients, or will when it is ready */
+    SERVER_STANDBY,  /* waits to take the place of the serving one: standby.h */
+    SERVER_REPLACED, /* is ending, and another serves under its name */
+};
+
 /* A caller that waits for the start of a server. `done` is called exactly once, with `ready` false
  * when the server has failed; server->failure_text says why then. */
 struct start_waiter {
@@ -39,9 +45,13 @@ struct server_process {
     pid_t pid;
     char name[SERVER_NAME_MAX];
     uid_t uid;
+    gid_t gid;
+    char devices[SERVER_DEVICES_MAX]; /* it may use; "" = all */
     time_t since;
+    enum server_role role;
     enum server_state state;
     bool stopping;             /* takes no new clients, and ends */
+    bool dismissed;            /* somebody has ordered that */
     struct limits limits;      /* for clients that come later */
     struct server_ready ready; /* all zero until it is */
     int failure;               /* CUresult and message of a start that failed */
@@ -55,9 +65,10 @@ struct server_process {
     unsigned abandoned;          /* those of them that have ended but for an endless kernel */
     uint32_t last_request;
     struct heartbeat heartbeat;
+    struct event *standby_timer; /* to start its standby; NULL = it has never had one */
 };
 
-/* The one of that name (also while it starts or stops), or NULL. */
+/* The serving one of that name or process (also while it starts or stops), or NULL. */
 struct server_process *server_process_find(const struct daemon *daemon, const char *name);
 struct server_process *server_process_by_pid(const struct daemon *daemon, pid_t pid);
 
@@ -65,9 +76,16 @@ struct server_process *server_process_by_pid(const struct daemon *daemon, pid_t 
 int server_process_start(struct daemon *daemon, const struct server_route *route,
                          struct server_process **ret_server);
 
-/* Whether its process is gone although the loop has not seen that yet; it counts as stopping
- * then. */
+/* Starts one that stands by for the server: 0 or -errno. */
+int server_process_start_standby(const struct server_process *server);
+
+/* Whether its process is gone, or is about to be, although the loop has not seen that yet; it
+ * counts as stopping then. */
 bool server_process_has_died(struct server_process *server);
+
+/* The server ends, or will soon. Its standby takes its place, if it has one, and programs that wait
+ * are placed again. Nothing happens when the end was ordered. */
+void server_process_lost(struct server_process *server);
 
 /* Hands a program that connected to `space` (NULL = the daemon's own socket) over to a server that
  * is ready. Takes `fd`. */
@@ -90,7 +108,7 @@ void server_process_answer_starter(struct server_process *server, bool ready);
 /* A child process has exited; true when it was a server of this daemon. */
 bool server_process_reap(struct daemon *daemon, pid_t pid, int wait_status);
 
-/* Opens the log of every server again, and sends it there. */
+/* Opens the log of every process again, and sends it there. */
 void server_process_reopen_logs(struct daemon *daemon);
 
 const char *server_process_state_name(const struct server_process *server);

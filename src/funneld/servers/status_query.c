@@ -9,6 +9,7 @@
 #include "pending_request.h"
 #include "server_process.h"
 #include "service.h"
+#include "standby.h"
 #include "text.h"
 
 #define STATUS_TIMEOUT_S 5
@@ -88,6 +89,18 @@ static void describe(const struct server_process *server, struct command_server 
     memcpy(description->devices, server->ready.devices, sizeof(description->devices));
 }
 
+static void describe_standby(const struct server_process *server,
+                             struct command_server *description)
+{
+    const struct server_process *standby = standby_of(server);
+
+    if (!standby)
+        return;
+    description->standby_pid = standby->pid;
+    description->standby_ready = standby->state == SERVER_ACTIVE;
+    description->standby_mib = standby_memory_mib(server);
+}
+
 static void send_request(struct status_report *report, struct server_process *server)
 {
     struct response_handler handler = {on_row, on_end, report};
@@ -137,12 +150,13 @@ int status_query_start(struct daemon *daemon,
     list_for_each (struct server_process, server, &daemon->servers, link) {
         struct status_report *report = &query->reports[query->report_count];
 
-        if (wanted && !wanted(server, selector))
+        if (server->role != SERVER_SERVING || (wanted && !wanted(server, selector)))
             continue;
         query->report_count++;
         query->outstanding++;
         report->query = query;
         describe(server, &report->server);
+        describe_standby(server, &report->server);
         send_request(report, server);
     }
     finish_one(query);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See standby.h. The serving server has the timer that starts its standby. */
+#include "standby.h"
+
+#include <string.h>
+
+#include "journal.h"
+#include "quarantine.h"
+#include "server_process.h"
+#include "service.h"
+
+/* Starting a driver takes time of the CPUs and of the GPU, which the programs that have moved can
+ * use better at first. A standby that has ended by itself may do so again. */
+#define PAUSE_S 1
+#define PAUSE_AFTER_END_S 10
+
+/* A standby may take this part of a device's memory. */
+#define MEMORY_PART 16
+
+struct server_process *standby_of(const struct server_process *server)
+{
+    list_for_each (struct server_process, other, &server->daemon->servers, link)
+        if (other->role == SERVER_STANDBY && !other->stopping && !strcmp(other->name, server->name))
+            return other;
+    return NULL;
+}
+
+/* One context like the spare one, whose memory the server has measured, and a spare one. */
+static uint32_t memory_mib(const struct server_device *device)
+{
+    return 2 * device->spare_mib;
+}
+
+uint32_t standby_memory_mib(const struct server_process *server)
+{
+    uint32_t most = 0;
+
+    for (unsigned i = 0; i < server->ready.device_count; i++) {
+        uint32_t mib = memory_mib(&server->ready.devices[i]);
+
+        most = mib > most ? mib : most;
+    }
+    return most;
+}
+
+/* ---- starting one ---- */
+
+static void plan(const struct server_process *server, int seconds)
+{
+    const struct timeval pause = {.tv_sec = seconds};
+
+    if (server->standby_timer)
+        evtimer_add(server->standby_timer, &pause);
+}
+
+/* The first device on which it would take too much memory, or -1. */
+static int find_small_device(const struct server_process *server)
+{
+    for (unsigned i = 0; i < server->ready.device_count; i++) {
+        const struct server_device *device = &server->ready.devices[i];
+
+        if (memory_mib(device) > (device->memory_total >> 20) / MEMORY_PART)
+            return (int)i;
+    }
+    return -1;
+}
+
+static void start(struct server_process *server)
+{
+    int error = server_process_start_standby(server);
+
+    if (error)
+        journal("Server %d has no standby: %s", (int)server->pid, strerror(-error));
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *context)
+{
+    struct server_process *server = context;
+    uid_t before = journal_account(server->uid);
+
+    if (server->role == SERVER_SERVING && !server->stopping && !standby_of(server))
+        start(server);
+    journal_account(before);
+}
+
+void standby_begin(struct server_process *server)
+{
+    int small = find_small_device(server);
+
+    if (!server->daemon->standby || server->stopping || quarantine_owns(server))
+        return;
+    if (small >= 0) {
+        journal("Server %d has no standby, because that would take more than 1/%d of the memory of "
+                "device %d",
+                (int)server->pid, MEMORY_PART, small);
+        return;
+    }
+    server->standby_timer = evtimer_new(server->daemon->base, on_timer, server);
+    plan(server, PAUSE_S);
+}
+
+/* ---- its end ---- */
+
+void standby_dismiss(const struct server_process *server)
+{
+    struct server_process *standby = server->role == SERVER_SERVING ? standby_of(server) : NULL;
+
+    if (standby)
+        server_process_stop(standby, true);
+}
+
+/* One that could not even start would not start the next time. */
+void standby_ended(const struct server_process *standby)
+{
+    struct server_process *server = server_process_find(standby->daemon, standby->name);
+
+    if (!server || server->stopping)
+        return;
+    if (standby->state != SERVER_INITIALIZING)
+        plan(server, PAUSE_AFTER_END_S);
+    else
+        journal("Server %d has no standby: %s", (int)server->pid,
+                *standby->failure_text ? standby->failure_text
+                                       : "it has ended while it started; see server.log");
+}
+
+/* ---- taking the place of a server ---- */
+
+static bool may_be_replaced(const struct server_process *server)
+{
+    return server->role == SERVER_SERVING && !server->dismissed && !server->daemon->quitting;
+}
+
+static void begin_serving(struct server_process *standby)
+{
+    if (standby->state != SERVER_ACTIVE)
+        return;
+    service_server_ready(standby);
+    standby_begin(standby);
+}
+
+bool standby_take_over(struct server_process *server)
+{
+    struct server_process *standby = may_be_replaced(server) ? standby_of(server) : NULL;
+
+    if (!standby || server_process_has_died(standby))
+        return false;
+    server->role = SERVER_REPLACED;
+    standby->role = SERVER_SERVING;
+    standby->limits = server->limits;
+    journal("Server %d takes the place of server %d: it has stood by, and %s", (int)standby->pid,
+            (int)server->pid,
+            standby->state == SERVER_ACTIVE ? "is ready" : "will be ready sooner than a new one");
+    begin_serving(standby);
+    return true;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Standby servers: processes whose driver is initialized and whose contexts stand, without clients.
+ * The daemon keeps one beside each server if its servers have spare contexts (--spare). When a
+ * server ends although nobody has ordered that, because of a fault, a signal or the stall timeout,
+ * its standby takes its place, so that the programs which move find a server that is ready; and
+ * another standby is started some time later. No list shows a standby among the servers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct server_process;
+
+/* The serving server is ready: it gets a standby, unless it is to have none. */
+void standby_begin(struct server_process *server);
+
+/* The standby of a server that has not been dismissed serves from now on under its name and with its
+ * limits, and the server has been replaced. False if there is none. */
+bool standby_take_over(struct server_process *server);
+
+/* The server has been dismissed, or has gone: its standby, if any, ends. */
+void standby_dismiss(const struct server_process *server);
+
+/* The process of a standby has ended, and its record is about to be freed. */
+void standby_ended(const struct server_process *standby);
+
+/* The one that stands by for the server, ready or still starting, or NULL. */
+struct server_process *standby_of(const struct server_process *server);
+
+/* How much memory it takes of the device where it takes most, in MiB: as much for each context as
+ * the spare context of the serving server. */
+uint32_t standby_memory_mib(const struct server_process *server);

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A server ends and a standby has been kept ready: programs continue there, and do not wait for the
+start of a driver. Which server they continue with is what the logs say; nothing here is a matter of
+time. Run as: test_standby.py BUILD [--device cuda]."""
+import os
+import re
+import signal
+import sys
+
+import test_recovery
+from harness import wait_until
+from test_recovery import FAULT, FINE, GONE
+
+
+class TestCase(test_recovery.TestCase):
+    options = ["--spare"]
+    more = {"FUNNEL_SOFT_START_MS": "500"}
+
+    def serving(self):
+        found = re.findall(r"^Server \S+ \((\d+)\) of user", self.funnel("status").stdout, re.M)
+        return [int(pid) for pid in found]
+
+    def standbys(self):
+        found = re.findall(r"^  a standby server \((\d+)\) is ready", self.funnel("status").stdout,
+                           re.M)
+        return [int(pid) for pid in found]
+
+    def await_standby(self):
+        wait_until(self.standbys, "a standby")
+        return self.standbys()[0]
+
+    def kill_server(self):
+        server, = self.serving()
+        os.kill(server, signal.SIGKILL)
+        wait_until(lambda: f"Server {server} was killed" in self.log("control"), "its end")
+
+    def fault(self, culprit):
+        server, = self.serving()
+        self.assertEqual(culprit.ask("fault"), FAULT)
+        wait_until(lambda: server not in self.server_pids(), "the end of the server")
+
+    def check_moved(self, probe, standby):
+        for word in ("look", "round", "pinned", "callback", "allocate", "module", "round", "look"):
+            self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
+        self.assertIn(f"Client {probe.process.pid} attached to server {standby} ",
+                      self.log("control"))
+
+
+class Standby(TestCase):
+    def test_killed_server(self):
+        probes = self.probes(3)
+        standby = self.await_standby()
+        self.kill_server()
+        for probe in probes:
+            self.check_moved(probe, standby)
+        self.assertEqual(self.serving(), [standby])
+
+    def test_fault_of_another(self):
+        *idle, culprit = self.probes(3)
+        standby = self.await_standby()
+        self.fault(culprit)
+        for probe in idle:
+            self.check_moved(probe, standby)
+        self.assertEqual(culprit.ask("look"), FAULT)
+
+    def test_again_and_again(self):
+        probes = self.probes(2)
+        for number in range(4):
+            standby = self.await_standby()
+            if number % 2:
+                self.kill_server()
+            else:
+                culprit = self.probe(f"culprit-{number}")
+                self.assertEqual(culprit.opened(), FINE)
+                self.fault(culprit)
+                culprit.end()
+            for probe in probes:
+                self.check_moved(probe, standby)
+
+    def test_before_it_is_ready(self):
+        """Each server ends as soon as it has come, with a standby or without."""
+        probes = self.probes(2)
+        self.await_standby()
+        for _ in range(3):
+            self.kill_server()
+            for probe in probes:
+                self.assertEqual(probe.ask("look"), FINE, probe.said() + self.logs())
+        for probe in probes:
+            self.assertEqual(probe.ask("round"), FINE, probe.said() + self.logs())
+
+    def test_work_in_flight(self):
+        idle, busy = self.probes(2)
+        standby = self.await_standby()
+        for word in ("hold", "arrive"):
+            self.assertEqual(busy.ask(word), FINE)
+        self.kill_server()
+        self.assertEqual(busy.ask("synchronize"), GONE)
+        self.check_moved(idle, standby)
+
+    def test_none_in_quarantine(self):
+        for number in range(3):
+            culprit = self.probe("culprit")
+            self.assertEqual(culprit.opened(), FINE, number)
+            self.fault(culprit)
+            culprit.end()
+        culprit = self.probe("culprit")
+        self.assertEqual(culprit.opened(), FINE)
+        self.assertEqual(culprit.ask("fault"), FAULT)
+        culprit.end()
+        self.assertNotIn(f"take the place of uid_{os.getuid()}_quarantine", self.log("control"))
+        culprit = self.probe("culprit")
+        self.assertEqual(culprit.opened(), FINE)
+        self.assertEqual(self.log("control").count("is in quarantine, as user"), 2)
+
+
+if __name__ == "__main__":
+    test_recovery.main(sys.argv)
