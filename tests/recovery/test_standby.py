@@ -43,8 +43,8 @@ class TestCase(test_recovery.TestCase):
     def check_moved(self, probe, standby):
         for word in ("look", "round", "pinned", "callback", "allocate", "module", "round", "look"):
             self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
-        self.assertIn(f"Client {probe.process.pid} attached to server {standby} ",
-                      self.log("control"))
+        said = f"Client {probe.process.pid} attached to server {standby} "
+        wait_until(lambda: said in self.log("control"), f"{said!r} in the log")
 
 
 class Standby(TestCase):

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs start, are killed and stopped, move between contexts, and lose their server, at random.
 
-Rounds follow each other until the time is over (--seconds, --seed). In the first part of a round
+Rounds follow each other until the time is over (--seconds). In the first part of a round
 programs compute beside long kernels, and some of them are killed or stopped for a while: every
 program that was not killed ends with the results that it has alone. In the second part a kernel
 faults, or the server is killed or stopped: the programs that stay, which have nothing in flight
-then, go on with the results that they had. The seed is printed, and makes a run again.
+then, go on with the results that they had. The seed is printed; --seed makes the same choices again.
 """
 import os
 import random
@@ -21,14 +21,15 @@ STEPS = 12
 
 
 class Chaos:
-    def __init__(self, funnel, chance, expected):
+    def __init__(self, funnel, chance, expected, budget):
         self.funnel, self.chance, self.expected = funnel, chance, expected
+        self.budget = budget
         self.started = []  # (name, process)
         self.stopped = []
         self.kernels = []
         self.numbers = iter(range(100000, 10 ** 9, 10000))
         self.count = dict.fromkeys(("ended", "killed", "stopped", "long", "moved", "faulted",
-                                    "server killed", "server stopped"), 0)
+                                    "server killed", "server stopped", "rounds"), 0)
         self.movers = [self.start_mover() for _ in range(STAY)]
         self.probes = [Probe(funnel) for _ in range(STAY)]
 
@@ -133,6 +134,8 @@ class Chaos:
 
     def play(self):
         for _ in range(STEPS):
+            if self.budget.is_spent():
+                break
             step = self.chance.choice((self.start, self.start, self.start, self.kill, self.stop,
                                        self.begin_kernel, self.end_kernel, self.move, self.ask))
             step()
@@ -140,6 +143,7 @@ class Chaos:
         self.settle()
         self.chance.choice((self.fault, self.kill_server, self.stop_server))()
         self.check_all_stay()
+        self.count["rounds"] += 1
 
     def end(self):
         for program in [*self.movers, *self.probes, *self.kernels]:
@@ -150,20 +154,20 @@ class Chaos:
 
 
 def main():
-    options = harness.arguments_of(__doc__)
+    options = harness.arguments_of(__doc__, seconds=8)
+    budget = harness.Budget(options.seconds)
     harness.say(f"seed {options.seed}")
     with harness.running_funnel(options.build, options.device, "--spare") as funnel:
         expected = harness.expect_lines(funnel)
-        chaos = Chaos(funnel, random.Random(options.seed), expected)
-        until = time.monotonic() + options.seconds
+        chaos = Chaos(funnel, random.Random(options.seed), expected, budget)
         try:
-            while time.monotonic() < until:
+            while not budget.is_spent():
                 chaos.play()
         finally:
+            harness.say(", ".join(f"{count} {what}" for what, count in chaos.count.items()))
             chaos.end()
         for name, arguments in harness.PROGRAMS.items():
             harness.check_end(name, funnel.start_program(name, *arguments), expected[name])
-    harness.say(", ".join(f"{count} {what}" for what, count in chaos.count.items()))
 
 
 harness.finish(main)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Clients are killed while their kernels run (--kills), the server is killed (--server-kills), and
-kernels fault in four ways (--faults), beside programs that none of it may harm.
+kernels fault in six ways (--faults), beside programs that none of it may harm.
 
 A witness launches and checks its results while clients die. Programs with nothing in flight go on
 after the end of each server, and what that takes is printed: the time of the first question, whose
-program has the next server started, and of the others. The log names the culprit of each fault.
+program has the next server started, and of the others. With --spare each server has a standby when
+it is killed. The log names the culprit of each fault. When the time (--seconds) is over, or a signal
+comes, what has been found so far is printed.
 Runs on a GPU with --device cuda, for example with --kills 1000 --server-kills 100 --faults 100.
 """
 import os
@@ -19,20 +21,34 @@ from scene import Probe, Program
 AT_ONCE = 8
 IDLE = 3
 # What each may report: a GPU finds a shared address out of range in one of several ways.
-FAULTS = {"address": [700], "misaligned": [716], "shared": [700, 717, 719], "trap": [719]}
+FAULTS = {"address": [700], "misaligned": [716], "shared": [700, 717, 719], "trap": [719],
+          "assertion": [710], "instruction": [715]}
+# A GPU may take another barrier than the one that does not exist.
+FAULTS_OR_NONE = ["instruction"]
 
 
-def kill_clients(funnel, witness, kills):
-    for killed in range(0, kills, AT_ONCE):
-        if killed and killed % 200 == 0:
-            harness.say(f"{killed} clients killed")
-        clients = [Program(funnel, "always") for _ in range(min(AT_ONCE, kills))]
+def kill_some(funnel, count):
+    clients = [Program(funnel, "always") for _ in range(count)]
+    try:
         for client in clients:
             client.expect("running")
+    finally:
         for client in clients:
             client.kill()
-        witness.tell()
-        witness.expect("launched")
+
+
+def kill_clients(funnel, witness, kills, budget):
+    killed = launches = 0
+    try:
+        while killed < kills and not budget.is_spent():
+            kill_some(funnel, min(AT_ONCE, kills - killed))
+            killed += min(AT_ONCE, kills - killed)
+            witness.tell()
+            witness.expect("launched")
+            launches += 1
+    finally:
+        harness.say(f"{killed} clients killed while their kernels ran, of {kills}; the witness's "
+                    f"{launches} results were right")
 
 
 class Times:
@@ -48,74 +64,112 @@ class Times:
         for probe in probes:
             probe.ask("round")
 
-    def say(self):
+    def say(self, wanted):
+        harness.say(f"{self.what}: {len(self.first)} of {wanted}")
         for name, times in ("the first", self.first), ("others", self.others):
             if times:
                 harness.say(f"{self.what}: {name} went on after {statistics.median(times) * 1e3:.0f} "
                             f"ms (median), {max(times) * 1e3:.0f} ms (longest) of {len(times)}")
 
 
-def await_end(pid):
+def kill_servers(funnel, probes, kills, spare, budget):
+    times = Times(f"servers killed{', with a standby' if spare else ''}")
+    try:
+        for _ in range(kills):
+            if spare:
+                funnel.await_standby(budget)
+            if budget.is_spent():
+                break
+            os.kill(funnel.server_pid(), signal.SIGKILL)
+            times.ask(probes)
+    finally:
+        times.say(kills)
+
+
+def control_log(funnel):
+    return (funnel.folder / "log/control.log").read_text(errors="replace")
+
+
+def await_log(funnel, text):
+    """The daemon hears of a fault when all clients have been told."""
     began = time.monotonic()
-    while os.path.exists(f"/proc/{pid}"):
-        assert time.monotonic() - began < harness.TIMEOUT, f"server {pid} does not end"
+    while text not in control_log(funnel):
+        assert time.monotonic() - began < harness.TIMEOUT, f"{text!r} is not logged"
         time.sleep(0.001)
 
 
-def kill_servers(funnel, probes, kills):
-    times = Times(f"{kills} servers killed")
-    for _ in range(kills):
-        os.kill(funnel.server_pid(), signal.SIGKILL)
-        times.ask(probes)
-    times.say()
-
-
 def fault(funnel, probes, kind, number, times):
-    """Its command line is another one each time, or it would be in quarantine."""
-    server = funnel.server_pid()
+    """Its command line is another one each time, or it would be in quarantine. False when the device
+    does not find this fault."""
     culprit = Program(funnel, "fault", kind, number)
     said = culprit.process.stdout.readline().strip()
-    assert said in [f"error {error}" for error in FAULTS[kind]], f"{kind}: {said}"
     culprit.end()
-    await_end(server)
+    if said == "error 0" and kind in FAULTS_OR_NONE:
+        return False
+    assert said in [f"error {error}" for error in FAULTS[kind]], f"{kind}: {said}"
+    await_log(funnel, f"in kernel {kind} of {{PID: {culprit.process.pid},")
     times.ask(probes)
-    log = (funnel.folder / "log/control.log").read_text(errors="replace")
-    assert f"in kernel {kind} of {{PID: {culprit.process.pid}," in log, f"not named: {kind}"
+    return True
 
 
-def fault_many(funnel, probes, faults):
-    for kind in FAULTS:
-        times = Times(f"faults, {kind}")
-        for number in range(faults // len(FAULTS)):
-            fault(funnel, probes, kind, number, times)
-        times.say()
+def fault_in_one_way(funnel, probes, kind, faults, spare, budget):
+    times = Times(f"faults, {kind}")
+    try:
+        for number in range(faults):
+            if spare:
+                funnel.await_standby(budget)
+            if budget.is_spent():
+                break
+            if not fault(funnel, probes, kind, number, times):
+                harness.say(f"faults, {kind}: this device reports none")
+                break
+    finally:
+        times.say(faults)
 
 
-def kill_beside_witness(funnel, kills):
+def fault_in_all_ways(funnel, probes, faults, spare, budget):
+    kinds = list(FAULTS)
+    for number, kind in enumerate(kinds):
+        fault_in_one_way(funnel, probes, kind, max(faults // len(kinds), 1), spare,
+                         budget.part(len(kinds) - number))
+
+
+def kill_beside_witness(funnel, kills, budget):
     witness = Program(funnel, "witness")
     try:
         witness.expect("ready")
-        kill_clients(funnel, witness, kills)
+        kill_clients(funnel, witness, kills, budget)
         witness.end()
     finally:
         witness.kill()
-    harness.say(f"{kills} clients killed while their kernels ran")
+
+
+def end_servers(funnel, options, budget):
+    probes = [Probe(funnel) for _ in range(IDLE)]
+    try:
+        if options.server_kills:
+            kill_servers(funnel, probes, options.server_kills, options.spare,
+                         budget.part(2 if options.faults else 1))
+        if options.faults:
+            fault_in_all_ways(funnel, probes, options.faults, options.spare, budget)
+        if options.spare:
+            taken = control_log(funnel).count("takes the place of")
+            harness.say(f"{taken} times a standby took the place of a server")
+    finally:
+        for probe in probes:
+            probe.kill()
 
 
 def main():
     options = harness.arguments_of(__doc__)
+    budget = harness.Budget(options.seconds)
     with harness.running_funnel(options.build, options.device,
                                 *(["--spare"] if options.spare else [])) as funnel:
         if options.kills:
-            kill_beside_witness(funnel, options.kills)
-        probes = [Probe(funnel) for _ in range(IDLE)]
-        try:
-            if options.server_kills:
-                kill_servers(funnel, probes, options.server_kills)
-            fault_many(funnel, probes, options.faults)
-        finally:
-            for probe in probes:
-                probe.kill()
+            more = bool(options.server_kills) + bool(options.faults)
+            kill_beside_witness(funnel, options.kills, budget.part(1 + more))
+        if options.server_kills or options.faults:
+            end_servers(funnel, options, budget)
 
 
 harness.finish(main)

@@ -4,7 +4,9 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -93,6 +95,13 @@ class Funnel:
         assert len(servers) == 1, f"one server is expected: {servers}"
         return int(servers[0])
 
+    def await_standby(self, budget):
+        """None is ready at first, and for a second after a server has ended."""
+        while not re.search(r"^  a standby server \(\d+\) is ready", self.status_text(), re.M):
+            if budget.is_spent():
+                return
+            time.sleep(0.02)
+
     def holdings(self):
         """What the server holds of the system, of its clients and of the device."""
         process = pathlib.Path("/proc", str(self.server_pid()))
@@ -149,8 +158,9 @@ def running_funnel(build, device="soft", *options):
                        check=True, stdout=subprocess.DEVNULL)
         try:
             yield funnel
-        except BaseException:
-            funnel.show_logs()
+        except BaseException as error:
+            if "SIGINT" not in str(error):
+                funnel.show_logs()
             raise
         finally:
             subprocess.run([funnel.binary, "stop", "--force"], env=funnel.environment, timeout=60,
@@ -180,19 +190,58 @@ def say(text):
     print(text, flush=True)
 
 
-def arguments_of(description):
+class Budget:
+    """The time that a run may take; without one it takes as long as it has to. Whoever has spent it
+    ends where it is, and says what it has found so far."""
+
+    def __init__(self, seconds):
+        self.until = time.monotonic() + seconds if seconds else float("inf")
+
+    def left(self):
+        return self.until - time.monotonic()
+
+    def is_spent(self):
+        return self.left() <= 0
+
+    def part(self, parts):
+        """For the first of so many parts of what is left."""
+        return Budget(max(self.left(), 0.001) / parts if self.until < float("inf") else None)
+
+
+class Interrupted(BaseException):
+    """By a signal, or because it has hung. What has been found so far is said on the way out."""
+
+
+def interrupt(number, _):
+    signal.alarm(0)
+    raise Interrupted(f"interrupted by {signal.Signals(number).name}"
+                      if number != signal.SIGALRM else "failed: it hangs")
+
+
+def allow_interrupts(seconds):
+    """Also by the clock, when the time of the run has been over for long."""
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGALRM:
+        signal.signal(number, interrupt)
+    if seconds:
+        signal.alarm(int(seconds + 2 * TIMEOUT))
+
+
+def arguments_of(description, seconds=None):
     import argparse
 
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--build", default=str(ROOT / "build"))
     parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 20))
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--server-kills", type=int, default=10)
     parser.add_argument("--faults", type=int, default=8)
     parser.add_argument("--spare", action="store_true")
-    parser.add_argument("--seconds", type=float, default=8)
-    return parser.parse_args()
+    parser.add_argument("--seconds", type=float, default=seconds,
+                        help="then it ends, with the figures so far")
+    options = parser.parse_args()
+    allow_interrupts(options.seconds)
+    return options
 
 
 def finish(main):
@@ -201,4 +250,7 @@ def finish(main):
         main()
     except AssertionError as error:
         say(f"failed: {error}")
+        sys.exit(1)
+    except Interrupted as interrupted:
+        say(str(interrupted))
         sys.exit(1)

@@ -7,7 +7,8 @@ never seen, and a witness launches and waits. With a spare context all of them m
 while the kernel runs; without one the witness must, and the new clients afterwards. New clients also
 come to their end beside a program that always has long kernels. Nothing here is a matter of time: what
 does not come to its end hangs until the test's timeout. The driver behaves as NVIDIA's does
-(FUNNEL_SOFT_STALLS): a load waits for the kernel, and all launches wait for the load.
+(FUNNEL_SOFT_STALLS): a load waits for the kernel, and all launches wait for the load. When the time
+(--seconds) is over, or a signal comes, what has been done so far is printed.
 """
 import itertools
 import time
@@ -140,31 +141,50 @@ def check_status(funnel):
     assert "its spare context takes" in text, f"no spare context: {text}"
 
 
-def repeat(funnel, rounds, *scenes):
+def play_rounds(funnel, rounds, budget, witness, *scenes):
+    done = 0
+    try:
+        while done < rounds and not budget.is_spent():
+            for scene in scenes:
+                scene(funnel, witness)
+            done += 1
+    finally:
+        names = ", ".join(scene.__name__ for scene in scenes)
+        harness.say(f"{names}: {done} of {rounds} long kernels, and as many times {NEW_CLIENTS} new "
+                    f"clients and the launches of another program beside them")
+
+
+def repeat(funnel, rounds, budget, *scenes):
     witness = Program(funnel, "witness")
     try:
         witness.expect("ready")
         server = funnel.server_pid()
-        for _ in range(rounds):
-            for scene in scenes:
-                scene(funnel, witness)
+        play_rounds(funnel, rounds, budget, witness, *scenes)
         witness.end()
         assert funnel.server_pid() == server, "the server was replaced"
     finally:
         witness.kill()
 
 
+def move(funnel, budget):
+    done = 0
+    try:
+        while done < MOVES and not budget.is_spent():
+            play_move(funnel, done)
+            done += 1
+    finally:
+        harness.say(f"{done} of {MOVES} moves from one context to the other and back")
+
+
 def main():
     options = harness.arguments_of(__doc__)
+    budget = harness.Budget(options.seconds)
     with harness.running_funnel(options.build, options.device, "--spare") as funnel:
-        repeat(funnel, ROUNDS, play)
-        for round in range(MOVES):
-            play_move(funnel, round)
+        repeat(funnel, ROUNDS, budget.part(3), play)
+        move(funnel, budget.part(2))
         check_status(funnel)
     with harness.running_funnel(options.build, options.device) as funnel:
-        repeat(funnel, ROUNDS // 2, play_in_one_context, play_beside_endless_work)
-    harness.say(f"{ROUNDS} long kernels: {ROUNDS * NEW_CLIENTS} new clients and "
-                f"{ROUNDS * LAUNCHES * 2} launches of another program were done before them")
+        repeat(funnel, ROUNDS // 2, budget, play_in_one_context, play_beside_endless_work)
 
 
 harness.finish(main)

@@ -84,6 +84,7 @@ def kill_among_others(funnel, expected, chance, kills):
 
 def main():
     options = harness.arguments_of(__doc__)
+    harness.say(f"seed {options.seed}")
     chance = random.Random(options.seed)
     with harness.running_funnel(options.build, options.device) as funnel:
         expected = harness.expect_lines(funnel)

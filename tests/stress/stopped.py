@@ -104,6 +104,7 @@ def await_work(funnel, program):
 
 def main():
     options = harness.arguments_of(__doc__)
+    harness.say(f"seed {options.seed}")
     chance = random.Random(options.seed)
     with harness.running_funnel(options.build, options.device) as funnel:
         expected = harness.expect_lines(funnel)

@@ -16,8 +16,8 @@ struct server_process;
 /* The serving server is ready: it gets a standby, unless it is to have none. */
 void standby_begin(struct server_process *server);
 
-/* The standby of a server that has not been dismissed serves from now on under its name and with its
- * limits, and the server has been replaced. False if there is none. */
+/* The standby of a server that has not been dismissed serves from now on under its name and with
+ * its limits, and the server has been replaced. False if there is none. */
 bool standby_take_over(struct server_process *server);
 
 /* The server has been dismissed, or has gone: its standby, if any, ends. */
