@@ -10,6 +10,7 @@
 #include "server.h"
 #include "server_protocol.h"
 
+struct image_reader;
 struct trace;
 
 struct server_life {
@@ -19,6 +20,8 @@ struct server_life {
     bool no_short_spin;       /* waiting threads spin as long as ever: FUNNEL_NO_BRIEF_SPIN */
     bool no_copy_load;        /* clients are told nothing of others' copies: FUNNEL_NO_COPY_CROWD */
     bool no_spare_partitions; /* none are created in advance: FUNNEL_NO_SPARE_SHARES */
+
+    struct image_reader *image_reader; /* NULL: none, FUNNEL_NO_SANDBOX */
 
     struct loop *loop;
     struct watch *control_watch;

@@ -19,6 +19,7 @@
 #include "daemon_link.h"
 #include "driver_output.h"
 #include "fault.h"
+#include "image_reader.h"
 #include "log.h"
 #include "quota.h"
 #include "server_life.h"
@@ -35,6 +36,9 @@
 /* Hardware queues of a context: a stream that waits takes one, and with all of them taken every
  * other stream stands still. The driver's own default is 8. */
 #define HARDWARE_QUEUES "32"
+
+/* What it may take to look into an image, in CPU seconds. The largest take some tenths. */
+#define IMAGE_SECONDS 10u
 
 struct options {
     enum driver_kind device;
@@ -222,6 +226,17 @@ static int start_serving(struct server *server, const struct options *options, c
     return error;
 }
 
+/* It is to know nothing of clients, the driver or the daemon, so it begins before all of these. */
+static void start_image_reader(struct server_life *life)
+{
+    if (switch_is_on("FUNNEL_NO_SANDBOX"))
+        return;
+    int error = image_reader_start(image_facts_read, IMAGE_SECONDS, &life->image_reader);
+    if (error)
+        log_line("No process can be started to read images in (%s): the server reads them itself",
+                 strerror(-error));
+}
+
 static int start(struct server *server, const struct options *options, char *why, size_t why_size)
 {
     int error = start_devices(server, options, why, why_size);
@@ -262,6 +277,7 @@ int server_main(int argc, char **argv)
         log_line("Server cannot start: it is out of memory");
         return 1;
     }
+    start_image_reader(server.life);
     server.life->control_fd = options.control_fd;
     server.life->log_fd = options.log_fd;
 

@@ -44,7 +44,11 @@ static int init_streams(struct server *server)
 
 static int init_modules(struct server *server)
 {
-    return server_modules_init(server, !switch_is_on("FUNNEL_NO_MODULE_CACHE"));
+    int error = server_modules_init(server, !switch_is_on("FUNNEL_NO_MODULE_CACHE"));
+
+    if (!error)
+        module_cache_set_reader(server_module_cache(server), server->life->image_reader);
+    return error;
 }
 
 static int init_copies(struct server *server)

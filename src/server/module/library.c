@@ -9,7 +9,6 @@
 #include "cleanup.h"
 #include "image_bundle.h"
 #include "image_check.h"
-#include "image_contents.h"
 #include "loader.h"
 
 static void add_option(struct library *library, CUjit_option option, uintptr_t value)
@@ -27,6 +26,7 @@ struct library *library_create(const void *options, uint32_t options_size)
         return NULL;
     list_init(&library->link);
     library->users = 1;
+    library->may_print = library->may_allocate = true;
     library->option_count =
         jit_pairs_read(options, options_size, false, library->options, library->values);
     add_option(library, CU_JIT_ERROR_LOG_BUFFER, (uintptr_t)library->log);
@@ -75,7 +75,6 @@ CUresult library_load(struct library *library, struct session *session, const st
         result =
             driver.cuLibraryLoadData(&library->driver, wrapper ? wrapper : image, library->options,
                                      library->values, library->option_count, NULL, NULL, 0);
-    image_calls(image, size, &library->may_print, &library->may_allocate);
     return result != CUDA_SUCCESS
                ? result
                : compile(session, device, library->driver, image_is_text(image, size));

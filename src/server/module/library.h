@@ -32,8 +32,9 @@ struct library {
     char log[LIBRARY_LOG_SIZE];
 };
 
-/* A library that is not loaded yet. The options are pairs of u64, option and value, as a client
- * sends them; options that the server does not pass are left out. NULL when out of memory. */
+/* A library that is not loaded yet, which may print and allocate. The options are pairs of u64,
+ * option and value, as a client sends them; options that the server does not pass are left out.
+ * NULL when out of memory. */
 struct library *library_create(const void *options, uint32_t options_size);
 
 /* Loads an image that has been checked, and compiles it at once, so that errors are reported now.

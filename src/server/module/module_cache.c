@@ -7,13 +7,15 @@
  */
 #include "module_cache.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
 #include "device.h"
-#include "image_contents.h"
+#include "image_reader.h"
 #include "log.h"
+#include "session.h"
 #include "variables.h"
 
 enum sharing {
@@ -69,6 +71,11 @@ void module_cache_init(struct module_cache *cache, struct quiesce *quiesce, bool
     retired_init(&cache->retired, quiesce);
 }
 
+void module_cache_set_reader(struct module_cache *cache, struct image_reader *reader)
+{
+    cache->reader = reader;
+}
+
 static uint64_t kept_bytes(const struct cached *cached)
 {
     return cached->size + cached->variables.bytes;
@@ -106,7 +113,8 @@ void module_cache_fini(struct module_cache *cache)
     retired_fini(&cache->retired);
 }
 
-static struct cached *cached_create(const struct image_request *request)
+static struct cached *cached_create(const struct image_request *request,
+                                    const struct image_facts *facts)
 {
     struct cached *cached = calloc(1, sizeof(*cached) + request->options_size);
 
@@ -116,6 +124,8 @@ static struct cached *cached_create(const struct image_request *request)
         free(cached);
         return NULL;
     }
+    cached->library->may_print = facts->prints;
+    cached->library->may_allocate = facts->allocates;
     list_init(&cached->link);
     kernel_table_init(&cached->kernels);
     cached->device = request->device;
@@ -232,7 +242,8 @@ static CUresult load_new(struct module_cache *cache, struct cached *cached, stru
 
 /* The entry that is there, or else a new one, which other clients find when it is shared. */
 static struct cached *find_or_announce(struct module_cache *cache,
-                                       const struct image_request *request, bool *ret_found)
+                                       const struct image_request *request,
+                                       const struct image_facts *facts, bool *ret_found)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
     struct cached *cached = use_locked(cache, request);
@@ -240,7 +251,7 @@ static struct cached *find_or_announce(struct module_cache *cache,
     *ret_found = cached != NULL;
     if (cached)
         return cached;
-    cached = cached_create(request);
+    cached = cached_create(request, facts);
     if (cached) {
         cached->sharing = FOR_ALL;
         cached->loading = true;
@@ -257,56 +268,72 @@ static unsigned architecture(const struct device *device)
                       attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR]);
 }
 
-/* For a library with variables: whether it may be kept for other clients. Libraries that print are
- * not, because the driver's buffer may hold output of their client. */
-static struct cached *create_for_one(const struct image_request *request, bool in_turn)
+/* In another process: image_reader.h. */
+static CUresult look_into(struct module_cache *cache, const struct image_request *request,
+                          struct image_facts *ret_facts)
 {
     const struct stored_image *image = request->image;
-    struct image_names names = {0};
-    bool known = in_turn &&
-                 image_names_read(image->bytes, image->size, architecture(request->device), &names);
-    struct cached *cached = cached_create(request);
+    const struct image_source source = {image->fd, image->bytes, image->size};
+    int error = image_reader_ask(cache->reader, &source, architecture(request->device), ret_facts);
 
-    in_turn = known && !image_prints(image->bytes, image->size);
-    if (!cached) {
-        image_names_fini(&names);
+    if (!error)
+        return CUDA_SUCCESS;
+    session_log_error(request->session,
+                      error == -EBADMSG
+                          ? "cuLibraryLoadData: the process that looked into the image crashed, or "
+                            "needed too much time; the image is refused"
+                          : "cuLibraryLoadData: too little memory to look into the image");
+    return error == -EBADMSG ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* For a library with variables: it may be kept for other clients if all of these are known.
+ * Libraries that print are not, because the driver's buffer may hold output of their client. */
+static struct cached *create_for_one(const struct image_request *request, struct image_facts *facts,
+                                     bool for_others)
+{
+    bool known = for_others && facts->has_names;
+    struct cached *cached = cached_create(request, facts);
+
+    if (!cached)
         return NULL;
+    cached->sharing = known && !facts->prints ? IN_TURN : FOR_ONE;
+    cached->has_state = !known || !image_names_are_constant(&facts->names);
+    if (cached->sharing == IN_TURN) {
+        cached->variables.names = facts->names;
+        facts->names = (struct image_names){0};
     }
-    cached->sharing = in_turn ? IN_TURN : FOR_ONE;
-    cached->has_state = !known || !image_names_are_constant(&names);
-    if (in_turn)
-        cached->variables.names = names;
-    else
-        image_names_fini(&names);
     return cached;
 }
 
 /* To look into an image that is not there yet takes a while, so this is done without the lock. */
-static struct cached *find_or_create(struct module_cache *cache,
-                                     const struct image_request *request, bool *ret_found)
+static CUresult find_or_create(struct module_cache *cache, const struct image_request *request,
+                               bool *ret_found, struct cached **ret_cached)
 {
-    const struct stored_image *image = request->image;
-    bool for_others = cache->enabled && image->number;
-    struct cached *cached = for_others ? find(cache, request) : NULL;
+    bool for_others = cache->enabled && request->image->number;
+    struct image_facts facts;
 
-    *ret_found = cached != NULL;
-    if (cached)
-        return cached;
-    if (for_others && !image_has_variables(image->bytes, image->size))
-        return find_or_announce(cache, request, ret_found);
-    return create_for_one(request, for_others);
+    *ret_cached = for_others ? find(cache, request) : NULL;
+    *ret_found = *ret_cached != NULL;
+    CUresult result = *ret_found ? CUDA_SUCCESS : look_into(cache, request, &facts);
+    if (result != CUDA_SUCCESS || *ret_found)
+        return result;
+    *ret_cached = for_others && !facts.has_variables
+                      ? find_or_announce(cache, request, &facts, ret_found)
+                      : create_for_one(request, &facts, for_others);
+    image_facts_fini(&facts);
+    return *ret_cached ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult module_cache_get(struct module_cache *cache, const struct image_request *request,
                           struct cached **ret_cached, struct image_log *ret_log)
 {
+    struct cached *cached;
     bool found;
-    struct cached *cached = find_or_create(cache, request, &found);
+    CUresult result = find_or_create(cache, request, &found, &cached);
 
     ret_log->size = 0;
-    if (!cached)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        return result;
     if (found)
         log_debug("Module of %llu bytes is there already", (unsigned long long)cached->size);
     else

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A message is a header, and for each variable a record with its name behind it. */
+#include "image_facts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image_contents.h"
+
+enum flags {
+    PRINTS = 1,
+    ALLOCATES = 2,
+    HAS_VARIABLES = 4,
+    HAS_NAMES = 8,
+    ALL_FLAGS = 15,
+};
+
+struct header {
+    uint32_t flags;
+    uint32_t count;
+    uint64_t size; /* of the whole message: one that was cut is seen */
+};
+
+struct record {
+    uint64_t size;
+    uint32_t constant;
+    uint32_t length; /* of the name, without a NUL */
+};
+
+void image_facts_read(const void *bytes, size_t size, unsigned sm, struct image_facts *ret_facts)
+{
+    struct image_facts facts = {0};
+
+    image_calls(bytes, size, &facts.prints, &facts.allocates);
+    facts.has_variables = image_has_variables(bytes, size);
+    facts.has_names = facts.has_variables && image_names_read(bytes, size, sm, &facts.names);
+    *ret_facts = facts;
+}
+
+void image_facts_assume(struct image_facts *ret_facts)
+{
+    *ret_facts = (struct image_facts){.prints = true, .allocates = true, .has_variables = true};
+}
+
+void image_facts_fini(struct image_facts *facts)
+{
+    image_names_fini(&facts->names);
+}
+
+/* ---- writing ---- */
+
+static uint64_t names_size(const struct image_names *names)
+{
+    uint64_t size = 0;
+
+    for (uint32_t i = 0; i < names->count; i++)
+        size += sizeof(struct record) + strlen(names->names[i].name);
+    return size;
+}
+
+static void write_names(const struct image_names *names, char *to)
+{
+    for (uint32_t i = 0; i < names->count; i++) {
+        const struct image_name *name = &names->names[i];
+        const struct record record = {
+            .size = name->size, .constant = name->constant, .length = (uint32_t)strlen(name->name)};
+
+        memcpy(to, &record, sizeof(record));
+        memcpy(to + sizeof(record), name->name, record.length);
+        to += sizeof(record) + record.length;
+    }
+}
+
+int image_facts_pack(const struct image_facts *facts, void **ret_message, size_t *ret_size)
+{
+    uint64_t names = facts->has_names ? names_size(&facts->names) : 0;
+    bool has_names = facts->has_names && names <= IMAGE_FACTS_MAX - sizeof(struct header);
+    const struct header header = {
+        .flags = (facts->prints ? PRINTS : 0) | (facts->allocates ? ALLOCATES : 0) |
+                 (facts->has_variables ? HAS_VARIABLES : 0) | (has_names ? HAS_NAMES : 0),
+        .count = has_names ? facts->names.count : 0,
+        .size = sizeof(header) + (has_names ? names : 0)};
+    char *message = malloc(header.size);
+
+    if (!message)
+        return -ENOMEM;
+    memcpy(message, &header, sizeof(header));
+    if (has_names)
+        write_names(&facts->names, message + sizeof(header));
+    *ret_message = message;
+    *ret_size = header.size;
+    return 0;
+}
+
+/* ---- reading what may be wrong ---- */
+
+struct cursor {
+    const char *next;
+    size_t left;
+};
+
+static bool take(struct cursor *cursor, void *to, size_t size)
+{
+    if (cursor->left < size)
+        return false;
+    memcpy(to, cursor->next, size);
+    cursor->next += size;
+    cursor->left -= size;
+    return true;
+}
+
+static int parse_name(struct cursor *cursor, struct image_names *names)
+{
+    struct record record;
+
+    if (!take(cursor, &record, sizeof(record)) || !record.length || record.constant > 1 ||
+        record.length > cursor->left || memchr(cursor->next, '\0', record.length))
+        return -EBADMSG;
+    if (!image_names_add(names, cursor->next, record.length, record.size, record.constant))
+        return -ENOMEM;
+    cursor->next += record.length;
+    cursor->left -= record.length;
+    return 0;
+}
+
+static int parse_names(struct cursor *cursor, uint32_t count, struct image_names *names)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < count && !error; i++)
+        error = parse_name(cursor, names);
+    return error ? error : cursor->left ? -EBADMSG : 0;
+}
+
+static bool agrees(const struct header *header, size_t size)
+{
+    bool has_names = header->flags & HAS_NAMES;
+
+    return header->size == size && size <= IMAGE_FACTS_MAX && !(header->flags & ~ALL_FLAGS) &&
+           header->count <= IMAGE_NAMES_MAX && has_names == (header->count > 0) &&
+           (!has_names || (header->flags & HAS_VARIABLES));
+}
+
+int image_facts_parse(const void *message, size_t size, struct image_facts *ret_facts)
+{
+    struct cursor cursor = {message, size};
+    struct header header;
+
+    if (!take(&cursor, &header, sizeof(header)) || !agrees(&header, size))
+        return -EBADMSG;
+    struct image_facts facts = {.prints = header.flags & PRINTS,
+                                .allocates = header.flags & ALLOCATES,
+                                .has_variables = header.flags & HAS_VARIABLES,
+                                .has_names = header.flags & HAS_NAMES};
+    int error = parse_names(&cursor, header.count, &facts.names);
+    if (error) {
+        image_facts_fini(&facts);
+        return error;
+    }
+    *ret_facts = facts;
+    return 0;
+}

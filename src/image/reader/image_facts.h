@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All that a server wants to know of an image's contents, and the message by which the process that
+ * has looked tells it. The functions hold no state and take no lock.
+ */
+#pragma once
+
+#include "image_names.h"
+
+/* Bytes of a message. An image whose variables have longer names counts as one whose variables are
+ * not known. */
+#define IMAGE_FACTS_MAX (4u << 20)
+
+struct image_facts {
+    bool prints;        /* kernels may call printf */
+    bool allocates;     /* kernels may allocate on the device's own heap */
+    bool has_variables; /* there may be variables that outlive a kernel */
+    bool has_names;     /* and these are all of them: */
+    struct image_names names;
+};
+
+/* Looks into an image that is sound (image_check.h), for a device of this architecture. */
+void image_facts_read(const void *bytes, size_t size, unsigned sm, struct image_facts *ret_facts);
+
+/* What holds for every image. */
+void image_facts_assume(struct image_facts *ret_facts);
+
+void image_facts_fini(struct image_facts *facts);
+
+/* The message, for the caller to free: 0 or -ENOMEM. */
+int image_facts_pack(const struct image_facts *facts, void **ret_message, size_t *ret_size);
+
+/* What a message says that nobody has checked: 0; -EBADMSG when it is cut, too long or contradicts
+ * itself; -ENOMEM. */
+int image_facts_parse(const void *message, size_t size, struct image_facts *ret_facts);
