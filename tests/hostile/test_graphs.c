@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "cuda_abi.h"
 #include "fd.h"
 #include "hostile.h"
 
@@ -205,6 +206,87 @@ static void nodes_that_are_none(void **state)
     is_refused(&forger, NODES - 1);
 }
 
+static void add_conditional(struct forger *forger, uint32_t node, const uint32_t *counts,
+                            uint32_t size)
+{
+    const struct wire_fnGraphConditionalNode in = {.graph = forger->graph,
+                                                   .node = node,
+                                                   .condition = 1u << 20,
+                                                   .kind = CU_GRAPH_COND_TYPE_SWITCH,
+                                                   .bodies = counts,
+                                                   .bodies_size = size};
+
+    channel_lock(&forger->peer.channel);
+    wire_fnGraphConditionalNode(&forger->peer.channel, &in);
+    channel_unlock(&forger->peer.channel);
+}
+
+/* Graphs inside that are longer than the graph, cut others in two, or of no whole numbers. */
+static void conditional_nodes_with_impossible_graphs(void **state)
+{
+    static const struct {
+        uint32_t node, counts[2], size;
+    } wrong[] = {{0, {3, 0}, 8},       {0, {UINT32_MAX, 3}, 8}, {3, {0, 0}, 8},
+                 {UINT32_MAX, {0}, 4}, {0, {1, 1}, 7},          {0, {0}, 0},
+                 {0, {2, 1}, 8}};
+    const uint32_t two[] = {2}, one[] = {1};
+    struct forger forger;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        begin(&forger);
+        add_conditional(&forger, wrong[i].node, wrong[i].counts, wrong[i].size);
+        is_refused(&forger, NODES - 1);
+    }
+    begin(&forger);
+    add_conditional(&forger, 0, one, sizeof(one));
+    add_conditional(&forger, 1, one, sizeof(one)); /* its second node is outside */
+    is_refused(&forger, NODES - 2);
+    begin(&forger);
+    add_conditional(&forger, 1, one, sizeof(one));
+    add_conditional(&forger, 0, two, sizeof(two)); /* around one that is there */
+    is_refused(&forger, NODES - 2);
+}
+
+static void conditional_nodes_at_the_wrong_time(void **state)
+{
+    const uint32_t one[] = {1}, across[] = {0, 1};
+    struct forger forger;
+
+    (void)state;
+    begin(&forger);
+    add_edges(&forger, across, sizeof(across));
+    add_conditional(&forger, 0, one, sizeof(one));
+    is_refused(&forger, NODES - 1);
+    begin(&forger);
+    add_conditional(&forger, 0, one, sizeof(one));
+    add_edges(&forger, across, sizeof(across)); /* into a graph inside */
+    is_refused(&forger, NODES - 1);
+    begin(&forger);
+    add_conditional(&forger, 0, one, sizeof(one));
+    add_kernel(&forger, 0, 64); /* in place of what others are in */
+    is_refused(&forger, NODES - 1);
+    begin(&forger);
+    add_conditional(&forger, 0, one, sizeof(one)); /* no kernel could ever set it */
+    is_refused(&forger, NODES - 1);
+}
+
+/* One in the other, deeper than the server may go. */
+static void conditional_nodes_without_end(void **state)
+{
+    struct forger forger;
+
+    (void)state;
+    begin(&forger);
+    create(&forger, 0, 1000);
+    for (uint32_t i = 0; i < 1000; i++) {
+        const uint32_t rest[] = {999 - i};
+
+        add_conditional(&forger, i, rest, sizeof(rest));
+    }
+    is_refused(&forger, 0);
+}
+
 static void graphs_of_impossible_size(void **state)
 {
     struct forger forger;
@@ -326,11 +408,19 @@ static void memory_that_was_given_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOSTILE_CASE(an_honest_graph_is_taken),     HOSTILE_CASE(edges_that_lead_astray),
-        HOSTILE_CASE(more_edges_than_there_can_be), HOSTILE_CASE(memory_of_others),
-        HOSTILE_CASE(nodes_that_are_none),          HOSTILE_CASE(graphs_of_impossible_size),
-        HOSTILE_CASE(graphs_at_the_wrong_time),     HOSTILE_CASE(kernels_of_a_module_that_is_gone),
-        HOSTILE_CASE(a_kernel_that_was_replaced),   HOSTILE_CASE(memory_that_was_given_back),
+        HOSTILE_CASE(conditional_nodes_with_impossible_graphs),
+        HOSTILE_CASE(conditional_nodes_at_the_wrong_time),
+        HOSTILE_CASE(conditional_nodes_without_end),
+        HOSTILE_CASE(an_honest_graph_is_taken),
+        HOSTILE_CASE(edges_that_lead_astray),
+        HOSTILE_CASE(more_edges_than_there_can_be),
+        HOSTILE_CASE(memory_of_others),
+        HOSTILE_CASE(nodes_that_are_none),
+        HOSTILE_CASE(graphs_of_impossible_size),
+        HOSTILE_CASE(graphs_at_the_wrong_time),
+        HOSTILE_CASE(kernels_of_a_module_that_is_gone),
+        HOSTILE_CASE(a_kernel_that_was_replaced),
+        HOSTILE_CASE(memory_that_was_given_back),
     };
 
     return HOSTILE_MAIN(tests);

@@ -23,6 +23,7 @@
 #define COMMANDS_PER_CHECK 200u
 #define SECONDS 5u
 #define BYTES_MAX 256u
+#define A_CONDITION 0x74000000000001u
 
 /* Handles and addresses that a client has had, valid or not any more. */
 struct actor {
@@ -176,12 +177,12 @@ static void make_graph(struct actor *actor)
 
 static void add_kernel(struct actor *actor)
 {
-    static const unsigned char params[64];
+    const uint64_t params[8] = {pick(2) ? A_CONDITION : 0}; /* of no elements */
     const struct wire_fnGraphKernelNode in = {.graph = some_graph(actor),
                                               .f = someone(actor)->function,
                                               .node = pick(5),
                                               .shape = {1, 1, 1, 1, 1, 1},
-                                              .params = params,
+                                              .params = (const void *)params,
                                               .params_size = pick(4) ? 64 : pick(64)};
 
     wire_fnGraphKernelNode(&actor->peer.channel, &in);
@@ -203,6 +204,23 @@ static void add_copy(struct actor *actor)
                                             .depth = 1};
 
     wire_fnGraphCopyNode(&actor->peer.channel, &in);
+}
+
+/* No loops: they would have no end. */
+static void add_conditional(struct actor *actor)
+{
+    static const uint32_t kinds[] = {0, 2, 7};
+    const uint32_t bodies[2] = {pick(3), pick(3)};
+    const struct wire_fnGraphConditionalNode in = {.graph = some_graph(actor),
+                                                   .node = pick(5),
+                                                   .condition = A_CONDITION,
+                                                   .kind = kinds[pick(3)],
+                                                   .default_value = pick(3),
+                                                   .flags = pick(3),
+                                                   .bodies = (const void *)bodies,
+                                                   .bodies_size = pick(4) ? 4 : 8};
+
+    wire_fnGraphConditionalNode(&actor->peer.channel, &in);
 }
 
 static void add_edge(struct actor *actor)
@@ -290,6 +308,7 @@ static const struct {
     {make_graph, "graph", 6, true},
     {add_kernel, "kernel node", 8, true},
     {add_copy, "copy node", 8, true},
+    {add_conditional, "conditional node", 4, true},
     {add_edge, "edge", 4, true},
     {instantiate, "instantiate", 8},
     {launch_graph, "launch", 12, true},

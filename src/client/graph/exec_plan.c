@@ -48,6 +48,7 @@ static CUresult classify(const struct graph_work *work, enum plan_kind *ret_kind
     *ret_acts = false;
     switch (work->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
         *ret_acts = true;
         break;
     case CU_GRAPH_NODE_TYPE_MEMSET:
@@ -72,6 +73,12 @@ static CUresult classify(const struct graph_work *work, enum plan_kind *ret_kind
     return result;
 }
 
+/* The program cannot take part in what only the GPU knows to be run. */
+static bool is_possible(const struct graph_node *node, enum plan_kind kind)
+{
+    return !node->in_body || kind == PLAN_DEVICE;
+}
+
 static CUresult classify_all(const struct graph_exec *exec, struct exec_plan *plan)
 {
     CUresult result = CUDA_SUCCESS;
@@ -79,6 +86,8 @@ static CUresult classify_all(const struct graph_exec *exec, struct exec_plan *pl
     for (uint32_t i = 0; i < plan->node_count && result == CUDA_SUCCESS; i++) {
         plan->states[i].disabled = exec->nodes[i]->disabled;
         result = classify(&exec->nodes[i]->work, &plan->nodes[i].kind, &plan->states[i].acts);
+        if (result == CUDA_SUCCESS && !is_possible(exec->nodes[i], plan->nodes[i].kind))
+            result = CUDA_ERROR_NOT_SUPPORTED;
     }
     return result;
 }
@@ -106,7 +115,8 @@ static CUresult add_edge(struct edges *edges, const struct graph_node *from, uin
 }
 
 /* A child graph is done when all of its nodes are that no other node of it depends on. The child
- * graph's own node represents its beginning. */
+ * graph's own node represents its beginning. A conditional node is done when the graphs inside are,
+ * so nothing depends on these; but they depend on it, and go where it goes. */
 static CUresult add_edges_from(struct edges *edges, const struct graph_node *from, uint32_t to)
 {
     CUresult result = CUDA_SUCCESS;
@@ -340,6 +350,8 @@ CUresult exec_plan_set(struct graph_exec *exec, struct graph_node *node)
 
     if (result != CUDA_SUCCESS)
         return result;
+    if (node->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        return plan_anew(exec); /* it looks at another value */
     if (state->disabled == node->disabled &&
         (kind != place->kind || acts != state->acts || state->staging || copies_array(&node->work)))
         return plan_anew(exec);

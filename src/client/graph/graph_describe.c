@@ -11,6 +11,7 @@
 #include "client_copy.h"
 #include "exec_plan.h"
 #include "graph_backend.h"
+#include "graph_condition.h"
 #include "host_register.h"
 #include "wire_calls.h"
 
@@ -102,6 +103,32 @@ static CUresult describe_memset(const struct graph_work *work, uint64_t segment,
     return result;
 }
 
+/* With how many nodes each of its graphs has; they have the numbers behind its own. */
+static CUresult describe_conditional(const struct graph_conditional *conditional, uint64_t segment,
+                                     uint32_t number)
+{
+    const struct graph_condition *condition = conditional->condition;
+    uint32_t counts[GRAPH_BODIES_MAX];
+    const struct wire_fnGraphConditionalNode in = {
+        .graph = segment,
+        .node = number,
+        .condition = condition->handle,
+        .kind = conditional->type,
+        .default_value = condition->default_value,
+        .flags = condition->flags,
+        .bodies = counts,
+        .bodies_size = conditional->size * (uint32_t)sizeof(*counts),
+    };
+    CUresult result;
+
+    for (unsigned i = 0; i < conditional->size; i++)
+        counts[i] = graph_count_all(conditional->bodies[i]);
+    channel_lock(&client->channel);
+    result = wire_fnGraphConditionalNode(&client->channel, &in);
+    channel_unlock(&client->channel);
+    return result;
+}
+
 CUresult exec_describe_node(const struct graph_exec *exec, uint32_t index)
 {
     const struct exec_plan *plan = exec->owner;
@@ -113,6 +140,9 @@ CUresult exec_describe_node(const struct graph_exec *exec, uint32_t index)
         return describe_kernel(work, plan->segments[node->segment], node->number);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         return describe_copy(work, plan, index);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return describe_conditional(&work->conditional, plan->segments[node->segment],
+                                    node->number);
     default:
         return describe_memset(work, plan->segments[node->segment], node->number);
     }
@@ -184,16 +214,26 @@ static CUresult send_edges(uint64_t segment, const uint32_t (*pairs)[2], uint32_
     return result;
 }
 
-static CUresult describe_edges(const struct exec_plan *plan, uint32_t segment,
+/* Into a graph of a conditional node no edge leads. */
+static bool is_into_body(const struct graph_exec *exec, const struct plan_edge *edge)
+{
+    const struct graph_node *from = exec->nodes[edge->from], *to = exec->nodes[edge->to];
+
+    return from->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL && to->graph->in == from;
+}
+
+static CUresult describe_edges(const struct graph_exec *exec, uint32_t segment,
                                const struct plan_edge *edges, uint32_t count)
 {
+    const struct exec_plan *plan = exec->owner;
     uint32_t pairs[EDGES_AT_ONCE][2], gathered = 0;
     CUresult result = CUDA_SUCCESS;
 
     for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
         const struct plan_node *from = &plan->nodes[edges[i].from], *to = &plan->nodes[edges[i].to];
 
-        if (to->segment != segment || !plan_edge_in_segment(plan->nodes, &edges[i]))
+        if (to->segment != segment || !plan_edge_in_segment(plan->nodes, &edges[i]) ||
+            is_into_body(exec, &edges[i]))
             continue;
         pairs[gathered][0] = from->number;
         pairs[gathered][1] = to->number;
@@ -241,7 +281,7 @@ CUresult exec_describe_segment(const struct graph_exec *exec, uint32_t segment,
     if (result == CUDA_SUCCESS)
         result = describe_nodes(exec, segment);
     if (result == CUDA_SUCCESS)
-        result = describe_edges(exec->owner, segment, edges, edge_count);
+        result = describe_edges(exec, segment, edges, edge_count);
     return result != CUDA_SUCCESS ? result : instantiate_segment(exec, segment, census.empty);
 }
 

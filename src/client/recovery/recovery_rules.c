@@ -72,6 +72,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_fnGraphKernelNode:
     case WIRE_fnGraphCopyNode:
     case WIRE_fnGraphMemsetNode:
+    case WIRE_fnGraphConditionalNode:
     case WIRE_fnGraphEdges:
     case WIRE_cuGraphNodeSetEnabled:
     case WIRE_cuGraphInstantiateWithFlags:

@@ -187,14 +187,15 @@ CUresult graph_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
     struct capture *capture = stream->capture;
     if (!capture)
         return CUDA_ERROR_ILLEGAL_STATE;
-    if (!phGraph)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!phGraph && capture->is_own_graph)
+        return CUDA_ERROR_INVALID_VALUE; /* nobody could ever destroy it */
     if (capture->origin != stream)
         return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
     if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != capture_thread_mode())
         return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     result = check_end(capture, capture_graph(capture));
-    *phGraph = result ? NULL : (CUgraph)(uintptr_t)capture->graph;
+    if (phGraph)
+        *phGraph = result ? NULL : (CUgraph)(uintptr_t)capture->graph;
     if (result)
         capture_abandon(capture);
     else

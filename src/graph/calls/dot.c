@@ -58,6 +58,13 @@ static void write_host(const struct dot *dot, const CUDA_HOST_NODE_PARAMS *host)
         fprintf(dot->file, "\\n%p(%p)", (void *)(uintptr_t)host->fn, host->userData);
 }
 
+static const char *condition_name(CUgraphConditionalNodeType type)
+{
+    static const char *const names[] = {"IF", "WHILE", "SWITCH"};
+
+    return names[type];
+}
+
 static void write_details(const struct dot *dot, const struct graph_node *node)
 {
     const struct graph_work *work = &node->work;
@@ -83,6 +90,11 @@ static void write_details(const struct dot *dot, const struct graph_node *node)
         if (wants(dot, CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS))
             fprintf(dot->file, "\\n%zu bytes", work->memory->params.bytesize);
         break;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        if (wants(dot, CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS))
+            fprintf(dot->file, "\\n%s of %u graphs", condition_name(work->conditional.type),
+                    work->conditional.size);
+        break;
     default:
         break;
     }
@@ -100,6 +112,9 @@ static void write_node(struct dot *dot, const struct graph_node *node, unsigned 
     fprintf(dot->file, "\"];\n");
     if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
         write_graph(dot, node->work.child);
+    for (unsigned i = 0;
+         node->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL && i < node->work.conditional.size; i++)
+        write_graph(dot, node->work.conditional.bodies[i]);
 }
 
 static void write_edges(const struct dot *dot, const struct graph *graph, unsigned number)

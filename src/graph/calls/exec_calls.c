@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "graph_condition.h"
 #include "graph_exec.h"
 
 #define KNOWN_FLAGS                                                                         \
@@ -18,10 +19,14 @@ CUresult graph_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGr
     struct graph *graph = graph_get(hGraph);
     bool has_memory = graph && graph_has_memory(graph);
 
-    if (!graph || !phGraphExec || graph->is_captured_into)
+    if (!graph || !phGraphExec || graph->is_captured_into || graph_has_unused_condition(graph))
         return CUDA_ERROR_INVALID_VALUE;
-    if (has_memory && graph_exec_get((CUgraphExec)(uintptr_t)graph->exec))
+    if ((has_memory || graph_has_conditional(graph)) &&
+        graph_exec_get((CUgraphExec)(uintptr_t)graph->exec))
         return CUDA_ERROR_NOT_SUPPORTED; /* one at a time */
+    CUresult result = graph_check_bodies(graph);
+    if (result)
+        return result;
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (flags & ~(unsigned long long)KNOWN_FLAGS)
@@ -31,7 +36,7 @@ CUresult graph_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGr
         return CUDA_ERROR_OUT_OF_MEMORY;
     exec->flags = flags;
     exec->has_memory = has_memory;
-    CUresult result = graph_exec_fill(exec, graph);
+    result = graph_exec_fill(exec, graph);
     if (result) {
         graph_exec_free(exec);
         return result;
@@ -57,8 +62,18 @@ CUresult graph_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
     return graph_cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
 }
 
-static CUgraphInstantiateResult why(CUresult result)
+static bool misses_node(CUgraph handle)
 {
+    GRAPH_LOCKED;
+    const struct graph *graph = graph_get(handle);
+
+    return graph && graph_has_unused_condition(graph);
+}
+
+static CUgraphInstantiateResult why(CUgraph graph, CUresult result)
+{
+    if (result && misses_node(graph))
+        return CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
     switch (result) {
     case CUDA_SUCCESS:
         return CUDA_GRAPH_INSTANTIATE_SUCCESS;
@@ -81,7 +96,7 @@ CUresult graph_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hG
         graph_cuGraphInstantiateWithFlags(phGraphExec, hGraph, instantiateParams->flags);
 
     instantiateParams->hErrNode_out = NULL;
-    instantiateParams->result_out = why(result);
+    instantiateParams->result_out = why(hGraph, result);
     return result;
 }
 

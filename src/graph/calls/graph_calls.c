@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "graph_condition.h"
 #include "graph_objects.h"
 
 CUresult graph_cuGraphCreate(CUgraph *phGraph, unsigned int flags)
@@ -38,7 +39,7 @@ CUresult graph_cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
 
     if (!graph || !phGraphClone)
         return CUDA_ERROR_INVALID_VALUE;
-    if (graph_has_memory(graph))
+    if (graph_has_memory(graph) || graph_has_conditional(graph))
         return CUDA_ERROR_NOT_SUPPORTED;
     CUresult result = graph_copy(graph, true, &clone);
     if (!result)

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "graph_condition.h"
 #include "graph_memory.h"
 #include "graph_objects.h"
 
@@ -341,6 +342,8 @@ static CUresult work_of_move(const struct graph *child, const struct graph *into
 {
     if (!can_move(child, into))
         return CUDA_ERROR_INVALID_VALUE;
+    if (graph_has_conditional(child))
+        return CUDA_ERROR_NOT_SUPPORTED;
     *ret_work = (struct graph_work){.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = graph_new(true)};
     return ret_work->child ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -363,6 +366,8 @@ static CUresult work_of_new(CUgraph graph, const CUgraphNodeParams *params,
         return graph_work_allocate(&params->alloc, NULL, ret_work);
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return graph_work_free(graph_get(graph), params->free.dptr, ret_work);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return graph_work_conditional(graph_get(graph), &params->conditional, ret_work);
     default:
         return graph_work_any(params, ret_work);
     }
@@ -387,6 +392,8 @@ CUresult graph_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
         move_child(graph_node_get(*phGraphNode), graph_get(nodeParams->graph.graph));
     if (nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
         nodeParams->alloc.dptr = work.memory->address;
+    if (nodeParams->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        nodeParams->conditional.phGraph_out = work.conditional.handles;
     return CUDA_SUCCESS;
 }
 

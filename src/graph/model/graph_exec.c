@@ -20,50 +20,16 @@ void graph_exec_free(struct graph_exec *exec)
     free(exec);
 }
 
-static unsigned count_nodes(const struct graph *graph)
-{
-    unsigned count = graph->count;
-
-    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
-        if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
-            count += count_nodes(node->work.child);
-    }
-    return count;
-}
-
-/* The rest of exec->nodes, in order. */
-static CUresult number_nodes(struct graph_exec *exec, const struct graph *graph)
-{
-    _cleanup_free_ struct graph_node **order = calloc(graph->count + 1, sizeof(*order));
-    CUresult result = CUDA_SUCCESS;
-
-    if (!order)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (graph_order(graph, order) != graph->count)
-        return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; !result && i < graph->count; i++) {
-        struct graph_node *node = order[i];
-
-        node->index = exec->count++;
-        exec->nodes[node->index] = node;
-        if (map_put(&exec->clones, node->original, node))
-            result = CUDA_ERROR_OUT_OF_MEMORY;
-        else if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
-            result = number_nodes(exec, node->work.child);
-    }
-    return result;
-}
-
 CUresult graph_exec_fill(struct graph_exec *exec, const struct graph *graph)
 {
     CUresult result = graph_copy(graph, false, &exec->graph);
 
-    if (result)
-        return result;
-    exec->nodes = calloc(count_nodes(exec->graph) + 1, sizeof(struct graph_node *));
-    if (!exec->nodes)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    result = number_nodes(exec, exec->graph);
+    if (!result)
+        result = graph_list_all(exec->graph, &exec->nodes, &exec->count);
+    for (unsigned i = 0; !result && i < exec->count; i++) {
+        if (map_put(&exec->clones, exec->nodes[i]->original, exec->nodes[i]))
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
     if (result)
         return result;
     exec->handle = graph_handle_add(GRAPH_HANDLE_EXEC, exec);

@@ -20,6 +20,7 @@
 #include "map.h"
 
 struct graph;
+struct graph_condition;
 struct graph_memory;
 struct capture_stream;
 
@@ -43,10 +44,19 @@ struct graph_mem_ops {
     CUstreamBatchMemOpParams *ops;
 };
 
+/* Graphs of which a value, when its turn comes, chooses the one that runs; graph_condition.h. */
+struct graph_conditional {
+    struct graph_condition *condition;
+    CUgraphConditionalNodeType type;
+    unsigned size;
+    struct graph **bodies;
+    CUgraph *handles; /* theirs, as the program is told; NULL inside an exec */
+};
+
 /* What a node does. It owns what it points to. */
 struct graph_work {
     CUgraphNodeType type;
-    CUcontext context; /* of kernel, memcpy, memset, words: never NULL */
+    CUcontext context; /* of kernel, memcpy, memset, words, conditional: never NULL */
     union {
         struct graph_kernel kernel;
         CUDA_MEMCPY3D copy;
@@ -56,6 +66,7 @@ struct graph_work {
         struct graph_mem_ops mem_ops;
         struct graph_memory *memory; /* of allocations and frees; graph_memory.h */
         struct graph *child;         /* a clone of what was given */
+        struct graph_conditional conditional;
     };
 };
 
@@ -80,6 +91,7 @@ struct graph_node {
     /* In an exec. */
     unsigned index; /* in exec->nodes */
     bool disabled;  /* keeps its place among the others, and does nothing */
+    bool in_body;   /* of a conditional node of that exec: it runs if that chooses it */
     void *owner;    /* the backend's */
     /* Scratch space of a walk through the graph, which holds the lock throughout. */
     struct graph_node *next;
@@ -92,14 +104,21 @@ struct graph_keeps {
     unsigned count;
 };
 
+/* The values that a graph made handles for. */
+struct graph_conditions {
+    struct graph_condition **conditions;
+    unsigned count;
+};
+
 struct graph {
     uint64_t handle;       /* 0 inside an exec */
-    struct graph_node *in; /* the child graph node that it belongs to, or NULL */
+    struct graph_node *in; /* the child graph or conditional node that it belongs to, or NULL */
     struct list nodes;     /* in the order of their adding */
     unsigned count;
     uint64_t exec;         /* the last one made of it */
     bool is_captured_into; /* and so can be neither destroyed nor instantiated */
     struct graph_keeps keeps;
+    struct graph_conditions conditions;
 };
 
 /* A launchable copy of a graph, which no longer depends on it. */
@@ -108,8 +127,8 @@ struct graph_exec {
     unsigned long long flags;
     struct graph *graph;
     /*
-     * All nodes, those of child graphs too. A node comes after all that it depends on, and the
-     * nodes of a child graph come right behind their child graph node.
+     * All nodes, those of child graphs and of conditional nodes too. A node comes after all that
+     * it depends on, and the nodes of a graph inside a node come right behind that node.
      */
     struct graph_node **nodes;
     unsigned count;
@@ -158,6 +177,9 @@ struct graph_backend {
 
 /* The owner defines it. */
 extern const struct graph_backend graph_backend;
+
+/* How many nodes there are, with those of the graphs inside. */
+unsigned graph_count_all(const struct graph *graph);
 
 /* Whether its launches keep user objects alive. */
 bool graph_exec_keeps(const struct graph_exec *exec);

@@ -7,8 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph_condition.h"
 #include "graph_memory.h"
 #include "graph_objects.h"
+
+static unsigned count_bodies(const struct graph_node *node)
+{
+    return node->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? node->work.conditional.size : 0;
+}
 
 struct graph *graph_new(bool named)
 {
@@ -34,6 +40,7 @@ void graph_free(struct graph *graph)
         graph_remove(node);
     }
     graph_keeps_drop(&graph->keeps);
+    graph_conditions_drop(graph);
     free(graph);
 }
 
@@ -52,6 +59,8 @@ CUresult graph_add(struct graph *graph, bool named, struct graph_work *work,
     node->work = *work;
     if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
         work->child->in = node;
+    for (unsigned i = 0; i < count_bodies(node); i++)
+        work->conditional.bodies[i]->in = node;
     if (named &&
         (work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || work->type == CU_GRAPH_NODE_TYPE_MEM_FREE))
         graph_memory_settle(work->memory, work->type, graph->handle);
@@ -154,6 +163,8 @@ CUresult graph_work_copy(const struct graph_work *work, bool named, struct graph
         result = graph_mem_ops_copy(work->mem_ops.count, work->mem_ops.ops, &copy.mem_ops);
     else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
         result = graph_copy(work->child, named, &copy.child);
+    else if (work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        result = graph_conditional_copy(&work->conditional, named, &copy.conditional);
     else if (is_of_memory(work))
         graph_memory_add_node(work->memory, work->type);
     if (!result)
@@ -169,6 +180,8 @@ void graph_work_fini(struct graph_work *work)
         free(work->mem_ops.ops);
     else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
         graph_free(work->child);
+    else if (work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        graph_conditional_fini(&work->conditional);
     else if (is_of_memory(work))
         graph_memory_remove_node(work->memory, work->type);
 }
@@ -249,4 +262,60 @@ unsigned graph_order(const struct graph *graph, struct graph_node **ret_order)
         }
     }
     return count;
+}
+
+unsigned graph_count_all(const struct graph *graph)
+{
+    unsigned count = graph->count;
+
+    list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
+        if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+            count += graph_count_all(node->work.child);
+        for (unsigned i = 0; i < count_bodies(node); i++)
+            count += graph_count_all(node->work.conditional.bodies[i]);
+    }
+    return count;
+}
+
+/* Appends to `nodes`, which has room. */
+static CUresult list_from(const struct graph *graph, bool in_body, struct graph_node **nodes,
+                          unsigned *count)
+{
+    _cleanup_free_ struct graph_node **order = calloc(graph->count + 1, sizeof(*order));
+    CUresult result = CUDA_SUCCESS;
+
+    if (!order)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (graph_order(graph, order) != graph->count)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; !result && i < graph->count; i++) {
+        struct graph_node *node = order[i];
+
+        node->in_body = in_body;
+        node->index = (*count)++;
+        nodes[node->index] = node;
+        if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+            result = list_from(node->work.child, in_body, nodes, count);
+        for (unsigned body = 0; !result && body < count_bodies(node); body++)
+            result = list_from(node->work.conditional.bodies[body], true, nodes, count);
+    }
+    return result;
+}
+
+CUresult graph_list_all(const struct graph *graph, struct graph_node ***ret_nodes,
+                        unsigned *ret_count)
+{
+    struct graph_node **nodes = calloc(graph_count_all(graph) + 1, sizeof(struct graph_node *));
+    unsigned count = 0;
+
+    if (!nodes)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = list_from(graph, false, nodes, &count);
+    if (result) {
+        free(nodes);
+        return result;
+    }
+    *ret_nodes = nodes;
+    *ret_count = count;
+    return CUDA_SUCCESS;
 }

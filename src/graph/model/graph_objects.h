@@ -15,6 +15,7 @@ enum graph_handle_type {
     GRAPH_HANDLE_NODE,
     GRAPH_HANDLE_EXEC,
     GRAPH_HANDLE_OBJECT,
+    GRAPH_HANDLE_CONDITION,
 };
 
 /* Holds the owner's lock to the end of the scope. */
@@ -47,6 +48,10 @@ CUresult graph_copy(const struct graph *graph, bool named, struct graph **ret_gr
 /* Dependencies first: how many nodes that are. Those that are missing are in a circle, or behind
  * one. `ret_order` has room for all of them. */
 unsigned graph_order(const struct graph *graph, struct graph_node **ret_order);
+/* All nodes, with those of the graphs inside, in the order of exec->nodes, each with its index and
+ * `in_body`. The caller frees the array. CUDA_ERROR_INVALID_VALUE: a circle. */
+CUresult graph_list_all(const struct graph *graph, struct graph_node ***ret_nodes,
+                        unsigned *ret_count);
 
 /* The node takes the work over, unless this fails. */
 CUresult graph_add(struct graph *graph, bool named, struct graph_work *work,

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "graph_condition.h"
 #include "graph_exec.h"
 
 struct pair {
@@ -89,6 +90,10 @@ static CUresult compare(struct pairs *pairs, const struct graph_node *mine,
         if (mine->dependencies.edges[i].node->number != other->number)
             return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, theirs, other);
     }
+    if (mine->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL &&
+        (mine->work.conditional.type != theirs->work.conditional.type ||
+         mine->work.conditional.size != theirs->work.conditional.size))
+        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, theirs, NULL);
     if (mine->work.context == theirs->work.context)
         return CUDA_SUCCESS;
     return fail(pairs,
@@ -114,6 +119,20 @@ static CUresult remember(struct pairs *pairs, struct graph_node *mine,
     return CUDA_SUCCESS;
 }
 
+static CUresult match(struct pairs *pairs, const struct graph *mine, const struct graph *theirs);
+
+/* A conditional node is a pair itself: the value that it looks at may be another. */
+static CUresult match_bodies(struct pairs *pairs, struct graph_node *mine,
+                             const struct graph_node *theirs)
+{
+    const struct graph_conditional *here = &mine->work.conditional;
+    CUresult result = remember(pairs, mine, theirs);
+
+    for (unsigned i = 0; !result && i < here->size; i++)
+        result = match(pairs, here->bodies[i], theirs->work.conditional.bodies[i]);
+    return result;
+}
+
 static CUresult match(struct pairs *pairs, const struct graph *mine, const struct graph *theirs)
 {
     unsigned count = 0, other = 0;
@@ -129,6 +148,8 @@ static CUresult match(struct pairs *pairs, const struct graph *mine, const struc
         result = compare(pairs, my_order[i], their_order[i]);
         if (!result && my_order[i]->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
             result = match(pairs, my_order[i]->work.child, their_order[i]->work.child);
+        else if (!result && my_order[i]->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+            result = match_bodies(pairs, my_order[i], their_order[i]);
         else if (!result)
             result = remember(pairs, my_order[i], their_order[i]);
     }
@@ -142,10 +163,30 @@ static CUresult copy_works(struct pairs *pairs)
     for (unsigned i = 0; !result && i < pairs->count; i++) {
         struct pair *pair = &pairs->pairs[i];
 
+        if (pair->mine->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+            continue;
         result = graph_work_copy(&pair->theirs->work, false, &pair->work);
         pair->has_work = !result;
     }
     return result;
+}
+
+static CUresult look_at(struct graph_exec *exec, struct graph_node *mine,
+                        struct graph_condition *condition)
+{
+    struct graph_condition *before = mine->work.conditional.condition;
+
+    if (condition == before)
+        return CUDA_SUCCESS;
+    mine->work.conditional.condition = condition;
+    CUresult result = graph_backend.exec_set_locked(exec, mine);
+    if (result) {
+        mine->work.conditional.condition = before;
+        return result;
+    }
+    graph_condition_ref(condition);
+    graph_condition_unref(before);
+    return CUDA_SUCCESS;
 }
 
 static CUresult apply(struct graph_exec *exec, struct pairs *pairs)
@@ -155,6 +196,10 @@ static CUresult apply(struct graph_exec *exec, struct pairs *pairs)
     for (unsigned i = 0; !result && i < pairs->count; i++) {
         struct pair *pair = &pairs->pairs[i];
 
+        if (!pair->has_work) {
+            result = look_at(exec, pair->mine, pair->theirs->work.conditional.condition);
+            continue;
+        }
         pair->has_work = false;
         result = graph_exec_set(exec, pair->mine, &pair->work);
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph_condition.h"
 #include "graph_memory.h"
 #include "graph_objects.h"
 
@@ -152,7 +153,7 @@ CUresult graph_work_child(const struct graph *child, struct graph_work *ret_work
 
     if (!child)
         return CUDA_ERROR_INVALID_VALUE;
-    if (graph_has_memory(child))
+    if (graph_has_memory(child) || graph_has_conditional(child))
         return CUDA_ERROR_NOT_SUPPORTED;
     CUresult result = graph_copy(child, true, &work.child);
 

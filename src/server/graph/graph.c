@@ -101,11 +101,17 @@ void graph_node_become(struct graph *graph, struct graph_node *node, const struc
         graph_refund(graph, node->kernel->size);
         free(node->kernel);
     }
+    if (node->kind == GRAPH_NODE_CONDITIONAL) {
+        graph_refund(graph, sizeof(*node->conditional));
+        free(node->conditional);
+    }
     graph->kernel_count += what->kind == GRAPH_NODE_KERNEL;
     const struct graph_node was = *node;
     *node = *what;
     node->driver = was.driver;
     node->disabled = was.disabled;
+    node->container = was.container;
+    node->body = was.body;
 }
 
 void graph_destroy(struct graph *graph)
@@ -117,6 +123,7 @@ void graph_destroy(struct graph *graph)
     graph_unbuild(graph);
     for (uint32_t i = 0; i < graph->node_count; i++)
         graph_node_become(graph, &graph->nodes[i], &empty);
+    graph_conditions_free(graph);
     graph_refund(graph, graph->bytes);
     list_remove(&graph->link);
     free(graph->nodes);

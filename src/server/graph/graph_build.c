@@ -75,11 +75,17 @@ static CUresult set_attributes(const struct graph *graph, const struct graph_nod
 static CUresult add_kernel(struct graph *graph, struct graph_node *node, const CUgraphNode *before,
                            size_t count)
 {
+    struct launch launch = node->kernel->launch;
     struct kernel_call call;
+    void *copy;
+    CUresult result = graph_translate_params(graph, &launch, &copy);
 
-    kernel_call_init(&call, &node->kernel->launch);
-    CUresult result =
-        driver.cuGraphAddKernelNode_v2(&node->driver, graph->driver, before, count, &call.params);
+    if (result != CUDA_SUCCESS)
+        return result;
+    kernel_call_init(&call, &launch);
+    result = driver.cuGraphAddKernelNode_v2(&node->driver, graph_driver_of(graph, node), before,
+                                            count, &call.params);
+    free(copy);
     return result != CUDA_SUCCESS ? result : set_attributes(graph, node);
 }
 
@@ -87,24 +93,25 @@ static CUresult add_node(struct graph *graph, struct graph_node *node, const CUg
                          size_t count)
 {
     CUcontext context = graph->device->context;
+    CUgraph in = graph_driver_of(graph, node);
 
     switch (node->kind) {
+    case GRAPH_NODE_CONDITIONAL:
+        return graph_add_conditional(graph, node, before, count);
     case GRAPH_NODE_KERNEL:
         return add_kernel(graph, node, before, count);
     case GRAPH_NODE_COPY: {
         const CUDA_MEMCPY3D copy = name_sides(graph, &node->copy);
 
-        return driver.cuGraphAddMemcpyNode(&node->driver, graph->driver, before, count, &copy,
-                                           context);
+        return driver.cuGraphAddMemcpyNode(&node->driver, in, before, count, &copy, context);
     }
     case GRAPH_NODE_MEMSET: {
         const CUDA_MEMSET_NODE_PARAMS params = fill_params(&node->memset);
 
-        return driver.cuGraphAddMemsetNode(&node->driver, graph->driver, before, count, &params,
-                                           context);
+        return driver.cuGraphAddMemsetNode(&node->driver, in, before, count, &params, context);
     }
     default:
-        return driver.cuGraphAddEmptyNode(&node->driver, graph->driver, before, count);
+        return driver.cuGraphAddEmptyNode(&node->driver, in, before, count);
     }
 }
 
@@ -148,6 +155,8 @@ static CUresult build(struct graph *graph, CUgraphNode *before)
 {
     CUresult result = driver.cuGraphCreate(&graph->driver, 0);
 
+    if (result == CUDA_SUCCESS)
+        result = graph_make_conditions(graph);
     if (result == CUDA_SUCCESS)
         result = add_nodes(graph, before);
     if (result == CUDA_SUCCESS)
@@ -194,10 +203,17 @@ void graph_unbuild(struct graph *graph)
 
 static CUresult update_kernel(const struct graph *graph, const struct graph_node *node)
 {
+    struct launch launch = node->kernel->launch;
     struct kernel_call call;
+    void *copy;
+    CUresult result = graph_translate_params(graph, &launch, &copy);
 
-    kernel_call_init(&call, &node->kernel->launch);
-    return driver.cuGraphExecKernelNodeSetParams_v2(graph->exec, node->driver, &call.params);
+    if (result != CUDA_SUCCESS)
+        return result;
+    kernel_call_init(&call, &launch);
+    result = driver.cuGraphExecKernelNodeSetParams_v2(graph->exec, node->driver, &call.params);
+    free(copy);
+    return result;
 }
 
 CUresult graph_update_node(const struct graph *graph, const struct graph_node *node)

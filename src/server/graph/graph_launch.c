@@ -45,6 +45,8 @@ CUresult serve_cuGraphInstantiateWithFlags(struct session *session,
     if (result == CUDA_SUCCESS && !graph_addresses_hold(graph))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
+        result = graph_check_conditions(graph);
+    if (result == CUDA_SUCCESS)
         result = session_enter(session, graph->device);
     if (result != CUDA_SUCCESS)
         return result;
@@ -61,6 +63,17 @@ static bool goes_node_by_node(const struct graph *graph, const struct stream *st
     return graph->is_split || stream_is_confined(stream);
 }
 
+/* Only the driver's graph can decide while it runs. */
+static CUresult check_way(const struct graph *graph, const struct stream *stream)
+{
+    if (!graph->conditions.count || !goes_node_by_node(graph, stream))
+        return CUDA_SUCCESS;
+    session_log_error(graph->session,
+                      "cuGraphLaunch: a graph with conditional nodes can be launched neither in an "
+                      "SM share nor with a copy across pieces of page-locked memory");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 /* Memory may have been given back since the graph was described. Brings the driver's graph up to
  * date, and orders the stream. */
 static CUresult begin(struct session *session, struct graph *graph, struct stream *stream)
@@ -69,6 +82,8 @@ static CUresult begin(struct session *session, struct graph *graph, struct strea
 
     if (result == CUDA_SUCCESS && !graph_addresses_hold(graph))
         result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = check_way(graph, stream);
     if (result == CUDA_SUCCESS)
         result = session_enter(session, graph->device);
     if (result == CUDA_SUCCESS && !goes_node_by_node(graph, stream))

@@ -34,7 +34,11 @@ static struct graph_node *find_node(struct graph *graph, const char *call, uint3
 static CUresult check_change(const struct graph *graph, const char *call,
                              const struct graph_node *node, enum graph_node_kind kind)
 {
-    if (!graph->instantiated || (graph->refused == CUDA_SUCCESS && node->kind == kind))
+    bool may_change = graph->instantiated
+                          ? graph->refused == CUDA_SUCCESS && node->kind == kind
+                          : node->kind != GRAPH_NODE_CONDITIONAL; /* others are in it */
+
+    if (may_change)
         return CUDA_SUCCESS;
     session_log_error(graph->session, "%s: the node is of another kind, or its graph is broken",
                       call);
@@ -161,6 +165,16 @@ CUresult serve_fnGraphKernelNode(struct session *session, const struct wire_fnGr
     return keep_error(graph, set_kernel(graph, in, f));
 }
 
+/* ---- conditional nodes ---- */
+
+CUresult serve_fnGraphConditionalNode(struct session *session,
+                                      const struct wire_fnGraphConditionalNode *in,
+                                      struct graph *graph)
+{
+    (void)session;
+    return keep_error(graph, graph_describe_conditional(graph, in));
+}
+
 /* ---- copies and memsets ---- */
 
 static CUresult set_copy(struct graph *graph, const struct wire_fnGraphCopyNode *in)
@@ -241,10 +255,16 @@ static CUresult make_room(struct graph *graph, uint32_t count)
     return CUDA_SUCCESS;
 }
 
+static bool are_in_one_graph(const struct graph_node *one, const struct graph_node *other)
+{
+    return one->container == other->container && one->body == other->body;
+}
+
 /* Edges lead to higher numbers only, so there are no cycles. */
 static bool is_next_edge(const struct graph *graph, const uint32_t edge[2])
 {
-    if (edge[0] >= edge[1] || edge[1] >= graph->node_count)
+    if (edge[0] >= edge[1] || edge[1] >= graph->node_count ||
+        !are_in_one_graph(&graph->nodes[edge[0]], &graph->nodes[edge[1]]))
         return false;
     return !graph->edge_count || graph->edges[graph->edge_count - 1][1] <= edge[1];
 }
@@ -287,7 +307,8 @@ CUresult serve_cuGraphNodeSetEnabled(struct session *session,
 {
     struct graph_node *node = find_node(graph, "cuGraphNodeSetEnabled", in->node);
 
-    if (!node || !graph->instantiated || node->kind == GRAPH_NODE_EMPTY)
+    if (!node || !graph->instantiated || node->kind == GRAPH_NODE_EMPTY ||
+        node->kind == GRAPH_NODE_CONDITIONAL)
         return CUDA_ERROR_INVALID_VALUE;
     node->disabled = !in->enabled;
     if (!graph->exec || graph->is_split)

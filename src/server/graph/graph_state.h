@@ -7,6 +7,7 @@
 
 #include "graph.h"
 #include "graph_batch.h"
+#include "map.h"
 
 /* Limits of one graph, and of the memory that all descriptions of a client take. */
 #define GRAPH_NODES_MAX (1u << 18)
@@ -21,6 +22,7 @@ enum graph_node_kind {
     GRAPH_NODE_KERNEL,
     GRAPH_NODE_COPY,
     GRAPH_NODE_MEMSET,
+    GRAPH_NODE_CONDITIONAL,
 };
 
 /* A launch whose parameters and attributes the graph owns. */
@@ -33,14 +35,31 @@ struct graph_kernel {
     _Alignas(16) unsigned char bytes[]; /* attributes, then parameters */
 };
 
+/* A value that conditional nodes look at. */
+struct graph_condition {
+    uint32_t default_value, flags;
+    bool used;                       /* a kernel has it among its parameters */
+    CUgraphConditionalHandle handle; /* the driver's, of graph->driver */
+};
+
+struct graph_conditional {
+    struct graph_condition *condition;
+    CUgraphConditionalNodeType type;
+    uint32_t body_count;
+    CUgraph *bodies; /* the driver's, as long as its node lives */
+};
+
 struct graph_node {
     enum graph_node_kind kind;
     bool disabled;
+    uint32_t container; /* 1 + the conditional node that it is in, 0: none */
+    uint32_t body;      /* which of that one's graphs */
     CUgraphNode driver;
     union {
         struct graph_kernel *kernel;
         CUDA_MEMCPY3D copy;
         struct wire_fnMemset memset;
+        struct graph_conditional *conditional;
     };
 };
 
@@ -63,6 +82,7 @@ struct graph {
     uint32_t widest[3];   /* the largest grid of a kernel */
     uint32_t (*edges)[2]; /* ordered by the second */
     uint32_t edge_count, edge_room;
+    struct map conditions;       /* the client's name of one -> struct graph_condition */
     const struct function *last; /* kernel of the highest number, for fault reports */
     bool may_print;
     uint64_t checked; /* the memory's generation when the addresses were checked */
@@ -101,6 +121,29 @@ void graph_unbuild(struct graph *graph);
 
 /* Sets a node of the driver's graph to its description. What the driver says. */
 CUresult graph_update_node(const struct graph *graph, const struct graph_node *node);
+
+/* ---- graph_conditional.c ---- */
+
+/* Describes a conditional node, and what is inside of it. CUDA_ERROR_INVALID_VALUE,
+ * CUDA_ERROR_NOT_SUPPORTED, CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult graph_describe_conditional(struct graph *graph,
+                                    const struct wire_fnGraphConditionalNode *in);
+void graph_conditions_free(struct graph *graph);
+
+/* CUDA_ERROR_NOT_SUPPORTED, and an error in the log, where no kernel is given the handle of some
+ * value: it may reach one through memory, where it would not be found. */
+CUresult graph_check_conditions(struct graph *graph);
+
+/* For the driver's new graph: makes the values, and a conditional node. */
+CUresult graph_make_conditions(struct graph *graph);
+CUresult graph_add_conditional(struct graph *graph, struct graph_node *node,
+                               const CUgraphNode *before, size_t count);
+/* The driver's graph that a node belongs in. */
+CUgraph graph_driver_of(const struct graph *graph, const struct graph_node *node);
+
+/* Where there are such values, gives the launch a copy of its parameters with the driver's handles,
+ * which the caller frees; else NULL. */
+CUresult graph_translate_params(const struct graph *graph, struct launch *launch, void **ret_copy);
 
 /* ---- graph_replay.c ---- */
 

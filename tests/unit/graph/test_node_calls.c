@@ -91,6 +91,8 @@ static void the_other_kinds(void **state)
     assert_int_equal(type, CU_GRAPH_NODE_TYPE_GRAPH);
     assert_int_equal(graph_cuGraphChildGraphNodeGetGraph(node, &inner), 0);
     assert_int_equal(graph_cuGraphDestroy(inner), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphAddNode(&node, graph, NULL, 0, &any), CUDA_ERROR_INVALID_VALUE);
+    any.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
     assert_int_equal(graph_cuGraphAddNode(&node, graph, NULL, 0, &any), CUDA_ERROR_NOT_SUPPORTED);
     any.type = CU_GRAPH_NODE_TYPE_EMPTY;
     assert_int_equal(graph_cuGraphAddNode(&node, graph, NULL, 0, &any), 0);

@@ -247,8 +247,10 @@ static CUresult fake_cuGraphAddMemcpyNode(CUgraphNode *ret_node, CUgraph graph,
                                           const CUgraphNode *dependencies, size_t count,
                                           const CUDA_MEMCPY3D *copy, CUcontext context)
 {
-    (void)graph, (void)dependencies, (void)context;
+    (void)dependencies, (void)context;
     *ret_node = (CUgraphNode)(uintptr_t)2;
+    if (number(graph) >= 20)
+        trace("in %u: ", number(graph));
     return trace("copy node %zu behind %zu; ", copy->WidthInBytes, count);
 }
 
@@ -267,6 +269,32 @@ static CUresult fake_cuGraphAddEmptyNode(CUgraphNode *ret_node, CUgraph graph,
     (void)graph, (void)dependencies;
     *ret_node = (CUgraphNode)(uintptr_t)4;
     return trace("empty node behind %zu; ", count);
+}
+
+/* Handles are 0x1000 and the default value. */
+static CUresult fake_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *ret_handle,
+                                                    CUgraph graph, CUcontext context,
+                                                    unsigned value, unsigned flags)
+{
+    (void)context;
+    *ret_handle = 0x1000 + value;
+    return trace("condition of graph %u flags %u; ", number(graph), flags);
+}
+
+/* Conditional nodes; the graphs inside are numbered from 20 on. */
+static CUresult fake_cuGraphAddNode(CUgraphNode *ret_node, CUgraph graph,
+                                    const CUgraphNode *dependencies, const CUgraphEdgeData *data,
+                                    size_t count, CUgraphNodeParams *params)
+{
+    static CUgraph bodies[] = {(CUgraph)20, (CUgraph)21};
+
+    (void)graph, (void)dependencies, (void)data;
+    assert_int_equal(params->type, CU_GRAPH_NODE_TYPE_CONDITIONAL);
+    assert_true(params->conditional.size <= 2);
+    params->conditional.phGraph_out = bodies;
+    *ret_node = (CUgraphNode)(uintptr_t)5;
+    return trace("conditional %#llx of %u behind %zu; ",
+                 (unsigned long long)params->conditional.handle, params->conditional.size, count);
 }
 
 static CUresult fake_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -443,6 +471,8 @@ static void fill_table(void)
         .cuGraphAddMemcpyNode = fake_cuGraphAddMemcpyNode,
         .cuGraphAddMemsetNode = fake_cuGraphAddMemsetNode,
         .cuGraphAddEmptyNode = fake_cuGraphAddEmptyNode,
+        .cuGraphAddNode_v2 = fake_cuGraphAddNode,
+        .cuGraphConditionalHandleCreate = fake_cuGraphConditionalHandleCreate,
         .cuGraphExecMemcpyNodeSetParams = fake_cuGraphExecMemcpyNodeSetParams,
         .cuGraphExecMemsetNodeSetParams = fake_cuGraphExecMemsetNodeSetParams,
         .cuGraphNodeSetEnabled = fake_cuGraphNodeSetEnabled,

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 
 #include "copy_prepare.h"
+#include "graph_branch.h"
+#include "graph_condition.h"
 #include "graph_pool.h"
 #include "launch_prepare.h"
 #include "soft_context.h"
@@ -18,10 +20,65 @@
 
 static const struct operation_type mark_type = {0};
 
-/* The operations of a node: the same one twice, but for a child graph, which is between them. */
-struct steps {
-    struct operation *first, *last;
+/* The first operation of a launch: the values of conditional nodes begin with it. */
+struct head {
+    struct operation operation;
+    unsigned count;
+    struct graph_condition *conditions[];
 };
+
+static bool head_start_locked(struct operation *operation)
+{
+    const struct head *head = (const struct head *)operation;
+
+    for (unsigned i = 0; i < head->count; i++)
+        graph_condition_begin_locked(head->conditions[i]);
+    return true;
+}
+
+static void head_fini(struct operation *operation)
+{
+    const struct head *head = (const struct head *)operation;
+
+    for (unsigned i = 0; i < head->count; i++)
+        graph_condition_unref(head->conditions[i]);
+}
+
+static const struct operation_type head_type = {.start_locked = head_start_locked,
+                                                .fini = head_fini};
+
+static struct node_list list_of(const struct graph_exec *exec)
+{
+    return (struct node_list){.nodes = exec->nodes,
+                              .count = exec->count,
+                              .own_priority =
+                                  exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY};
+}
+
+static bool decides(const struct graph_node *node)
+{
+    return node->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+}
+
+static CUresult prepare_head_locked(const struct graph_exec *exec, struct operation **ret_head)
+{
+    unsigned count = 0;
+    struct head *head;
+
+    for (unsigned i = 0; i < exec->count; i++)
+        count += decides(exec->nodes[i]);
+    head = operation_create(sizeof(*head) + count * sizeof(struct graph_condition *), &head_type);
+    if (!head)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (unsigned i = 0; i < exec->count; i++) {
+        if (!decides(exec->nodes[i]))
+            continue;
+        head->conditions[head->count++] = exec->nodes[i]->work.conditional.condition;
+        graph_condition_ref(exec->nodes[i]->work.conditional.condition);
+    }
+    *ret_head = &head->operation;
+    return CUDA_SUCCESS;
+}
 
 static CUresult prepare_mark_locked(struct operation **ret_operation)
 {
@@ -70,13 +127,20 @@ CUresult graph_prepare_locked(const struct graph_work *work, const struct stream
     }
 }
 
-static CUresult prepare_steps_locked(const struct graph_exec *exec, const struct graph_node *node,
+static CUresult prepare_node_locked(const struct node_list *list, const struct graph_node *node,
+                                    const struct stream *stream, struct operation **ret_operation)
+{
+    if (node->disabled)
+        return prepare_mark_locked(ret_operation);
+    if (decides(node))
+        return branch_prepare_locked(&node->work, stream, list->own_priority, ret_operation);
+    return graph_prepare_locked(&node->work, stream, list->own_priority, ret_operation);
+}
+
+static CUresult prepare_steps_locked(const struct node_list *list, const struct graph_node *node,
                                      const struct stream *stream, struct steps *steps)
 {
-    bool own_priority = exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
-    CUresult result = node->disabled
-                          ? prepare_mark_locked(&steps->first)
-                          : graph_prepare_locked(&node->work, stream, own_priority, &steps->first);
+    CUresult result = prepare_node_locked(list, node, stream, &steps->first);
 
     if (result)
         return result;
@@ -87,28 +151,40 @@ static CUresult prepare_steps_locked(const struct graph_exec *exec, const struct
     return CUDA_SUCCESS;
 }
 
-static CUresult prepare_all_locked(const struct graph_exec *exec, const struct stream *stream,
-                                   struct steps *steps)
+/* What is in a conditional node is prepared when the node has chosen it. */
+CUresult steps_prepare_locked(const struct node_list *list, const struct stream *stream,
+                              struct steps **ret_steps)
 {
-    CUresult result = CUDA_SUCCESS;
+    struct steps *steps = calloc(list->count + 1, sizeof(*steps));
+    CUresult result = steps ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
-    for (unsigned i = 0; !result && i < exec->count; i++)
-        result = prepare_steps_locked(exec, exec->nodes[i], stream, &steps[i]);
+    for (unsigned i = 0; !result && i < list->count; i++) {
+        if (!list->nodes[i]->in_body)
+            result = prepare_steps_locked(list, list->nodes[i], stream, &steps[i]);
+    }
+    if (result)
+        steps_drop_locked(list, steps);
+    else
+        *ret_steps = steps;
     return result;
 }
 
-static void drop_all_locked(const struct graph_exec *exec, struct steps *steps)
+void steps_drop_locked(const struct node_list *list, struct steps *steps)
 {
-    for (unsigned i = 0; i < exec->count; i++) {
+    for (unsigned i = 0; steps && i < list->count; i++) {
         operation_unref_locked(steps[i].first);
         operation_unref_locked(steps[i].last);
     }
+    free(steps);
 }
 
-static void begin_locked(const struct graph_node *node, struct stream *stream, struct steps *steps)
+static void begin_locked(const struct graph_node *node, struct context *context,
+                         struct steps *steps, struct operation *head)
 {
     struct operation *first = steps[node->index].first;
 
+    if (node->dependencies.count == 0)
+        operation_depend_locked(first, head);
     for (unsigned i = 0; i < node->dependencies.count; i++)
         operation_depend_locked(first, steps[node->dependencies.edges[i].node->index].last);
     if (node->graph->in)
@@ -117,11 +193,11 @@ static void begin_locked(const struct graph_node *node, struct stream *stream, s
         event_awaited_locked(node->work.event, first);
     if (node->work.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
         event_recorded_locked(node->work.event, first);
-    schedule_begin_locked(stream->context, first);
+    schedule_begin_locked(context, first);
 }
 
 /* What is behind a child graph already waits for this. */
-static void end_child_locked(const struct graph_node *node, struct stream *stream,
+static void end_child_locked(const struct graph_node *node, struct context *context,
                              struct steps *steps)
 {
     struct operation *last = steps[node->index].last;
@@ -129,17 +205,23 @@ static void end_child_locked(const struct graph_node *node, struct stream *strea
     operation_depend_locked(last, steps[node->index].first);
     list_for_each (struct graph_node, inner, &node->work.child->nodes, in_graph)
         operation_depend_locked(last, steps[inner->index].last);
-    schedule_begin_locked(stream->context, last);
+    schedule_begin_locked(context, last);
 }
 
-static void end_all_locked(const struct graph_exec *exec, struct stream *stream,
-                           struct steps *steps, struct operation *tail)
+void steps_begin_locked(const struct node_list *list, struct context *context, struct steps *steps,
+                        struct operation *head, struct operation *tail)
 {
-    for (unsigned i = 0; i < exec->count; i++) {
-        const struct graph_node *node = exec->nodes[i];
+    for (unsigned i = 0; i < list->count; i++) {
+        if (!list->nodes[i]->in_body)
+            begin_locked(list->nodes[i], context, steps, head);
+    }
+    for (unsigned i = 0; i < list->count; i++) {
+        const struct graph_node *node = list->nodes[i];
 
+        if (node->in_body)
+            continue;
         if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
-            end_child_locked(node, stream, steps);
+            end_child_locked(node, context, steps);
         operation_depend_locked(tail, steps[i].last);
     }
 }
@@ -148,15 +230,12 @@ static void end_all_locked(const struct graph_exec *exec, struct stream *stream,
 static void submit_locked(struct graph_exec *exec, struct stream *stream, struct steps *steps,
                           struct operation *head, struct operation *tail)
 {
+    const struct node_list list = list_of(exec);
+
     operation_depend_locked(head, exec->owner);
     schedule_enqueue_locked(stream, head);
     operation_hold_locked(tail);
-    for (unsigned i = 0; i < exec->count; i++) {
-        if (exec->nodes[i]->dependencies.count == 0)
-            operation_depend_locked(steps[i].first, head);
-        begin_locked(exec->nodes[i], stream, steps);
-    }
-    end_all_locked(exec, stream, steps, tail);
+    steps_begin_locked(&list, stream->context, steps, head, tail);
     schedule_enqueue_locked(stream, tail);
     operation_release_locked(tail);
     operation_unref_locked(exec->owner);
@@ -177,22 +256,22 @@ static void use_memory_locked(const struct graph_exec *exec)
 
 static CUresult launch_locked(struct graph_exec *exec, struct stream *stream)
 {
-    _cleanup_free_ struct steps *steps = calloc(exec->count + 1, sizeof(*steps));
+    const struct node_list list = list_of(exec);
     struct operation *head = NULL, *tail = NULL;
-    CUresult result = steps ? prepare_mark_locked(&head) : CUDA_ERROR_OUT_OF_MEMORY;
+    struct steps *steps = NULL;
+    CUresult result = prepare_head_locked(exec, &head);
 
     if (!result)
         result = prepare_mark_locked(&tail);
     if (!result)
-        result = prepare_all_locked(exec, stream, steps);
+        result = steps_prepare_locked(&list, stream, &steps);
     if (!result && exec->has_memory)
         result = graph_memory_check_launch_locked(exec);
     if (!result)
         submit_locked(exec, stream, steps, head, tail);
     if (!result && exec->has_memory)
         use_memory_locked(exec);
-    if (steps)
-        drop_all_locked(exec, steps);
+    steps_drop_locked(&list, steps);
     operation_unref_locked(head);
     operation_unref_locked(tail);
     return result;

@@ -24,6 +24,14 @@ void owned_launch_add_locked(struct owned_launch *launch, const char *kernel, co
     list_append(&launches, &launch->in_all);
 }
 
+uint64_t owned_launch_for(uint64_t owner)
+{
+    uint64_t before = current_owner;
+
+    current_owner = owner;
+    return before;
+}
+
 void owned_launch_remove_locked(struct owned_launch *launch)
 {
     if (launch->in_all.next)

@@ -24,5 +24,7 @@ struct owned_launch {
 
 /* Registers a launch of the calling thread's owner, which begins with engine == NULL. */
 void owned_launch_add_locked(struct owned_launch *launch, const char *kernel, const void *user);
+/* The calling thread makes launches for that owner from now on; returns for whom it did before. */
+uint64_t owned_launch_for(uint64_t owner);
 /* Forgets it. Allowed for a zeroed one, which was never added. */
 void owned_launch_remove_locked(struct owned_launch *launch);

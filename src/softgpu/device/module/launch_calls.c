@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "graph_condition.h"
 #include "launch_abort.h"
 #include "launch_prepare.h"
 #include "soft_context.h"
@@ -52,6 +53,13 @@ static void launch_print(void *user, enum sg_print_kind kind, const char *text, 
     const struct launch *launch = user;
 
     print_keep(launch->operation.context->printer, kind, text, size);
+}
+
+static void launch_set_condition(void *user, uint64_t handle, uint32_t value)
+{
+    SOFT_LOCKED;
+    (void)user;
+    graph_condition_set_locked(handle, value);
 }
 
 /* After a fault nothing may synchronize any more. */
@@ -204,6 +212,7 @@ static void fill_grid(struct launch *launch, const struct launch_request *reques
         .grid_id = ++context->next_grid,
         .space = context->space,
         .print = launch_print,
+        .set_condition = launch_set_condition,
         .done = launch_done,
         .user = launch,
     };

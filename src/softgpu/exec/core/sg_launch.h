@@ -46,6 +46,8 @@ enum sg_print_kind {
 /* The grid's end. message is "" on success; else it names kernel, block, thread, address and PTX
  * line. */
 typedef void (*sg_done_fn)(void *user, CUresult result, const char *message);
+/* A thread of the kernel calls cudaGraphSetConditional. */
+typedef void (*sg_condition_fn)(void *user, uint64_t handle, uint32_t value);
 typedef void (*sg_print_fn)(void *user, enum sg_print_kind kind, const char *text, size_t size);
 
 struct sg_launch {
@@ -65,6 +67,7 @@ struct sg_launch {
     uint64_t workspace;     /* %envreg1:%envreg2, what a cooperative grid meets at; or 0 */
     struct sg_space *space; /* outlives the grid */
     sg_print_fn print;      /* may be NULL; called on engine threads, one call a piece of text */
-    sg_done_fn done;        /* called once on an engine thread, and only if submit succeeded */
+    sg_condition_fn set_condition; /* may be NULL; called on engine threads */
+    sg_done_fn done; /* called once on an engine thread, and only if submit succeeded */
     void *user;
 };

@@ -138,6 +138,7 @@ static const struct {
     {"__assertfail", run_assert_fail, 5, 0},
     {"malloc", run_malloc, 1, 1},
     {"free", run_free, 1, 0},
+    {"cudaGraphSetConditional", run_set_conditional, 2, 0},
 };
 
 /* The device's own runtime, of which programs link a part. */

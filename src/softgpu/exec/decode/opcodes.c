@@ -95,7 +95,8 @@ static const struct opcode opcodes[] = {
     {"bra", decode_branch, false, "bra{.uni}"},
     {"brx", decode_branch_indexed, true, "brx.idx{.uni}"},
     {"call", decode_call, true,
-     "call{.uni}, direct, through pointers; vprintf, __assertfail, malloc, free"},
+     "call{.uni}, direct, through pointers; vprintf, __assertfail, malloc, free, "
+     "cudaGraphSetConditional"},
     {"ret", decode_ret, true, "ret{.uni}"},
     {"exit", decode_exit, true, "exit"},
     {"trap", decode_trap, true, "trap"},

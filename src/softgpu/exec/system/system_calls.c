@@ -320,3 +320,18 @@ void run_free(struct warp *warp, const struct insn *insn)
         }
     }
 }
+
+/* ---- graphs ---- */
+
+void run_set_conditional(struct warp *warp, const struct insn *insn)
+{
+    const struct sg_launch *launch = &warp->block->grid->launch;
+
+    if (!launch->set_condition)
+        return;
+    EACH_ACTIVE_LANE
+    {
+        launch->set_condition(launch->user, argument(warp, insn->a, lane),
+                              (uint32_t)argument(warp, insn->b, lane));
+    }
+}

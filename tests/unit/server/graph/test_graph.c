@@ -226,6 +226,99 @@ static void forget_module(struct session *session, const struct module *module)
         observer->forget(session, module);
 }
 
+/* A graph of three nodes: a kernel, which gets `word` where the handle belongs, behind it a
+ * conditional node, and inside of that a copy. */
+static void describe_conditional(struct fixture *fixture, struct made *made, uint64_t word)
+{
+    static const uint32_t bodies[] = {0, 1}, edges[] = {0, 1};
+    const uint64_t params[2] = {word};
+    const struct wire_fnGraphCreate create = {.graph = fixture_handle(WIRE_GRAPH, 6), .nodes = 3};
+    const struct wire_fnGraphKernelNode kernel = {
+        .shape = {1}, .params = params, .params_size = sizeof(params)};
+    const struct wire_fnGraphConditionalNode in = {.node = 1,
+                                                   .condition = 0x74000000000001,
+                                                   .default_value = 3,
+                                                   .flags = 1,
+                                                   .bodies = bodies,
+                                                   .bodies_size = sizeof(bodies)};
+    const struct wire_fnGraphCopyNode copy = {.node = 2,
+                                              .dst = own_memory(fixture),
+                                              .src = own_memory(fixture) + 4096,
+                                              .width = 64,
+                                              .height = 1,
+                                              .depth = 1};
+    const struct wire_fnGraphEdges order = {.edges = edges, .edges_size = sizeof(edges)};
+
+    made->function->module = &made->module;
+    made->module.device = &fixture->server.devices.device[0];
+    assert_int_equal(serve_fnGraphCreate(fixture->session, &create), CUDA_SUCCESS);
+    made->graph = session_lookup(fixture->session, WIRE_GRAPH, create.graph);
+    serve_fnGraphKernelNode(fixture->session, &kernel, made->graph, made->function);
+    serve_fnGraphConditionalNode(fixture->session, &in, made->graph);
+    serve_fnGraphCopyNode(fixture->session, &copy, made->graph);
+    serve_fnGraphEdges(fixture->session, &order, made->graph);
+    fake_trace();
+}
+
+static void end_conditional(struct fixture *fixture, struct made *made)
+{
+    const struct wire_cuGraphExecDestroy in = {.graph = fixture_handle(WIRE_GRAPH, 6)};
+
+    serve_cuGraphExecDestroy(fixture->session, &in, made->graph);
+    made->graph = session_lookup(fixture->session, WIRE_GRAPH, fixture_handle(WIRE_GRAPH, 5));
+    end(fixture, made);
+}
+
+/* The kernel gets the driver's handle, again whenever the graph is built, and when the node is set.
+ */
+static void conditional_nodes_are_the_drivers(void **state)
+{
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+    const uint64_t params[2] = {0x74000000000001};
+    const struct wire_fnGraphKernelNode kernel = {
+        .shape = {1}, .params = params, .params_size = sizeof(params)};
+
+    describe_conditional(fixture, &made, 0x74000000000001);
+    assert_int_equal(instantiate(fixture, &made, 0), CUDA_SUCCESS);
+    assert_string_equal(fake_trace(), "graph; condition of graph 1 flags 1; node f5 4099; "
+                                      "conditional 0x1003 of 2 behind 1; "
+                                      "in 21: copy node 64 behind 0; instantiate x1; ");
+    serve_fnGraphKernelNode(fixture->session, &kernel, made.graph, made.function);
+    assert_string_equal(fake_trace(), "set x1 f5 4099; ");
+    end_conditional(fixture, &made);
+}
+
+/* The handle could reach a kernel through memory, where nobody would put the driver's there. */
+static void handles_that_are_no_parameters_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+
+    describe_conditional(fixture, &made, 0x74000000000002);
+    assert_int_equal(instantiate(fixture, &made, 0), CUDA_ERROR_NOT_SUPPORTED);
+    assert_string_equal(fake_trace(), "");
+    end_conditional(fixture, &made);
+}
+
+static void confined_clients_have_no_conditional_nodes(void **state)
+{
+    const struct wire_cuGraphLaunch in = {0};
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+    struct partition partition = {0};
+
+    describe_conditional(fixture, &made, 0x74000000000001);
+    instantiate(fixture, &made, 0);
+    made.stream->sm_share->partition = &partition;
+    fake_trace();
+    assert_int_equal(serve_cuGraphLaunch(fixture->session, &in, made.graph, made.stream),
+                     CUDA_ERROR_NOT_SUPPORTED);
+    assert_string_equal(fake_trace(), "");
+    made.stream->sm_share->partition = NULL;
+    end_conditional(fixture, &made);
+}
+
 static void a_module_that_ends_breaks_its_graphs(void **state)
 {
     const struct wire_cuGraphLaunch in = {0};
@@ -252,6 +345,9 @@ int main(void)
         CASE(later_errors_are_reported_at_once),
         CASE(confined_clients_have_no_graphs),
         CASE(priorities_follow_the_client),
+        CASE(conditional_nodes_are_the_drivers),
+        CASE(handles_that_are_no_parameters_are_refused),
+        CASE(confined_clients_have_no_conditional_nodes),
         CASE(a_module_that_ends_breaks_its_graphs),
     };
 

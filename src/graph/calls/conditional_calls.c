@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The call that makes what a conditional node looks at. */
+#include "graph_condition.h"
+#include "graph_objects.h"
+
+CUresult graph_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_out, CUgraph hGraph,
+                                              CUcontext ctx, unsigned int defaultLaunchValue,
+                                              unsigned int flags)
+{
+    GRAPH_LOCKED;
+    struct graph *graph = graph_get(hGraph);
+    struct graph_condition *condition;
+    CUcontext context;
+
+    if (!graph || !pHandle_out || flags & ~CU_GRAPH_COND_ASSIGN_DEFAULT)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_backend.context_locked(ctx, &context);
+    if (!result)
+        result = graph_condition_create(graph, context, defaultLaunchValue, flags, &condition);
+    if (!result)
+        *pHandle_out = condition->handle;
+    return result;
+}
