@@ -70,13 +70,17 @@ static void silence_errors(void)
 
 _Noreturn static void become_daemon(const char *program, const struct daemon_options *options)
 {
-    const char *arguments[16] = {"funneld", "-d", "--device", options->device};
+    const char *arguments[20] = {"funneld", "-d", "--device", options->device};
     int count = 4;
 
     if (options->static_partitioning)
         arguments[count++] = "--static-partitioning";
     if (options->multiuser)
         arguments[count++] = "--multiuser-server";
+    if (options->server_user) {
+        arguments[count++] = "--server-user";
+        arguments[count++] = options->server_user;
+    }
     if (options->config) {
         arguments[count++] = "--apply";
         arguments[count++] = options->config;

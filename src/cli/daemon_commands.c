@@ -20,11 +20,15 @@
 
 static int run_start(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"device", required_argument, NULL, 'D'},  {"static-partitioning", no_argument, NULL, 'S'},
-        {"multiuser", no_argument, NULL, 'm'},     {"apply", required_argument, NULL, 'a'},
-        {"spare", no_argument, NULL, 's'},         {"stall-timeout", required_argument, NULL, 't'},
-        {"metrics", required_argument, NULL, 'M'}, {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"device", required_argument, NULL, 'D'},
+                                          {"static-partitioning", no_argument, NULL, 'S'},
+                                          {"multiuser", no_argument, NULL, 'm'},
+                                          {"apply", required_argument, NULL, 'a'},
+                                          {"spare", no_argument, NULL, 's'},
+                                          {"stall-timeout", required_argument, NULL, 't'},
+                                          {"metrics", required_argument, NULL, 'M'},
+                                          {"server-user", required_argument, NULL, 'U'},
+                                          {NULL, 0, NULL, 0}};
     struct daemon_options options = {.device = "auto"};
     struct paths paths;
     uint64_t seconds;
@@ -44,6 +48,8 @@ static int run_start(int argc, char **argv)
             options.spare = true;
         else if (option == 't')
             options.stall_timeout = optarg;
+        else if (option == 'U')
+            options.server_user = optarg;
         else if (option == 'M')
             options.metrics = optarg;
         else
@@ -58,6 +64,8 @@ static int run_start(int argc, char **argv)
         return cli_usage("--device is auto, cuda or soft, not %s", options.device);
     if (options.multiuser && geteuid() != 0)
         return cli_fail("--multiuser needs root");
+    if (options.server_user && !options.multiuser)
+        return cli_usage("--server-user is for --multiuser");
     if (cli_paths(&paths))
         return 1;
     works = strcmp(options.device, "soft") && device_probe_cuda();
@@ -274,7 +282,7 @@ static int run_log(int argc, char **argv)
 const struct subcommand daemon_subcommands[] = {
     {"start", "start the daemon",
      "Usage: funnel start [--device auto|cuda|soft] [--spare] [--stall-timeout SECONDS] [-S]\n"
-     "                    [-m] [-a FILE]\n\n"
+     "                    [-m [--server-user NAME]] [-a FILE]\n\n"
      "Starts the daemon of your pipe directory in the background.\n\n"
      "  --device WHICH  cuda: NVIDIA's driver; soft: the software GPU;\n"
      "                  auto: NVIDIA's driver when it works, else the software GPU (default)\n"
@@ -286,6 +294,7 @@ const struct subcommand daemon_subcommands[] = {
      "  -S, --static-partitioning  every program runs in a static partition of the SMs, which\n"
      "                  sm_partition of nvidia-cuda-mps-control cuts\n"
      "  -m, --multiuser one server for the programs of all users; needs root\n"
+     "  --server-user NAME  the user of that server, instead of root\n"
      "  --metrics ADDRESS:PORT  serve metrics for Prometheus and a status page there; PORT alone\n"
      "                  is one of 127.0.0.1, a path a Unix socket\n"
      "  -a, --apply FILE  create the servers and namespaces of this configuration file\n\n"

@@ -37,15 +37,12 @@ static int append(char *line, const char *name, const char *value)
 
 static int run_limit(int argc, char **argv)
 {
-    static const struct option known[] = {{"client", required_argument, NULL, 'o'},
-                                          {"user", required_argument, NULL, 'o'},
-                                          {"group", required_argument, NULL, 'o'},
-                                          {"sm", required_argument, NULL, 'o'},
-                                          {"sms", required_argument, NULL, 'o'},
-                                          {"memory", required_argument, NULL, 'o'},
-                                          {"device", required_argument, NULL, 'o'},
-                                          {"priority", required_argument, NULL, 'o'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"client", required_argument, NULL, 'o'}, {"user", required_argument, NULL, 'o'},
+        {"group", required_argument, NULL, 'o'},  {"sm", required_argument, NULL, 'o'},
+        {"sms", required_argument, NULL, 'o'},    {"memory", required_argument, NULL, 'o'},
+        {"device", required_argument, NULL, 'o'}, {"priority", required_argument, NULL, 'o'},
+        {"quota", required_argument, NULL, 'o'},  {NULL, 0, NULL, 0}};
     char line[DAEMON_LINE_MAX] = "limit";
     _cleanup_fd_ int fd = -1;
     int option, which = 0, status = 0;
@@ -285,7 +282,8 @@ const struct subcommand limit_subcommands[] = {
     {"limit", "change limits of programs that run",
      "Usage: funnel limit --client PID|ID | --user USER | --group NAME\n"
      "                    [--sm PERCENT|none | --sms NUMBER] [--priority 0|1]\n"
-     "                    [--memory SIZE|none [--device DEVICE]]\n\n"
+     "                    [--memory SIZE|none [--device DEVICE]]\n"
+     "       funnel limit --quota NAME=VALUE[,NAME=VALUE]...\n\n"
      "Changes limits of programs that run, from their next command on. For a user or a group it\n"
      "binds later programs, too. A program is in the group that FUNNEL_GROUP names.\n\n"
      "      --sm PERCENT     share of the SMs, at most 100, rounded down to what the device can "
@@ -294,11 +292,14 @@ const struct subcommand limit_subcommands[] = {
      "      --sms NUMBER     the same as a number of SMs\n"
      "      --memory SIZE    device memory it may have, such as 512M or 2G; none lifts the limit\n"
      "      --device DEVICE  for this device only, by ordinal or UUID\n"
-     "      --priority P     0 normal, 1 below normal\n\n"
+     "      --priority P     0 normal, 1 below normal\n"
+     "      --quota CHANGES  quotas of every client and user; funnel limits shows them, and\n"
+     "                       NAME=default takes a change back\n\n"
      "Examples:\n"
      "  funnel limit --client 4711 --sm 25\n"
      "  funnel limit --group batch --sms 32 --memory 20G --priority 1\n"
-     "  funnel limit --user alice --sm 50\n",
+     "  funnel limit --user alice --sm 50\n"
+     "  funnel limit --quota host-memory=8G,servers=8\n",
      run_limit},
     {"provision", "divide the SMs among the programs that run",
      "Usage: funnel provision equal|half-equal [--clients N]\n"

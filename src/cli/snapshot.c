@@ -39,6 +39,9 @@ static int take_part(struct snapshot *snapshot, int kind, const union command_an
     case COMMAND_LIMIT:
         return append((void **)&snapshot->limits, &snapshot->limit_count, &part->limit,
                       sizeof(part->limit));
+    case COMMAND_QUOTA:
+        return append((void **)&snapshot->quotas, &snapshot->quota_count, &part->quota,
+                      sizeof(part->quota));
     case COMMAND_DONE:
         return part->done.status ? -EIO : 0;
     }
@@ -84,6 +87,7 @@ void snapshot_fini(struct snapshot *snapshot)
     free(snapshot->servers);
     free(snapshot->clients);
     free(snapshot->limits);
+    free(snapshot->quotas);
     *snapshot = (struct snapshot){.server_count = 0};
 }
 

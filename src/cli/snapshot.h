@@ -13,6 +13,8 @@ struct snapshot {
     unsigned client_count;
     struct command_limit *limits;
     unsigned limit_count;
+    struct command_quota *quotas;
+    unsigned quota_count;
 };
 
 /* Asks the daemon: 0; -ENOENT when none runs; -errno. What went wrong is said by the caller, in

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "text.h"
 #include "view.h"
 
 #ifdef HAVE_JANSSON
@@ -146,12 +147,27 @@ static json_t *usage_json(const struct server_usage *usage)
         text_value(usage->stall_cause, sizeof(usage->stall_cause)));
 }
 
+/* By the names of the quotas, as JSON's names are written: host_memory. */
+static json_t *held_json(const struct server_status_row *row)
+{
+    json_t *json = json_object();
+    char name[32];
+
+    for (unsigned i = 0; i < QUOTA_HELD_COUNT; i++) {
+        text_copy(name, sizeof(name), quota_rows[i].name);
+        for (char *letter = name; *letter; letter++)
+            *letter = *letter == '-' ? '_' : *letter;
+        json_object_set_new(json, name, json_integer((json_int_t)row->held[i]));
+    }
+    return json;
+}
+
 static json_t *client_json(const struct snapshot *snapshot, const struct command_client *client)
 {
     const struct server_status_row *row = &client->row;
     json_t *json = json_pack(
         "{s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
-        "s:o, s:o, s:o, s:I}",
+        "s:o, s:o, s:o, s:I, s:o, s:I}",
         "pid", row->identity.pid, "id", row->id, "uid", row->identity.uid, "server",
         client->server_pid, "server_name", snapshot_server_of(snapshot, client)->name, "namespace",
         row->identity.space, "command",
@@ -164,7 +180,8 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
         "launches", (json_int_t)row->usage.launches, "copies", (json_int_t)row->usage.copies,
         "copied_bytes", (json_int_t)server_usage_copied(&row->usage), "usage",
         usage_json(&row->usage), "devices", client_devices_json(snapshot, client), "call",
-        text_value(row->call, sizeof(row->call)), "call_ms", (json_int_t)row->call_ms);
+        text_value(row->call, sizeof(row->call)), "call_ms", (json_int_t)row->call_ms, "held",
+        held_json(row), "quota_refused", (json_int_t)row->quota_refused);
 
     return with_user_and_share(json, row->identity.uid, row->limits.sm_centipercent);
 }
@@ -215,6 +232,23 @@ static json_t *limit_json(const struct command_limit *limit)
     return json;
 }
 
+static json_t *quotas_json(const struct snapshot *snapshot)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < snapshot->quota_count; i++) {
+        const struct command_quota *row = &snapshot->quotas[i];
+
+        json_array_append_new(list,
+                              json_pack("{s:o, s:o, s:s, s:I, s:I}", "name",
+                                        text_value(row->name, sizeof(row->name)), "owner",
+                                        text_value(row->owner, sizeof(row->owner)), "unit",
+                                        quota_unit_name(row->unit), "value", (json_int_t)row->value,
+                                        "default", (json_int_t)row->initial));
+    }
+    return list;
+}
+
 /* A key is there where something is set. */
 static json_t *limits_json(const struct snapshot *snapshot)
 {
@@ -222,7 +256,8 @@ static json_t *limits_json(const struct snapshot *snapshot)
 
     for (unsigned i = 0; i < snapshot->limit_count; i++)
         json_array_append_new(list, limit_json(&snapshot->limits[i]));
-    return json_pack("{s:o, s:o}", "limits", list, "clients", clients_json(snapshot));
+    return json_pack("{s:o, s:o, s:o}", "limits", list, "quotas", quotas_json(snapshot), "clients",
+                     clients_json(snapshot));
 }
 
 static json_t *status_json(const struct snapshot *snapshot, const struct paths *paths)
@@ -230,7 +265,7 @@ static json_t *status_json(const struct snapshot *snapshot, const struct paths *
     const struct command_daemon *daemon = &snapshot->daemon;
 
     return json_pack(
-        "{s:i, s:i, s:o, s:I, s:o, s:s, s:o, s:i, s:b, s:b, s:b, s:o, s:o, s:o}", "pid",
+        "{s:i, s:i, s:o, s:I, s:o, s:s, s:o, s:i, s:b, s:b, s:b, s:o, s:o, s:o, s:o}", "pid",
         daemon->pid, "uid", daemon->uid, "version",
         text_value(daemon->version, sizeof(daemon->version)), "since", (json_int_t)daemon->since,
         "device", text_value(daemon->device, sizeof(daemon->device)), "pipe_directory", paths->pipe,
@@ -238,7 +273,7 @@ static json_t *status_json(const struct snapshot *snapshot, const struct paths *
         "waiting", daemon->waiting, "quitting", daemon->quitting != 0, "multiuser",
         daemon->multiuser != 0, "static_partitioning", daemon->static_partitioning != 0, "servers",
         servers_json(snapshot), "devices", devices_json(snapshot), "clients",
-        clients_json(snapshot));
+        clients_json(snapshot), "quotas", quotas_json(snapshot));
 }
 
 static json_t *make_json(const struct snapshot *snapshot, const struct paths *paths,

@@ -108,11 +108,38 @@ static void print_client(const struct snapshot *snapshot, const struct command_c
             print_granted(client, server, device);
 }
 
+/* ---- quotas ---- */
+
+static void print_quota(const struct command_quota *row)
+{
+    char now[QUOTA_TEXT_MAX], initial[QUOTA_TEXT_MAX];
+    const char *about = "";
+
+    for (unsigned i = 0; i < QUOTA_COUNT; i++)
+        if (!strcmp(quota_rows[i].name, row->name))
+            about = quota_rows[i].about;
+    quota_value_text(row->unit, row->value, now);
+    quota_value_text(row->unit, row->initial, initial);
+    printf("%-14.*s %-7.*s %-12s %-12s %-10s %s\n", (int)sizeof(row->name), row->name,
+           (int)sizeof(row->owner), row->owner, now, initial, quota_unit_name(row->unit), about);
+}
+
+static void print_quotas(const struct snapshot *snapshot)
+{
+    if (snapshot->quota_count == 0)
+        return;
+    printf("\n%-14s %-7s %-12s %-12s %-10s %s\n", "QUOTA", "OF A", "VALUE", "DEFAULT", "UNIT",
+           "WHAT IT BOUNDS");
+    for (unsigned i = 0; i < snapshot->quota_count; i++)
+        print_quota(&snapshot->quotas[i]);
+}
+
 void view_limits(const struct snapshot *snapshot)
 {
     printf("%-28s %-8s %-10s %-8s %s\n", "LIMITS OF", "SMS", "MEMORY", "DEVICE", "PRIORITY");
     for (unsigned i = 0; i < snapshot->limit_count; i++)
         print_limit(&snapshot->limits[i]);
+    print_quotas(snapshot);
     if (snapshot->client_count == 0)
         return;
     printf("\n%-8s %-12s %-7s %-20s %-10s %-10s %-13s %s\n", "PID", "SERVER", "DEVICE", "SMS",

@@ -111,6 +111,8 @@ static size_t least_size(uint32_t kind)
         return sizeof(struct command_client);
     case COMMAND_LIMIT:
         return sizeof(struct command_limit);
+    case COMMAND_QUOTA:
+        return sizeof(struct command_quota);
     case COMMAND_TRACE:
         return sizeof(struct command_trace);
     case COMMAND_DONE:

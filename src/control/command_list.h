@@ -29,10 +29,12 @@ COMMAND(sm_partition, OPERATORS, "VERB DEVICE OBJECT",
 COMMAND(lspart, ANY_USER, "", "devices and their partitions")
 
 /* Funnel's own: limits of clients that run, and of all that come from a user or a group. */
-COMMAND(limit, OPERATORS,
-        "[--client CLIENT] [--user UID] [--group GROUP] [--sm QUOTA] [--sms SMS] "
-        "[--memory CEILING] [--device DEVICE] [--priority PRIORITY]",
-        "change limits of running clients; of a user or a group also those of later ones")
+COMMAND(
+    limit, OPERATORS,
+    "[--client CLIENT] [--user UID] [--group GROUP] [--sm QUOTA] [--sms SMS] "
+    "[--memory CEILING] [--device DEVICE] [--priority PRIORITY] [--quota CHANGES]",
+    "change limits of running clients; of a user or a group also those of later ones; or quotas "
+    "of all")
 
 /* Funnel's own: `funnel trace` reads the files that come with the answer. */
 COMMAND(trace, ANY_USER, "SECONDS [--client CLIENT]",

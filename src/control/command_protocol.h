@@ -32,6 +32,7 @@ enum command_message {
     COMMAND_LIMIT,       /* struct command_limit */
     COMMAND_TRACE, /* struct command_trace + one fd: what its server writes (trace_format.h) */
     COMMAND_DONE,  /* struct command_done */
+    COMMAND_QUOTA, /* struct command_quota: one for each */
 };
 
 struct command_header {
@@ -118,6 +119,16 @@ struct command_limit {
     char device[64]; /* "" = each */
 };
 
+/* A quota that is in force. */
+struct command_quota {
+    struct command_header header;
+    char name[32]; /* "host-memory" */
+    char owner[8]; /* client, user or daemon */
+    uint32_t unit; /* enum quota_unit */
+    uint32_t reserved;
+    uint64_t value, initial; /* now; and where nobody has changed it */
+};
+
 struct command_trace {
     struct command_header header;
     int32_t server_pid;
@@ -144,6 +155,7 @@ union command_any {
     struct command_server server;
     struct command_client client;
     struct command_limit limit;
+    struct command_quota quota;
     struct command_trace trace;
     struct command_done done;
 };

@@ -278,6 +278,8 @@ static const struct kind kinds[] = {
     [GRAMMAR_SHARE] = {"SHARE", "a percentage above 0 and at most 100", take_share, 0, 0, 0},
     [GRAMMAR_QUOTA] = {"QUOTA", "a percentage above 0 and at most 100, or none", take_quota, 0, 0,
                        0},
+    [GRAMMAR_CHANGES] = {"CHANGES", "NAME=VALUE, or several of these with commas between them",
+                         TEXT(take_text, changes)},
     [GRAMMAR_FEATURE] = {"FEATURE", "memacct or context-share", TEXT(take_feature, feature)},
 };
 

@@ -15,7 +15,7 @@
  *     DEVICES        comma-separated        SIZE      integer with K, M or G
  *     BOOLEAN        true or false          NAMESPACE of a server
  *     PARTITION      of a server            CHUNKS    1 .. 4096
- *     FEATURE        memacct, context-share
+ *     FEATURE        memacct, context-share CHANGES   NAME=VALUE, several with commas
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  *     --key KIND     an option of Funnel: --key value, or -key value
  */
@@ -59,6 +59,7 @@ struct grammar_values {
     char feature[16];
     char field[32];
     char devices[256];
+    char changes[512]; /* of quotas: quota_table.h */
     enum table_format format;
 };
 
@@ -89,6 +90,7 @@ enum grammar_kind {
     GRAMMAR_FEATURE,
     GRAMMAR_SHARE,
     GRAMMAR_QUOTA,
+    GRAMMAR_CHANGES,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

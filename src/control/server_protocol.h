@@ -22,9 +22,10 @@
 #include <string.h>
 
 #include "hello.h"
+#include "quota_table.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 1
+#define SERVER_PROTOCOL_VERSION 2
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -41,6 +42,7 @@ enum server_message {
     SERVER_SET_LIMITS,       /* answered by RESULT */
     SERVER_REOPEN_LOG,       /* + one fd: the new server.log */
     SERVER_TRACE,            /* + one fd: the file to write to (trace_format.h) */
+    SERVER_SET_QUOTAS,       /* not answered */
 
     /* server to daemon */
     SERVER_READY = 64,
@@ -137,6 +139,12 @@ struct server_trace {
     struct server_header header;
     uint32_t seconds;
     int32_t pid; /* of this client alone, or in another PID namespace its ID; 0 = all */
+};
+
+/* In force from now on; clients keep what they hold. */
+struct server_set_quotas {
+    struct server_header header;
+    struct quotas quotas;
 };
 
 /* ---- server to daemon ---- */
@@ -244,6 +252,8 @@ struct server_status_row {
     uint64_t memory_refused;
     uint32_t sm_granted[SERVER_MAX_DEVICES]; /* multiprocessors that it gets of each device */
     struct server_usage usage;
+    uint64_t held[QUOTA_HELD_COUNT]; /* of what quotas limit, by enum quota */
+    uint64_t quota_refused;          /* how often a quota refused something */
     char call[48];    /* that its thread in the server is in, "" = in none that takes long */
     uint64_t call_ms; /* for how long */
 };
@@ -306,6 +316,8 @@ static inline size_t server_message_size(unsigned kind)
         return sizeof(struct server_reopen_log);
     case SERVER_TRACE:
         return sizeof(struct server_trace);
+    case SERVER_SET_QUOTAS:
+        return sizeof(struct server_set_quotas);
     case SERVER_READY:
         return sizeof(struct server_ready);
     case SERVER_FAILED:
@@ -343,6 +355,7 @@ union server_any {
     struct server_set_limits set_limits;
     struct server_reopen_log reopen_log;
     struct server_trace trace;
+    struct server_set_quotas set_quotas;
     struct server_ready ready;
     struct server_failed failed;
     struct server_state_changed state_changed;

@@ -23,6 +23,8 @@
 #include "service.h"
 #include "text.h"
 
+#define LOG_CHECK_S 2
+
 /* ---- signals ---- */
 
 static void on_terminate(evutil_socket_t signal, short what, void *context)
@@ -88,6 +90,25 @@ static void on_connection(evutil_socket_t fd, short what, void *context)
     pending_client_accept(context, fd, NULL);
 }
 
+static void on_log_check(evutil_socket_t fd, short what, void *context)
+{
+    struct daemon *daemon = context;
+
+    journal_set_quota(daemon->quotas.value[QUOTA_CONTROL_LOG]);
+    if (journal_put_aside(daemon->paths.log, NULL, daemon->quotas.value[QUOTA_LOG_FILE]) &&
+        journal_open(daemon->paths.log, daemon->foreground))
+        journal("Cannot open a new control.log; going on with the old one");
+    server_process_renew_long_logs(daemon);
+}
+
+static int watch_logs(struct daemon *daemon)
+{
+    const struct timeval often = {.tv_sec = LOG_CHECK_S};
+
+    daemon->log_check = event_new(daemon->base, -1, EV_PERSIST, on_log_check, daemon);
+    return daemon->log_check ? event_add(daemon->log_check, &often) : -1;
+}
+
 static int prepare_loop(struct daemon *daemon)
 {
     daemon->base = event_base_new();
@@ -99,7 +120,7 @@ static int prepare_loop(struct daemon *daemon)
                                  on_connection, daemon);
     daemon->accept_pause = evtimer_new(daemon->base, pending_client_end_pause, daemon);
     daemon->quit_timeout = evtimer_new(daemon->base, daemon_quit_on_timeout, daemon);
-    if (!daemon->acceptor || !daemon->accept_pause || !daemon->quit_timeout)
+    if (!daemon->acceptor || !daemon->accept_pause || !daemon->quit_timeout || watch_logs(daemon))
         return -ENOMEM;
     return services_listen(daemon, true);
 }
@@ -108,7 +129,7 @@ static void dismantle_loop(struct daemon *daemon)
 {
     struct event *all[] = {daemon->acceptor,   daemon->accept_pause, daemon->quit_timeout,
                            daemon->signals[0], daemon->signals[1],   daemon->signals[2],
-                           daemon->signals[3]};
+                           daemon->signals[3], daemon->log_check};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         if (all[i])

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <libgen.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "config.h"
 #include "daemon_loop.h"
+#include "default_limits.h"
 #include "fd.h"
 #include "heartbeat.h"
 #include "journal.h"
@@ -39,6 +41,7 @@ static const char help[] =
     "      --stall-timeout S   replace a server that is silent, or keeps clients waiting, for S\n"
     "                          seconds (300); 0: never\n"
     "      --multiuser-server  one server for all users, under root\n"
+    "      --server-user NAME  the user of that one server, instead of root\n"
     "  -S, --static-partitioning  clients run in partitions that sm_partition creates\n"
     "  -a, --apply FILE        create the servers that this configuration file of MPS 3 names\n"
     "      --metrics ADDRESS:PORT  serve metrics for Prometheus and a status page there; PORT\n"
@@ -58,6 +61,7 @@ struct options {
     bool background;
     bool foreground;
     bool multiuser;
+    const char *server_user;
     bool spare;
     bool static_partitioning;
     bool prints_directory;
@@ -87,6 +91,7 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"spare", no_argument, NULL, 's'},
                                           {"stall-timeout", required_argument, NULL, 't'},
                                           {"multiuser-server", no_argument, NULL, 'M'},
+                                          {"server-user", required_argument, NULL, 'U'},
                                           {"static-partitioning", no_argument, NULL, 'S'},
                                           {"apply", required_argument, NULL, 'a'},
                                           {"metrics", required_argument, NULL, 'm'},
@@ -116,6 +121,9 @@ static int parse_options(int argc, char **argv, struct options *options)
             break;
         case 'M':
             options->multiuser = true;
+            break;
+        case 'U':
+            options->server_user = optarg;
             break;
         case 'S':
             options->static_partitioning = true;
@@ -150,7 +158,21 @@ static int parse_options(int argc, char **argv, struct options *options)
         return print_error("--device is auto, cuda or soft, not ", options->device);
     if (options->multiuser && geteuid() != 0)
         return print_error("--multiuser-server needs root", "");
+    if (options->server_user && !options->multiuser)
+        return print_error("--server-user is for --multiuser-server", "");
     return -1;
+}
+
+/* By name or number; NULL is the daemon's own. */
+static bool find_user(const char *name, uid_t *ret_uid)
+{
+    const struct passwd *entry = name ? getpwnam(name) : NULL;
+    uint64_t uid = geteuid();
+
+    if (name && !entry && (text_to_u64(name, &uid) || uid >= UINT32_MAX))
+        return false;
+    *ret_uid = entry ? entry->pw_uid : (uid_t)uid;
+    return true;
 }
 
 static unsigned parse_seconds(const char *text)
@@ -244,6 +266,8 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
     daemon_init(&daemon);
+    if (!find_user(options.server_user, &daemon.server_uid))
+        return print_error("there is no user ", options.server_user);
     take_name(argv[0]);
     raise_descriptor_limit();
     if (paths_resolve(&daemon.paths))
@@ -266,6 +290,7 @@ int main(int argc, char **argv)
         instance_close(&daemon.instance);
         return print_error("cannot open control.log in the log directory: ", strerror(-error));
     }
+    quotas_change_from_environment(&daemon.quotas);
     if (options.config && config_apply(&daemon, options.config, reason)) {
         services_close(&daemon);
         instance_close(&daemon.instance);

@@ -183,6 +183,9 @@ static void send_row(struct server *server, const struct session *session, uint3
         row.sm_granted[i] = sm_share_granted(server, &session->limits, i);
     }
     row.memory_refused = memory_refusals(session);
+    row.quota_refused = session->quotas.refused;
+    for (unsigned i = 0; i < QUOTA_HELD_COUNT; i++)
+        row.held[i] = quota_held(session, i);
     accounting_usage(session, &row.usage);
     const char *call = stall_call(session, &row.call_ms);
     text_copy(row.call, sizeof(row.call), call ? call : "");
@@ -365,6 +368,9 @@ static void dispatch_message(struct server *server, const union server_any *orde
     case SERVER_TRACE:
         if (!server_trace_begin(server, &order->trace, *fd))
             log_line("A trace is not begun: another one goes on, or there is no memory");
+        break;
+    case SERVER_SET_QUOTAS:
+        server_quotas_set(&order->set_quotas.quotas);
         break;
     default:
         log_line("The daemon sent a message of unknown kind %u", order->header.kind);

@@ -130,8 +130,19 @@ static void on_hang_up(void *context, int fd)
         session_stop(session, CUDA_SUCCESS);
 }
 
+/* Whether the user has as many clients as there may be; the server's own user may have all. */
+static bool has_all_slots(const struct server *server, uid_t uid)
+{
+    uint64_t count = 0;
+
+    list_for_each (struct session, session, &server->sessions, link)
+        count += session->identity.uid == uid;
+    return uid != geteuid() && count >= quota(QUOTA_SLOTS);
+}
+
 /* Why this client cannot be taken, or NULL. */
-static const char *refusal_reason(const struct server *server, CUresult *ret_status)
+static const char *refusal_reason(const struct server *server, const struct server_client *who,
+                                  CUresult *ret_status)
 {
     *ret_status = CUDA_ERROR_MPS_SERVER_NOT_READY;
     if (server->life->leaving)
@@ -139,8 +150,10 @@ static const char *refusal_reason(const struct server *server, CUresult *ret_sta
     if (server->faulted)
         return "the server is recovering from a fatal error";
     *ret_status = CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
-    return server->life->session_count >= server->life->clients_max
-               ? "the server has reached its limit of clients"
+    if (server->life->session_count >= server->life->clients_max)
+        return "the server has reached its limit of clients";
+    return has_all_slots(server, who->identity.uid)
+               ? "its user has as many clients there as the quota of slots"
                : NULL;
 }
 
@@ -166,7 +179,7 @@ static void log_identity(const struct session *session)
 void server_take_client(struct server *server, const struct server_client *who, int socket)
 {
     CUresult status;
-    const char *why = refusal_reason(server, &status);
+    const char *why = refusal_reason(server, who, &status);
 
     if (why) {
         refuse(server, who, socket, status, why);

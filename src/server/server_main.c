@@ -21,6 +21,7 @@
 #include "fault.h"
 #include "image_reader.h"
 #include "log.h"
+#include "overdue.h"
 #include "quota.h"
 #include "server_life.h"
 #include "server_parts.h"
@@ -205,6 +206,7 @@ static int start_serving(struct server *server, const struct options *options, c
 {
     int error = server_parts_init(server);
 
+    overdue_watch(server);
     if (!error)
         error = server_life_start(server);
 
@@ -269,7 +271,7 @@ int server_main(int argc, char **argv)
     if (options.control_fd >= 0)
         log_line("Connecting to control daemon on descriptor %d", options.control_fd);
     raise_descriptor_limit();
-    if (quotas_init(getenv("FUNNEL_QUOTAS")))
+    if (server_quotas_init(getenv("FUNNEL_QUOTAS")))
         log_line("FUNNEL_QUOTAS is ignored");
     server_init(&server);
     server.on_fatal = fault_on_fatal;

@@ -167,3 +167,14 @@ void session_fail(struct session *session, CUresult status)
 
     session_fail_locked(session, status);
 }
+
+void session_end_locked(struct session *session, CUresult status)
+{
+    int none = 0;
+
+    session_fail_locked(session, status);
+    atomic_compare_exchange_strong(&session->life->end_status, &none, (int)status);
+    session->stop = true;
+    if (session->channel)
+        channel_server_kick(session->channel);
+}

@@ -63,3 +63,6 @@ void session_kick(struct session *session);
  * a call wake. The second is for callers that hold the server's lock. */
 void session_fail(struct session *session, CUresult status);
 void session_fail_locked(struct session *session, CUresult status);
+
+/* For callers that hold the server's lock: both, session_fail() and session_stop(). */
+void session_end_locked(struct session *session, CUresult status);

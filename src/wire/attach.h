@@ -78,10 +78,12 @@ struct attach_reply {
 
 #define ATTACH_REPLY_MAGIC 0x31524e46u /* "FNR1" */
 
-/* Messages on the socket once attached. Each has exactly one descriptor. */
+/* Messages on the socket once attached. Each has exactly one descriptor, but that of a granule may
+ * have none. */
 enum socket_message_kind {
     SOCKET_BLOB = 1,         /* client: memfd of `value` bytes, named `id` by a later command */
-    SOCKET_GRANULE = 2,      /* server: device memory at window address `value` */
+    SOCKET_GRANULE = 2,      /* server: device memory at window address `value`; without descriptor:
+                              * it ends with the server, because its client has a memory limit */
     SOCKET_HOST_GRANULE = 3, /* server: memfd to map at window address `value` */
     SOCKET_ALLOCATION = 4,   /* server: the memory behind allocation `value` */
     SOCKET_IMAGE = 5,        /* server: memfd of image number `value` */

@@ -93,7 +93,8 @@ def on_status(request):
         tail = struct.pack("<IIQ", number, 1,
                            1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", 1 << 20,
                                        *[0] * 31, 2 << 20, *[0] * 31, 5, 33, *[0] * 31)
-        send(wire.STATUS_ROW, identity + limits + tail + usage() + struct.pack("<48sQ", b"", 0), request)
+        send(wire.STATUS_ROW, identity + limits + tail + usage() +
+             struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, b"", 0), request)
     send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) + bytes(8 * wire.DEVICES), request)
 
 
@@ -153,6 +154,8 @@ def on_control():
         on_terminate(data[16:], request)
     elif kind == wire.SET_LIMITS:
         on_set_limits(data[16:], request)
+    elif kind == wire.SET_QUOTAS:
+        log(event="quotas", values=[value for value, in struct.iter_unpack("<Q", data[16:])])
     elif kind == wire.REOPEN_LOG:
         os.dup2(descriptors[0], 4)
         log(event="reopened")

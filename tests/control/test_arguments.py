@@ -22,6 +22,7 @@ KINDS = {
     "DEVICE": ("0", [LONG]),
     "CEILING": ("1G", NUMBER + ["1", "0G", "-1G", "1T", HUGE + "G", "17179869184G", "nothing"]),
     "SHARE": ("50", ["x", "-1", "0", "nan", "inf", "10%", "0x20", "100.1", "none"]),
+    "CHANGES": ("waits=7", ["waits", "waits=0", "waits=x", "=7", "nothing=1", "waits=7,waits"]),
     "QUOTA": ("50", ["x", "-1", "0", "nan", "inf", "10%", "0x20", "100.1", "nothing"]),
     "PRIORITY": ("1", NUMBER + ["2"]),
     "SECONDS": ("1", NUMBER),

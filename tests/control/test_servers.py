@@ -90,7 +90,7 @@ class Servers(harness.TestCase):
             self.assertEqual(done.returncode, 0)
             self.assertIsInstance(json.loads(done.stdout), list)
         self.assertEqual(sorted(json.loads(self.funnel("limits", "--json").stdout)),
-                         ["clients", "limits"])
+                         ["clients", "limits", "quotas"])
 
     def test_tables(self):
         self.attach()
@@ -483,6 +483,23 @@ class Users(harness.TestCase):
         self.assertEqual(len(self.servers()), 1)
         self.assertEqual([e["uid"] for e in self.server_events("client")], [2001, 0])
         self.assertEqual(self.mps_as(2001, "get_server_list\n"), (0, []))
+
+    def test_that_server_has_a_user_of_its_own(self):
+        self.start("--multiuser-server", "--server-user", "2009")
+        for uid in (2001, 2009):
+            self.assertEqual(self.as_user(uid, lambda: self.client().welcome()), [0, ""])
+        self.assertEqual(self.client().welcome(), (0, ""))
+        started, = self.server_events("start", "uid_2009")
+        self.assertEqual((started["uid"], started["groups"]), (2009, [2009]))
+        self.assertEqual([e["uid"] for e in self.server_events("client", "uid_2009")],
+                         [2001, 2009, 0])
+        # It is root's all the same.
+        self.assertEqual(len(self.servers()), 1)
+        self.assertEqual(self.mps_as(2009, "get_server_list\n"), (0, []))
+
+    def test_a_user_for_no_server(self):
+        for words in (("--server-user", "2009"), ("--multiuser-server", "--server-user", "no_one")):
+            self.assertEqual(self.run_program("funneld", "-d", *words).returncode, 1)
 
 
 if __name__ == "__main__":

@@ -66,12 +66,17 @@ static bool settle(struct peer *peer)
                          peer->offer.ring_bytes, peer->socket);
 }
 
+bool peer_attach_as(struct peer *peer, const char *path, const struct hello *hello)
+{
+    return peer_connect(peer, path) && !sock_send(peer->socket, hello, sizeof(*hello), NULL, 0) &&
+           settle(peer);
+}
+
 bool peer_attach(struct peer *peer, const char *path)
 {
     struct hello hello = peer_hello();
 
-    return peer_connect(peer, path) && !sock_send(peer->socket, &hello, sizeof(hello), NULL, 0) &&
-           settle(peer);
+    return peer_attach_as(peer, path, &hello);
 }
 
 bool peer_adopt(struct peer *peer, int socket)

@@ -37,6 +37,9 @@ bool peer_answer(struct peer *peer, uint32_t verdict);
 /* The whole of it: connected, attached, its region mapped. */
 bool peer_attach(struct peer *peer, const char *path);
 
+/* The same with another hello. */
+bool peer_attach_as(struct peer *peer, const char *path, const struct hello *hello);
+
 /* The same over a socket whose other end the server has got, with the hello, from a daemon. */
 bool peer_adopt(struct peer *peer, int socket);
 

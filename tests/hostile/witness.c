@@ -78,28 +78,35 @@ CUresult peer_find_function(struct peer *peer, uint64_t module, const char *name
     return wire_cuLibraryGetKernel(&peer->channel, &in, &out);
 }
 
-static CUresult receive(struct peer *peer, uint32_t kind, uint64_t address, int *ret_fd)
+static CUresult receive(struct peer *peer, uint32_t kind, size_t least, uint64_t address,
+                        int *ret_fd)
 {
     struct socket_message message;
     size_t count = 0;
     ssize_t size =
         sock_recv(peer->socket, &message, sizeof(message), ret_fd, 1, &count, TIMEOUT_MS);
 
-    return size == (ssize_t)sizeof(message) && count == 1 && message.kind == kind &&
+    return size == (ssize_t)sizeof(message) && count >= least && message.kind == kind &&
                    message.value == address
                ? CUDA_SUCCESS
                : CUDA_ERROR_MPS_RPC_FAILURE;
 }
 
-CUresult peer_make_granule(struct peer *peer, uint64_t size, uint64_t *ret_address)
+CUresult peer_take_granule(struct peer *peer, uint64_t size, uint64_t *ret_address, int *ret_fd)
 {
     const struct wire_fnGranuleCreate in = {.size = size};
     struct wire_fnGranuleCreate_reply out = {0};
-    _cleanup_fd_ int fd = -1;
     CUresult result = wire_fnGranuleCreate(&peer->channel, &in, &out);
 
     *ret_address = out.address;
-    return result != CUDA_SUCCESS ? result : receive(peer, SOCKET_GRANULE, out.address, &fd);
+    return result != CUDA_SUCCESS ? result : receive(peer, SOCKET_GRANULE, 0, out.address, ret_fd);
+}
+
+CUresult peer_make_granule(struct peer *peer, uint64_t size, uint64_t *ret_address)
+{
+    _cleanup_fd_ int fd = -1;
+
+    return peer_take_granule(peer, size, ret_address, &fd);
 }
 
 CUresult peer_make_host_granule(struct peer *peer, uint64_t size, uint64_t *ret_address,
@@ -111,7 +118,7 @@ CUresult peer_make_host_granule(struct peer *peer, uint64_t size, uint64_t *ret_
 
     *ret_address = out.address;
     return result != CUDA_SUCCESS ? result
-                                  : receive(peer, SOCKET_HOST_GRANULE, out.address, ret_fd);
+                                  : receive(peer, SOCKET_HOST_GRANULE, 1, out.address, ret_fd);
 }
 
 bool witness_start(struct witness *witness, const char *path)

@@ -30,6 +30,9 @@ CUresult peer_find_function(struct peer *peer, uint64_t module, const char *name
                             uint64_t *ret_function);
 CUresult peer_make_granule(struct peer *peer, uint64_t size, uint64_t *ret_address);
 
+/* The same with its descriptor, which the caller closes; -1 where the server gives none. */
+CUresult peer_take_granule(struct peer *peer, uint64_t size, uint64_t *ret_address, int *ret_fd);
+
 /* Host memory of the client's window, and its descriptor, which the caller closes. */
 CUresult peer_make_host_granule(struct peer *peer, uint64_t size, uint64_t *ret_address,
                                 int *ret_fd);

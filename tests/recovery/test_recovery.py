@@ -237,6 +237,23 @@ class Recovery(TestCase):
         self.assertEqual(probe.ask("look"), GONE)
         self.assertEqual(probe.ask("round"), GONE)
 
+    def test_limited_memory_is_kept(self):
+        probe = self.probe(CUDA_MPS_PINNED_DEVICE_MEM_LIMIT="0=512M")
+        self.assertEqual((probe.opened(), probe.ask("round")), (FINE, FINE))
+        self.kill_server()
+        self.everything_works(probe)
+
+    def test_exactly_limited_memory_is_lost(self):
+        self.assertEqual(self.funnel("limit", "--quota", "kept-memory=0").returncode, 0)
+        free = self.probe()
+        limited = self.probe(CUDA_MPS_PINNED_DEVICE_MEM_LIMIT="0=512M")
+        for probe in (free, limited):
+            self.assertEqual((probe.opened(), probe.ask("round")), (FINE, FINE))
+        self.kill_server()
+        self.assertEqual(limited.ask("look"), GONE)
+        self.assertIn("it has a memory limit", limited.said())
+        self.everything_works(free)
+
     def test_variables_are_lost(self):
         probe, culprit = self.probes(2)
         self.assertEqual(probe.ask("variable"), FINE)

@@ -22,7 +22,8 @@ CUresult client_send_descriptor(int fd, uint64_t size, uint32_t *ret_blob)
                : CUDA_SUCCESS;
 }
 
-CUresult client_receive_descriptor(uint32_t kind, uint64_t value, int *ret_fd)
+/* The next message with that content, which has at least so many descriptors: 0 or 1. */
+static CUresult receive(uint32_t kind, uint64_t value, size_t least, int *ret_fd)
 {
     struct socket_message message;
     size_t fd_count;
@@ -30,13 +31,23 @@ CUresult client_receive_descriptor(uint32_t kind, uint64_t value, int *ret_fd)
     ssize_t bytes =
         sock_recv(client->socket, &message, sizeof(message), &fd, 1, &fd_count, RECEIVE_TIMEOUT_MS);
 
-    if (bytes == sizeof(message) && fd_count == 1 && message.kind == kind &&
+    if (bytes == sizeof(message) && fd_count >= least && message.kind == kind &&
         message.value == value) {
-        *ret_fd = fd;
+        *ret_fd = fd_count ? fd : -1;
         return CUDA_SUCCESS;
     }
     if (bytes >= 0 && fd_count == 1)
         fd_close(&fd);
     client_log("the server did not send the expected descriptor (%zd bytes came)", bytes);
     return CUDA_ERROR_MPS_RPC_FAILURE;
+}
+
+CUresult client_receive_descriptor(uint32_t kind, uint64_t value, int *ret_fd)
+{
+    return receive(kind, value, 1, ret_fd);
+}
+
+CUresult client_receive_granule(uint64_t address, int *ret_fd)
+{
+    return receive(SOCKET_GRANULE, address, 0, ret_fd);
 }

@@ -15,3 +15,6 @@ CUresult client_send_descriptor(int fd, uint64_t size, uint32_t *ret_blob);
  * caller holds client->socket_lock since before the command, so the message answers its request and
  * no other. CUDA_ERROR_MPS_RPC_FAILURE when something else comes, or nothing for ten seconds. */
 CUresult client_receive_descriptor(uint32_t kind, uint64_t value, int *ret_fd);
+
+/* The same for a granule of device memory; -1 where the server keeps its descriptor to itself. */
+CUresult client_receive_granule(uint64_t address, int *ret_fd);

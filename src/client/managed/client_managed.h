@@ -17,6 +17,9 @@ void managed_init(void);
 /* Shows another server the memory of managed allocations. With the library closed. */
 CUresult managed_replay(void);
 
+/* Whether it can be: the client has descriptors of all of it. No other thread is inside. */
+bool managed_is_whole(void);
+
 /* Around a fork, behind memory_before_fork(). A child gives up the parent's managed memory. */
 void managed_before_fork(void);
 void managed_after_fork_in_parent(void);

@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "client_log.h"
+#include "client_managed.h"
 #include "client_peer_access.h"
 #include "environment.h"
 #include "fd.h"
@@ -299,6 +300,15 @@ static CUresult replay(const struct heap *heap, uint64_t address, uint64_t size,
 static CUresult replay_view(const struct heap *heap, uint64_t address, uint64_t size, int fd)
 {
     return granule_replay_host(address, size, fd);
+}
+
+bool managed_is_whole(void)
+{
+    bool whole = true;
+
+    for (int i = 0; i < client->device_count && whole; i++)
+        whole = granule_heap_is_whole(&memory.heaps[i]);
+    return whole;
 }
 
 CUresult area_replay(void)

@@ -2,7 +2,7 @@
 /*
  * Granules: ranges of device or pinned host memory that the server makes at an address of the
  * client's window. The descriptor comes over the socket, and keeps the memory alive while it is
- * open.
+ * open. Device memory of a client that has a memory limit may come without one.
  */
 #include "granule.h"
 
@@ -36,7 +36,7 @@ static CUresult device_granule_create(uint32_t device, uint64_t size, uint64_t *
     if (result != CUDA_SUCCESS)
         return result;
     *ret_address = out.address;
-    return client_receive_descriptor(SOCKET_GRANULE, out.address, ret_fd);
+    return client_receive_granule(out.address, ret_fd);
 }
 
 CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd)
@@ -59,6 +59,25 @@ static CUresult host_granule_replay(const struct heap *heap, uint64_t address, u
                                     int fd)
 {
     return granule_replay_host(address, size, fd);
+}
+
+static CUresult check_descriptor(const struct heap *heap, uint64_t address, uint64_t size, int fd)
+{
+    return fd < 0 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+}
+
+bool granule_heap_is_whole(struct heap *heap)
+{
+    return heap_for_each_granule(heap, check_descriptor) == CUDA_SUCCESS;
+}
+
+bool granules_are_whole(void)
+{
+    bool whole = true;
+
+    for (int i = 0; i < client->device_count && whole; i++)
+        whole = granule_heap_is_whole(memory_device_heap(&client->devices[i]));
+    return whole;
 }
 
 CUresult granule_replay_all(void)

@@ -6,6 +6,11 @@
 
 extern const struct heap_source device_granules, host_granules;
 
+/* Whether the client has a descriptor of each granule in the heap, or in the heaps of all devices:
+ * else some memory has gone with its server. No other thread is inside. */
+bool granule_heap_is_whole(struct heap *heap);
+bool granules_are_whole(void);
+
 /* Shows a new server the memory that the last one made: of the heaps here, or one granule of
  * another heap, or one of host memory that is in no heap. No other thread is inside. Returns the
  * server's error. */

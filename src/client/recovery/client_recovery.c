@@ -125,6 +125,8 @@ static void check_all(struct recovery_snapshot *snapshot)
         add_obstacle(snapshot, "its descriptors were closed");
     if (!recovery_allows(client->channel.used))
         add_obstacle(snapshot, "it has shared or reserved something");
+    if (!replay_has_memory())
+        add_obstacle(snapshot, "it has a memory limit, and memory that only its server held");
     if (!fence_orphans_passed() || cuda_error_is_fatal(snapshot->deferred))
         add_obstacle(snapshot, "it had work in flight");
     if (!recovery_sift(snapshot->messages, snapshot->size, &snapshot->size, slots) ||

@@ -60,6 +60,11 @@ static CUresult wait_for_server(void)
     return result != CUDA_SUCCESS ? result : channel_take_deferred_error(&client->channel);
 }
 
+bool replay_has_memory(void)
+{
+    return granules_are_whole() && managed_is_whole();
+}
+
 CUresult replay_memory(void)
 {
     CUresult result = granule_replay_all();

@@ -5,7 +5,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "cuda_result.h"
+
+/* Whether the client has what it needs to show its memory to another server. */
+bool replay_has_memory(void);
 
 /* Memory, which another server does not have yet. */
 CUresult replay_memory(void);

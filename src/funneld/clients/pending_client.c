@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach_rate.h"
+#include "clock.h"
 #include "connection.h"
 #include "console.h"
 #include "fault_drain.h"
@@ -24,10 +26,6 @@
 #define HELLO_TIMEOUT_S 10
 #define STOPPING_TIMEOUT_S 15 /* how long a program waits for a server that ends */
 
-/* Connections of a user to the daemon, not counting those that a server has got. Beyond this number
- * they are refused with a message, and beyond twice this number without one. */
-#define CONNECTIONS_PER_USER 512
-
 #define ACCEPTS_PER_TURN 64
 
 #define STATUS_CONNECTION_FAILED 805
@@ -42,6 +40,7 @@ struct pending_client {
     struct server_identity identity;
     struct hello hello;
     struct mps_namespace *space; /* NULL = the daemon's own socket, and no namespace */
+    bool delayed;                /* it has said hello, and its user has come too often */
     bool waiting;                /* it has said hello, and waits for the server of this route */
     struct server_route route;
 };
@@ -86,11 +85,15 @@ static void set_deadline(struct pending_client *client, int seconds)
     evtimer_add(client->deadline, &timeout);
 }
 
+static void admit_program(struct pending_client *client);
+
 static void on_deadline(evutil_socket_t fd, short what, void *context)
 {
     struct pending_client *client = context;
 
-    if (client->waiting)
+    if (client->delayed)
+        admit_program(client);
+    else if (client->waiting)
         refuse(client, STATUS_SERVER_NOT_READY,
                "The server %s is ending and still has clients; try again when they are done",
                client->route.name);
@@ -138,7 +141,12 @@ static void place(struct pending_client *client)
     struct server_process *server = find_server(client);
     int error = server ? 0 : server_process_start(client->daemon, &client->route, &server);
 
-    if (error)
+    if (error == -EUSERS)
+        refuse(client, STATUS_MAX_CONNECTIONS,
+               "The daemon runs %llu servers, as many as its quota of servers, and each has "
+               "clients; try again when one has ended",
+               (unsigned long long)client->daemon->quotas.value[QUOTA_SERVERS]);
+    else if (error)
         refuse(client, STATUS_CONNECTION_FAILED, "The server could not be started: %s",
                strerror(-error));
     else if (server->stopping || server->state != SERVER_ACTIVE)
@@ -173,8 +181,11 @@ static void find_route(struct pending_client *client)
         client->route = service_route(client->space->service);
         return;
     }
-    client->route = service_route_of_user(daemon, daemon->multiuser ? daemon->uid : identity->uid,
-                                          identity->gid, &client->space);
+    if (daemon->multiuser)
+        client->route = service_route_of_user(daemon, daemon->server_uid, (gid_t)daemon->server_uid,
+                                              &client->space);
+    else
+        client->route = service_route_of_user(daemon, identity->uid, identity->gid, &client->space);
     quarantine_change_route(daemon, identity, &client->route);
 }
 
@@ -184,7 +195,7 @@ static void admit_program(struct pending_client *client)
     const struct service *service = client->space ? client->space->service : NULL;
     uid_t uid = client->identity.uid;
 
-    peer_identity_complete(&client->identity, &client->hello);
+    client->delayed = false;
     if (daemon->quitting)
         refuse(client, STATUS_CONNECTION_FAILED, "The daemon is quitting");
     else if (daemon->uid != 0 && uid != daemon->uid)
@@ -203,6 +214,30 @@ static void admit_program(struct pending_client *client)
         find_route(client);
         place_after_fault(client);
     }
+}
+
+/* The daemon's own user, who is its operator, is never delayed. */
+static void delay_program(struct pending_client *client)
+{
+    static struct attach_rate attach_rate;
+    const struct daemon *daemon = client->daemon;
+    uid_t uid = client->identity.uid;
+    uint64_t wait = uid == daemon->uid
+                        ? 0
+                        : attach_rate_charge(&attach_rate, uid,
+                                             daemon->quotas.value[QUOTA_ATTACHES], clock_ns());
+    struct timeval pause = {.tv_sec = (time_t)(wait / NS_PER_SEC),
+                            .tv_usec = (suseconds_t)(wait % NS_PER_SEC / 1000)};
+
+    peer_identity_complete(&client->identity, &client->hello);
+    if (wait == 0) {
+        admit_program(client);
+        return;
+    }
+    journal("Client %d of user %u waits: more than %llu programs a second of this user connect",
+            client->identity.pid, uid, (unsigned long long)daemon->quotas.value[QUOTA_ATTACHES]);
+    client->delayed = true;
+    evtimer_add(client->deadline, &pause);
 }
 
 /* ---- front ends ---- */
@@ -226,7 +261,9 @@ static void admit_front_end(struct pending_client *client)
 
 /* ---- hello ---- */
 
-static bool has_more_connections_than(const struct daemon *daemon, uid_t uid, unsigned limit)
+/* Connections of a user to the daemon, not counting those that a server has got. Beyond the quota
+ * they are refused with a message, and beyond twice the quota without one. */
+static bool has_more_connections_than(const struct daemon *daemon, uid_t uid, uint64_t limit)
 {
     unsigned count = console_count(daemon, uid);
 
@@ -248,14 +285,16 @@ static void take_hello(struct pending_client *client, const struct hello *hello)
     client->hello.group[sizeof(client->hello.group) - 1] = '\0';
     client->hello.sm_partition[sizeof(client->hello.sm_partition) - 1] = '\0';
     if (client->hello.kind == HELLO_CLIENT)
-        admit_program(client);
+        delay_program(client);
     else
         admit_front_end(client);
 }
 
 static void dispatch(struct pending_client *client, const void *data, size_t size)
 {
-    if (client->waiting) {
+    uint64_t most = client->daemon->quotas.value[QUOTA_CONNECTIONS];
+
+    if (client->waiting || client->delayed) {
         journal("Client %d has sent a second message before it was welcomed; closing its "
                 "connection",
                 client->identity.pid);
@@ -265,11 +304,10 @@ static void dispatch(struct pending_client *client, const void *data, size_t siz
                "This is funneld %s, and it does not understand the client's hello; use a client "
                "library and a daemon of the same release",
                FUNNEL_VERSION);
-    } else if (has_more_connections_than(client->daemon, client->identity.uid,
-                                         CONNECTIONS_PER_USER)) {
+    } else if (has_more_connections_than(client->daemon, client->identity.uid, most)) {
         refuse(client, STATUS_MAX_CONNECTIONS,
-               "User %u has more than %d connections waiting at the daemon", client->identity.uid,
-               CONNECTIONS_PER_USER);
+               "User %u has more than %llu connections waiting at the daemon", client->identity.uid,
+               (unsigned long long)most);
     } else {
         take_hello(client, data);
     }
@@ -314,7 +352,8 @@ static void add_connection(struct daemon *daemon, int fd, struct mps_namespace *
     client->deadline = evtimer_new(daemon->base, on_deadline, client);
     list_append(&daemon->pending_clients, &client->link);
     if (connection_open(&client->connection, daemon->base, fd, &pending_client_handlers, client) ||
-        !client->deadline || has_more_connections_than(daemon, uid, 2 * CONNECTIONS_PER_USER))
+        !client->deadline ||
+        has_more_connections_than(daemon, uid, 2 * daemon->quotas.value[QUOTA_CONNECTIONS]))
         pending_client_free(client);
     else
         set_deadline(client, HELLO_TIMEOUT_S);

@@ -21,6 +21,9 @@ void commands_run(struct console *console, char *line);
 #include "command_list_v3.h"
 #undef COMMAND_V3
 
+/* limit --quota: changes quotas of all clients and users, and answers the command. */
+void change_quotas(struct console *console, const struct grammar_values *values);
+
 struct server_process;
 struct service;
 

@@ -210,6 +210,8 @@ static const char *check(const struct grammar_values *values)
                    grammar_given(values, GRAMMAR_CEILING) ||
                    grammar_given(values, GRAMMAR_PRIORITY);
 
+    if (grammar_given(values, GRAMMAR_CHANGES) && (targets || changes))
+        return "--quota is about all clients and users, and stands alone";
     if (targets != 1)
         return "Say whose limits: one of --client, --user and --group";
     if (!changes)
@@ -221,10 +223,22 @@ static const char *check(const struct grammar_values *values)
     return NULL;
 }
 
+static bool is_about_quotas(const struct grammar_values *values)
+{
+    return values->given == 1ull << GRAMMAR_CHANGES;
+}
+
 void run_limit(struct console *console, const struct grammar_values *values)
 {
-    struct limit_command *command = calloc(1, sizeof(*command));
-    const char *wrong = command ? check(values) : "Out of memory";
+    const char *wrong = is_about_quotas(values) ? NULL : check(values);
+
+    if (is_about_quotas(values)) {
+        change_quotas(console, values);
+        return;
+    }
+    struct limit_command *command = wrong ? NULL : calloc(1, sizeof(*command));
+    if (!wrong && !command)
+        wrong = "Out of memory";
 
     if (!wrong)
         *command = (struct limit_command){console, *values, change_of(values), 1, 0, COMMAND_OK};

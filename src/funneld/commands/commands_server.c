@@ -78,7 +78,7 @@ static void start_server(struct console *console, uid_t uid)
 void run_start_server(struct console *console, const struct grammar_values *values)
 {
     const struct daemon *daemon = console->daemon;
-    uid_t uid = daemon->multiuser ? daemon->uid : values->uid;
+    uid_t uid = daemon->multiuser ? daemon->server_uid : values->uid;
 
     if (values->mlopart)
         console_print(console, "MLOPart devices are not supported; -mlopart is ignored");

@@ -67,7 +67,7 @@ static uid_t owner_of(const struct console *console, const struct grammar_values
 
     if (grammar_given(values, GRAMMAR_UID))
         return values->uid;
-    return daemon->multiuser || daemon->uid != 0 ? daemon->uid : console->uid;
+    return daemon->multiuser || daemon->uid != 0 ? daemon->server_uid : console->uid;
 }
 
 void run_server_create(struct console *console, const struct grammar_values *values)

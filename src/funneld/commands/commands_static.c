@@ -204,7 +204,7 @@ static void on_started(void *context, const struct server_process *server, bool 
 static bool devices_are_known(struct console *console, const char *line)
 {
     struct daemon *daemon = console->daemon;
-    uid_t uid = daemon->multiuser || daemon->uid ? daemon->uid : console->uid;
+    uid_t uid = daemon->multiuser || daemon->uid ? daemon->server_uid : console->uid;
     struct server_route route = service_route_of_user(daemon, uid, (gid_t)uid, NULL);
     struct server_process *server = server_process_find(daemon, route.name);
 

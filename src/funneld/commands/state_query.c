@@ -100,7 +100,7 @@ static void send_limits(struct console *console, enum command_scope scope, const
 static void send_change(struct console *console, struct command_limit *limit,
                         const struct limit_change *change)
 {
-    limit->sm_centipercent = change->sm_centipercent;
+    limit->sm_centipercent = change->lifts_share ? 10000 : change->sm_centipercent;
     limit->sms = change->sms;
     limit->sets_priority = change->sets_priority;
     limit->priority = change->priority;
@@ -121,8 +121,30 @@ static void send_namespaces(struct console *console, const struct service *servi
     }
 }
 
+static bool is_unlimited(const struct limits *limits)
+{
+    return limits->sm_centipercent == 10000 && !limits->priority && !limits->device_count;
+}
+
+/* Whether no limit is left that a rule could lift. */
+static bool all_is_unlimited(const struct daemon *daemon)
+{
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        if (!is_unlimited(&server->limits))
+            return false;
+    return is_unlimited(&daemon->defaults);
+}
+
+/* A rule that lifts limits stays, because there may be some to lift later. */
+static bool lifts_only(const struct limit_change *change)
+{
+    return !change->sm_centipercent && !change->sms && !change->priority && !change->memory;
+}
+
 static void send_rule(struct console *console, const struct limit_rule *rule)
 {
+    if (lifts_only(&rule->change) && all_is_unlimited(console->daemon))
+        return;
     struct command_limit limit =
         limit_of(*rule->group ? COMMAND_SCOPE_GROUP : COMMAND_SCOPE_USER, rule->group);
 
@@ -147,6 +169,24 @@ static void send_all_limits(struct console *console)
         send_rule(console, &daemon->rules.rule[i]);
 }
 
+static void send_quotas(struct console *console)
+{
+    const struct quotas *quotas = &console->daemon->quotas;
+    struct quotas initial;
+
+    quotas_init(&initial);
+    for (unsigned i = 0; i < QUOTA_COUNT; i++) {
+        struct command_quota message = {.header = {COMMAND_MAGIC, COMMAND_QUOTA},
+                                        .unit = quota_rows[i].unit,
+                                        .value = quotas->value[i],
+                                        .initial = initial.value[i]};
+
+        text_copy(message.name, sizeof(message.name), quota_rows[i].name);
+        text_copy(message.owner, sizeof(message.owner), quota_owner(i));
+        console_send(console, &message, sizeof(message));
+    }
+}
+
 /* ---- the answer ---- */
 
 static void on_status(struct status_query *query, void *context)
@@ -158,6 +198,7 @@ static void on_status(struct status_query *query, void *context)
         send_report(console, &query->reports[i]);
     send_idle_servers(console);
     send_all_limits(console);
+    send_quotas(console);
     console_done(console, COMMAND_OK);
 }
 

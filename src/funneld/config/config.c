@@ -61,14 +61,14 @@ static int refuse(char *reason, const char *message)
 
 /* ---- servers and namespaces ---- */
 
-/* The owner is the daemon's user until `uid` says otherwise; that of uid_N is in its name. */
+/* The owner is the servers' user until `uid` says otherwise; that of uid_N is in its name. */
 static uid_t first_owner(const struct daemon *daemon, const char *name)
 {
     uint64_t uid;
 
     if (!text_starts_with(name, "uid_") || text_to_u64(name + strlen("uid_"), &uid) ||
         uid >= UINT32_MAX)
-        return daemon->uid;
+        return daemon->server_uid;
     return (uid_t)uid;
 }
 
@@ -201,6 +201,23 @@ static int apply_context_share(struct config *config, const char *key,
     return refuse(reason, "context-share is not supported");
 }
 
+/* ---- quotas ---- */
+
+/* Quotas are not options of a command: their table knows their names. */
+static int apply_quota(struct config *config, const char *key, const char *value, char *reason)
+{
+    char change[KEY_MAX + VALUE_MAX], name[KEY_MAX];
+
+    text_copy(name, sizeof(name), key);
+    for (char *letter = name; *letter; letter++)
+        *letter = *letter == '_' ? '-' : *letter;
+    if (strchr(key, '-') || strchr(value, ',') || strlen(key) >= KEY_MAX)
+        return refuse(reason,
+                      "a quota is a name with _ and one value, such as host_memory = \"8G\"");
+    text_format(change, sizeof(change), "%s=%s", name, value);
+    return quotas_change(&config->daemon->quotas, change, reason);
+}
+
 /* ---- tables ---- */
 
 static int begin_container(struct config *config, const struct table_path *table, char *reason)
@@ -225,6 +242,7 @@ static const struct kind kinds[] = {
      "[--name=PARTITION] [--chunks=CHUNKS] [--include-remainder=BOOLEAN]",
      begin_partition,
      apply_partition},
+    {{"quotas"}, false, "", begin_container, apply_nothing},
     {{"features"}, false, "", begin_container, apply_nothing},
     {{"features", "memacct"},
      false,
@@ -261,7 +279,7 @@ static int begin_table(struct config *config, const struct table_path *table, ch
         text_format(reason, TOML_REASON_MAX,
                     "a table [%.100s...] is not known: [servers.NAME], "
                     "[servers.NAME.namespaces.NAME], [[servers.NAME.devices]], "
-                    "[[servers.NAME.devices.sm_partitions]] and [features.NAME] are",
+                    "[[servers.NAME.devices.sm_partitions]], [features.NAME] and [quotas] are",
                     table->part[0]);
         return -EINVAL;
     }
@@ -305,6 +323,8 @@ static int take_value(struct config *config, const char *key, const char *value,
 
     if (!config->kind)
         return take_top_key(key, value, reason);
+    if (!strcmp(config->kind->path[0], "quotas"))
+        return apply_quota(config, key, value, reason);
     error = parse_key(config->kind->grammar, key, value, &values, reason);
     return error ? error : config->kind->apply(config, key, &values, reason);
 }

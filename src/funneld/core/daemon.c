@@ -11,5 +11,6 @@ void daemon_init(struct daemon *daemon)
     list_init(&daemon->pending_clients);
     list_init(&daemon->draining);
     list_init(&daemon->consoles);
-    daemon->uid = geteuid();
+    quotas_init(&daemon->quotas);
+    daemon->uid = daemon->server_uid = geteuid();
 }

@@ -16,6 +16,7 @@
 #include "limit_rules.h"
 #include "list.h"
 #include "paths.h"
+#include "quota_table.h"
 #include "static_partitions.h"
 
 struct daemon;
@@ -61,6 +62,7 @@ struct daemon {
     struct instance instance;
     struct limits defaults;
     struct limit_rules rules;
+    struct quotas quotas;
     struct static_partitions partitions; /* of MPS 2 */
     const char *device;                  /* auto, cuda, soft */
     bool spare;                          /* servers keep a spare context on each device */
@@ -72,6 +74,7 @@ struct daemon {
     bool audits_by_order; /* ... and whether an operator said so, or it is the default */
     bool multiuser;       /* one server, under the daemon's user, for all users */
     uid_t uid;
+    uid_t server_uid; /* of the one server for all users: the daemon's own, or --server-user */
     time_t since;
 
     struct event *acceptor;
@@ -87,6 +90,7 @@ struct daemon {
 
     bool quitting;
     bool forced;                /* at least one server had to be ended by force */
+    struct event *log_check;    /* every few seconds: whether a log is too long */
     struct event *quit_timeout; /* when it fires, servers are ended by force */
 };
 

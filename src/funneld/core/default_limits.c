@@ -57,3 +57,12 @@ void limits_init_from_environment(struct limits *limits)
     else if (priority && *priority && strcmp(priority, "0"))
         journal("CUDA_MPS_CLIENT_PRIORITY: \"%s\" is neither 0 nor 1; ignored", priority);
 }
+
+void quotas_change_from_environment(struct quotas *quotas)
+{
+    const char *changes = getenv("FUNNEL_QUOTAS");
+    char reason[QUOTA_REASON_MAX];
+
+    if (changes && quotas_change(quotas, changes, reason))
+        journal("FUNNEL_QUOTAS is ignored: %s", reason);
+}

@@ -61,15 +61,20 @@ static void make_printable(char *text)
 /* ---- accounts ---- */
 
 #define ACCOUNTS 64 /* users whose numbers end alike share one */
-#define ACCOUNT_BYTES (256u << 10)
 #define ACCOUNT_NS (60 * NS_PER_SEC)
 
 static struct account {
     uint64_t since;
-    uint32_t bytes;
+    uint64_t bytes;
 } accounts[ACCOUNTS];
 
 static uid_t account_owner;
+static uint64_t account_bytes = 256u << 10;
+
+void journal_set_quota(uint64_t bytes)
+{
+    account_bytes = bytes;
+}
 
 uid_t journal_account(uid_t uid)
 {
@@ -89,10 +94,10 @@ static bool charge(char text[1024])
         return true;
     if (account->since == 0 || now - account->since > ACCOUNT_NS)
         *account = (struct account){.since = now};
-    if (account->bytes > ACCOUNT_BYTES)
+    if (account->bytes > account_bytes)
         return false;
-    account->bytes += (uint32_t)strlen(text) + 64;
-    if (account->bytes > ACCOUNT_BYTES)
+    account->bytes += strlen(text) + 64;
+    if (account->bytes > account_bytes)
         text_format(text, 1024,
                     "User %u causes too many lines; further ones are not logged for a minute",
                     (unsigned)account_owner);
@@ -126,20 +131,44 @@ static int make_folder(const char *path)
     return 0;
 }
 
-int journal_open_server(const char *directory, const char *name, int *ret_fd)
+static bool is_own_server(const char *name)
 {
-    char own[32], folder[PATH_MAX], path[PATH_MAX];
-    int error = 0;
+    char own[32];
 
     text_format(own, sizeof(own), "uid_%u", (unsigned)geteuid());
-    if (!strcmp(name, own)) {
-        error = path_join(directory, "server.log", path, sizeof(path));
-    } else {
-        error = path_join(directory, name, folder, sizeof(folder));
-        if (!error)
-            error = make_folder(folder);
-        if (!error)
-            error = path_join(folder, "server.log", path, sizeof(path));
-    }
+    return !strcmp(name, own);
+}
+
+/* The folder of a server's log, and its path in there. */
+static int server_paths(const char *directory, const char *name, char folder[PATH_MAX],
+                        char path[PATH_MAX])
+{
+    int error = is_own_server(name) ? 0 : path_join(directory, name, folder, PATH_MAX);
+
+    if (is_own_server(name) && !text_copy(folder, PATH_MAX, directory))
+        error = -ENAMETOOLONG;
+    return error ? error : path_join(folder, "server.log", path, PATH_MAX);
+}
+
+int journal_open_server(const char *directory, const char *name, int *ret_fd)
+{
+    char folder[PATH_MAX], path[PATH_MAX];
+    int error = server_paths(directory, name, folder, path);
+
+    if (!error && !is_own_server(name))
+        error = make_folder(folder);
     return error ? error : open_log(path, 0644, ret_fd);
+}
+
+bool journal_put_aside(const char *directory, const char *name, uint64_t most)
+{
+    char folder[PATH_MAX], path[PATH_MAX], old[PATH_MAX];
+    struct stat status;
+    int error = name ? server_paths(directory, name, folder, path)
+                     : path_join(directory, "control.log", path, sizeof(path));
+
+    if (error || lstat(path, &status) || !S_ISREG(status.st_mode) ||
+        (uint64_t)status.st_size <= most)
+        return false;
+    return text_format(old, sizeof(old), "%s.old", path) && !rename(path, old);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Opens (after SIGHUP: reopens) <directory>/control.log: 0 or -errno; the old one stays then. */
@@ -18,6 +19,13 @@ void journal(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * before. The lines that a user causes in a minute are limited, so that users cannot fill the disk;
  * those of operators are not. */
 uid_t journal_account(uid_t uid);
+
+/* What a user may cause in a minute, in bytes. */
+void journal_set_quota(uint64_t bytes);
+
+/* Puts control.log, or with a `name` the log of that server, aside as *.old when it has more than
+ * `most` bytes; whether it did. The caller opens it again. */
+bool journal_put_aside(const char *directory, const char *name, uint64_t most);
 
 /* The log of a server: <directory>/server.log for that of the daemon's own user, else
  * <directory>/<name>/server.log, so that no user holds the file of another. 0 or -errno. */

@@ -39,6 +39,7 @@ static void on_ready(struct server_process *server, const struct server_ready *r
     if (!server->stopping)
         evtimer_del(server->deadline);
     heartbeat_begin(server);
+    server_process_send_quotas(server);
     if (server->role == SERVER_STANDBY)
         journal("Standby server %d: Ready", (int)server->pid);
     else

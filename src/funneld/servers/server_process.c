@@ -175,6 +175,35 @@ static struct server_process *server_process_create(struct daemon *daemon,
     return NULL;
 }
 
+/* Nobody uses it, and nobody has asked for it a moment ago. */
+static bool is_idle(const struct server_process *server)
+{
+    return server->state == SERVER_ACTIVE && !server->stopping && !server->handed_over;
+}
+
+/* Ends an idle server when there are as many as there may be: whether another one may start. */
+static bool make_room(struct daemon *daemon)
+{
+    struct server_process *idle = NULL;
+    uint64_t count = 0;
+
+    list_for_each (struct server_process, server, &daemon->servers, link) {
+        if (server->role != SERVER_SERVING)
+            continue;
+        count += !server->stopping;
+        if (!idle && is_idle(server))
+            idle = server;
+    }
+    if (count < daemon->quotas.value[QUOTA_SERVERS])
+        return true;
+    if (!idle)
+        return false;
+    journal("Server %d has no clients, and ends for another one: there may be %llu servers",
+            (int)idle->pid, (unsigned long long)daemon->quotas.value[QUOTA_SERVERS]);
+    server_process_stop(idle, false);
+    return true;
+}
+
 static void log_start(const struct server_process *server)
 {
     if (server->role == SERVER_STANDBY)
@@ -187,9 +216,12 @@ static void log_start(const struct server_process *server)
 static int start_process(struct daemon *daemon, const struct server_route *route,
                          enum server_role role, struct server_process **ret_server)
 {
-    struct server_process *server = server_process_create(daemon, route, role);
+    bool may_start = role == SERVER_STANDBY || make_room(daemon);
+    struct server_process *server = may_start ? server_process_create(daemon, route, role) : NULL;
     int fd = -1;
-    int error = server ? spawn_for(daemon, route, &server->pid, &fd) : -ENOMEM;
+    int error = !may_start ? -EUSERS
+                : server   ? spawn_for(daemon, route, &server->pid, &fd)
+                           : -ENOMEM;
 
     if (error) {
         if (server)
@@ -417,13 +449,51 @@ bool server_process_reap(struct daemon *daemon, pid_t pid, int wait_status)
     return true;
 }
 
-void server_process_reopen_logs(struct daemon *daemon)
+static void reopen_log(struct server_process *server)
 {
     struct server_reopen_log message;
     int fd;
 
     server_message_init(&message, SERVER_REOPEN_LOG, 0);
+    if (!open_server_log(server->daemon, server->name, &fd))
+        connection_send(&server->connection, &message, sizeof(message), fd);
+}
+
+void server_process_reopen_logs(struct daemon *daemon)
+{
     list_for_each (struct server_process, server, &daemon->servers, link)
-        if (!open_server_log(daemon, server->name, &fd))
-            connection_send(&server->connection, &message, sizeof(message), fd);
+        reopen_log(server);
+}
+
+/* A server and its standby share one. */
+static void reopen_logs_of(struct daemon *daemon, const char *name)
+{
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        if (!strcmp(server->name, name))
+            reopen_log(server);
+}
+
+void server_process_renew_long_logs(struct daemon *daemon)
+{
+    uint64_t most = daemon->quotas.value[QUOTA_LOG_FILE];
+
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        if (journal_put_aside(daemon->paths.log, server->name, most))
+            reopen_logs_of(daemon, server->name);
+}
+
+void server_process_send_quotas(struct server_process *server)
+{
+    struct server_set_quotas message;
+
+    server_message_init(&message, SERVER_SET_QUOTAS, 0);
+    message.quotas = server->daemon->quotas;
+    connection_send(&server->connection, &message, sizeof(message), -1);
+}
+
+void server_process_send_quotas_to_all(struct daemon *daemon)
+{
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        if (server->state == SERVER_ACTIVE)
+            server_process_send_quotas(server);
 }

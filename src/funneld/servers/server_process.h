@@ -72,7 +72,8 @@ struct server_process {
 struct server_process *server_process_find(const struct daemon *daemon, const char *name);
 struct server_process *server_process_by_pid(const struct daemon *daemon, pid_t pid);
 
-/* Starts one: 0 or -errno, with the server in the list. */
+/* Starts one: 0 with the server in the list; -EUSERS when there are as many as there may be, and
+ * all have clients; -errno. */
 int server_process_start(struct daemon *daemon, const struct server_route *route,
                          struct server_process **ret_server);
 
@@ -108,7 +109,13 @@ void server_process_answer_starter(struct server_process *server, bool ready);
 /* A child process has exited; true when it was a server of this daemon. */
 bool server_process_reap(struct daemon *daemon, pid_t pid, int wait_status);
 
-/* Opens the log of every process again, and sends it there. */
+/* Tells a server that is ready, or all of them, the quotas that are in force now. */
+void server_process_send_quotas(struct server_process *server);
+void server_process_send_quotas_to_all(struct daemon *daemon);
+
+/* Opens the log of every process again, and sends it there; with the second where it has become too
+ * long and was put aside. */
 void server_process_reopen_logs(struct daemon *daemon);
+void server_process_renew_long_logs(struct daemon *daemon);
 
 const char *server_process_state_name(const struct server_process *server);

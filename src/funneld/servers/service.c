@@ -34,9 +34,9 @@ static int check_owner(const struct daemon *daemon, const char *name, uid_t uid,
         text_format(reason, REASON_MAX,
                     "This daemon runs as user %u and cannot start a server for user %u",
                     (unsigned)daemon->uid, (unsigned)uid);
-    else if (daemon->multiuser && uid != daemon->uid)
+    else if (daemon->multiuser && uid != daemon->server_uid)
         text_format(reason, REASON_MAX, "With one server for all users, --uid=%u is the only one",
-                    (unsigned)daemon->uid);
+                    (unsigned)daemon->server_uid);
     else if (text_starts_with(name, "uid_") && strcmp(name, expected))
         text_format(reason, REASON_MAX, "The server of user %u is called %s, not %.64s",
                     (unsigned)uid, expected, name);

@@ -26,11 +26,7 @@ static CUresult check(struct session *session, const char *call, const struct ar
                           like->levels);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (session->arrays->count >= SESSION_ARRAYS_MAX) {
-        session_log_error(session, "%s: more than %u arrays", call, SESSION_ARRAYS_MAX);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    return CUDA_SUCCESS;
+    return quota_allows(session, QUOTA_ARRAYS, 1) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
@@ -151,7 +147,7 @@ static CUresult add_array(struct session *session, uint64_t handle, const struct
     }
     if (array->whole)
         array->whole->references++;
-    session->arrays->count++;
+    quota_add(session, QUOTA_ARRAYS, 1);
     result = session_put(session, WIRE_ARRAY, handle, array);
     if (result != CUDA_SUCCESS)
         array_unref(session, array);
@@ -229,7 +225,7 @@ CUresult serve_cuMipmappedArrayGetLevel(struct session *session,
                           hMipmappedArray->levels);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (session->arrays->count >= SESSION_ARRAYS_MAX)
+    if (!quota_allows(session, QUOTA_ARRAYS, 1))
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = session_enter(session, hMipmappedArray->device);
     if (result == CUDA_SUCCESS)
@@ -250,7 +246,7 @@ void array_unref(struct session *session, struct array *array)
     if (!whole && session_enter(session, array->device) == CUDA_SUCCESS)
         array_spare_keep(array);
     memory_refund(session, (unsigned)array->device->ordinal, array->charged);
-    session->arrays->count--;
+    quota_give(session, QUOTA_ARRAYS, 1);
     free(array);
     if (whole)
         array_unref(session, whole);

@@ -6,11 +6,10 @@
 
 #include "array.h"
 
-#define SESSION_ARRAYS_MAX (1u << 16)
 #define SESSION_TEXTURES_MAX (1u << 16)
 
 struct session_arrays {
-    unsigned count, textures;
+    unsigned textures;
 };
 
 struct device_arrays {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An event is recorded behind each wait of a stream: once the event has completed, the wait is
- * over.
+ * An event is recorded before each wait of a stream and one behind it: once the first has
+ * completed, the stream waits, and once the second has, the wait is over.
  */
 #include "quiesce.h"
 
@@ -15,17 +15,23 @@
 #include "list.h"
 #include "loader.h"
 #include "log.h"
+#include "quota.h"
 #include "spare_events.h"
 
 #define PAUSE_NS (200 * NS_PER_US)
-#define PAUSES_MAX 150000 /* at least half a minute */
+#define PAUSES_A_SECOND 5000u
+#define LOOK_PAUSES 500u /* between two looks at how long streams have waited */
+#define ROUNDS_MAX 4u    /* of QUOTA_WAIT_SECONDS, until a call is refused */
+#define OVERDUE_MAX 16u
 #define TURN_NS (20 * NS_PER_MS)
 
 /* A stream that waits for a value. */
 struct stream_wait {
     struct list link;
     const struct device *device;
-    CUevent passed; /* recorded behind it */
+    CUevent reached, passed; /* recorded before it and behind it */
+    uint32_t client;
+    uint64_t since; /* clock_ns(), when a call first found that the stream has reached it; or 0 */
 };
 
 struct quiesce {
@@ -39,6 +45,9 @@ struct quiesce {
     /* The locks that a call takes, in this order: this one alone, or those of a group. */
     struct quiesce *members[QUIESCE_MEMBERS_MAX];
     unsigned member_count;
+
+    quiesce_overdue *end_client; /* or NULL */
+    void *context;
 };
 
 struct quiesce *quiesce_create(void)
@@ -67,9 +76,20 @@ struct quiesce *quiesce_create_group(struct quiesce *const *members, unsigned co
     return group;
 }
 
-static void wait_destroy(struct stream_wait *wait)
+void quiesce_set_overdue(struct quiesce *quiesce, quiesce_overdue *end_client, void *context)
 {
-    spare_event_keep(wait->device, wait->passed);
+    quiesce->end_client = end_client;
+    quiesce->context = context;
+}
+
+void quiesce_wait_drop(struct stream_wait *wait)
+{
+    if (!wait)
+        return;
+    if (wait->reached)
+        spare_event_keep(wait->device, wait->reached);
+    if (wait->passed)
+        spare_event_keep(wait->device, wait->passed);
     free(wait);
 }
 
@@ -82,20 +102,21 @@ void quiesce_destroy(struct quiesce *quiesce)
     free(quiesce);
 }
 
-static struct stream_wait *wait_create(const struct device *device, CUstream stream)
+struct stream_wait *quiesce_wait_expect(const struct device *device, CUstream stream,
+                                        uint32_t client)
 {
-    struct stream_wait *wait = malloc(sizeof(*wait));
+    struct stream_wait *wait = calloc(1, sizeof(*wait));
 
-    if (!wait || spare_event_take(device, &wait->passed) != CUDA_SUCCESS) {
-        free(wait);
+    if (!wait)
         return NULL;
-    }
     wait->device = device;
-    if (driver.cuEventRecord(wait->passed, stream) != CUDA_SUCCESS) {
-        wait_destroy(wait);
-        return NULL;
-    }
-    return wait;
+    wait->client = client;
+    if (spare_event_take(device, &wait->reached) == CUDA_SUCCESS &&
+        spare_event_take(device, &wait->passed) == CUDA_SUCCESS &&
+        driver.cuEventRecord(wait->reached, stream) == CUDA_SUCCESS)
+        return wait;
+    quiesce_wait_drop(wait);
+    return NULL;
 }
 
 /* Looks at two waits and puts those that go on behind the others, so that a wait which goes on does
@@ -109,18 +130,22 @@ static void forget_passed_locked(struct list *waits)
         if (driver.cuEventQuery(wait->passed) == CUDA_ERROR_NOT_READY)
             list_append(waits, &wait->link);
         else
-            wait_destroy(wait);
+            quiesce_wait_drop(wait);
     }
 }
 
-void quiesce_wait_record(const struct device *device, CUstream stream)
+void quiesce_wait_record(struct stream_wait *wait, CUstream stream)
 {
-    struct stream_wait *wait = wait_create(device, stream);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&device->quiesce->waits_lock);
+    if (!wait)
+        return;
+    if (driver.cuEventRecord(wait->passed, stream) != CUDA_SUCCESS) {
+        quiesce_wait_drop(wait);
+        return;
+    }
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&wait->device->quiesce->waits_lock);
 
-    forget_passed_locked(&device->quiesce->waits);
-    if (wait)
-        list_append(&device->quiesce->waits, &wait->link);
+    forget_passed_locked(&wait->device->quiesce->waits);
+    list_append(&wait->device->quiesce->waits, &wait->link);
 }
 
 static void pause_briefly(void)
@@ -162,7 +187,7 @@ bool quiesce_has_waits(struct quiesce *quiesce)
         if (driver.cuEventQuery(wait->passed) == CUDA_ERROR_NOT_READY)
             return true;
         list_remove(&wait->link);
-        wait_destroy(wait);
+        quiesce_wait_drop(wait);
     }
     return false;
 }
@@ -205,16 +230,66 @@ static void count_seeker(struct quiesce *quiesce, int change)
         __atomic_add_fetch(&quiesce->members[i]->seekers, (unsigned)change, __ATOMIC_RELEASE);
 }
 
+/* ---- waits that last too long ---- */
+
+/* Whether the stream has waited for long. Work before the wait, however long, does not count. */
+static bool is_overdue(struct stream_wait *wait, uint64_t now)
+{
+    if (driver.cuEventQuery(wait->passed) != CUDA_ERROR_NOT_READY)
+        return false;
+    if (!wait->since && driver.cuEventQuery(wait->reached) != CUDA_ERROR_NOT_READY)
+        wait->since = now;
+    return wait->since && now - wait->since >= quota(QUOTA_WAIT_SECONDS) * NS_PER_SEC;
+}
+
+/* The clients whose streams have waited for long; how many. */
+static unsigned find_overdue(struct quiesce *quiesce, uint32_t clients[OVERDUE_MAX])
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&quiesce->waits_lock);
+    uint64_t now = clock_ns();
+    unsigned count = 0;
+
+    list_for_each (struct stream_wait, wait, &quiesce->waits, link)
+        if (count < OVERDUE_MAX && is_overdue(wait, now))
+            clients[count++] = wait->client;
+    return count;
+}
+
+/* Ends clients that keep this call away; false when the call waits for its own client alone, which
+ * has nobody else to blame. */
+static bool end_overdue(struct quiesce *quiesce)
+{
+    uint32_t clients[OVERDUE_MAX];
+    bool ended = false;
+    unsigned count = find_overdue(quiesce, clients);
+
+    for (unsigned i = 0; i < count; i++)
+        ended |= quiesce->end_client && quiesce->end_client(quiesce->context, clients[i]);
+    return ended || !count;
+}
+
+static bool end_overdue_members(struct quiesce *quiesce)
+{
+    bool goes_on = true;
+
+    for (unsigned i = 0; i < quiesce->member_count; i++)
+        goes_on &= end_overdue(quiesce->members[i]);
+    return goes_on;
+}
+
 /* Another call that waits for all streams may take its time, so only pauses count. Partner of the
  * counter: is_seekers_turn(). */
 static bool retry_lock(struct quiesce *quiesce)
 {
-    bool locked = false;
+    uint64_t most = ROUNDS_MAX * quota(QUOTA_WAIT_SECONDS) * PAUSES_A_SECOND;
+    bool locked = false, goes_on = true;
 
     count_seeker(quiesce, 1);
-    for (unsigned pauses = 0; !locked && pauses < PAUSES_MAX; pauses++) {
+    for (uint64_t pauses = 1; !locked && goes_on && pauses <= most; pauses++) {
         pause_briefly();
         locked = lock_members(quiesce, lock_of(quiesce));
+        if (!locked && pauses % LOOK_PAUSES == 0)
+            goes_on = end_overdue_members(quiesce);
     }
     count_seeker(quiesce, -1);
     return locked;

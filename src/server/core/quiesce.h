@@ -10,7 +10,7 @@
  *
  * What is covered: every stream that waits for a word of its client's (cuStreamWaitValue), and
  * those that wait for a callback. A callback ends by itself as a kernel does, unless its client
- * means harm: then a call that waits for all streams is refused in the end, and nothing hangs.
+ * means harm: then its client is ended in the end, and nothing hangs.
  *
  * Copies of memory that is not page-locked count as calls of the first kind: the driver holds its
  * lock until they are done, and they may stand in one hardware queue with a stream that waits. A
@@ -21,11 +21,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "driver_table.h"
 
 struct device;
 struct quiesce;
+struct stream_wait;
 
 /* The lock of one context. NULL when out of memory. */
 struct quiesce *quiesce_create(void);
@@ -39,9 +41,17 @@ struct quiesce *quiesce_create_group(struct quiesce *const *members, unsigned co
 /* NULL is allowed. */
 void quiesce_destroy(struct quiesce *quiesce);
 
-/* Before and after a call that waits for all streams; `what` names it in the log. Where a stream
- * waits for its value for more than half a minute the result is CUDA_ERROR_NOT_READY, and then the
- * call must not be made and quiesce_end() must not be called. */
+/* Ends the client of that number, whose stream has kept a call of another client away for too
+ * long. False when the call is its own, or when it cannot be ended. Called without any lock. */
+typedef bool quiesce_overdue(void *context, uint32_t client);
+
+/* Before other threads use the lock. Without it no client is ended. */
+void quiesce_set_overdue(struct quiesce *quiesce, quiesce_overdue *end_client, void *context);
+
+/* Before and after a call that waits for all streams; `what` names it in the log. Where a stream of
+ * another client has waited for its value for longer than QUOTA_WAIT_SECONDS, that client is ended.
+ * Where the caller's own stream has, or where nothing helps for four times as long, the result is
+ * CUDA_ERROR_NOT_READY, and then the call must not be made and quiesce_end() must not be called. */
 CUresult quiesce_begin(struct quiesce *quiesce, const char *what);
 void quiesce_end(struct quiesce *quiesce);
 
@@ -52,13 +62,17 @@ bool quiesce_try(struct quiesce *quiesce);
 /* Whether a stream waits for a value now. */
 bool quiesce_has_waits(struct quiesce *quiesce);
 
-/* Around a call that makes a stream wait for a value. Between the two, once the stream has got the
- * wait, quiesce_wait_record() lets quiesce_begin() know of it; the device's context is current. A
- * wait that finds no memory is not recorded. */
+/* Around a call that makes a stream wait for a value. Between the two, before the stream gets the
+ * wait, quiesce_wait_expect() makes a record of it, or NULL without memory; once the stream has got
+ * it, quiesce_wait_record() lets quiesce_begin() know of it, and where it has not,
+ * quiesce_wait_drop() forgets it. Both allow NULL. The device's context is current. */
 void quiesce_wait_begin(struct quiesce *quiesce);
+struct stream_wait *quiesce_wait_expect(const struct device *device, CUstream stream,
+                                        uint32_t client);
+void quiesce_wait_record(struct stream_wait *wait, CUstream stream);
+void quiesce_wait_drop(struct stream_wait *wait);
 
 /* The same without waiting: false while a call that waits for all streams is being made, and then
  * quiesce_wait_end() must not be called. */
 bool quiesce_wait_try(struct quiesce *quiesce);
-void quiesce_wait_record(const struct device *device, CUstream stream);
 void quiesce_wait_end(struct quiesce *quiesce);

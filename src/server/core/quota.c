@@ -2,95 +2,80 @@
 /* See quota.h. */
 #include "quota.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include "grammar.h"
 #include "log.h"
-#include "text.h"
+#include "session.h"
 
-#define RANGES_MIN 1024u
-#define RANGES_MAX (1u << 16)
-#define WAITS 1024u
+static struct {
+    atomic_uint_fast64_t value[QUOTA_COUNT];
+} table;
 
-static const struct {
-    const char *name;
-    bool is_memory; /* "8G", not a plain number */
-} rows[QUOTA_COUNT] = {
-    [QUOTA_HOST_MEMORY] = {"host-memory", true},
-    [QUOTA_RANGES] = {"ranges"},
-    [QUOTA_WAITS] = {"waits"},
-};
-
-static uint64_t values[QUOTA_COUNT] = {UINT64_MAX, RANGES_MAX, WAITS};
-
-static uint64_t default_ranges(void)
+void server_quotas_set(const struct quotas *quotas)
 {
-    struct rlimit limit;
-    uint64_t ranges = getrlimit(RLIMIT_NOFILE, &limit) ? 0 : limit.rlim_cur / 8;
-
-    if (ranges > RANGES_MAX)
-        return RANGES_MAX;
-    return ranges < RANGES_MIN ? RANGES_MIN : ranges;
+    for (unsigned i = 0; i < QUOTA_COUNT; i++)
+        atomic_store_explicit(&table.value[i], quotas->value[i], memory_order_relaxed);
 }
 
-static int change_one(char *item, uint64_t table[QUOTA_COUNT])
+int server_quotas_init(const char *changes)
 {
-    char *value = strchr(item, '=');
-    uint64_t number = 0;
+    char reason[QUOTA_REASON_MAX];
+    struct quotas quotas;
 
-    if (!value)
-        return -EINVAL;
-    *value++ = '\0';
-    for (unsigned i = 0; i < QUOTA_COUNT; i++) {
-        if (strcmp(rows[i].name, item))
-            continue;
-        int error =
-            rows[i].is_memory ? grammar_memory(value, &number) : text_to_u64(value, &number);
-        if (error || !number)
-            return -EINVAL;
-        table[i] = number;
-        return 0;
-    }
-    return -EINVAL;
-}
-
-static int change(const char *changes, uint64_t table[QUOTA_COUNT])
-{
-    char text[512], *rest = NULL;
-
-    if (!text_copy(text, sizeof(text), changes))
-        return -EINVAL;
-    for (char *item = strtok_r(text, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
-        if (!change_one(item, table))
-            continue;
-        log_line("FUNNEL_QUOTAS: \"%s\" is not a quota with a number", item);
-        return -EINVAL;
-    }
-    return 0;
-}
-
-int quotas_init(const char *changes)
-{
-    uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t table[QUOTA_COUNT] = {pages * page / 2, default_ranges(), WAITS};
-    int error = changes ? change(changes, table) : 0;
-
-    if (!error)
-        memcpy(values, table, sizeof(values));
+    quotas_init(&quotas);
+    int error = changes ? quotas_change(&quotas, changes, reason) : 0;
+    if (error)
+        log_line("FUNNEL_QUOTAS: %s", reason);
+    else
+        server_quotas_set(&quotas);
     return error;
 }
 
 uint64_t quota(enum quota which)
 {
-    return values[which];
+    return atomic_load_explicit(&table.value[which], memory_order_relaxed);
 }
 
-const char *quota_name(enum quota which)
+uint64_t quota_held(const struct session *session, enum quota which)
 {
-    return rows[which].name;
+    return atomic_load_explicit(&session->quotas.held[which], memory_order_relaxed);
+}
+
+void quota_note(struct session *session, enum quota which, uint64_t held)
+{
+    atomic_store_explicit(&session->quotas.held[which], held, memory_order_relaxed);
+}
+
+bool quota_allows(struct session *session, enum quota which, uint64_t more)
+{
+    const struct quota_row *row = &quota_rows[which];
+    uint64_t most = quota(which), held = quota_held(session, which);
+    char has[QUOTA_TEXT_MAX], wants[QUOTA_TEXT_MAX], may[QUOTA_TEXT_MAX];
+
+    if (more <= most && held <= most - more)
+        return true;
+    atomic_fetch_add_explicit(&session->quotas.refused, 1, memory_order_relaxed);
+    quota_value_text(row->unit, held, has);
+    quota_value_text(row->unit, more, wants);
+    quota_value_text(row->unit, most, may);
+    session_log_error(session, "%s: it has %s, wants %s more, and the quota %s is %s", row->about,
+                      has, wants, row->name, may);
+    return false;
+}
+
+void quota_add(struct session *session, enum quota which, uint64_t amount)
+{
+    quota_note(session, which, quota_held(session, which) + amount);
+}
+
+bool quota_take(struct session *session, enum quota which, uint64_t amount)
+{
+    bool may = quota_allows(session, which, amount);
+
+    if (may)
+        quota_add(session, which, amount);
+    return may;
+}
+
+void quota_give(struct session *session, enum quota which, uint64_t amount)
+{
+    quota_note(session, which, quota_held(session, which) - amount);
 }

@@ -1,28 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one client may hold of things that all clients of a server share, beside its limits of
- * device memory and multiprocessors. One table has all of them, with the names by which an operator
- * changes them: FUNNEL_QUOTAS="host-memory=8G,ranges=4096".
+ * What one client may hold of things that all clients of a server share: the part of the table of
+ * quotas (quota_table.h) that the server counts. The daemon says what is in force; a server without
+ * a daemon reads FUNNEL_QUOTAS="host-memory=8G,ranges=4096" itself.
  */
 #pragma once
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-enum quota {
-    QUOTA_HOST_MEMORY, /* bytes of page-locked memory */
-    QUOTA_RANGES, /* granules, mappings, imports and variables; each may be a descriptor here */
-    QUOTA_WAITS,  /* cuStreamWaitValue that no value has ended yet */
-    QUOTA_COUNT,
+#include "quota_table.h"
+
+struct session;
+
+/* What a client holds now. Its thread writes it, and status rows read it. */
+struct quota_use {
+    atomic_uint_fast64_t held[QUOTA_HELD_COUNT];
+    atomic_uint_fast64_t refused; /* how often a quota refused something */
 };
 
-/* Fills the table: half of the machine's memory for host memory, an eighth of the descriptors that
- * this process may have for ranges, and then what `changes` says, which may be NULL. 0, or -EINVAL
- * and the table as it was, with the part of `changes` that is wrong in the log. Before there are
- * clients. */
-int quotas_init(const char *changes);
+/* Fills the table: the defaults, and then what `changes` says, which may be NULL. 0, or -EINVAL
+ * and the table as it was, with what is wrong in the log. Before there are clients. */
+int server_quotas_init(const char *changes);
+
+/* From any thread: takes over what the daemon says. Clients keep what they hold. */
+void server_quotas_set(const struct quotas *quotas);
 
 /* From any thread. */
 uint64_t quota(enum quota which);
 
-/* "host-memory". */
-const char *quota_name(enum quota which);
+/* On the session's thread: whether the client may hold `more` of this; an error in the log when
+ * not. */
+bool quota_allows(struct session *session, enum quota which, uint64_t more);
+
+/* On the session's thread: it holds `amount` more; quota_take() asks first. The third gives back.
+ */
+void quota_add(struct session *session, enum quota which, uint64_t amount);
+bool quota_take(struct session *session, enum quota which, uint64_t amount);
+void quota_give(struct session *session, enum quota which, uint64_t amount);
+
+/* The same for what is counted elsewhere: the client holds so much now. */
+void quota_note(struct session *session, enum quota which, uint64_t held);
+
+/* From any thread: what the client holds. */
+uint64_t quota_held(const struct session *session, enum quota which);

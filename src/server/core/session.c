@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "clock.h"
 #include "cuda_error.h"
@@ -19,6 +20,8 @@
 /* How many errors a client may log within this time. */
 #define LOGGED_ERRORS_MAX 20u
 #define LOGGED_ERRORS_NS (10 * NS_PER_SEC)
+
+#define LOG_STAMP_BYTES 80u /* of each line: time, process, client */
 
 int session_init(struct session *session, struct server *server,
                  const struct server_identity *identity, uint32_t id)
@@ -98,9 +101,27 @@ void session_check(struct session *session, CUresult result)
         session->server->on_fatal(session->server, session, result);
 }
 
+/* Counts the bytes of a line: false when the client has used up those of a minute, and `ret_last`
+ * with the last line. */
+static bool may_log_bytes(struct error_budget *error_budget, uint64_t now, uint64_t bytes,
+                          bool *ret_last)
+{
+    uint64_t most = quota(QUOTA_LOG);
+
+    if (now - error_budget->minute_start > 60 * NS_PER_SEC) {
+        error_budget->minute_start = now;
+        error_budget->bytes = 0;
+    }
+    if (error_budget->bytes >= most)
+        return false;
+    error_budget->bytes += bytes;
+    *ret_last |= error_budget->bytes >= most;
+    return true;
+}
+
 /* Counts an error: false when the client has used up its budget, and `ret_last` with the last
  * one. */
-static bool may_log_error(struct error_budget *error_budget, bool *ret_last)
+static bool may_log_error(struct error_budget *error_budget, uint64_t bytes, bool *ret_last)
 {
     uint64_t now = clock_ns();
 
@@ -110,7 +131,8 @@ static bool may_log_error(struct error_budget *error_budget, bool *ret_last)
     }
     error_budget->count++;
     *ret_last = error_budget->count == LOGGED_ERRORS_MAX;
-    return error_budget->count <= LOGGED_ERRORS_MAX;
+    return error_budget->count <= LOGGED_ERRORS_MAX &&
+           may_log_bytes(error_budget, now, bytes, ret_last);
 }
 
 void session_log_error(struct session *session, const char *format, ...)
@@ -122,7 +144,7 @@ void session_log_error(struct session *session, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(session->reason, sizeof(session->reason), format, arguments);
     va_end(arguments);
-    if (!may_log_error(&session->error_budget, &last))
+    if (!may_log_error(&session->error_budget, strlen(session->reason) + LOG_STAMP_BYTES, &last))
         return;
     log_line("Client " CLIENT_FORMAT ": %s%s", CLIENT_ARGS(session), session->reason,
              last ? " (no more of its mistakes are logged for a while)" : "");

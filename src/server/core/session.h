@@ -20,6 +20,7 @@
 #include "device.h"
 #include "handles.h"
 #include "list.h"
+#include "quota.h"
 #include "server_protocol.h"
 #include "session_limits.h"
 #include "wire_calls.h"
@@ -41,6 +42,7 @@ enum session_phase {
 struct error_budget {
     uint64_t window_start;
     unsigned count;
+    uint64_t minute_start, bytes; /* of lines since then: QUOTA_LOG */
 };
 
 struct session {
@@ -55,6 +57,7 @@ struct session {
     atomic_uint holders;      /* other sessions that hold this one back: calm.h */
     struct activity activity; /* of the thread */
     struct session_limits limits;
+    struct quota_use quotas;
     struct channel_server *channel; /* written under the server's lock */
 
     struct window *window; /* the client's addresses; NULL until it has attached */

@@ -16,19 +16,15 @@ bool graph_charge(struct graph *graph, uint64_t bytes)
 {
     struct session *session = graph->session;
 
-    if (bytes > SESSION_GRAPH_BYTES_MAX - session->graphs->bytes) {
-        session_log_error(session, "cuGraphInstantiate: graphs of more than %llu bytes",
-                          SESSION_GRAPH_BYTES_MAX);
+    if (!quota_take(session, QUOTA_GRAPH_MEMORY, bytes))
         return false;
-    }
-    session->graphs->bytes += bytes;
     graph->bytes += bytes;
     return true;
 }
 
 static void graph_refund(struct graph *graph, uint64_t bytes)
 {
-    graph->session->graphs->bytes -= bytes;
+    quota_give(graph->session, QUOTA_GRAPH_MEMORY, bytes);
     graph->bytes -= bytes;
 }
 

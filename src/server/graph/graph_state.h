@@ -12,7 +12,6 @@
 /* Limits of one graph, and of the memory that all descriptions of a client take. */
 #define GRAPH_NODES_MAX (1u << 18)
 #define GRAPH_EDGES_MAX (1u << 22)
-#define SESSION_GRAPH_BYTES_MAX (1ull << 30)
 
 /* About how many bytes a node takes in the driver. */
 #define GRAPH_NODE_COST 1024u
@@ -65,7 +64,6 @@ struct graph_node {
 
 struct session_graphs {
     struct list list; /* struct graph */
-    uint64_t bytes;   /* of their descriptions */
 };
 
 struct stream;

@@ -128,16 +128,8 @@ static CUresult place_and_map(struct session *session, struct granule *granule)
 /* Idle granules count: they are locked as well. */
 static bool is_within_quota(struct session *session, uint64_t size)
 {
-    uint64_t most = quota(QUOTA_HOST_MEMORY), has = session->window->host_bytes;
-
-    if (size <= most && has <= most - size)
-        return true;
-    session_log_error(session,
-                      "out of page-locked memory: it has %llu MiB, wants %llu KiB more, and the "
-                      "quota is %llu MiB",
-                      (unsigned long long)(has >> 20), (unsigned long long)(size >> 10),
-                      (unsigned long long)(most >> 20));
-    return false;
+    quota_note(session, QUOTA_HOST_MEMORY, session->window->host_bytes);
+    return quota_allows(session, QUOTA_HOST_MEMORY, size);
 }
 
 /* Takes `fd` over. The granule is at `address`, or anywhere if that is 0. */
@@ -166,6 +158,7 @@ static CUresult granule_create(struct session *session, int fd, uint64_t address
         return result;
     }
     session->window->host_bytes += size;
+    quota_note(session, QUOTA_HOST_MEMORY, session->window->host_bytes);
     *ret_granule = granule;
     return CUDA_SUCCESS;
 }
@@ -201,6 +194,7 @@ void host_memory_retire(struct session *session, struct granule *granule)
         destroy_last_idle(window);
         quiesce_end(window->devices->quiesce);
     }
+    quota_note(session, QUOTA_HOST_MEMORY, window->host_bytes);
 }
 
 void host_memory_drop_idle(struct window *window)

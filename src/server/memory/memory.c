@@ -24,11 +24,8 @@
 
 CUresult memory_allow(struct session *session, const struct granule *like)
 {
-    if (session->memory->extents.count >= quota(QUOTA_RANGES)) {
-        session_log_error(session, "more than %llu ranges of memory",
-                          (unsigned long long)quota(QUOTA_RANGES));
+    if (!quota_allows(session, QUOTA_RANGES, 1))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     struct granule *granule = malloc(sizeof(*granule));
     if (!granule)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -38,16 +35,25 @@ CUresult memory_allow(struct session *session, const struct granule *like)
         free(granule);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    quota_add(session, QUOTA_RANGES, 1);
     return CUDA_SUCCESS;
+}
+
+/* The range is no longer the client's. Its description stays the caller's. */
+static void forget_extent(struct session *session, uint64_t address)
+{
+    session->memory->generation++;
+    ranges_remove(&session->memory->extents, address, NULL);
+    quota_note(session, QUOTA_RANGES, session->memory->extents.count);
 }
 
 void memory_forbid(struct session *session, uint64_t address)
 {
-    struct range removed;
+    const struct range *range = ranges_find(&session->memory->extents, address);
+    struct granule *granule = range && range->start == address ? range->value : NULL;
 
-    session->memory->generation++;
-    if (!ranges_remove(&session->memory->extents, address, &removed))
-        free(removed.value);
+    forget_extent(session, address);
+    free(granule);
 }
 
 uint64_t memory_generation(const struct session *session)
@@ -96,6 +102,20 @@ void memory_refund(struct session *session, unsigned device, uint64_t size)
     session->memory->device[device].used -= size;
 }
 
+bool memory_may_export(struct session *session, unsigned device, uint64_t size)
+{
+    uint64_t limit = session->limits.memory[device], percent = quota(QUOTA_KEPT_MEMORY), most;
+    uint64_t *given = &session->memory->device[device].given;
+
+    if (__builtin_mul_overflow(limit, percent, &most))
+        most = UINT64_MAX;
+    most /= 100;
+    if (limit && (size > most || *given > most - size))
+        return false;
+    *given += size;
+    return true;
+}
+
 static CUmemAllocationProp device_memory(const struct device *device)
 {
     return (CUmemAllocationProp){
@@ -132,17 +152,21 @@ static CUresult map_granule(const struct session *session, const struct granule 
     return result;
 }
 
-/* The client gets a descriptor of the memory, so that the memory can outlive this server. */
+/* The client gets a descriptor of the memory, so that the memory can outlive this server. One that
+ * may not have it gets the message alone. */
 static CUresult send_descriptor(struct session *session, const struct granule *granule)
 {
     struct socket_message message = {.kind = SOCKET_GRANULE, .value = granule->address};
+    bool may_export = memory_may_export(session, granule->part, granule->size);
     _cleanup_fd_ int fd = -1;
-    CUresult result = driver.cuMemExportToShareableHandle(
-        &fd, granule->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    CUresult result = CUDA_SUCCESS;
 
+    if (may_export)
+        result = driver.cuMemExportToShareableHandle(&fd, granule->handle,
+                                                     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     if (result != CUDA_SUCCESS)
         return result;
-    return sock_send(session->socket, &message, sizeof(message), &fd, 1)
+    return sock_send(session->socket, &message, sizeof(message), &fd, may_export)
                ? CUDA_ERROR_MPS_RPC_FAILURE
                : CUDA_SUCCESS;
 }
@@ -309,6 +333,7 @@ static CUresult adopt(struct session *session, const struct wire_fnGranuleAdopt 
             (unsigned long long)in->address);
         return CUDA_ERROR_INVALID_VALUE;
     }
+    session->memory->device[in->device].given += in->size;
     return granule_create(session, device, in->address, in->size, fd, &granule);
 }
 
@@ -354,8 +379,7 @@ CUresult serve_fnGranuleRelease(struct session *session, const struct wire_fnGra
     }
     if (memory_is_awaited(session, "fnGranuleRelease", granule->address, granule->size))
         return CUDA_ERROR_INVALID_VALUE;
-    session->memory->generation++;
-    ranges_remove(&session->memory->extents, in->address, NULL);
+    forget_extent(session, in->address);
     release(session, granule);
     return CUDA_SUCCESS;
 }
@@ -370,8 +394,7 @@ void memory_forget_module(struct session *session, const struct module *module)
         address = range->start + 1;
         if (granule->module != module)
             continue;
-        session->memory->generation++;
-        ranges_remove(&session->memory->extents, granule->address, NULL);
+        forget_extent(session, granule->address);
         free(granule);
     }
 }
@@ -382,7 +405,7 @@ static void release_granules(struct session *session)
 
     while ((range = ranges_next(&session->memory->extents, 0))) {
         struct granule *granule = range->value;
-        ranges_remove(&session->memory->extents, granule->address, NULL);
+        forget_extent(session, granule->address);
         release(session, granule);
     }
     ranges_fini(&session->memory->extents);

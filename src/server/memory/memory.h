@@ -45,6 +45,11 @@ void memory_forbid(struct session *session, uint64_t address);
 bool memory_charge(struct session *session, unsigned device, uint64_t size);
 void memory_refund(struct session *session, unsigned device, uint64_t size);
 
+/* Whether the client may have a descriptor of that memory, and then it counts. A client under a
+ * memory limit may have descriptors of so much memory all in all (QUOTA_KEPT_MEMORY), since nobody
+ * sees whether it closes them when it gives memory back. */
+bool memory_may_export(struct session *session, unsigned device, uint64_t size);
+
 /* Creates memory of the driver's. Where a device has too little, the reclaimer is asked first. What
  * the driver says. */
 CUresult memory_create(struct session *session, uint64_t size, const CUmemAllocationProp *prop,

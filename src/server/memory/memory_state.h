@@ -29,6 +29,7 @@ struct server_memory {
 /* What a client has on one device. Status rows read the first two. */
 struct device_usage {
     atomic_uint_fast64_t used, peak; /* bytes */
+    uint64_t given;                  /* bytes of memory whose descriptor the client has had */
     uint64_t reached_by;             /* bit d: device d may touch the client's memory of this one */
 };
 

@@ -27,6 +27,7 @@ struct allocation {
     uint64_t size; /* 0 = imported */
     unsigned mappings;
     bool released; /* the handle is gone, but mappings are left */
+    bool exported; /* its client has had a descriptor */
 };
 
 struct mapping {
@@ -242,6 +243,14 @@ CUresult serve_cuMemExportToShareableHandle(struct session *session,
 {
     struct socket_message message = {.kind = SOCKET_ALLOCATION, .value = in->handle};
     _cleanup_fd_ int fd = -1;
+
+    if (!handle->exported && !memory_may_export(session, handle->device, handle->size)) {
+        session_log_error(session,
+                          "cuMemExportToShareableHandle: it has a memory limit, and has had "
+                          "descriptors of as much memory as the quota kept-memory says");
+        return CUDA_ERROR_NOT_PERMITTED;
+    }
+    handle->exported = true;
     CUresult result = driver.cuMemExportToShareableHandle(
         &fd, handle->driver, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
 

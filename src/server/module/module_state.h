@@ -7,7 +7,6 @@
 
 #include "server_module.h"
 
-#define SESSION_MODULES_MAX (1u << 14)
 #define SESSION_FUNCTIONS_MAX (1u << 19)
 
 struct server_modules {
@@ -17,5 +16,5 @@ struct server_modules {
 
 struct session_modules {
     struct list parked[SERVER_MAX_DEVICES]; /* libraries that it has unloaded: module_cache.h */
-    unsigned count, functions, links;
+    unsigned functions, links;
 };

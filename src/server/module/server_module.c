@@ -97,7 +97,7 @@ static CUresult enter_module(struct session *session, uint64_t handle, struct mo
     CUresult result = session_put(session, WIRE_MODULE, handle, module);
 
     if (result == CUDA_SUCCESS)
-        session->modules->count++;
+        quota_add(session, QUOTA_MODULES, 1);
     return result;
 }
 
@@ -108,10 +108,8 @@ static CUresult check_load(struct session *session, const char *call, uint32_t i
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (session->modules->count >= SESSION_MODULES_MAX) {
-        session_log_error(session, "%s: more than %u modules", call, SESSION_MODULES_MAX);
+    if (!quota_allows(session, QUOTA_MODULES, 1))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     *ret_device = device;
     return session_enter(session, device);
 }
@@ -210,7 +208,7 @@ static void forget_module(void *context, uint64_t handle, void *object)
     if (handle_type(handle) != WIRE_MODULE)
         return;
     session_remove(session, WIRE_MODULE, handle);
-    session->modules->count--;
+    quota_give(session, QUOTA_MODULES, 1);
     session_enter(session, module->device);
     module_destroy(session, module);
 }
@@ -237,7 +235,7 @@ CUresult serve_cuLibraryUnload(struct session *session, const struct wire_cuLibr
     CUresult result = session_enter(session, library->device);
 
     session_remove(session, WIRE_MODULE, in->library);
-    session->modules->count--;
+    quota_give(session, QUOTA_MODULES, 1);
     module_destroy(session, library);
     return result;
 }

@@ -20,10 +20,8 @@ static CUresult event_check(struct session *session, const struct wire_cuEventCr
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (session->streams->events >= SESSION_EVENTS_MAX) {
-        session_log_error(session, "cuEventCreate: more than %u events", SESSION_EVENTS_MAX);
+    if (!quota_allows(session, QUOTA_EVENTS, 1))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     *ret_device = device;
     return CUDA_SUCCESS;
 }
@@ -45,7 +43,7 @@ CUresult serve_cuEventCreate(struct session *session, const struct wire_cuEventC
         free(event);
         return result;
     }
-    session->streams->events++;
+    quota_add(session, QUOTA_EVENTS, 1);
 
     result = session_enter(session, device);
     if (result == CUDA_SUCCESS)
@@ -72,7 +70,7 @@ CUresult serve_cuEventDestroy_v2(struct session *session, const struct wire_cuEv
     CUresult result = session_enter(session, hEvent->device);
 
     session_remove(session, WIRE_EVENT, in->hEvent);
-    session->streams->events--;
+    quota_give(session, QUOTA_EVENTS, 1);
     event_destroy(session, hEvent);
     return result;
 }

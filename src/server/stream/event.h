@@ -5,8 +5,6 @@
 #include "device.h"
 #include "session.h"
 
-#define SESSION_EVENTS_MAX (1u << 17)
-
 struct ipc_share;
 
 struct event {

@@ -88,15 +88,24 @@ static void throttle(const struct stream *stream)
         nanosleep(&pause, NULL);
 }
 
+static void keep_record(const struct stream *stream, struct stream_wait *wait, CUresult result)
+{
+    if (result == CUDA_SUCCESS)
+        quiesce_wait_record(wait, stream->driver);
+    else
+        quiesce_wait_drop(wait);
+}
+
 /* The wait is recorded also where the client alone ends it: a client that never does would stop
  * every call that waits for all streams, and with it all clients. */
 static CUresult wait_for_value(const struct stream *stream, uint64_t address, uint32_t value,
                                unsigned flags)
 {
     quiesce_wait_begin(stream->device->quiesce);
+    struct stream_wait *wait =
+        quiesce_wait_expect(stream->device, stream->driver, stream->session->id);
     CUresult result = driver.cuStreamWaitValue32_v2(stream->driver, address, value, flags);
-    if (result == CUDA_SUCCESS)
-        quiesce_wait_record(stream->device, stream->driver);
+    keep_record(stream, wait, result);
     quiesce_wait_end(stream->device->quiesce);
     return result;
 }
@@ -178,6 +187,7 @@ static void forget_wait(struct session *session, struct host_wait *wait)
 {
     list_remove(&wait->link);
     session->streams->host_wait_count--;
+    quota_give(session, QUOTA_WAITS, 1);
     if (wait->passed)
         spare_event_keep(wait->device, wait->passed);
     free(wait);
@@ -218,11 +228,7 @@ static CUresult check_wait(struct session *session, uint64_t value, unsigned fla
     }
     unsigned count = session->streams->host_wait_count;
     forget_passed(session, count < quota(QUOTA_WAITS) ? 2 : count);
-    if (session->streams->host_wait_count < quota(QUOTA_WAITS))
-        return CUDA_SUCCESS;
-    session_log_error(session, "cuStreamWaitValue: more than %llu waits",
-                      (unsigned long long)quota(QUOTA_WAITS));
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    return quota_allows(session, QUOTA_WAITS, 1) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult record_wait(struct stream *stream, uint64_t address, uint64_t value, unsigned flags,
@@ -241,6 +247,7 @@ static CUresult record_wait(struct stream *stream, uint64_t address, uint64_t va
                                .wide = wide};
     list_append(&session->streams->host_waits, &wait->link);
     session->streams->host_wait_count++;
+    quota_add(session, QUOTA_WAITS, 1);
     session->streams->has_host_waits = true;
     result = spare_event_take(stream->device, &wait->passed);
     if (result != CUDA_SUCCESS)
@@ -267,6 +274,18 @@ CUresult serve_cuStreamWaitValue32_v2(struct session *session,
     return stream_end(hStream, in->seq, result);
 }
 
+static CUresult wait_for_wide_value(const struct stream *stream,
+                                    const struct wire_cuStreamWaitValue64_v2 *in)
+{
+    quiesce_wait_begin(stream->device->quiesce);
+    struct stream_wait *wait =
+        quiesce_wait_expect(stream->device, stream->driver, stream->session->id);
+    CUresult result = driver.cuStreamWaitValue64_v2(stream->driver, in->addr, in->value, in->flags);
+    keep_record(stream, wait, result);
+    quiesce_wait_end(stream->device->quiesce);
+    return result;
+}
+
 CUresult serve_cuStreamWaitValue64_v2(struct session *session,
                                       const struct wire_cuStreamWaitValue64_v2 *in,
                                       struct stream *hStream)
@@ -281,12 +300,8 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
         result = record_wait(hStream, in->addr, in->value, in->flags, true, &wait);
-    quiesce_wait_begin(hStream->device->quiesce);
     if (result == CUDA_SUCCESS)
-        result = driver.cuStreamWaitValue64_v2(hStream->driver, in->addr, in->value, in->flags);
-    if (result == CUDA_SUCCESS)
-        quiesce_wait_record(hStream->device, hStream->driver);
-    quiesce_wait_end(hStream->device->quiesce);
+        result = wait_for_wide_value(hStream, in);
     if (result == CUDA_SUCCESS)
         result = driver.cuEventRecord(wait->passed, hStream->driver);
     return stream_end(hStream, in->seq, result);

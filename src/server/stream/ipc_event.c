@@ -43,7 +43,7 @@ static CUresult add_event(struct session *session, uint64_t handle, struct ipc_s
 {
     struct event *event = NULL;
 
-    if (session->streams->events < SESSION_EVENTS_MAX)
+    if (quota_allows(session, QUOTA_EVENTS, 1))
         event = calloc(1, sizeof(*event));
     if (!event)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -52,7 +52,7 @@ static CUresult add_event(struct session *session, uint64_t handle, struct ipc_s
     if (result != CUDA_SUCCESS)
         free(event);
     else
-        session->streams->events++;
+        quota_add(session, QUOTA_EVENTS, 1);
     return result;
 }
 

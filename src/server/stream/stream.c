@@ -148,10 +148,8 @@ static CUresult stream_check(struct session *session,
         session_log_error(session, "cuStreamCreate: there is no SM share %u", in->share);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (session->streams->count >= SESSION_STREAMS_MAX) {
-        session_log_error(session, "cuStreamCreate: more than %u streams", SESSION_STREAMS_MAX);
+    if (!quota_allows(session, QUOTA_STREAMS, 1))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     *ret_device = device;
     return sm_share_barred(session, in->device);
 }
@@ -202,7 +200,7 @@ static void stream_enlist(struct stream *stream)
     enlist_under_lock(stream);
     if (stream->legacy && !stream->sm_share->legacy)
         stream->sm_share->legacy = stream;
-    stream->session->streams->count++;
+    quota_add(stream->session, QUOTA_STREAMS, 1);
 }
 
 static struct list *observers_of(const struct stream *stream)
@@ -352,7 +350,7 @@ CUresult serve_cuStreamDestroy_v2(struct session *session, const struct wire_cuS
     hStream->sm_share->streams--;
     unlist_under_lock(hStream);
     session_remove(session, WIRE_STREAM, in->hStream);
-    session->streams->count--;
+    quota_give(session, QUOTA_STREAMS, 1);
     stream_destroy(hStream);
     return result;
 }
@@ -394,10 +392,10 @@ static void forget_object(void *context, uint64_t handle, void *object)
 
     if (handle_type(handle) == WIRE_STREAM) {
         session_remove(session, WIRE_STREAM, handle);
-        session->streams->count--;
+        quota_give(session, QUOTA_STREAMS, 1);
     } else if (handle_type(handle) == WIRE_EVENT) {
         session_remove(session, WIRE_EVENT, handle);
-        session->streams->events--;
+        quota_give(session, QUOTA_EVENTS, 1);
         session_enter(session, ((struct event *)object)->device);
         event_destroy(session, object);
     }

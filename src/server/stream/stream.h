@@ -12,8 +12,6 @@
 #include "server.h"
 #include "session.h"
 
-#define SESSION_STREAMS_MAX 4096u
-
 struct sm_share;
 struct stream_launch;
 

@@ -25,8 +25,7 @@ struct in_flight {
 
 struct session_streams {
     pthread_mutex_t lock; /* changes of the next, and of the driver's streams: long_work.c */
-    struct list of_device[SERVER_MAX_DEVICES]; /* struct stream */
-    unsigned count, events;
+    struct list of_device[SERVER_MAX_DEVICES];     /* struct stream */
     struct in_flight in_flight[GPU_REGION_FENCES]; /* by fence word: fence.c */
     atomic_bool fences_deferred;                   /* fence.h */
 

@@ -523,6 +523,7 @@ int fixture_setup(void **state)
     server_init(&fixture->server);
     if (make_parts(&fixture->server))
         return -1;
+    server_quotas_init(NULL);
     fixture->session = session_create(&fixture->server, &who, 1);
 
     struct window *window = &fixture->window;

@@ -11,6 +11,8 @@ static bool passed; /* atomic: what every event answers */
 static bool quiesced;
 static struct quiesce *quiesce;
 
+#define OWNER 7u /* the client whose streams wait */
+
 static CUresult CUDAAPI query(CUevent event)
 {
     assert_non_null(event);
@@ -43,7 +45,7 @@ static void begin_a_wait(void **state)
     struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
 
     quiesce_wait_begin(stream->device->quiesce);
-    quiesce_wait_record(stream->device, stream->driver);
+    quiesce_wait_record(quiesce_wait_expect(stream->device, stream->driver, OWNER), stream->driver);
     quiesce_wait_end(stream->device->quiesce);
 }
 
@@ -151,7 +153,8 @@ static void *begin_one_after_another(void *argument)
         __atomic_store_n(&held_back_since, clock_ns(), __ATOMIC_RELEASE);
         quiesce_wait_begin(stream->device->quiesce);
         __atomic_store_n(&held_back_since, 0, __ATOMIC_RELEASE);
-        quiesce_wait_record(stream->device, stream->driver);
+        quiesce_wait_record(quiesce_wait_expect(stream->device, stream->driver, OWNER),
+                            stream->driver);
         quiesce_wait_end(stream->device->quiesce);
         set(&begun, true);
         usleep(100);
@@ -178,6 +181,72 @@ static void a_call_gets_its_turn_among_waits_that_overlap(void **state)
     quiesce_once(NULL);
 }
 
+static unsigned ended; /* atomic: how often */
+
+static bool end_client(void *context, uint32_t client)
+{
+    assert_int_equal(client, OWNER);
+    __atomic_add_fetch(&ended, 1, __ATOMIC_RELEASE);
+    if (context)
+        set(&passed, true);
+    return context;
+}
+
+/* What an event before a wait answers, which is every other one. */
+static CUresult CUDAAPI query_unreached(CUevent event)
+{
+    (void)event;
+    return get(&passed) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static CUresult CUDAAPI query_reached(CUevent event)
+{
+    static CUevent first;
+
+    first = first ? first : event;
+    return get(&passed) || event == first ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static void a_client_that_waits_too_long_is_ended(void **state)
+{
+    server_quotas_init("wait-seconds=1");
+    driver.cuEventQuery = query_reached;
+    assert_int_equal(driver.cuEventQuery((CUevent)(uintptr_t)1), CUDA_SUCCESS);
+    quiesce_set_overdue(quiesce, end_client, quiesce);
+    begin_a_wait(state);
+    ended = 0;
+    quiesce_once(NULL);
+    assert_int_equal(ended, 1);
+    assert_true(get(&quiesced));
+}
+
+static void a_call_that_waits_for_its_own_client_is_refused(void **state)
+{
+    server_quotas_init("wait-seconds=1");
+    driver.cuEventQuery = query_reached;
+    quiesce_set_overdue(quiesce, end_client, NULL);
+    begin_a_wait(state);
+    ended = 0;
+    quiesce_once(NULL);
+    assert_int_equal(ended, 1);
+    assert_false(get(&quiesced));
+    set(&passed, true);
+}
+
+/* Work before the wait takes its time: nobody is to blame for that. */
+static void a_wait_that_is_not_reached_ends_nobody(void **state)
+{
+    server_quotas_init("wait-seconds=1");
+    driver.cuEventQuery = query_unreached;
+    quiesce_set_overdue(quiesce, end_client, quiesce);
+    begin_a_wait(state);
+    ended = 0;
+    quiesce_once(NULL);
+    assert_int_equal(ended, 0);
+    assert_false(get(&quiesced));
+    set(&passed, true);
+}
+
 static void events_are_reused(void **state)
 {
     begin_a_wait(state);
@@ -199,6 +268,9 @@ int main(void)
         CASE(a_group_is_all_of_its_locks),
         CASE(a_wait_waits_for_the_call),
         CASE(a_call_gets_its_turn_among_waits_that_overlap),
+        CASE(a_client_that_waits_too_long_is_ended),
+        CASE(a_call_that_waits_for_its_own_client_is_refused),
+        CASE(a_wait_that_is_not_reached_ends_nobody),
         CASE(events_are_reused),
     };
 

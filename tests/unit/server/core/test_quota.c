@@ -1,49 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of quotas, and what an operator may write to change it. */
+/* What a client holds is counted against the table of quotas that is in force. */
 #include "quota.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
-#include "unit.h"
+#include "fake_driver.h"
 
-static void defaults_leave_room_for_others(void **state)
+static void a_server_without_a_daemon_reads_its_environment(void **state)
 {
     (void)state;
-    assert_int_equal(quotas_init(NULL), 0);
-    assert_true(quota(QUOTA_HOST_MEMORY) > 0);
-    assert_in_range(quota(QUOTA_RANGES), 1024, 65536);
-    for (unsigned i = 0; i < QUOTA_COUNT; i++)
-        assert_non_null(quota_name(i));
-}
-
-static void operators_change_some(void **state)
-{
-    (void)state;
-    assert_int_equal(quotas_init("host-memory=64M,waits=7"), 0);
+    assert_int_equal(server_quotas_init("host-memory=64M,waits=7"), 0);
     assert_true(quota(QUOTA_HOST_MEMORY) == 64u << 20);
+    assert_int_equal(server_quotas_init("waits=x"), -EINVAL);
     assert_int_equal(quota(QUOTA_WAITS), 7);
 }
 
-static void what_is_wrong_changes_nothing(void **state)
+static void what_is_held_counts(void **state)
 {
-    static const char *const wrong[] = {"waits",  "waits=",    "waits=0",       "waits=x",
-                                        "wait=1", "waits=1,x", "host-memory=-1"};
+    struct fixture *fixture = *state;
+    struct session *session = fixture->session;
 
-    (void)state;
-    assert_int_equal(quotas_init("waits=7"), 0);
-    for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-        assert_int_equal(quotas_init(wrong[i]), -EINVAL);
-        assert_int_equal(quota(QUOTA_WAITS), 7);
-    }
+    server_quotas_init("waits=3");
+    assert_true(quota_take(session, QUOTA_WAITS, 2));
+    assert_false(quota_take(session, QUOTA_WAITS, 2));
+    assert_int_equal(session->quotas.refused, 1);
+    assert_string_equal(session->reason, "waits for values that go on: it has 2, wants 2 more, and "
+                                         "the quota waits is 3");
+    assert_false(quota_take(session, QUOTA_WAITS, UINT64_MAX));
+    assert_true(quota_take(session, QUOTA_WAITS, 1));
+    quota_give(session, QUOTA_WAITS, 3);
+    assert_int_equal(quota_held(session, QUOTA_WAITS), 0);
+}
+
+static void clients_keep_what_they_hold(void **state)
+{
+    struct fixture *fixture = *state;
+    struct quotas fewer;
+
+    server_quotas_init(NULL);
+    quotas_init(&fewer);
+    fewer.value[QUOTA_STREAMS] = 4;
+    for (uint32_t i = 0; i < 5; i++)
+        assert_true(quota_take(fixture->session, QUOTA_STREAMS, 1));
+    server_quotas_set(&fewer);
+    assert_false(quota_take(fixture->session, QUOTA_STREAMS, 1));
+    quota_give(fixture->session, QUOTA_STREAMS, 2);
+    assert_true(quota_take(fixture->session, QUOTA_STREAMS, 1));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_leave_room_for_others),
-        cmocka_unit_test(operators_change_some),
-        cmocka_unit_test(what_is_wrong_changes_nothing),
+        cmocka_unit_test(a_server_without_a_daemon_reads_its_environment),
+        cmocka_unit_test_setup_teardown(what_is_held_counts, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(clients_keep_what_they_hold, fixture_setup,
+                                        fixture_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

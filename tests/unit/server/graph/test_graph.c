@@ -115,7 +115,7 @@ static void end(struct fixture *fixture, struct made *made)
     const struct wire_cuGraphExecDestroy in = {.graph = fixture_handle(WIRE_GRAPH, 5)};
 
     serve_cuGraphExecDestroy(fixture->session, &in, made->graph);
-    assert_int_equal(fixture->session->graphs->bytes, 0);
+    assert_int_equal(quota_held(fixture->session, QUOTA_GRAPH_MEMORY), 0);
     free(made->function);
     memory_release_all(fixture->session);
     fake_trace();

@@ -57,7 +57,7 @@ static void begin_a_wait(struct fixture *fixture)
     struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
 
     quiesce_wait_begin(stream->device->quiesce);
-    quiesce_wait_record(stream->device, stream->driver);
+    quiesce_wait_record(quiesce_wait_expect(stream->device, stream->driver, 1), stream->driver);
     quiesce_wait_end(stream->device->quiesce);
     waiting = true;
 }

@@ -35,7 +35,8 @@ static void callback_is_a_fence_and_a_host_wait(void **state)
 
     fake_trace();
     assert_int_equal(callback(fixture, stream, 3, 8, 1), CUDA_SUCCESS);
-    assert_string_equal(fake_trace(), "write s1 3; wait s1 1; event e1; record e1 s1; ");
+    assert_string_equal(fake_trace(), "write s1 3; event e1; event e2; record e1 s1; wait s1 1; "
+                                      "record e2 s1; ");
     assert_int_equal(callback(fixture, stream, 4, 4096, 1), CUDA_ERROR_INVALID_VALUE);
     assert_string_equal(fake_trace(), "write s1 4; "); /* a thread may wait for the fence */
 }

@@ -95,7 +95,7 @@ static void destroyed_stream_is_still_waited_for(void **state)
     assert_string_equal(fake_trace(),
                         "event e1; record e1 s2; wait s1 e1; destroy e1; destroy s2; ");
     assert_null(session_lookup(fixture->session, WIRE_STREAM, in.hStream));
-    assert_int_equal(fixture->session->streams->count, 1);
+    assert_int_equal(quota_held(fixture->session, QUOTA_STREAMS), 1);
 }
 
 /* The client already waits for the fence, so it must be written. */
@@ -143,7 +143,7 @@ static void invalid_requests_are_refused(void **state)
     assert_int_equal(create(fixture, fixture_handle(WIRE_STREAM, SESSION_HANDLES_MAX), 0, 0, 0),
                      CUDA_ERROR_INVALID_HANDLE);
     assert_string_equal(fake_trace(), "");
-    assert_int_equal(fixture->session->streams->count, 0);
+    assert_int_equal(quota_held(fixture->session, QUOTA_STREAMS), 0);
     assert_int_equal(create(fixture, handle, 0, 0, 0), CUDA_SUCCESS);
     assert_int_equal(create(fixture, handle, 0, 0, 0), CUDA_ERROR_INVALID_HANDLE);
 }

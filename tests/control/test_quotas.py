@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quotas: who sets them, who is told, and what the daemon itself counts for each user."""
+import os
+import socket
+import unittest
+
+import harness
+from harness import wait_until
+
+HELD = ["host-memory", "ranges", "modules", "streams", "events", "arrays",
+                 "graph-memory", "waits"]
+
+
+class Started(harness.TestCase):
+    def attach(self, **hello):
+        client = self.client(**hello)
+        self.assertEqual(client.welcome(), (0, ""))
+        return client
+
+    def quotas(self):
+        return {row["name"]: row for row in self.funnel_json("limits")["quotas"]}
+
+    def told(self, name):
+        """What the servers were told last about a quota."""
+        names = list(self.quotas())
+        return [event["values"][names.index(name)] for event in self.server_events("quotas")]
+
+
+class Quotas(Started):
+    def test_the_table(self):
+        self.start("--device", "soft")
+        rows = self.quotas()
+        self.assertEqual(list(rows)[:len(HELD)], HELD)
+        self.assertEqual({row["owner"] for row in rows.values()}, {"client", "user", "daemon"})
+        for name, row in rows.items():
+            self.assertEqual(row["value"], row["default"], name)
+        self.assertEqual(rows["waits"]["value"], 1024)
+        self.assertEqual(self.funnel_json("status")["quotas"], list(rows.values()))
+
+    def test_an_operator_changes_it(self):
+        self.start("--device", "soft")
+        self.attach()
+        wait_until(lambda: len(self.told("waits")) == 1, "the first table")
+        done = self.funnel("limit", "--quota", "waits=7,host-memory=2G")
+        self.assertIn("The quota waits of a client is now 7", done.stdout)
+        self.assertEqual(self.quotas()["waits"]["value"], 7)
+        self.assertIn("7", [line for line in self.funnel("limits").stdout.splitlines()
+                            if line.startswith("waits ")][0].split())
+        wait_until(lambda: self.told("waits") == [1024, 7], "the change in the server")
+        self.assertEqual(self.told("host-memory")[-1], 2 << 30)
+        self.funnel("limit", "--quota", "waits=default")
+        self.assertEqual(self.quotas()["waits"]["value"], 1024)
+
+    def test_what_is_refused(self):
+        self.start("--device", "soft")
+        for arguments, reason in (
+                (["--quota", "waits=0"], "The quota waits is 1 to 1048576 (number)"),
+                (["--quota", "nothing=1"], "There is no quota \"nothing\""),
+                (["--quota", "waits"], "is not NAME=VALUE"),
+                (["--quota", "waits=7,events=x"], "The quota events is"),
+                (["--quota", "waits=7", "--user", "root"], "stands alone")):
+            done = self.funnel("limit", *arguments)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(reason, done.stderr)
+        self.assertEqual(self.quotas()["waits"]["value"], 1024)
+
+    def test_environment_and_file(self):
+        config = os.path.join(self.root, "quotas.toml")
+        with open(config, "w") as file:
+            file.write('schema_version = "1.0"\n[quotas]\nwaits = 9\nkept_memory = 0\n')
+        self.start("--device", "soft", "--apply", config,
+                   environment={"FUNNEL_QUOTAS": "waits=8,ranges=77"})
+        rows = self.quotas()
+        self.assertEqual([rows[name]["value"] for name in ("waits", "ranges", "kept-memory")],
+                         [9, 77, 0])
+        with open(config, "w") as file:
+            file.write("[quotas]\nwaits = 0\n")
+        done = self.run_program("funneld", "-f", "--apply", config,
+                                environment={"CUDA_MPS_PIPE_DIRECTORY": self.root + "/other"})
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("line 2: The quota waits is 1 to", done.stderr)
+
+    def test_what_a_client_holds(self):
+        self.start("--device", "soft")
+        self.attach()
+        client, = self.funnel_json("ps")
+        self.assertEqual(client["held"], {name.replace("-", "_"): number for number, name in
+                                          enumerate(HELD, 1)})
+        self.assertEqual(client["quota_refused"], 6)
+
+    def test_lifted_limits_leave_no_row(self):
+        self.start("--device", "soft")
+        for words in (("--sm", "50"), ("--memory", "1G"), ("--priority", "1")):
+            self.funnel("limit", "--user", "root", *words)
+        self.assertIn("user root", self.funnel("limits").stdout)
+        for words in (("--sm", "none"), ("--memory", "none"), ("--priority", "0")):
+            self.funnel("limit", "--user", "root", *words)
+        self.assertNotIn("user root", self.funnel("limits").stdout)
+        self.mps("set_default_active_thread_percentage 50\n")  # now the rule lifts something
+        row, = (row for row in self.funnel("limits").stdout.splitlines() if "user root" in row)
+        self.assertIn("100%", row)
+
+    def test_a_long_log_is_put_aside(self):
+        self.start("--device", "soft")
+        self.attach()
+        log = os.path.join(self.log, "server.log")
+        with open(log, "a") as file:
+            file.write("{\"event\": \"filler\"}\n" * 4000)
+        self.funnel("limit", "--quota", "log-file=64K")
+        wait_until(lambda: self.server_events("reopened"), "a new log")
+        self.assertGreater(os.path.getsize(log + ".old"), 64 << 10)
+        self.assertLess(os.path.getsize(log), 64 << 10)
+
+
+@unittest.skipIf(os.geteuid() != 0, "needs root, to be several users")
+class Users(Started):
+    def setUp(self):
+        super().setUp()
+        self.start("--device", "soft", environment={
+            "FUNNEL_QUOTAS": "servers=2,attaches=1,log-file=64K"})
+
+    def attach_as(self, uid):
+        """The socket of a program of that user, which has said hello."""
+        connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        child = os.fork()
+        if child == 0:
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            client = harness.Client(self.socket_path)
+            socket.send_fds(theirs, [b"x"], [client.socket.fileno()])
+            os._exit(0)
+        os.waitpid(child, 0)
+        theirs.close()
+        _, descriptors, _, _ = socket.recv_fds(connection, 16, 1)
+        connection.close()
+        client = object.__new__(harness.Client)
+        client.socket = socket.socket(fileno=descriptors[0])
+        client.socket.settimeout(harness.TIMEOUT)
+        self.addCleanup(client.close)
+        return client
+
+    def server_users(self):
+        return sorted(row["uid"] for row in self.funnel_json("servers") if row["state"] == "active")
+
+    def test_the_number_of_servers(self):
+        clients = [self.attach_as(uid) for uid in (2001, 2002)]
+        for client in clients:
+            self.assertEqual(client.welcome(), (0, ""))
+        status, text = self.attach_as(2003).welcome()
+        self.assertEqual(status, 809)
+        self.assertIn("as many as its quota of servers", text)
+        # A server without clients gives way.
+        clients[0].close()
+        wait_until(lambda: 0 in [row["clients"] for row in self.funnel_json("servers")],
+                   "an idle server")
+        self.assertEqual(self.attach_as(2003).welcome(), (0, ""))
+        wait_until(lambda: self.server_users() == [2002, 2003], "the end of the idle server")
+
+    def test_a_user_that_comes_too_often_waits(self):
+        """Ten at once are allowed; those beyond come one by one, and others do not wait."""
+        self.funnel("limit", "--quota", "attaches=1")
+        clients = [self.attach_as(2001) for _ in range(12)]
+        self.assertEqual(self.attach_as(2002).welcome(), (0, ""))
+        for client in clients:
+            self.assertEqual(client.welcome(), (0, ""))
+        self.assertIn("of user 2001 waits: more than 1 programs a second", self.control_log())
+        self.assertNotIn("of user 2002 waits: more than", self.control_log())
+
+
+if __name__ == "__main__":
+    harness.main()

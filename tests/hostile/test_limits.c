@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients that want more than their memory limit: they give memory back and keep its descriptor;
+ * and clients whose streams wait while others want to load code.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cuda_abi.h"
+#include "cuda_flags.h"
+#include "fd.h"
+#include "hostile.h"
+
+#define LIMIT (64ull << 20)
+#define GRANULE (16ull << 20)
+#define ROUNDS 48u
+
+static void attach_with_limit(struct peer *peer)
+{
+    struct hello hello = peer_hello();
+
+    hello.memory_limit[0] = LIMIT;
+    assert_true(peer_attach_as(peer, hostile.server.socket, &hello));
+}
+
+static uint64_t free_for(struct peer *peer)
+{
+    const struct wire_cuMemGetInfo_v2 in = {.device = 0};
+    struct wire_cuMemGetInfo_v2_reply out = {0};
+
+    assert_int_equal(wire_cuMemGetInfo_v2(&peer->channel, &in, &out), CUDA_SUCCESS);
+    return out.free;
+}
+
+static void release(struct peer *peer, uint64_t address)
+{
+    const struct wire_fnGranuleRelease in = {.address = address};
+
+    channel_lock(&peer->channel);
+    wire_fnGranuleRelease(&peer->channel, &in);
+    channel_unlock(&peer->channel);
+}
+
+/* The client may go on as long as it likes, but what it can keep is bounded. */
+static void granules_whose_descriptor_was_kept(void **state)
+{
+    int kept[ROUNDS];
+    unsigned count = 0;
+    struct peer peer;
+
+    attach_with_limit(&peer);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        uint64_t address;
+        int fd = -1;
+
+        assert_int_equal(peer_take_granule(&peer, GRANULE, &address, &fd), CUDA_SUCCESS);
+        if (fd >= 0)
+            kept[count++] = fd;
+        release(&peer, address);
+        assert_int_equal(free_for(&peer), LIMIT);
+    }
+    assert_int_equal(count, LIMIT / GRANULE);
+    while (count)
+        fd_close(&kept[--count]);
+    peer_leave(&peer);
+}
+
+/* The limit itself holds whether there are descriptors or not. */
+static void more_than_the_limit_at_a_time(void **state)
+{
+    uint64_t address[LIMIT / GRANULE], refused;
+    struct peer peer;
+
+    attach_with_limit(&peer);
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < LIMIT / GRANULE; i++)
+            assert_int_equal(peer_make_granule(&peer, GRANULE, &address[i]), CUDA_SUCCESS);
+        assert_int_equal(peer_make_granule(&peer, GRANULE, &refused), CUDA_ERROR_OUT_OF_MEMORY);
+        for (unsigned i = 0; i < LIMIT / GRANULE; i++)
+            release(&peer, address[i]);
+    }
+    peer_leave(&peer);
+}
+
+static CUresult allocate_and_export(struct peer *peer, uint64_t *ret_handle)
+{
+    const struct wire_cuMemCreate make = {.handle = peer_handle(peer, WIRE_ALLOCATION),
+                                          .size = GRANULE,
+                                          .handle_types = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+    const struct wire_cuMemExportToShareableHandle export = {.handle = make.handle};
+
+    *ret_handle = make.handle;
+    assert_int_equal(wire_cuMemCreate(&peer->channel, &make), CUDA_SUCCESS);
+    return wire_cuMemExportToShareableHandle(&peer->channel, &export);
+}
+
+/* The same with physical memory that the program itself exports. */
+static void allocations_that_were_exported(void **state)
+{
+    unsigned exported = 0;
+    struct peer peer;
+
+    attach_with_limit(&peer);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct wire_cuMemRelease end;
+
+        exported += allocate_and_export(&peer, &end.handle) == CUDA_SUCCESS;
+        assert_int_equal(wire_cuMemRelease(&peer.channel, &end), CUDA_SUCCESS);
+    }
+    assert_int_equal(exported, LIMIT / GRANULE);
+    peer_leave(&peer);
+}
+
+/* ---- waits ---- */
+
+static void wait_forever(struct peer *peer)
+{
+    struct wire_cuStreamWaitValue32_v2 in = {.value = 5, .flags = CU_STREAM_WAIT_VALUE_EQ};
+
+    in.hStream = peer_make_stream(peer, 1);
+    assert_int_equal(peer_make_granule(peer, GRANULE, &in.addr), CUDA_SUCCESS);
+    channel_lock(&peer->channel);
+    wire_cuStreamWaitValue32_v2(&peer->channel, &in);
+    channel_unlock(&peer->channel);
+    free_for(peer);
+}
+
+/* Code that the server has not seen: its first kernel waits for all streams. */
+static CUresult load_and_find(struct peer *peer)
+{
+    static unsigned number;
+    uint64_t module, function;
+    char image[8192];
+
+    snprintf(image, sizeof(image), "%s// %u\n", witness_ptx, ++number);
+    CUresult result = peer_load_module(peer, image, strlen(image) + 1, &module);
+
+    return result != CUDA_SUCCESS ? result : peer_find_function(peer, module, "spin", &function);
+}
+
+static bool is_ended(struct peer *peer)
+{
+    return channel_sticky_error(&peer->channel) == CUDA_ERROR_MPS_CLIENT_TERMINATED;
+}
+
+/* A call that waits for all streams comes through, and the client that kept it away is ended. */
+static void a_wait_that_keeps_others_away(void **state)
+{
+    struct peer waiter, loader;
+
+    assert_true(peer_attach(&waiter, hostile.server.socket));
+    assert_true(peer_attach(&loader, hostile.server.socket));
+    wait_forever(&waiter);
+    assert_int_equal(load_and_find(&loader), CUDA_SUCCESS);
+    assert_true(is_ended(&waiter));
+    peer_leave(&loader);
+    peer_leave(&waiter);
+}
+
+/* Nobody else is to blame for a call that waits for its own client's stream. */
+static void a_wait_that_keeps_its_own_client_away(void **state)
+{
+    struct peer waiter;
+
+    assert_true(peer_attach(&waiter, hostile.server.socket));
+    wait_forever(&waiter);
+    assert_int_equal(load_and_find(&waiter), CUDA_ERROR_NOT_READY);
+    assert_false(is_ended(&waiter));
+    peer_leave(&waiter);
+}
+
+int main(void)
+{
+    setenv("FUNNEL_QUOTAS", "wait-seconds=2", 1);
+    const struct CMUnitTest tests[] = {
+        HOSTILE_CASE(granules_whose_descriptor_was_kept),
+        HOSTILE_CASE(more_than_the_limit_at_a_time),
+        HOSTILE_CASE(allocations_that_were_exported),
+        HOSTILE_CASE(a_wait_that_keeps_others_away),
+        HOSTILE_CASE(a_wait_that_keeps_its_own_client_away),
+    };
+
+    return HOSTILE_MAIN(tests);
+}
