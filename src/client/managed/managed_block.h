@@ -20,6 +20,7 @@ struct managed_block {
     unsigned attach, first_attach; /* CU_MEM_ATTACH_... now, and when it was allocated */
     uint64_t stream;               /* CU_MEM_ATTACH_SINGLE: handle of the stream */
     struct fence arrival;          /* of the pages that a prefetch brings down */
+    bool fetching;                 /* a touch brings pages down, behind a fence of its own */
     bool active;                   /* in the list of blocks */
     struct list link;              /* of blocks that the program may have something of */
     unsigned turns;                /* how often it still comes down by itself */

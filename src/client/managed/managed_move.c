@@ -326,11 +326,12 @@ void move_ahead(struct stream *stream)
     pthread_mutex_unlock(&client->lock);
 }
 
+/* Pages that come for a touch are shown by the thread that serves it. */
 static void show_block_locked(struct managed_block *block)
 {
     struct residence_run run = residence_shown(&block->residence);
 
-    if (run.count && fence_passed(block->arrival) &&
+    if (!block->fetching && run.count && fence_passed(block->arrival) &&
         residence_arrived(&block->residence, run, true))
         page_watch_show(area_watch(), address_of(block, run), size_of(run), true);
 }
@@ -367,6 +368,7 @@ static bool begin_errand(const struct page_touch *touch, struct errand *ret_erra
     ret_errand->step = residence_touch(&block->residence, page, touch->writes);
     ret_errand->pages = pages_of(block, ret_errand->step.run);
     ret_errand->fence = block->arrival;
+    block->fetching = ret_errand->step.kind == STEP_FETCH;
     expect_touch_locked(block, ret_errand->step.kind);
     block_activate_locked(block);
     return true;
@@ -387,19 +389,28 @@ static void make_pages(uint64_t host, uint64_t size)
         (void)*(volatile const unsigned char *)(uintptr_t)(host + done);
 }
 
+/* The block that the pages are of: NULL when it is gone. */
+static struct managed_block *block_of_locked(const struct errand *errand)
+{
+    struct managed_block *block = block_at_locked(errand->pages.address);
+
+    return block && block->allocation.id == errand->id ? block : NULL;
+}
+
 /* Where the device has got the pages back meanwhile, the thread touches them once more. */
 static void arrive_locked(const struct errand *errand)
 {
     uint64_t address = errand->pages.address, size = errand->pages.size;
-    struct managed_block *block = block_at_locked(address);
+    struct managed_block *block = block_of_locked(errand);
 
-    if (block && block->allocation.id == errand->id &&
-        residence_arrived(&block->residence, errand->step.run, errand->step.writable)) {
-        if (page_watch_show(area_watch(), address, size, errand->step.writable))
-            residence_open(&block->residence, errand->step.run);
-    } else {
+    if (block)
+        block->fetching = false;
+    if (!block || !residence_arrived(&block->residence, errand->step.run, errand->step.writable)) {
         page_watch_wake(area_watch(), address, size);
+        return;
     }
+    if (page_watch_show(area_watch(), address, size, errand->step.writable))
+        residence_open(&block->residence, errand->step.run);
 }
 
 /* What takes no copy is done at once. True when there is something to wait for. */
