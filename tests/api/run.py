@@ -45,7 +45,7 @@ DRIVER_CALLS = {"pointers"}
 # Programs that several copies of are to run at once, whatever is asked for.
 COPIES = {"settings": 4}
 # What a program needs of the GPU, where that is more than nvcc's default.
-ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90", "sparse": "sm_90", "tensor_tiles": "sm_90", "warp_edges": "sm_90"}
+ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90", "settings": "sm_90", "sparse": "sm_90", "tensor_tiles": "sm_90", "warp_edges": "sm_90"}
 # With --long: how many rounds, where a few are the default.
 LONG = {"repeated_algorithms": "200"}
 

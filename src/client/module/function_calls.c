@@ -38,25 +38,6 @@ static CUresult get_attribute(const struct function *function, CUfunction_attrib
     return CUDA_SUCCESS;
 }
 
-/* Setting one may change others, so all are asked for again. */
-static void refresh_attributes(struct function *function)
-{
-    for (unsigned i = 0; i < FUNCTION_ATTRIBUTES; i++) {
-        struct wire_cuFuncGetAttribute in = {.f = function->handle, .attribute = i};
-        struct wire_cuFuncGetAttribute_reply out;
-
-        if (wire_cuFuncGetAttribute(&client->channel, &in, &out) == CUDA_SUCCESS)
-            __atomic_store_n(&function->attributes[i], out.value, __ATOMIC_RELAXED);
-    }
-}
-
-static bool other_attributes_follow(CUfunction_attribute attribute)
-{
-    return attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
-           attribute != CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED &&
-           attribute != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-}
-
 static CUresult set_attribute(struct function *function, CUfunction_attribute attribute, int value)
 {
     struct wire_cuFuncSetAttribute in = {
@@ -71,8 +52,6 @@ static CUresult set_attribute(struct function *function, CUfunction_attribute at
     if (result != CUDA_SUCCESS)
         return result;
     __atomic_store_n(&function->attributes[attribute], value, __ATOMIC_RELAXED);
-    if (other_attributes_follow(attribute))
-        refresh_attributes(function);
     return CUDA_SUCCESS;
 }
 

@@ -116,8 +116,9 @@ static CUresult make_kernel(struct graph *graph, const struct wire_fnGraphKernel
 
     if (!launch_check_params(session, "cuGraphAddKernelNode", in->params_size, function))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = launch_filter_attributes(session, "cuGraphAddKernelNode", in->attributes,
-                                               in->attributes_size, attributes, &count);
+    CUresult result =
+        launch_filter_attributes(session, "cuGraphAddKernelNode", function, in->attributes,
+                                 in->attributes_size, attributes, &count);
     if (result != CUDA_SUCCESS)
         return result;
     size_t size = sizeof(struct graph_kernel) + count * sizeof(*attributes) + in->params_size;

@@ -48,13 +48,30 @@ static bool attribute_is_hint(CUlaunchAttributeID id)
     }
 }
 
-CUresult launch_filter_attributes(struct session *session, const char *call, const void *bytes,
-                                  uint32_t size, CUlaunchAttribute *ret_attributes,
-                                  unsigned *ret_count)
+static unsigned add_own(const struct function *function, CUlaunchAttribute *attributes,
+                        unsigned count)
+{
+    CUlaunchAttribute own[FUNCTION_LAUNCH_ATTRIBUTES];
+    unsigned own_count = function_launch_attributes(function, own), given = count;
+
+    for (unsigned i = 0; i < own_count; i++) {
+        unsigned j = 0;
+
+        while (j < given && attributes[j].id != own[i].id)
+            j++;
+        if (j == given)
+            attributes[count++] = own[i];
+    }
+    return count;
+}
+
+CUresult launch_filter_attributes(struct session *session, const char *call,
+                                  const struct function *function, const void *bytes, uint32_t size,
+                                  CUlaunchAttribute *ret_attributes, unsigned *ret_count)
 {
     unsigned offered = size / sizeof(CUlaunchAttribute), count = 0;
 
-    if (size % sizeof(CUlaunchAttribute) || offered > LAUNCH_ATTRIBUTES_MAX) {
+    if (size % sizeof(CUlaunchAttribute) || offered > LAUNCH_ATTRIBUTES_OFFERED_MAX) {
         session_log_error(session, "%s: %u bytes are not an array of launch attributes", call,
                           size);
         return CUDA_ERROR_INVALID_VALUE;
@@ -70,7 +87,7 @@ CUresult launch_filter_attributes(struct session *session, const char *call, con
             return CUDA_ERROR_NOT_SUPPORTED;
         }
     }
-    *ret_count = count;
+    *ret_count = function->is_special ? add_own(function, ret_attributes, count) : count;
     return CUDA_SUCCESS;
 }
 
@@ -138,8 +155,8 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
                           ? CUDA_SUCCESS
                           : CUDA_ERROR_INVALID_VALUE;
 
-    if (result == CUDA_SUCCESS && in->attributes_size)
-        result = launch_filter_attributes(session, "cuLaunchKernel", in->attributes,
+    if (result == CUDA_SUCCESS && (in->attributes_size || f->is_special))
+        result = launch_filter_attributes(session, "cuLaunchKernel", f, in->attributes,
                                           in->attributes_size, attributes, &count);
     launch_read(&launch, in, f);
     launch_record(session, 1, in->f, f->name);
@@ -152,13 +169,13 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
     return stream_end(hStream, 0, result);
 }
 
-/* Whether a launch may be set aside: most launches have no attributes and do not print. */
+/* Whether a launch may be set aside: most launches have no attributes, and most functions do not
+ * print and have none of their own. */
 static bool is_plain(const struct session *session, const struct wire_cuLaunchKernelEx *in,
                      const struct function *function)
 {
-    return !session->server->launch->no_batching && !in->attributes_size &&
-           !function->module->may_print && in->params_size >= function->params_size &&
-           in->params_size <= LAUNCH_BATCH_PARAMS_MAX;
+    return !session->server->launch->no_batching && !in->attributes_size && !function->is_special &&
+           in->params_size >= function->params_size && in->params_size <= LAUNCH_BATCH_PARAMS_MAX;
 }
 
 CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLaunchKernelEx *in,
@@ -180,7 +197,7 @@ CUresult serve_cuOccupancyMaxActiveClusters(struct session *session,
         in->gridDimX,  in->gridDimY,       in->gridDimZ, in->blockDimX, in->blockDimY,
         in->blockDimZ, in->sharedMemBytes, NULL,         attributes,    0};
     CUresult result =
-        launch_filter_attributes(session, "cuOccupancyMaxActiveClusters", in->attributes,
+        launch_filter_attributes(session, "cuOccupancyMaxActiveClusters", f, in->attributes,
                                  in->attributes_size, attributes, &config.numAttrs);
 
     if (result == CUDA_SUCCESS && !driver.cuOccupancyMaxActiveClusters)
@@ -201,7 +218,7 @@ CUresult serve_cuOccupancyMaxPotentialClusterSize(
         in->gridDimX,  in->gridDimY,       in->gridDimZ, in->blockDimX, in->blockDimY,
         in->blockDimZ, in->sharedMemBytes, NULL,         attributes,    0};
     CUresult result =
-        launch_filter_attributes(session, "cuOccupancyMaxPotentialClusterSize", in->attributes,
+        launch_filter_attributes(session, "cuOccupancyMaxPotentialClusterSize", f, in->attributes,
                                  in->attributes_size, attributes, &config.numAttrs);
 
     if (result == CUDA_SUCCESS && !driver.cuOccupancyMaxPotentialClusterSize)

@@ -116,6 +116,7 @@ static CUresult enter_function(struct session *session, struct module *module, u
     function->driver = known->driver;
     function->handle = handle;
     function->params_size = known->facts.params_size;
+    function->is_special = module->may_print;
     memcpy(function->attributes, known->facts.attributes, sizeof(function->attributes));
     memcpy(function->name, known->facts.name, name_size);
 
@@ -233,25 +234,51 @@ void function_set_carveout(const struct function *f)
     set_carveout(f->known, f->attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT]);
 }
 
+static bool is_cluster_side(uint32_t attribute)
+{
+    return attribute >= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH &&
+           attribute <= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH;
+}
+
+/* A cluster that the code names itself is not the program's to change. */
+static CUresult check_cluster_side(const struct function *f, int value)
+{
+    if (f->known->facts.attributes[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH])
+        return CUDA_ERROR_NOT_PERMITTED;
+    return value >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+unsigned function_launch_attributes(const struct function *f, CUlaunchAttribute *ret_attributes)
+{
+    const int32_t *own = f->attributes, *side = &own[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH];
+    int32_t policy = own[CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE];
+    unsigned count = 0;
+
+    if (side[0] && !f->known->facts.attributes[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH])
+        ret_attributes[count++] = (CUlaunchAttribute){
+            .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+            .value.clusterDim = {(unsigned)side[0], (unsigned)side[1], (unsigned)side[2]}};
+    if (policy !=
+        f->known->facts.attributes[CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE])
+        ret_attributes[count++] = (CUlaunchAttribute){
+            .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+            .value.clusterSchedulingPolicyPreference = (CUclusterSchedulingPolicy)policy};
+    return count;
+}
+
 static CUresult set_attribute(const struct function *f, CUfunction_attribute attribute, int value)
 {
+    if (is_cluster_side(attribute))
+        return check_cluster_side(f, value);
+    if (attribute == CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE)
+        return (unsigned)value <= CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_INVALID_VALUE;
     if (is_bound(attribute))
         return raise_bound(f->driver, attribute, value);
     if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
         return set_carveout(f->known, value);
     return driver.cuFuncSetAttribute(f->driver, attribute, value);
-}
-
-/* Setting one of the other attributes may change further ones. */
-static void read_back(struct function *f)
-{
-    int32_t before[FUNCTION_ATTRIBUTES];
-
-    memcpy(before, f->attributes, sizeof(before));
-    read_attributes(f->driver, f->attributes);
-    for (uint32_t i = 0; i < FUNCTION_ATTRIBUTES; i++)
-        if (is_bound(i) || i == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
-            f->attributes[i] = before[i];
 }
 
 CUresult serve_cuFuncSetAttribute(struct session *session, const struct wire_cuFuncSetAttribute *in,
@@ -264,9 +291,9 @@ CUresult serve_cuFuncSetAttribute(struct session *session, const struct wire_cuF
         result = set_attribute(f, attribute, in->value);
     if (result != CUDA_SUCCESS || in->attribute >= FUNCTION_ATTRIBUTES)
         return result;
+    CUlaunchAttribute ignored[FUNCTION_LAUNCH_ATTRIBUTES];
     f->attributes[in->attribute] = in->value;
-    if (!is_bound(attribute) && attribute != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
-        read_back(f);
+    f->is_special = f->module->may_print || function_launch_attributes(f, ignored) > 0;
     return CUDA_SUCCESS;
 }
 

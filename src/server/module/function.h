@@ -14,11 +14,18 @@ struct function {
         *known; /* the library's record, of all clients; NULL for a function of the server's own */
     CUfunction driver;
     uint64_t handle;
-    uint32_t params_size;                    /* bytes of the packed parameter buffer */
-    bool not_batchable;                      /* the driver does not take it into a graph */
+    uint32_t params_size; /* bytes of the packed parameter buffer */
+    bool not_batchable;   /* the driver does not take it into a graph */
+    bool is_special;      /* it may print, or has attributes that go with each launch */
     int32_t attributes[FUNCTION_ATTRIBUTES]; /* as this client has set them */
     char name[];
 };
+
+/* Those attributes of the client's that the driver would keep for all clients, as attributes of a
+ * launch: at most FUNCTION_LAUNCH_ATTRIBUTES. Returns how many. */
+#define FUNCTION_LAUNCH_ATTRIBUTES 2u
+unsigned function_launch_attributes(const struct function *function,
+                                    CUlaunchAttribute *ret_attributes);
 
 /* Gives the driver's function this client's carveout. The device's context is current. */
 void function_set_carveout(const struct function *function);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program sets on its kernels is its own: the bound of dynamic shared memory, the carveout.
+// What a program sets on its kernels is its own: the bound of dynamic shared memory, the carveout,
+// clusters.
 // Copies of this program run at the same time, each with values of its own.
 #include <unistd.h>
 
 #include "check.cuh"
+
+#include <cooperative_groups.h>
 
 #define USUAL 49152
 
@@ -100,6 +103,83 @@ static void values_of_its_own()
     }
 }
 
+__global__ void name_cluster(unsigned *out)
+{
+    auto cluster = cooperative_groups::this_cluster();
+
+    if (blockIdx.x + blockIdx.y == 0)
+        *out = 100 * cluster.dim_blocks().x + 10 * cluster.dim_blocks().y + cluster.dim_blocks().z;
+}
+
+static void set_cluster(int width, int height, int depth)
+{
+    const cudaFuncAttribute sides[] = {cudaFuncAttributeRequiredClusterWidth,
+                                       cudaFuncAttributeRequiredClusterHeight,
+                                       cudaFuncAttributeRequiredClusterDepth};
+    const int values[] = {width, height, depth};
+
+    for (int i = 0; i < 3; i++)
+        EXPECT(cudaSuccess, cudaFuncSetAttribute(name_cluster, sides[i], values[i]));
+}
+
+static unsigned cluster_of_launch()
+{
+    unsigned *out, cluster = 0;
+
+    MUST(cudaMalloc(&out, sizeof(*out)));
+    name_cluster<<<dim3(8, 2), 1>>>(out);
+    EXPECT(cudaSuccess, cudaGetLastError());
+    MUST(cudaMemcpy(&cluster, out, sizeof(cluster), cudaMemcpyDeviceToHost));
+    MUST(cudaFree(out));
+    return cluster;
+}
+
+// The same in a graph, whose nodes have what was set when they were made.
+static unsigned cluster_of_graph()
+{
+    unsigned *out, cluster = 0;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+
+    MUST(cudaMalloc(&out, sizeof(*out)));
+    MUST(cudaStreamCreate(&stream));
+    MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    name_cluster<<<dim3(8, 2), 1, 0, stream>>>(out);
+    MUST(cudaStreamEndCapture(stream, &graph));
+    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    EXPECT(cudaSuccess, cudaGraphLaunch(exec, stream));
+    MUST(cudaStreamSynchronize(stream));
+    MUST(cudaMemcpy(&cluster, out, sizeof(cluster), cudaMemcpyDeviceToHost));
+    MUST(cudaGraphExecDestroy(exec));
+    MUST(cudaGraphDestroy(graph));
+    MUST(cudaStreamDestroy(stream));
+    MUST(cudaFree(out));
+    return cluster;
+}
+
+static void clusters_of_its_own()
+{
+    static const int sides[][3] = {{2, 1, 1}, {4, 2, 1}, {1, 2, 1}, {8, 1, 1}};
+    const int *own = sides[getpid() % 4];
+    unsigned expected = 100 * own[0] + 10 * own[1] + own[2];
+
+    for (int round = 0; round < 25; round++) {
+        set_cluster(own[0], own[1], own[2]);
+        usleep(1000);
+        IS_TRUE(cluster_of_launch() == expected);
+        set_cluster(0, 0, 0);
+        usleep(1000);
+        IS_TRUE(cluster_of_launch() == 111);
+    }
+    set_cluster(own[0], own[1], own[2]);
+    IS_TRUE(cluster_of_graph() == expected);
+    set_cluster(3, 1, 1);
+    name_cluster<<<dim3(8, 2), 1>>>(nullptr);
+    EXPECT(cudaErrorInvalidClusterSize, cudaGetLastError());
+    set_cluster(0, 0, 0);
+}
+
 static void what_cannot_be_set()
 {
     EXPECT(cudaErrorInvalidValue,
@@ -117,6 +197,7 @@ int main()
 {
     RUN(before_anything_is_set);
     RUN(values_of_its_own);
+    RUN(clusters_of_its_own);
     RUN(what_cannot_be_set);
     return check_close();
 }

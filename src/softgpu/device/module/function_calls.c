@@ -21,15 +21,27 @@ static CUresult get_attribute(const struct kernel *kernel, CUfunction_attribute 
         [CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = kernel->max_dynamic_shared,
         [CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = kernel->carveout,
         [CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET] = info->cluster[0] != 0,
-        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = info->cluster[0],
-        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] = info->cluster[1],
-        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = info->cluster[2],
+        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = kernel->cluster[0],
+        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] = kernel->cluster[1],
+        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = kernel->cluster[2],
+        [CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE] = kernel->cluster_policy,
         [CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED] = kernel->non_portable_cluster,
     };
 
     if ((unsigned)attribute >= CU_FUNC_ATTRIBUTE_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     *ret_value = values[attribute];
+    return CUDA_SUCCESS;
+}
+
+/* What the code says of itself stays. */
+static CUresult set_cluster(struct kernel *kernel, unsigned side, int value)
+{
+    if (kernel->info->cluster[0])
+        return CUDA_ERROR_NOT_PERMITTED;
+    if (value < 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    kernel->cluster[side] = value;
     return CUDA_SUCCESS;
 }
 
@@ -50,7 +62,14 @@ static CUresult set_attribute(struct kernel *kernel, CUfunction_attribute attrib
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
         kernel->non_portable_cluster = value != 0;
         return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+        return set_cluster(kernel, attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, value);
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        if ((unsigned)value > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
+            return CUDA_ERROR_INVALID_VALUE;
+        kernel->cluster_policy = value;
         return CUDA_SUCCESS;
     default:
         return CUDA_ERROR_INVALID_VALUE;

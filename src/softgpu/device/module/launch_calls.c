@@ -122,18 +122,17 @@ static bool shape_is_possible(const struct launch_request *request)
 /* Clusters of up to eight blocks can be launched anywhere; larger ones must be asked for. */
 static CUresult check_cluster(const struct launch_request *request, const struct kernel *kernel)
 {
-    const unsigned *fixed = kernel->info->cluster;
-    const unsigned *cluster = request->cluster[0] ? request->cluster : fixed;
+    const int *fixed = kernel->cluster;
     unsigned limit = kernel->non_portable_cluster ? SG_MAX_CLUSTER : SOFT_CLUSTER_PORTABLE;
     uint64_t size = 1;
 
-    if (!cluster[0])
+    if (!request->cluster[0])
         return CUDA_SUCCESS;
-    if (fixed[0] && memcmp(fixed, cluster, sizeof(request->cluster)) != 0)
+    if (fixed[0] && memcmp(fixed, request->cluster, sizeof(request->cluster)) != 0)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     for (int i = 0; i < 3; i++) {
-        size *= cluster[i];
-        if (size == 0 || size > limit || request->grid[i] % cluster[i])
+        size *= request->cluster[i];
+        if (size == 0 || size > limit || request->grid[i] % request->cluster[i])
             return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     }
     return CUDA_SUCCESS;
@@ -166,9 +165,9 @@ static unsigned sms_of(const struct stream *stream)
     return count ? count : stream->context->device->sm_count;
 }
 
-static unsigned cluster_blocks(const struct launch_request *request, const struct kernel *kernel)
+static unsigned cluster_blocks(const struct launch_request *request)
 {
-    const unsigned *cluster = request->cluster[0] ? request->cluster : kernel->info->cluster;
+    const unsigned *cluster = request->cluster;
 
     return cluster[0] ? cluster[0] * cluster[1] * cluster[2] : 1;
 }
@@ -178,7 +177,7 @@ static CUresult check_room(const struct launch_request *request, const struct ke
                            const struct stream *stream)
 {
     unsigned threads = request->block[0] * request->block[1] * request->block[2];
-    unsigned cluster = cluster_blocks(request, kernel);
+    unsigned cluster = cluster_blocks(request);
     uint64_t fit = cluster * sg_cluster_occupancy(stream->context->device->engine, kernel->info,
                                                   threads, request->shared, cluster);
     uint64_t blocks;
@@ -235,8 +234,15 @@ struct graph_kernel_info launch_params_of(const struct sg_kernel_info *info)
     };
 }
 
+/* The kernel's own cluster, unless the launch names one. */
+static void choose_cluster(struct launch_request *request, const struct kernel *kernel)
+{
+    if (!request->cluster[0])
+        memcpy(request->cluster, kernel->cluster, sizeof(request->cluster));
+}
+
 /* The stream lends its priority and its multiprocessors; the context may be another one. */
-static CUresult create_locked(const struct launch_request *request, struct context *context,
+static CUresult create_locked(struct launch_request *request, struct context *context,
                               const struct stream *stream, struct operation **ret_operation)
 {
     struct kernel *kernel;
@@ -244,8 +250,10 @@ static CUresult create_locked(const struct launch_request *request, struct conte
     struct launch *launch;
     CUresult result = kernel_resolve_locked(request->function, context, &kernel, &module);
 
-    if (result || (result = check_shape(request, kernel)) ||
-        (result = check_room(request, kernel, stream)))
+    if (result)
+        return result;
+    choose_cluster(request, kernel);
+    if ((result = check_shape(request, kernel)) || (result = check_room(request, kernel, stream)))
         return result;
     if (kernel->info->params_size > PARAMS_LIMIT)
         return CUDA_ERROR_INVALID_VALUE;
@@ -264,7 +272,7 @@ static CUresult create_locked(const struct launch_request *request, struct conte
     return CUDA_SUCCESS;
 }
 
-static CUresult submit_locked(const struct launch_request *request, struct stream *stream)
+static CUresult submit_locked(struct launch_request *request, struct stream *stream)
 {
     struct operation *operation;
     CUresult result = create_locked(request, stream->context, stream, &operation);
@@ -324,7 +332,7 @@ CUresult launch_stream_locked(CUstream handle, struct stream **ret_stream)
     return result;
 }
 
-static CUresult submit(const struct launch_request *request)
+static CUresult submit(struct launch_request *request)
 {
     struct stream *stream;
     SOFT_LOCKED;

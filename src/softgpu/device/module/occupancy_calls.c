@@ -169,8 +169,8 @@ CUresult soft_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
 
     if (result)
         return result;
-    const unsigned *fixed = kernel->info->cluster;
-    unsigned size = cluster_size(config, fixed[0] ? fixed[0] * fixed[1] * fixed[2] : 1);
+    const int *own = kernel->cluster;
+    unsigned size = cluster_size(config, own[0] ? (unsigned)(own[0] * own[1] * own[2]) : 1);
     unsigned threads = config->blockDimX * config->blockDimY * config->blockDimZ;
     if (size == 0 || size > SG_MAX_CLUSTER)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;

@@ -131,9 +131,13 @@ static bool fill_kernels(struct library *library)
                                               .index = i,
                                               .info = sg_module_kernel(library->code, i),
                                               .carveout = CU_SHAREDMEM_CARVEOUT_DEFAULT};
-    for (unsigned i = 0; i < library->kernel_count; i++)
-        library->kernels[i].max_dynamic_shared =
-            SOFT_SHARED_PER_BLOCK - (int)library->kernels[i].info->static_shared;
+    for (unsigned i = 0; i < library->kernel_count; i++) {
+        struct kernel *kernel = &library->kernels[i];
+
+        kernel->max_dynamic_shared = SOFT_SHARED_PER_BLOCK - (int)kernel->info->static_shared;
+        for (unsigned side = 0; side < 3; side++)
+            kernel->cluster[side] = (int)kernel->info->cluster[side];
+    }
     return true;
 }
 

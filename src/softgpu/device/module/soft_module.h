@@ -24,6 +24,8 @@ struct kernel {
     int max_dynamic_shared;
     int carveout;
     int non_portable_cluster;
+    int cluster[3]; /* of launches that name none; zeros: none */
+    int cluster_policy;
 };
 
 struct library {

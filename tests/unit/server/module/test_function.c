@@ -255,6 +255,48 @@ static void launches_go_by_their_clients_carveout(void **state)
     fake.attributes[attribute] = 0;
 }
 
+/* Clusters are no hints, so they go with each launch, and never to the driver's function. */
+static void clusters_are_each_clients_own(void **state)
+{
+    const CUfunction_attribute width = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
+    const CUfunction_attribute policy = CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
+    CUlaunchAttribute own[FUNCTION_LAUNCH_ATTRIBUTES];
+
+    find(*state, 0, "1", 0);
+    find(*state, 1, "1", 0);
+    fake_trace();
+    for (unsigned side = 0; side < 3; side++)
+        assert_int_equal(set(*state, last_function(0), width + side, 2 + (int)side), CUDA_SUCCESS);
+    assert_int_equal(set(*state, last_function(0), policy, 2), CUDA_SUCCESS);
+    assert_string_equal(fake_trace(), "");
+    assert_int_equal(function_launch_attributes(last_function(1), own), 0);
+    assert_false(last_function(1)->is_special);
+    assert_int_equal(function_launch_attributes(last_function(0), own), 2);
+    assert_true(last_function(0)->is_special);
+    assert_int_equal(own[0].id, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+    assert_int_equal(own[0].value.clusterDim.x, 2);
+    assert_int_equal(own[0].value.clusterDim.z, 4);
+    assert_int_equal(own[1].value.clusterSchedulingPolicyPreference, 2);
+    for (unsigned side = 0; side < 3; side++)
+        assert_int_equal(set(*state, last_function(0), width + side, 0), CUDA_SUCCESS);
+    assert_int_equal(set(*state, last_function(0), policy, 0), CUDA_SUCCESS);
+    assert_false(last_function(0)->is_special);
+    assert_int_equal(set(*state, last_function(0), policy, 3), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(set(*state, last_function(0), width, -1), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* As NVIDIA's driver has it. */
+static void a_cluster_of_the_code_stays(void **state)
+{
+    const CUfunction_attribute width = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
+
+    fake.attributes[width] = 4;
+    find(*state, 0, "1", 0);
+    fake.attributes[width] = 0;
+    assert_int_equal(set(*state, last_function(0), width, 2), CUDA_ERROR_NOT_PERMITTED);
+    assert_false(last_function(0)->is_special);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -263,6 +305,7 @@ int main(void)
         CASE(many_kernels_come_in_pages),      CASE(a_name_that_is_too_long_comes_alone),
         CASE(unknown_kernels_are_not_found),   CASE(a_kernel_is_entered_by_its_number),
         CASE(attributes_are_each_clients_own), CASE(launches_go_by_their_clients_carveout),
+        CASE(clusters_are_each_clients_own),   CASE(a_cluster_of_the_code_stays),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
