@@ -30,7 +30,7 @@ DRIVER = ["startup", "contexts", "memory", "registers", "modules", "links", "sta
           "batches", "streams", "events", "callbacks", "threads", "pointers", "graphs", "prints",
           "forks",
           "exits", "bad_handles", "vmm", "pools", "pool_shares", "graph_nodes", "captures", "graph_memory",
-          "talk_calls", "tensor_copies", "tensor_maps", "conditionals"]
+          "talk_calls", "tensor_copies", "tensor_maps", "warpgroups", "conditionals"]
 DRIVER += ["memory_atomics", "memory_order", "ipc", "managed", "managed_moves", "managed_large", "managed_peers", "managed_random", "managed_variables", "peers"]
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
@@ -38,14 +38,14 @@ RUNTIME_FAULTS = ["fault"]
 # NVIDIA's driver may crash on handles that never were; Funnel must not.
 NOT_DIRECT_ON_CUDA = {"bad_handles"}
 # Large headers: one variant is enough.
-STATIC_ONLY = {"algorithms", "halves", "intrinsics", "repeated_algorithms", "tensor_tiles", "warp_edges"}
+STATIC_ONLY = {"algorithms", "halves", "hopper_matmul", "intrinsics", "repeated_algorithms", "tensor_tiles", "warp_edges"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 # Programs that call the driver as well; nvcc brings a library to link them with.
 DRIVER_CALLS = {"pointers"}
 # Programs that several copies of are to run at once, whatever is asked for.
 COPIES = {"settings": 4}
 # What a program needs of the GPU, where that is more than nvcc's default.
-ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90", "settings": "sm_90", "sparse": "sm_90", "tensor_tiles": "sm_90", "warp_edges": "sm_90"}
+ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90", "hopper_matmul": "sm_90a", "settings": "sm_90", "sparse": "sm_90", "tensor_tiles": "sm_90", "warp_edges": "sm_90"}
 # With --long: how many rounds, where a few are the default.
 LONG = {"repeated_algorithms": "200"}
 
@@ -74,8 +74,16 @@ def find_nvcc():
     return os.path.realpath(nvcc) if nvcc else None
 
 
+def architecture_flags(name):
+    """For one whose features no later GPU has, nvcc keeps no PTX unless it is told to."""
+    if name and name.endswith("a"):
+        virtual = name.replace("sm", "compute")
+        return [f"-gencode=arch={virtual},code=[{name},{virtual}]"]
+    return [f"-arch={name}"] if name else []
+
+
 def variants_of(name):
-    common = ["-O2"] + ([f"-arch={ARCHITECTURES[name]}"] if name in ARCHITECTURES else [])
+    common = ["-O2"] + architecture_flags(ARCHITECTURES.get(name))
     common += ["-lcuda"] if name in DRIVER_CALLS else []
     for cudart in ("static",) if name in STATIC_ONLY else ("static", "shared"):
         yield cudart, common

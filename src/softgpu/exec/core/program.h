@@ -44,6 +44,8 @@ struct program {
     uint32_t function_count;
     struct matrix_op *matrices; /* what instructions on matrices need to know */
     uint32_t matrix_count;
+    struct wgmma_op *wgmmas; /* and those on matrices of a warpgroup */
+    uint32_t wgmma_count;
     uint32_t local_size; /* bytes a thread when nothing recurses */
     uint32_t static_shared;
     uint32_t dynamic_shared_start;

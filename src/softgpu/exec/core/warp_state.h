@@ -68,6 +68,7 @@ struct warp {
     uint32_t at_sync;            /* lanes that wait for others at a warp-wide instruction */
     uint32_t at_cluster;         /* lanes that wait at the cluster's barrier */
     uint32_t cluster_arrived;    /* lanes that have come to it in this phase */
+    uint64_t wgmma_groups;       /* committed so far */
     const struct insn *last;     /* the path that used up its budget: others first */
     bool forced;                 /* a warp-wide instruction must not wait again */
     bool out_of_order;           /* the running path is not the lowest */

@@ -377,5 +377,6 @@ void program_destroy(struct program *program)
     free(program->constants);
     free(program->functions);
     free(program->matrices);
+    free(program->wgmmas);
     free(program);
 }

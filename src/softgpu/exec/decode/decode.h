@@ -58,6 +58,7 @@ void decode_elect(struct builder *builder, const struct tokens *tokens);
 void decode_activemask(struct builder *builder, const struct tokens *tokens);
 void decode_mma(struct builder *builder, const struct tokens *tokens);
 void decode_wmma(struct builder *builder, const struct tokens *tokens);
+void decode_wgmma(struct builder *builder, const struct tokens *tokens);
 void decode_matrices(struct builder *builder, const struct tokens *tokens);
 void decode_movmatrix(struct builder *builder, const struct tokens *tokens);
 void decode_mbarrier(struct builder *builder, const struct tokens *tokens);

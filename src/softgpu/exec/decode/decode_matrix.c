@@ -9,7 +9,7 @@
 
 #include "decode.h"
 #include "decode_access.h"
-#include "fragment.h"
+#include "decode_matrix.h"
 #include "operand.h"
 
 static const struct {
@@ -62,8 +62,7 @@ static const struct shape wmma_shapes[] = {
     {IS(B1), 8, 8, 128},          {0},
 };
 
-/* The matrix elements that the opcode names, in order. */
-static unsigned take_elements(const struct tokens *tokens, enum fragment_element ret_elements[4])
+unsigned matrix_elements(const struct tokens *tokens, enum fragment_element ret_elements[4])
 {
     unsigned count = 0;
     for (unsigned i = 1; i < tokens->count; i++) {
@@ -113,7 +112,7 @@ static bool has_shape(const struct shape *shapes, const struct matrix_op *op, ui
     return false;
 }
 
-static struct fragment fragment_of(enum fragment_element element)
+struct fragment matrix_fragment(enum fragment_element element)
 {
     return (struct fragment){.element = element,
                              .bits = elements[element].bits,
@@ -190,7 +189,7 @@ static handler_fn multiplication(const struct matrix_op *op)
     }
 }
 
-static bool is_accumulator(enum fragment_element of, enum fragment_element accumulator)
+bool matrix_is_accumulator(enum fragment_element of, enum fragment_element accumulator)
 {
     switch (of) {
     case FRAGMENT_F64:
@@ -207,8 +206,7 @@ static bool is_accumulator(enum fragment_element of, enum fragment_element accum
     }
 }
 
-/* Whether A and B may be of these types. */
-static bool may_meet(enum fragment_element a, enum fragment_element b)
+bool matrix_may_meet(enum fragment_element a, enum fragment_element b)
 {
     uint32_t both = 1u << a | 1u << b;
     return a == b || (both & ~FP8) == 0 || (both & ~BYTES) == 0 || (both & ~NIBBLES) == 0;
@@ -218,21 +216,21 @@ static bool may_meet(enum fragment_element a, enum fragment_element b)
 static bool take_types(const struct tokens *tokens, bool is_wmma, struct matrix_op *op)
 {
     enum fragment_element types[4];
-    unsigned count = take_elements(tokens, types);
+    unsigned count = matrix_elements(tokens, types);
     if (count == 2 && is_wmma) {
         types[3] = types[1];
         types[1] = types[2] = FRAGMENT_F16;
     } else if (count != 4) {
         return false;
     }
-    op->d = fragment_of(types[0]);
-    op->a = fragment_of(types[1]);
-    op->b = fragment_of(types[2]);
-    op->c = fragment_of(types[3]);
+    op->d = matrix_fragment(types[0]);
+    op->a = matrix_fragment(types[1]);
+    op->b = matrix_fragment(types[2]);
+    op->c = matrix_fragment(types[3]);
     op->a.depth = op->is_sparse ? op->k / 2 : op->k;
     op->b.depth = op->k;
-    return may_meet(types[1], types[2]) && is_accumulator(types[1], types[0]) &&
-           is_accumulator(types[1], types[3]);
+    return matrix_may_meet(types[1], types[2]) && matrix_is_accumulator(types[1], types[0]) &&
+           matrix_is_accumulator(types[1], types[3]);
 }
 
 /* 0 to 3, as insn.environment has it. */
@@ -368,9 +366,9 @@ static enum ptx_space space_of(const struct tokens *tokens)
 static bool take_memory(const struct tokens *tokens, struct matrix_op *op)
 {
     enum fragment_element type[4];
-    if (!take_shape(tokens, op) || take_elements(tokens, type) != 1)
+    if (!take_shape(tokens, op) || matrix_elements(tokens, type) != 1)
         return false;
-    op->d = fragment_of(type[0]);
+    op->d = matrix_fragment(type[0]);
     op->d.depth = op->k;
     op->use = token_is(tokens, 2, "a")   ? FRAGMENT_A
               : token_is(tokens, 2, "b") ? FRAGMENT_B
@@ -422,7 +420,7 @@ void decode_matrices(struct builder *builder, const struct tokens *tokens)
     unsigned count = token_find(tokens, "x4") >= 0   ? 4
                      : token_find(tokens, "x2") >= 0 ? 2
                                                      : token_find(tokens, "x1") >= 0;
-    struct matrix_op op = {.d = fragment_of(FRAGMENT_F16),
+    struct matrix_op op = {.d = matrix_fragment(FRAGMENT_F16),
                            .column_major = token_find(tokens, "trans") >= 0};
     struct insn where = {0};
     if (count == 0 || token_find(tokens, "m8n8") < 0 || last_type(tokens) != PTX_B16) {

@@ -122,6 +122,11 @@ static const struct opcode opcodes[] = {
     {"wmma", decode_wmma, true,
      "wmma.{load.a load.b load.c store.d mma}: f16 bf16 s8 u8 m16n16k16 m32n8k16 m8n32k16; tf32 "
      "m16n16k8; f64 m8n8k4; s4 u4 m8n8k32; b1 m8n8k128"},
+    {"wgmma", decode_wgmma, true,
+     "wgmma.mma_async.sync.aligned.m64nNkK{.satfinite}.D.A.B{.and.popc}, A in registers or in "
+     "shared "
+     "memory: f16 bf16 k16, tf32 k8, e4m3 e5m2 k32, s8 u8 k32, b1 k256; wgmma.{fence commit_group "
+     "wait_group}.sync.aligned"},
     {"ldmatrix", decode_matrices, true, "ldmatrix.sync.aligned.m8n8.{x1 x2 x4}{.trans}.b16"},
     {"stmatrix", decode_matrices, true, "stmatrix.sync.aligned.m8n8.{x1 x2 x4}{.trans}.b16"},
     {"movmatrix", decode_movmatrix, true, "movmatrix.sync.aligned.m8n8.trans.b16"},

@@ -8,12 +8,8 @@
 #include <string.h>
 
 static const struct refused list[] = {
-    {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
-     "{%f0, %f1, %f2, %f3}, %rd1, %rd2, 1, 1, 1, 0, 0",
-     "wgmma: the asynchronous tensor unit of sm_90a"},
-    {"wgmma.fence.sync.aligned", "", "wgmma.fence"},
-    {"wgmma.commit_group.sync.aligned", "", "wgmma.commit_group"},
-    {"wgmma.wait_group.sync.aligned", "0", "wgmma.wait_group"},
+    {"wgmma.mma_async.sp.sync.aligned.m64n8k32.f16.f16.f16",
+     "{%r0, %r1}, %rd1, %rd2, %r3, 0, 1, 1, 1, 0, 0", "wgmma.mma_async.sp: a sparse A"},
     {"tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32", "[box], 64",
      "tcgen05: the tensor unit of sm_100a"},
     {"cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes",

@@ -4,9 +4,16 @@
  */
 #include "fragment.h"
 #include "isa.h"
+#include "wgmma.h"
 
 const struct matrix_handlers *matrix_handlers(void)
 {
     static const struct matrix_handlers *const tables[] = ISA_TABLE(&matrix_handlers);
+    return tables[isa_best()];
+}
+
+const struct wgmma_handlers *wgmma_handlers(void)
+{
+    static const struct wgmma_handlers *const tables[] = ISA_TABLE(&wgmma_handlers);
     return tables[isa_best()];
 }

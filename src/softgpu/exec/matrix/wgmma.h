@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wgmma: a warpgroup, four warps, multiplies 64 rows of A with B, which lies in shared memory, as A
+ * may, too. Each warp computes its own 16 rows at once when it comes to the instruction; what makes
+ * the four wait for each other is wgmma.wait_group.
+ */
+#pragma once
+
+#include "fragment.h"
+
+#define WGMMA_REGISTERS 128
+#define WGMMA_WARPS 4
+#define WGMMA_ROWS 16 /* of A and D, of a warp */
+#define WGMMA_SIDE 8  /* columns that are multiplied together */
+#define WGMMA_WORDS 8 /* of 32 bits along k: all types have as many */
+
+struct wgmma_operand {
+    uint32_t descriptor; /* a register of 64 bits, or NO_OPERAND: A is in registers */
+    bool across;         /* transposed: neighbors in memory are neighbors along M or N */
+    bool negated;
+};
+
+/* insn.matrix is its number in the program's list. */
+struct wgmma_op {
+    struct matrix_op block; /* of 16 rows and 8 columns; a: the registers, if A is there */
+    struct wgmma_operand a, b;
+    uint16_t n;
+    uint32_t scale; /* a predicate: whether the products are added to D */
+    bool scale_negated;
+    uint32_t registers[WGMMA_REGISTERS]; /* of D */
+};
+
+/* Compiled for each ISA variant, see wgmma.c. */
+struct wgmma_handlers {
+    handler_fn multiply_f32;
+    handler_fn multiply_s32;
+    handler_fn multiply_bits;
+};
+extern const struct wgmma_handlers wgmma_handlers_base;
+extern const struct wgmma_handlers wgmma_handlers_v3;
+extern const struct wgmma_handlers wgmma_handlers_v4;
+const struct wgmma_handlers *wgmma_handlers(void);
+
+void run_wgmma_commit(struct warp *warp, const struct insn *insn);
+/* imm: how many groups may be under way. */
+void run_wgmma_wait(struct warp *warp, const struct insn *insn);
+
+/* Rows of A or columns of B, a multiple of eight, each WGMMA_WORDS words along k. False behind a
+ * fault. */
+bool wgmma_rows(struct warp *warp, const struct insn *insn, const struct wgmma_operand *operand,
+                unsigned first, unsigned count, uint32_t *ret_rows);
