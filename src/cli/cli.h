@@ -22,6 +22,7 @@ extern const struct subcommand top_subcommands[];     /* top */
 extern const struct subcommand metrics_subcommands[]; /* metrics */
 extern const struct subcommand trace_subcommands[];   /* trace */
 extern const struct subcommand why_subcommands[];     /* why */
+extern const struct subcommand cache_subcommands[];   /* cache */
 extern const struct subcommand cdi_subcommands[];     /* cdi */
 extern const struct subcommand enable_subcommands[];  /* enable, disable */
 extern const struct subcommand view_subcommands[];    /* status, ps, servers, clients, devices */

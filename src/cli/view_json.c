@@ -57,12 +57,23 @@ static json_t *with_user_and_share(json_t *json, uint32_t uid, uint32_t centiper
     return json;
 }
 
+/* null where there is none. */
+static json_t *code_cache_json(const struct server_code_cache *cache)
+{
+    if (!*cache->path)
+        return json_null();
+    return json_pack("{s:o, s:i, s:I, s:i, s:i}", "path",
+                     text_value(cache->path, sizeof(cache->path)), "entries", cache->entries,
+                     "bytes", (json_int_t)cache->bytes, "loaded", cache->loaded, "used",
+                     cache->used);
+}
+
 static json_t *server_json(const struct command_server *server)
 {
     json_t *json = json_pack(
         "{s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:I, s:I, s:o, s:i, "
         "s:b, "
-        "s:I}",
+        "s:I, s:o}",
         "name", server->name, "pipe_directory", server->directory, "pid", server->pid, "uid",
         server->uid, "state", snapshot_state_name(server), "driver",
         snapshot_driver_name(server->driver), "driver_version", server->driver_version, "devices",
@@ -71,7 +82,8 @@ static json_t *server_json(const struct command_server *server)
         server->priority, "silent_ms", (json_int_t)server->silent_ms, "waited_ms",
         (json_int_t)server->waited_ms, "stall", text_value(server->stall, sizeof(server->stall)),
         "standby_pid", server->standby_pid, "standby_ready", (int)server->standby_ready,
-        "standby_memory", (json_int_t)server->standby_mib << 20);
+        "standby_memory", (json_int_t)server->standby_mib << 20, "code_cache",
+        code_cache_json(&server->code_cache));
 
     return with_user_and_share(json, server->uid, server->sm_centipercent);
 }

@@ -130,6 +130,18 @@ void view_devices(const struct snapshot *snapshot)
 
 /* ---- everything on one screen ---- */
 
+static void print_code_cache(const struct server_code_cache *cache)
+{
+    char bytes[CELL];
+
+    if (!*cache->path)
+        return;
+    view_format_bytes(cache->bytes, bytes);
+    printf("  code cache: %u entries, %s in %.*s; %u loaded ahead, %u of them used\n",
+           cache->entries, bytes, (int)sizeof(cache->path), cache->path, cache->loaded,
+           cache->used);
+}
+
 static void print_server_summary(const struct command_server *server)
 {
     char user[CELL], since[CELL];
@@ -163,6 +175,7 @@ static void print_server_summary(const struct command_server *server)
         printf("  a standby server (%d) %s; it takes about %u MiB of each device\n",
                server->standby_pid, server->standby_ready ? "is ready" : "is starting",
                server->standby_mib);
+    print_code_cache(&server->code_cache);
     if (server->silent_ms)
         printf("  it has sent no heartbeat for %.1fs\n", server->silent_ms / 1000.0);
     if (server->waited_ms >= CALL_SHOWN_MS)

@@ -88,6 +88,7 @@ struct command_server {
     uint32_t standby_mib;   /* of each device's memory that it takes, about */
     uint32_t reserved;
     char stall[sizeof(((struct server_heartbeat *)NULL)->text)]; /* which, as the server said it */
+    struct server_code_cache code_cache;
 };
 
 struct command_client {

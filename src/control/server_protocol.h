@@ -258,11 +258,22 @@ struct server_status_row {
     uint64_t call_ms; /* for how long */
 };
 
+/* Code that programs of earlier servers have used; path "" = none is kept. */
+struct server_code_cache {
+    uint32_t entries; /* in the directory, like the bytes */
+    uint32_t loaded;  /* libraries that this server has loaded before a client asked for them */
+    uint32_t used;    /* of those, how many clients have asked for since */
+    uint32_t reserved;
+    uint64_t bytes;
+    char path[104]; /* cut when longer */
+};
+
 struct server_status_end {
     struct server_header header;
     uint32_t state; /* enum server_state */
     uint32_t client_count;
     uint64_t memory_free[SERVER_MAX_DEVICES];
+    struct server_code_cache code_cache;
 };
 
 /* Answer to TERMINATE_CLIENT and SET_LIMITS: CUresult; 201 = there is no such client. */

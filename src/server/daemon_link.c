@@ -11,6 +11,7 @@
 
 #include "accounting.h"
 #include "clock.h"
+#include "code_cache.h"
 #include "fd.h"
 #include "limits_text.h"
 #include "log.h"
@@ -206,6 +207,7 @@ static void answer_status(struct server *server, uint32_t request)
     }
     for (unsigned i = 0; i < server->devices.count; i++)
         end.memory_free[i] = server->devices.device[i].memory_free;
+    code_cache_describe(server, &end.code_cache);
     send_message(server, &end);
 }
 

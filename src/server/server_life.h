@@ -11,6 +11,7 @@
 #include "server_protocol.h"
 
 struct image_reader;
+struct code_cache;
 struct trace;
 
 struct server_life {
@@ -32,10 +33,11 @@ struct server_life {
     bool leaving;  /* no client is taken any more, and the server exits after the last one */
     uint32_t last_id;
     unsigned session_count;
-    unsigned abandoned;  /* as the daemon was told last */
-    unsigned beats;      /* heartbeats sent */
-    struct trace *trace; /* NULL: none; written under the server's lock: trace.h */
-    bool stall_logged;   /* the log says that clients wait for another: stall.h */
+    unsigned abandoned;            /* as the daemon was told last */
+    unsigned beats;                /* heartbeats sent */
+    struct code_cache *code_cache; /* NULL: none; code_cache.h */
+    struct trace *trace;           /* NULL: none; written under the server's lock: trace.h */
+    bool stall_logged;             /* the log says that clients wait for another: stall.h */
 };
 
 /* Creates the server's life without loop and descriptors: 0 or -ENOMEM. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "accounting.h"
+#include "code_cache.h"
 #include "command_protocol.h"
 #include "cpus.h"
 #include "daemon_link.h"
@@ -216,6 +217,8 @@ static int start_serving(struct server *server, const struct options *options, c
         error = accounting_start(server);
     if (!error)
         error = stall_watch_start(server);
+    if (!error)
+        error = code_cache_start(server);
     if (!error && server->life->control_fd >= 0)
         error = daemon_link_start(server);
     if (!error && options->listen_path)
@@ -292,6 +295,7 @@ int server_main(int argc, char **argv)
     log_line("Server has started");
     loop_run(server.life->loop);
     daemon_link_clients_lost(&server, CUDA_ERROR_MPS_RPC_FAILURE);
+    code_cache_finish(&server);
     for (unsigned i = 0; i < server.devices.count; i++)
         log_line("Destroy server context on device %u", i);
     log_line("Server exits");

@@ -31,7 +31,7 @@ static bool is_busy(const struct session *session)
            (session->phase == SESSION_SERVING && fence_any_pending(session));
 }
 
-static bool any_session_busy(struct server *server)
+bool server_is_busy(struct server *server)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
@@ -45,7 +45,7 @@ static bool any_session_busy(struct server *server)
 /* To unload a retired library takes about as long as a short kernel. */
 static void unload_libraries(struct server *server)
 {
-    while (!any_session_busy(server) && module_cache_unload(server_module_cache(server)))
+    while (!server_is_busy(server) && module_cache_unload(server_module_cache(server)))
         ;
 }
 
@@ -55,11 +55,11 @@ static void renew_windows(struct server *server)
     struct windows *windows = server_windows(server);
     bool more = device_enter(&server->devices.device[0]) == CUDA_SUCCESS;
 
-    while (more && !any_session_busy(server) && quiesce_try(server->devices.quiesce)) {
+    while (more && !server_is_busy(server) && quiesce_try(server->devices.quiesce)) {
         more = windows_trim(windows);
         quiesce_end(server->devices.quiesce);
     }
-    while (!any_session_busy(server) && windows_warm(windows))
+    while (!server_is_busy(server) && windows_warm(windows))
         ;
 }
 
@@ -69,7 +69,7 @@ static void make_spares(struct server *server)
         if (!partitions_want_spare(&server->partitions[i]) ||
             device_enter(&server->devices.device[i]) != CUDA_SUCCESS)
             continue;
-        while (!any_session_busy(server) && partitions_make_spare(&server->partitions[i]))
+        while (!server_is_busy(server) && partitions_make_spare(&server->partitions[i]))
             log_debug("A partition of device %u is created in advance", i);
     }
 }

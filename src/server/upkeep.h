@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "server.h"
@@ -16,6 +17,9 @@ struct upkeep {
     uint64_t empty_at; /* clock_ns() since when there are no clients; 0 = there are some */
     bool trimmed;      /* the server has been trimmed since then */
 };
+
+/* From any thread: whether a client has work that is not done, or is about to attach. */
+bool server_is_busy(struct server *server);
 
 /* The watchdog's, in each of its rounds. */
 void upkeep_run(struct server *server, struct upkeep *upkeep);

@@ -95,7 +95,8 @@ def on_status(request):
                                        *[0] * 31, 2 << 20, *[0] * 31, 5, 33, *[0] * 31)
         send(wire.STATUS_ROW, identity + limits + tail + usage() +
              struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, b"", 0), request)
-    send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) + bytes(8 * wire.DEVICES), request)
+    send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) +
+         bytes(8 * wire.DEVICES + wire.CODE_CACHE.size), request)
 
 
 def drop(connection, status=0):

@@ -25,6 +25,7 @@ HEADER = struct.Struct("<IHHII")
 IDENTITY = struct.Struct("<iIIIQq256s32s72s")
 LIMITS = struct.Struct(f"<II{DEVICES}Q" + "IIII")
 DEVICE = struct.Struct("<128s16s16sQIIIIII")
+CODE_CACHE = struct.Struct("<IIIIQ104s")
 
 
 def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic=HELLO_MAGIC,

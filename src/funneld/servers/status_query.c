@@ -60,6 +60,7 @@ static void on_end(void *context, int status, const struct server_status_end *to
         report->server.responding = 1;
         report->server.client_count = totals->client_count;
         memcpy(report->server.memory_free, totals->memory_free, sizeof(totals->memory_free));
+        report->server.code_cache = totals->code_cache;
     }
     finish_one(report->query);
 }

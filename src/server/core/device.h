@@ -54,6 +54,15 @@ static inline unsigned devices_context_count(const struct devices *devices)
     return devices->has_spares ? 2 * devices->count : devices->count;
 }
 
+/* 10 * major + minor. */
+static inline unsigned device_compute_capability(const struct device *device)
+{
+    const int32_t *attributes = device->record.attributes;
+
+    return (unsigned)(10 * attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] +
+                      attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR]);
+}
+
 /* Creates a context on every device, for the life of the process, and with `spares` a second one.
  * A device that has no memory for that makes the server work without spare contexts. 0, or -errno
  * and in `why` a message of what went wrong. */

@@ -5,95 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calm.h"
+#include "kernel_query.h"
 #include "module_state.h"
 #include "server_dispatch.h"
-
-#define PARAMS_MAX 1000u
-
-static CUresult read_attributes(CUfunction function, int32_t *ret_attributes)
-{
-    for (int i = 0; i < FUNCTION_ATTRIBUTES; i++) {
-        int value = 0;
-        CUresult result = driver.cuFuncGetAttribute(&value, (CUfunction_attribute)i, function);
-        /* An attribute that this driver does not have reads as 0. */
-        if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE)
-            return result;
-        ret_attributes[i] = result == CUDA_SUCCESS ? value : 0;
-    }
-    return CUDA_SUCCESS;
-}
-
-/* Offset and size of each parameter, as pairs of u32. */
-static CUresult walk_layout(CUfunction function, struct kernel_facts *ret_facts,
-                            uint32_t *ret_pairs)
-{
-    uint32_t count = 0, params_size = 0;
-
-    for (;; count++) {
-        size_t offset = 0, size = 0;
-        CUresult result = driver.cuFuncGetParamInfo(function, count, &offset, &size);
-        if (result == CUDA_ERROR_INVALID_VALUE)
-            break; /* past the last one */
-        if (result != CUDA_SUCCESS)
-            return result;
-        if (count == PARAMS_MAX)
-            return CUDA_ERROR_NOT_SUPPORTED;
-        ret_pairs[2 * count] = (uint32_t)offset;
-        ret_pairs[2 * count + 1] = (uint32_t)size;
-        if (offset + size > params_size)
-            params_size = (uint32_t)(offset + size);
-    }
-    ret_facts->param_count = count;
-    ret_facts->params_size = params_size;
-    ret_facts->layout = ret_pairs;
-    return CUDA_SUCCESS;
-}
-
-/* The only way to query_kernel how many parameters there are is to ask for one too many, so a
- * refusal is expected. */
-static CUresult read_layout(CUfunction function, struct kernel_facts *ret_facts,
-                            uint32_t *ret_pairs)
-{
-    driver_expect_refusal(true);
-    CUresult result = walk_layout(function, ret_facts, ret_pairs);
-    driver_expect_refusal(false);
-    return result;
-}
-
-static CUresult find_function(const struct module *module, const char *name,
-                              CUfunction *ret_function)
-{
-    CUkernel kernel = NULL;
-    CUresult result = driver.cuLibraryGetKernel(&kernel, module_library(module)->driver, name);
-
-    return result != CUDA_SUCCESS ? result : driver.cuKernelGetFunction(ret_function, kernel);
-}
-
-/* Another client may query_kernel the same kernel at the same time. The first client's record is
- * kept, because no client can have changed an attribute before that. */
-static CUresult query_kernel(struct session *session, const struct module *module, const char *name,
-                             struct known_kernel **ret_known)
-{
-    struct calm calm;
-    uint32_t pairs[2 * PARAMS_MAX];
-    struct known_kernel kernel = {.facts = {.name = name}};
-
-    CUresult result = cached_query_begin(module->cached, session, "cuKernelGetFunction", &calm);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = find_function(module, name, &kernel.driver);
-    cached_query_end(module->cached, session, result, &calm);
-    if (result == CUDA_SUCCESS)
-        result = read_attributes(kernel.driver, kernel.facts.attributes);
-    if (result == CUDA_SUCCESS)
-        result = read_layout(kernel.driver, &kernel.facts, pairs);
-    if (result != CUDA_SUCCESS)
-        return result;
-    kernel.carveout = kernel.facts.attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT];
-    *ret_known = kernel_table_add(cached_kernels(module->cached), &kernel);
-    return *ret_known ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
 
 static CUresult check_count(struct session *session, const char *call)
 {
@@ -157,7 +71,7 @@ CUresult serve_cuLibraryGetKernel(struct session *session, const struct wire_cuL
     if (result == CUDA_SUCCESS)
         result = session_enter(session, library->device);
     if (result == CUDA_SUCCESS && !known)
-        result = query_kernel(session, library, in->name, &known);
+        result = kernel_query(library->cached, session, in->name, &known);
     if (result == CUDA_SUCCESS)
         result = enter_function(session, library, in->f, known);
     if (result == CUDA_SUCCESS)

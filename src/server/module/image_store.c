@@ -17,6 +17,7 @@
 
 #include "cleanup.h"
 #include "fd.h"
+#include "hash.h"
 #include "image_key.h"
 #include "shm.h"
 
@@ -30,22 +31,6 @@ void image_store_init(struct image_store *store)
 void image_store_fini(struct image_store *store)
 {
     pthread_mutex_destroy(&store->lock);
-}
-
-uint64_t image_store_hash(const void *bytes, uint64_t size)
-{
-    const unsigned char *next = bytes;
-    uint64_t hash = size, word = 0;
-
-    for (; size >= sizeof(word); size -= sizeof(word), next += sizeof(word)) {
-        memcpy(&word, next, sizeof(word));
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 29;
-    }
-    word = 0;
-    memcpy(&word, next, size);
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 32;
 }
 
 /* ---- the bytes ---- */
@@ -154,7 +139,7 @@ static CUresult stored_image_create(struct image_store *store, int fd, uint64_t 
         stored_image_destroy(image);
         return result;
     }
-    image->hash = image_store_hash(image->bytes, size);
+    image->hash = hash_bytes(image->bytes, size);
     image->key = image_key(image->bytes, size);
     *ret_image = image;
     return CUDA_SUCCESS;

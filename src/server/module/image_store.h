@@ -45,9 +45,6 @@ void image_store_init(struct image_store *store);
 /* No image is used any more. */
 void image_store_fini(struct image_store *store);
 
-/* A hash by which images are found. Images with the same hash need not be the same. */
-uint64_t image_store_hash(const void *bytes, uint64_t size);
-
 /* The image in the first `size` bytes of a file that shm_check() has accepted, with a reference for
  * the caller: the stored one if it is there already, or a new one. Takes `fd` over.
  * CUDA_ERROR_INVALID_VALUE when the file cannot be read, CUDA_ERROR_OUT_OF_MEMORY. */

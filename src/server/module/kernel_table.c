@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "image_store.h"
+#include "hash.h"
 
 void kernel_table_init(struct kernel_table *table)
 {
@@ -28,7 +28,7 @@ static struct known_kernel *find_locked(const struct kernel_table *table, const 
                                         uint64_t *ret_key)
 {
     struct known_kernel *kernel;
-    uint64_t key = image_store_hash(name, strlen(name));
+    uint64_t key = hash_bytes(name, strlen(name));
 
     while ((kernel = map_get(&table->by_name, key)) && strcmp(kernel->facts.name, name) != 0)
         key++;
@@ -119,4 +119,32 @@ size_t kernel_table_write(struct kernel_table *table, uint32_t first, void *targ
         used += size;
     }
     return used;
+}
+
+uint32_t kernel_table_count(struct kernel_table *table)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table->lock);
+
+    return table->count;
+}
+
+static size_t names_size_locked(const struct kernel_table *table)
+{
+    size_t size = 0;
+
+    for (uint32_t i = 0; i < table->count; i++)
+        size += strlen(table->kernels[i]->facts.name) + 1;
+    return size;
+}
+
+char *kernel_table_names(struct kernel_table *table, uint32_t *ret_count, size_t *ret_size)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&table->lock);
+    char *names = malloc(names_size_locked(table) + 1), *next = names;
+
+    for (uint32_t i = 0; names && i < table->count; i++)
+        next = stpcpy(next, table->kernels[i]->facts.name) + 1;
+    *ret_count = table->count;
+    *ret_size = (size_t)(next - names);
+    return names;
 }

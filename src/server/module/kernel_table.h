@@ -45,3 +45,8 @@ struct known_kernel *kernel_table_add(struct kernel_table *table,
  * Returns the size of what was written; `ret_next` is the first kernel that was not. */
 size_t kernel_table_write(struct kernel_table *table, uint32_t first, void *target, size_t capacity,
                           uint32_t *ret_next);
+
+/* How many kernels there are; and their names, in that order, each with its NUL, for the caller to
+ * free. NULL when out of memory. */
+uint32_t kernel_table_count(struct kernel_table *table);
+char *kernel_table_names(struct kernel_table *table, uint32_t *ret_count, size_t *ret_size);

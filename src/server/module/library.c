@@ -57,7 +57,8 @@ static CUresult compile(struct session *session, const struct device *device, CU
     CUresult result = driver.cuLibraryGetKernelCount(&kernels, library);
 
     if (result == CUDA_SUCCESS && is_text)
-        result = calm_begin(session, device, "cuLibraryGetModule", &calm);
+        result = session ? calm_begin(session, device, "cuLibraryGetModule", &calm)
+                         : calm_begin_at_once(device, "cuLibraryGetModule", &calm);
     if (result != CUDA_SUCCESS || !is_text)
         return result;
     result = driver.cuLibraryGetModule(&module, library);

@@ -39,7 +39,8 @@ struct library *library_create(const void *options, uint32_t options_size);
 
 /* Loads an image that has been checked, and compiles it at once, so that errors are reported now.
  * On the session's thread, and the device's context is current. PTX waits for a calm moment
- * (calm.h). What the driver says; messages of the compiler are in `log`. */
+ * (calm.h), unless `session` is NULL because no client is busy. What the driver says; messages of
+ * the compiler are in `log`. */
 CUresult library_load(struct library *library, struct session *session, const struct device *device,
                       const void *image, size_t size);
 

@@ -11,35 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cached.h"
 #include "cleanup.h"
 #include "device.h"
 #include "image_reader.h"
 #include "log.h"
 #include "session.h"
-#include "variables.h"
-
-enum sharing {
-    FOR_ONE, /* for the client that has loaded it */
-    IN_TURN, /* for one client at a time: it has variables */
-    FOR_ALL,
-};
-
-struct cached {
-    struct list link; /* in the cache, or in a client's list of parked libraries */
-    struct library *library;
-    const struct device *device;
-    enum sharing sharing;
-    bool loading;
-    atomic_bool is_loaded;      /* into the context: a kernel or variable has been asked for */
-    bool has_state;             /* a variable that its kernels may write */
-    struct variables variables; /* IN_TURN */
-    unsigned users;
-    uint64_t size;
-    struct stored_image *image; /* NULL = not needed any more: FOR_ONE */
-    uint32_t options_size;
-    struct kernel_table kernels;
-    unsigned char options[];
-};
 
 const struct library *cached_library(const struct cached *cached)
 {
@@ -167,6 +144,8 @@ static struct cached *use_locked(struct module_cache *cache, const struct image_
         return NULL;
     if (!cached->users++)
         cache->idle_bytes -= kept_bytes(cached);
+    cache->preloads_used += cached->is_preloaded;
+    cached->is_preloaded = false;
     list_remove(&cached->link);
     if (cached->sharing == FOR_ALL)
         list_append(&cache->entries, &cached->link);
@@ -260,12 +239,12 @@ static struct cached *find_or_announce(struct module_cache *cache,
     return cached;
 }
 
-static unsigned architecture(const struct device *device)
+static void report(struct session *session, const char *what)
 {
-    const int32_t *attributes = device->record.attributes;
-
-    return (unsigned)(10 * attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] +
-                      attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR]);
+    if (session)
+        session_log_error(session, "cuLibraryLoadData: %s", what);
+    else
+        log_line("Code that was used before is not loaded: %s", what);
 }
 
 /* In another process: image_reader.h. */
@@ -274,15 +253,15 @@ static CUresult look_into(struct module_cache *cache, const struct image_request
 {
     const struct stored_image *image = request->image;
     const struct image_source source = {image->fd, image->bytes, image->size};
-    int error = image_reader_ask(cache->reader, &source, architecture(request->device), ret_facts);
+    int error = image_reader_ask(cache->reader, &source, device_compute_capability(request->device),
+                                 ret_facts);
 
     if (!error)
         return CUDA_SUCCESS;
-    session_log_error(request->session,
-                      error == -EBADMSG
-                          ? "cuLibraryLoadData: the process that looked into the image crashed, or "
-                            "needed too much time; the image is refused"
-                          : "cuLibraryLoadData: too little memory to look into the image");
+    report(request->session,
+           error == -EBADMSG ? "the process that looked into the image crashed, or needed too much "
+                               "time; the image is refused"
+                             : "too little memory to look into the image");
     return error == -EBADMSG ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -501,8 +480,9 @@ static void remember_variables(struct cached *cached)
 CUresult cached_query_begin(struct cached *cached, struct session *session, const char *what,
                             struct calm *calm)
 {
-    CUresult result = cached->is_loaded ? calm_begin_at_once(cached->device, what, calm)
-                                        : calm_begin(session, cached->device, what, calm);
+    CUresult result = cached->is_loaded || !session
+                          ? calm_begin_at_once(cached->device, what, calm)
+                          : calm_begin(session, cached->device, what, calm);
 
     if (result == CUDA_SUCCESS)
         remember_variables(cached);

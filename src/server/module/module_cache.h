@@ -39,12 +39,13 @@ struct module_cache {
     struct list entries; /* struct cached; the one that was used last is the last */
     uint64_t idle_bytes, idle_bytes_max;
     bool enabled;
+    unsigned preloads_used; /* libraries of the code cache that clients have asked for */
     struct retired retired;
 };
 
 /* What a client wants loaded. */
 struct image_request {
-    struct session *session; /* on whose thread it is loaded */
+    struct session *session; /* on whose thread it is loaded; NULL: no client is busy */
     const struct device *device;
     struct stored_image *image;
     const void *options;
@@ -113,7 +114,8 @@ bool cached_has_state(const struct cached *cached);
 /* On the session's thread, in the device's context: around a call, named `what`, that asks the
  * driver for a kernel or a variable of the library. The driver loads the library for the first one,
  * and waits for all streams; later ones find it loaded. The result is calm_begin()'s (calm.h), and
- * with an error cached_query_end() must not be called. */
+ * with an error cached_query_end() must not be called. `session` may be NULL, on another thread,
+ * while no client is busy. */
 CUresult cached_query_begin(struct cached *cached, struct session *session, const char *what,
                             struct calm *calm);
 /* `result` is the call's. */

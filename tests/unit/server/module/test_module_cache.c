@@ -10,10 +10,13 @@
 
 #include "fake_driver.h"
 #include "function.h"
+#include "hash.h"
 #include "image_contents.h"
 #include "image_format.h"
+#include "image_key.h"
 #include "library.h"
 #include "module_cache.h"
+#include "module_keep.h"
 #include "server_module.h"
 
 #define PTX ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -419,7 +422,7 @@ static void the_longest_idle_library_is_evicted_first(void **state)
 
 static uint64_t hash_of(const char *text)
 {
-    return image_store_hash(text, strlen(text));
+    return hash_bytes(text, strlen(text));
 }
 
 /* The multiplier of the hash is odd, so any change of one word can be undone by the next word. */
@@ -498,6 +501,111 @@ static void variables_are_found(void **state)
     assert_true(has_variables("\177ELF cut"));
 }
 
+/* ---- the code cache ---- */
+
+static bool is_never_busy(void *context)
+{
+    return false;
+}
+
+static bool is_always_busy(void *context)
+{
+    return true;
+}
+
+static CUresult preload(struct fixture *fixture, const char *text, const char *kernel,
+                        bool (*is_busy)(void *context))
+{
+    static const uint64_t options[2] = {CU_JIT_OPTIMIZATION_LEVEL, 3};
+    const struct code_entry entry = {
+        .origin.owner = 1,
+        .image_size = strlen(text),
+        .image = text,
+        .options_size = sizeof(options),
+        .options = options,
+    };
+    const struct code_kernels kernels = {
+        .devices = 1,
+        .count = 1,
+        .names_size = (uint32_t)strlen(kernel) + 1,
+        .names = (char *)kernel,
+    };
+    const struct preload_guard guard = {.is_busy = is_busy};
+
+    return module_cache_preload(cache_of(fixture), &fixture->server.devices.device[0], &entry,
+                                &kernels, &guard);
+}
+
+static void a_preloaded_library_is_there(void **state)
+{
+    static const char *const texts[] = {plain, variable};
+
+    have_a_counter();
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(preload(*state, texts[i], "7", is_never_busy), CUDA_SUCCESS);
+        assert_int_equal(module_cache_preloads_used(cache_of(*state)), i);
+        fake_trace();
+        struct cached *cached = get(*state, texts[i]);
+        assert_null(strstr(fake_trace(), "load"));
+        assert_non_null(kernel_table_find(cached_kernels(cached), "7"));
+        assert_int_equal(module_cache_preloads_used(cache_of(*state)), i + 1);
+        module_cache_put(cache_of(*state), cached);
+    }
+}
+
+/* The image is found by programs of its user only; others have to send it. */
+static void a_preloaded_image_is_its_users(void **state)
+{
+    struct fixture *fixture = *state;
+    char *text = malloc(IMAGE_KEY_MIN + sizeof(plain));
+
+    memset(text, ' ', IMAGE_KEY_MIN);
+    strcpy(text + IMAGE_KEY_MIN, plain);
+    size_t size = strlen(text);
+    uint64_t key = image_key(text, size);
+    assert_int_equal(preload(fixture, text, "7", is_never_busy), CUDA_SUCCESS);
+    assert_null(image_store_find(&cache_of(fixture)->images, key, size, 2));
+    struct stored_image *image = image_store_find(&cache_of(fixture)->images, key, size, 1);
+    assert_non_null(image);
+    stored_image_unref(image);
+    free(text);
+}
+
+static void nothing_is_asked_of_the_driver_while_clients_work(void **state)
+{
+    assert_int_equal(preload(*state, plain, "7", is_always_busy), CUDA_SUCCESS);
+    struct cached *cached = get(*state, plain);
+    assert_null(kernel_table_find(cached_kernels(cached), "7"));
+    module_cache_put(cache_of(*state), cached);
+}
+
+static void what_is_no_image_is_not_preloaded(void **state)
+{
+    assert_int_equal(preload(*state, "not an image", "7", is_never_busy), CUDA_ERROR_INVALID_IMAGE);
+    assert_string_equal(fake_trace(), "");
+}
+
+static void libraries_are_saved_once_their_kernels_are_known(void **state)
+{
+    struct cached *cached = get(*state, plain);
+    struct known_kernel kernel = {.facts = {.name = "k"}};
+    struct unsaved_library library;
+
+    assert_false(module_cache_next_unsaved(cache_of(*state), &library));
+    assert_non_null(kernel_table_add(cached_kernels(cached), &kernel));
+    assert_true(module_cache_next_unsaved(cache_of(*state), &library));
+    assert_string_equal(library.kernels.names, "k");
+    assert_int_equal(library.image->size, strlen(plain));
+    unsaved_library_fini(&library);
+    assert_false(module_cache_next_unsaved(cache_of(*state), &library));
+    kernel.facts.name = "l";
+    assert_non_null(kernel_table_add(cached_kernels(cached), &kernel));
+    assert_true(module_cache_next_unsaved(cache_of(*state), &library));
+    assert_int_equal(library.kernels.count, 2);
+    unsaved_library_fini(&library);
+    module_cache_put(cache_of(*state), cached);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, teardown)
@@ -522,6 +630,11 @@ int main(void)
         CASE(libraries_in_use_stay),
         CASE(it_can_be_switched_off),
         CASE(variables_are_found),
+        CASE(a_preloaded_library_is_there),
+        CASE(a_preloaded_image_is_its_users),
+        CASE(nothing_is_asked_of_the_driver_while_clients_work),
+        CASE(what_is_no_image_is_not_preloaded),
+        CASE(libraries_are_saved_once_their_kernels_are_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

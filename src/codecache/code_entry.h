@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An entry of the code cache: an image that a client has loaded, with its options of the compiler,
+ * in a file NAME.code that never changes; and the names of the kernels that clients have asked for,
+ * in NAME.kernels (code_kernels.h). The name is made of what tells entries apart, and of a hash of
+ * the image.
+ *
+ * What is in a file is checked before it is used: its size, a hash of all of it, and that it is
+ * what its name says. What fails is deleted.
+ */
+#pragma once
+
+#include "code_directory.h"
+
+#define CODE_NAME_SIZE 34u /* with its NUL */
+#define CODE_OPTIONS_MAX 1024u
+#define CODE_IMAGE_MAX (512ull << 20)
+
+/* Entries of other drivers, devices and users are not loaded, and stay until they have to make
+ * room. */
+struct code_origin {
+    uint32_t driver_version;
+    uint32_t compute_capability; /* 10 * major + minor */
+    uint32_t is_soft;            /* the software GPU's */
+    uint32_t owner;              /* uid of the client that sent the image */
+};
+
+struct code_entry {
+    struct code_origin origin;
+    uint64_t image_size;
+    uint32_t options_size;
+    const void *image;
+    const void *options;
+    void *loaded; /* holds both after code_entry_load() */
+};
+
+/* The entry's name, from its origin, options and image. */
+void code_entry_name(const struct code_entry *entry, char ret_name[CODE_NAME_SIZE]);
+
+/* Writes the entry unless it is there and valid, after making room for it: 0 or -errno; -EFBIG when
+ * it is too large for the cache. */
+int code_entry_save(const struct code_directory *directory, const struct code_entry *entry);
+
+/* Reads an entry: 0, and then code_entry_fini() frees it; -ENOENT; -EBADMSG or -EBADF when it was
+ * not valid and has been deleted; -errno. */
+int code_entry_load(const struct code_directory *directory, const char *name,
+                    struct code_entry *ret_entry);
+void code_entry_fini(struct code_entry *entry);
+
+/* The origin that a file claims to have, and the size of its image, without reading all of it. The
+ * same errors. */
+int code_entry_peek(const struct code_directory *directory, const char *name,
+                    struct code_origin *ret_origin, uint64_t *ret_image_size);
+
+/* The entry has been used now. */
+void code_entry_touch(const struct code_directory *directory, const char *name);
+
+/* Deletes the entry with its kernels. */
+void code_entry_delete(const struct code_directory *directory, const char *name);
+
+/* "NAME.code" and "NAME.kernels". */
+#define CODE_FILE_SIZE 48u
+void code_file_name(const char *name, const char *ending, char ret_file[CODE_FILE_SIZE]);

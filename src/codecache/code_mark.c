@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A mark is an empty file, NAME.loading, that its server has locked: the lock ends with it. */
+#include "code_mark.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "code_list.h"
+#include "fd.h"
+
+static int lock_file(const struct code_directory *directory, const char *name, int flags,
+                     int *ret_fd)
+{
+    char file[CODE_FILE_SIZE];
+
+    code_file_name(name, "loading", file);
+    _cleanup_fd_ int fd =
+        openat(directory->fd, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB))
+        return -errno;
+    *ret_fd = fd_steal(&fd);
+    return 0;
+}
+
+int code_mark_set(const struct code_directory *directory, const char *name, int *ret_fd)
+{
+    return lock_file(directory, name, O_CREAT, ret_fd);
+}
+
+void code_mark_remove(const struct code_directory *directory, const char *name, int *fd)
+{
+    char file[CODE_FILE_SIZE];
+
+    if (*fd < 0)
+        return;
+    code_file_name(name, "loading", file);
+    unlinkat(directory->fd, file, 0);
+    fd_close(fd);
+}
+
+unsigned code_marks_settle(const struct code_directory *directory)
+{
+    struct code_list list;
+    unsigned deleted = 0;
+
+    if (code_list_read(directory, &list))
+        return 0;
+    for (unsigned i = 0; i < list.count; i++) {
+        int fd = -1;
+        if (lock_file(directory, list.entries[i].name, 0, &fd))
+            continue;
+        code_entry_delete(directory, list.entries[i].name);
+        code_mark_remove(directory, list.entries[i].name, &fd);
+        deleted++;
+    }
+    code_list_fini(&list);
+    return deleted;
+}
