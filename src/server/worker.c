@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "launch_batch.h"
 #include "log.h"
 #include "server_dispatch.h"
@@ -62,10 +63,10 @@ static bool run_one(struct session *session)
     return true;
 }
 
-/* Partner: stall.c. */
+/* What the thread has put into streams is there when it is at rest. Partners: stall.c, calm.c. */
 static void set_at_rest(struct session *session, bool at_rest)
 {
-    atomic_store_explicit(&session->at_rest, at_rest, memory_order_relaxed);
+    atomic_store_explicit(&session->at_rest, at_rest, memory_order_release);
 }
 
 static void wait_for_command(struct session *session)
@@ -75,16 +76,22 @@ static void wait_for_command(struct session *session)
     set_at_rest(session, false);
 }
 
+static bool is_held(const struct session *session)
+{
+    return atomic_load_explicit(&session->holders, memory_order_acquire) && !session->stop &&
+           clock_ns() < session->held_until;
+}
+
 /* Another session is about to make a call that waits for all streams. Partner: calm.c. */
 static void stay_held(struct session *session)
 {
     const struct timespec pause = {.tv_nsec = HELD_PAUSE_NS};
 
-    if (!atomic_load_explicit(&session->holders, memory_order_relaxed))
+    if (!atomic_load_explicit(&session->holders, memory_order_relaxed) || !is_held(session))
         return;
     launch_batch_flush(session);
     set_at_rest(session, true);
-    while (atomic_load_explicit(&session->holders, memory_order_relaxed) && !session->stop)
+    while (is_held(session))
         nanosleep(&pause, NULL);
     set_at_rest(session, false);
 }

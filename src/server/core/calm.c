@@ -2,10 +2,15 @@
 /* The stream subsystem knows which moment is calm; server.h has a function for that. */
 #include "calm.h"
 
+#include <time.h>
+
 #include "cleanup.h"
+#include "clock.h"
 #include "quiesce.h"
 #include "server.h"
 #include "session.h"
+
+#define REST_PAUSE_NS (20 * NS_PER_US)
 
 static bool holds(const struct calm *calm, uint32_t id)
 {
@@ -16,13 +21,56 @@ static bool holds(const struct calm *calm, uint32_t id)
     return false;
 }
 
-/* Partner: stay_held() in worker.c. */
-void calm_hold(struct calm *calm, struct session *session)
+static void hold_until(struct session *session, uint64_t until)
 {
-    if (calm->count == CALM_HELD_MAX || holds(calm, session->id))
+    if (!session->holders || session->held_until < until)
+        session->held_until = until;
+}
+
+/* Partner: stay_held() in worker.c. */
+void calm_hold(struct calm *calm, struct session *session, uint64_t until)
+{
+    bool held = holds(calm, session->id);
+
+    if (!held && calm->count == CALM_HELD_MAX)
+        return;
+    hold_until(session, until);
+    if (held)
         return;
     calm->held[calm->count++] = session->id;
-    atomic_fetch_add_explicit(&session->holders, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&session->holders, 1, memory_order_release);
+}
+
+/* Partner: set_at_rest() in worker.c. */
+static bool is_at_rest(const struct session *session)
+{
+    return session->phase != SESSION_SERVING || session->stop ||
+           atomic_load_explicit(&session->at_rest, memory_order_acquire);
+}
+
+static bool are_at_rest(struct server *server, const struct calm *calm)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (holds(calm, session->id) && !is_at_rest(session))
+            return false;
+    }
+    return true;
+}
+
+/* The first pause is for a thread that has just looked whether it is held, and for its store that
+ * says that it is not at rest: it pays for no fence between the two. */
+void calm_await_rest(struct session *session, const struct calm *calm, uint64_t timeout_ns)
+{
+    const struct timespec pause = {.tv_nsec = REST_PAUSE_NS};
+    uint64_t deadline = clock_ns() + timeout_ns;
+
+    if (!calm->count)
+        return;
+    do
+        nanosleep(&pause, NULL);
+    while (!are_at_rest(session->server, calm) && clock_ns() < deadline);
 }
 
 void calm_release(struct session *session, struct calm *calm)

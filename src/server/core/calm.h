@@ -32,10 +32,17 @@ CUresult calm_begin(struct session *session, const struct device *device, const 
 CUresult calm_begin_at_once(const struct device *device, const char *what, struct calm *calm);
 void calm_end(struct session *session, const struct device *device, struct calm *calm);
 
-/* For the function that waits (server.h): a client is held back from its next command on. One that
- * is held already by this caller, or beyond CALM_HELD_MAX, is left alone. Takes no lock; the
- * caller's keeps the session alive. */
-void calm_hold(struct calm *calm, struct session *session);
+/* For the function that waits (server.h): a client is held back from its next command on, until it
+ * is released, or clock_ns() is `until`; of several times the latest counts. Beyond CALM_HELD_MAX
+ * it is left alone. The caller has the server's lock. */
+#define CALM_UNTIL_RELEASED UINT64_MAX
+void calm_hold(struct calm *calm, struct session *session, uint64_t until);
+
+/* On the thread of `session`: waits until the threads of the clients that are held have put the
+ * launches that they had into their streams and make no call, so that the streams tell all that
+ * they will do; for at most `timeout_ns`, since one of them may itself be in a call that waits.
+ * Takes the server's lock. */
+void calm_await_rest(struct session *session, const struct calm *calm, uint64_t timeout_ns);
 
 /* Lets all of them go on. Takes the server's lock. */
 void calm_release(struct session *session, struct calm *calm);

@@ -52,10 +52,11 @@ struct session {
     int socket;
     struct list link; /* in server->sessions: the main thread's, under the server's lock */
     _Atomic enum session_phase phase;
-    atomic_bool stop;         /* the thread shall end: any thread sets it */
-    atomic_bool at_rest;      /* the thread waits for a command: worker.c */
-    atomic_uint holders;      /* other sessions that hold this one back: calm.h */
-    struct activity activity; /* of the thread */
+    atomic_bool stop;                /* the thread shall end: any thread sets it */
+    atomic_bool at_rest;             /* the thread waits for a command: worker.c */
+    atomic_uint holders;             /* other sessions that hold this one back: calm.h */
+    atomic_uint_fast64_t held_until; /* clock_ns(): by then it goes on all the same */
+    struct activity activity;        /* of the thread */
     struct session_limits limits;
     struct quota_use quotas;
     struct channel_server *channel; /* written under the server's lock */

@@ -20,6 +20,11 @@
 /* For so long a client is taken for one that has long work again soon. */
 #define RECENT_NS (1 * NS_PER_SEC)
 
+/* Work that is not done after this time may be the end of a long kernel, behind which the next one
+ * comes at once. Its client is held back, but not for longer than most calls take. */
+#define PROMPT_NS (1 * NS_PER_MS)
+#define BRIEF_HOLD_NS (250 * NS_PER_MS)
+
 /* While a call that waits for all streams is being made, the driver's lock is not free. Most of
  * them find the streams idle and take no time. */
 static bool keep_such_calls_away(struct quiesce *quiesce)
@@ -59,7 +64,7 @@ static void note_owners(struct session *session, const struct stream_probe *prob
             continue;
         other->streams->long_work_seen = clock_ns();
         if (calm)
-            calm_hold(calm, other);
+            calm_hold(calm, other, CALM_UNTIL_RELEASED);
     }
 }
 
@@ -74,7 +79,20 @@ static void hold_recent(struct session *session, struct calm *calm)
         if (other == session || other->phase == SESSION_ATTACHING)
             continue;
         if (other->streams->long_work_seen && now - other->streams->long_work_seen < RECENT_NS)
-            calm_hold(calm, other);
+            calm_hold(calm, other, CALM_UNTIL_RELEASED);
+    }
+}
+
+/* The clients of some work of a probe that has ended by now. */
+static void hold_owners(struct session *session, const struct stream_probe *late, struct calm *calm)
+{
+    struct server *server = session->server;
+    uint64_t until = clock_ns() + BRIEF_HOLD_NS;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each (struct session, other, &server->sessions, link) {
+        if (other != session && stream_probe_has(late, other))
+            calm_hold(calm, other, until);
     }
 }
 
@@ -111,15 +129,40 @@ static void await_in_round(struct stream_probe *probe, struct session *session, 
         calm_release(session, calm);
 }
 
+/* The streams of those who are held tell all that they will do: true when they are done. */
+static bool probe_held(struct stream_probe *probe, struct session *session,
+                       const struct device *device, struct calm *calm, uint64_t timeout_ns)
+{
+    calm_await_rest(session, calm, LONG_WORK_NS);
+    stream_probe_begin(probe, session, device);
+    return stream_probe_await(probe, timeout_ns);
+}
+
+/* Where some work takes more than a moment, its clients are held back behind it, so that none of
+ * them puts a long kernel between this and the call. Leaves a probe of the work that is not done.
+ */
+static bool await_short_work(struct stream_probe *probe, struct session *session,
+                             const struct device *device, struct calm *calm)
+{
+    struct stream_probe late;
+
+    hold_recent(session, calm);
+    if (probe_held(probe, session, device, calm, PROMPT_NS))
+        return true;
+    late = *probe;
+    if (!stream_probe_await(probe, LONG_WORK_NS))
+        return false;
+    hold_owners(session, &late, calm);
+    return probe_held(probe, session, device, calm, LONG_WORK_NS);
+}
+
 void long_work_await_calm(struct session *session, const struct device *device, struct calm *calm)
 {
     struct stream_probe probe;
     bool calm_now = false;
 
     for (unsigned round = 0; !calm_now && may_wait(session, device); round++) {
-        hold_recent(session, calm);
-        stream_probe_begin(&probe, session, device);
-        calm_now = stream_probe_await(&probe, LONG_WORK_NS);
+        calm_now = await_short_work(&probe, session, device, calm);
         if (!calm_now)
             await_in_round(&probe, session, round, calm);
         stream_probe_end(&probe);
