@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cuda_memory.h"
 #include "fd.h"
 #include "hostile.h"
 #include "region.h"
@@ -232,6 +233,69 @@ static void memory_that_comes_along(void **state)
     assert_int_not_equal(adopt_host(&peer, host + (64u << 20), piece, pipes[0]), CUDA_SUCCESS);
     assert_int_equal(adopt_host(&peer, host + (64u << 20), piece, memory), CUDA_SUCCESS);
     assert_int_not_equal(adopt_host(&peer, host + (64u << 20), piece, memory), CUDA_SUCCESS);
+    assert_true(still_served(&peer));
+    close(memory);
+    close(pipes[0]);
+    close(pipes[1]);
+    peer_leave(&peer);
+}
+
+/* Physical memory that the server makes for the peer, as a descriptor. */
+static int make_memory(struct peer *peer, uint64_t size)
+{
+    const struct wire_cuMemCreate create = {.handle = peer_handle(peer, WIRE_ALLOCATION),
+                                            .handle_types =
+                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                            .size = size};
+    const struct wire_cuMemExportToShareableHandle export = {.handle = create.handle};
+    struct socket_message message;
+    size_t fds = 0;
+    int fd = -1;
+
+    assert_int_equal(wire_cuMemCreate(&peer->channel, &create), CUDA_SUCCESS);
+    assert_int_equal(wire_cuMemExportToShareableHandle(&peer->channel, &export), CUDA_SUCCESS);
+    assert_int_equal(sock_recv(peer->socket, &message, sizeof(message), &fd, 1, &fds, 10000),
+                     sizeof(message));
+    assert_int_equal(message.kind, SOCKET_ALLOCATION);
+    return fd;
+}
+
+static CUresult adopt_allocation(struct peer *peer, uint64_t handle, uint32_t device, uint64_t size,
+                                 int fd)
+{
+    const struct socket_message message = {.kind = SOCKET_BLOB, .id = 80, .value = size};
+    const struct wire_fnAllocationAdopt in = {
+        .handle = handle, .device = device, .blob = 80, .size = size};
+
+    assert_int_equal(sock_send(peer->socket, &message, sizeof(message), &fd, 1), 0);
+    return wire_fnAllocationAdopt(&peer->channel, &in);
+}
+
+/* Physical memory that comes along: of no device, of crooked sizes, no memory at all, and more of
+ * it than has been charged. */
+static void allocations_that_come_along(void **state)
+{
+    const uint64_t piece = 2u << 20;
+    uint64_t address;
+    int pipes[2];
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    const int memory = make_memory(&peer, 2 * piece);
+    const uint64_t handle = peer_handle(&peer, WIRE_ALLOCATION);
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_not_equal(adopt_allocation(&peer, handle, 0, piece, pipes[0]), CUDA_SUCCESS);
+    assert_int_not_equal(adopt_allocation(&peer, handle, 77, piece, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt_allocation(&peer, handle, 0, 0, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt_allocation(&peer, handle, 0, piece - 1, memory), CUDA_SUCCESS);
+    assert_int_not_equal(adopt_allocation(&peer, handle, 0, 1ull << 62, memory), CUDA_SUCCESS);
+    assert_int_equal(adopt_allocation(&peer, handle, 0, piece, memory), CUDA_SUCCESS);
+    assert_int_equal(reserve(&peer, 0, 2 * piece, &address), CUDA_SUCCESS);
+    struct wire_cuMemMap map = {.handle = handle, .ptr = address, .size = 2 * piece};
+    assert_int_not_equal(wire_cuMemMap(&peer.channel, &map), CUDA_SUCCESS);
+    map.size = piece;
+    assert_int_equal(wire_cuMemMap(&peer.channel, &map), CUDA_SUCCESS);
     assert_true(still_served(&peer));
     close(memory);
     close(pipes[0]);
@@ -586,6 +650,7 @@ int main(void)
         HOSTILE_CASE(addresses_without_end),
         HOSTILE_CASE(addresses_of_others),
         HOSTILE_CASE(memory_that_comes_along),
+        HOSTILE_CASE(allocations_that_come_along),
         HOSTILE_CASE(descriptors_that_are_no_memory),
         HOSTILE_CASE(lengths_that_lie),
         HOSTILE_CASE(random_commands),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cuda_abi.h"
@@ -409,6 +410,146 @@ static CUresult do_array(void)
     return cuArrayCreate_v2(&array, &description);
 }
 
+/* ---- memory of cuMemCreate ---- */
+
+#define MAPPED (4u << 20)
+
+static CUresult map_at(CUdeviceptr address, CUmemGenericAllocationHandle handle)
+{
+    const CUmemAccessDesc access = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUresult result = cuMemMap(address, MAPPED, 0, handle, 0);
+
+    return result ? result : cuMemSetAccess(address, MAPPED, &access, 1);
+}
+
+static CUresult create_memory(CUmemGenericAllocationHandle *ret_handle)
+{
+    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .requestedHandleTypes =
+                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+
+    return cuMemCreate(ret_handle, MAPPED, &prop, 0);
+}
+
+/* The same memory at two addresses: made here, and imported from its descriptor. */
+static CUresult import_memory(CUmemGenericAllocationHandle made,
+                              CUmemGenericAllocationHandle *ret_handle)
+{
+    int fd = -1;
+    CUresult result =
+        cuMemExportToShareableHandle(&fd, made, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+
+    if (!result)
+        result = cuMemImportFromShareableHandle(ret_handle, (void *)(uintptr_t)fd,
+                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    close(fd);
+    return result;
+}
+
+/* Between the two mappings are addresses that are reserved and not mapped. */
+static CUresult make_mappings(struct field *field, CUdeviceptr *ret_imported)
+{
+    CUmemGenericAllocationHandle made, imported;
+    CUdeviceptr base;
+    CUresult result = cuMemAddressReserve(&base, 4 * MAPPED, 0, 0, 0);
+
+    if (!result)
+        result = create_memory(&made);
+    if (!result)
+        result = import_memory(made, &imported);
+    if (!result)
+        result = map_at(base, made);
+    if (!result)
+        result = map_at(base + 2 * MAPPED, imported);
+    field->device = base;
+    field->count = MAPPED / 4;
+    field->expected = calloc(MAPPED, 1);
+    field->seen = malloc(MAPPED);
+    *ret_imported = base + 2 * MAPPED;
+    return result ? result : cuMemsetD32_v2(base, 0, field->count);
+}
+
+/* What a kernel writes by the one address is read by the other, before and after. */
+static CUresult do_reserved(void)
+{
+    static struct field field;
+    static CUdeviceptr imported;
+    struct field other;
+    bool right = true;
+    CUresult result = field.expected ? CUDA_SUCCESS : make_mappings(&field, &imported);
+
+    other = field;
+    other.device = imported;
+    if (!result)
+        result = field_check(&other, &right);
+    if (!result)
+        result = field_launch(&field, ++program.steps);
+    if (!result)
+        result = cuCtxSynchronize();
+    if (!result && right)
+        result = field_check(&other, &right);
+    return result || right ? result : CUDA_ERROR_UNKNOWN;
+}
+
+/* Memory that nothing maps is charged, and can still be mapped. */
+static CUresult do_unmapped(void)
+{
+    static CUmemGenericAllocationHandle handle;
+    static CUdeviceptr base;
+    CUresult result = CUDA_SUCCESS;
+
+    if (!handle)
+        result = create_memory(&handle);
+    if (!result && !base)
+        return cuMemAddressReserve(&base, MAPPED, 0, 0, 0);
+    if (!result)
+        result = map_at(base, handle);
+    if (!result)
+        result = cuMemsetD32_v2(base, 5, MAPPED / 4);
+    return result ? result : cuMemUnmap(base, MAPPED);
+}
+
+/* A few descriptors are left, and they have the highest numbers. */
+static CUresult do_scarce(void)
+{
+    int next = dup(STDIN_FILENO);
+    struct rlimit limit;
+
+    close(next);
+    if (next < 8 || getrlimit(RLIMIT_NOFILE, &limit))
+        return CUDA_ERROR_UNKNOWN;
+    limit.rlim_cur = (rlim_t)next + 8;
+    return setrlimit(RLIMIT_NOFILE, &limit) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+}
+
+/* From a pool, in the order of a stream. */
+static CUresult do_pool(void)
+{
+    static struct field field;
+    bool right = true;
+    CUresult result = CUDA_SUCCESS;
+
+    if (!field.expected) {
+        field.count = SMALL;
+        field.expected = calloc(SMALL, 4);
+        field.seen = malloc(SMALL * 4);
+        result = cuMemAllocAsync(&field.device, SMALL * 4, program.fields[0].stream);
+        if (!result)
+            result = cuMemsetD32Async(field.device, 0, SMALL, program.fields[0].stream);
+    }
+    if (!result)
+        result = cuStreamSynchronize(program.fields[0].stream);
+    if (!result)
+        result = field_check(&field, &right);
+    if (!result)
+        result = field_launch(&field, ++program.steps);
+    if (!result)
+        result = cuCtxSynchronize();
+    return result || right ? result : CUDA_ERROR_UNKNOWN;
+}
+
 static const struct {
     const char *word;
     CUresult (*act)(void);
@@ -420,7 +561,8 @@ static const struct {
     {"register", do_register},   {"graph", do_graph},       {"limit", do_limit},
     {"assertion", do_assertion}, {"array", do_array},       {"close", do_close},
     {"time", do_time},           {"function", do_function}, {"environment", do_environment},
-    {"arrive", do_arrive},       {"managed", do_managed},
+    {"arrive", do_arrive},       {"managed", do_managed},   {"reserved", do_reserved},
+    {"unmapped", do_unmapped},   {"pool", do_pool},         {"scarce", do_scarce},
 };
 
 static CUresult act(const char *word)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One program's kernel faults, or the server is killed: programs with nothing in flight continue with
 all their memory, the others get the error. Run as: test_recovery.py BUILD [--device cuda]."""
+import json
 import os
 import signal
 import subprocess
@@ -204,7 +205,8 @@ class Recovery(TestCase):
                 probe.end()
 
     def test_what_is_made_again(self):
-        words = ("managed", "graph", "register", "limit", "assertion", "environment")
+        words = ("managed", "graph", "register", "limit", "assertion", "environment",
+                 "reserved", "unmapped", "pool")
         probe, culprit = self.probes(2)
         for word in words:
             self.assertEqual((word, probe.ask(word)), (word, FINE))
@@ -215,6 +217,37 @@ class Recovery(TestCase):
         for word in words + words:
             self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
         self.everything_works(probe)
+
+    def memory_of(self, probe):
+        done = self.funnel("ps", "--json")
+        if "without the jansson library" in done.stderr:
+            self.skipTest("built without jansson")
+        used, = (client["memory_used"] for client in json.loads(done.stdout)
+                 if client["pid"] == probe.process.pid)
+        return used
+
+    def test_memory_is_charged_again(self):
+        """Also memory of cuMemCreate that nothing maps."""
+        probe = self.probes(1)[0]
+        before = self.memory_of(probe)
+        for word in ("reserved", "unmapped", "round"):
+            self.assertEqual((word, probe.ask(word)), (word, FINE))
+        charged = self.memory_of(probe)
+        self.assertEqual(charged - before, 3 * (4 << 20))  # made, imported and mapped, unmapped
+        for _ in range(2):
+            self.kill_server()
+            self.assertEqual(probe.ask("look"), FINE, probe.said() + self.logs())
+            self.assertEqual(self.memory_of(probe), charged)
+        self.assertEqual(probe.ask("unmapped"), FINE)
+
+    def test_few_descriptors(self):
+        """A program that may open few files keeps them for itself, and its memory is lost."""
+        probe = self.probes(1)[0]
+        for word in ("scarce", "reserved", "round"):
+            self.assertEqual((word, probe.ask(word)), (word, FINE))
+        self.kill_server()
+        self.assertEqual(probe.ask("look"), GONE)
+        self.assertIn("physical memory without a descriptor", probe.said())
 
     def test_arrays_are_lost(self):
         probe, culprit = self.probes(2)

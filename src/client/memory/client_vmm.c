@@ -19,6 +19,7 @@ void vmm_init(void)
     pthread_mutex_init(&vmm.lock, NULL);
     ranges_init(&vmm.reservations);
     ranges_init(&vmm.mappings);
+    vmm.keeps_none = false;
 }
 
 /* ---- questions ---- */

@@ -3,10 +3,13 @@
  * Physical memory that programs make for mappings of their own, and that they share with other
  * processes as a descriptor. The server makes it; references are counted here.
  */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "client_prototypes.h"
 #include "client_socket.h"
+#include "fd.h"
 #include "vmm_tables.h"
 #include "wire_calls.h"
 
@@ -28,6 +31,7 @@ static struct physical *physical_create(void)
     if (!physical)
         return NULL;
     physical->references = 1;
+    physical->fd = -1;
     physical->handle = handles_add(&client->handles, WIRE_ALLOCATION, physical);
     if (physical->handle)
         return physical;
@@ -38,6 +42,7 @@ static struct physical *physical_create(void)
 static void physical_forget(struct physical *physical)
 {
     handles_remove(&client->handles, WIRE_ALLOCATION, physical->handle);
+    fd_close(&physical->fd);
     free(physical);
 }
 
@@ -61,10 +66,59 @@ struct physical *vmm_physical_lookup_locked(CUmemGenericAllocationHandle handle)
     return physical && physical->references ? physical : NULL;
 }
 
+/* A program may have thousands of allocations, and needs descriptors of its own. Memory whose
+ * descriptor is not kept is lost with its server. */
+static void keep_descriptor(struct physical *physical, int fd)
+{
+    struct rlimit limit;
+
+    if (fd >= 0 && (getrlimit(RLIMIT_NOFILE, &limit) || (rlim_t)fd >= limit.rlim_cur / 2))
+        fd_close(&fd);
+    physical->fd = fd;
+}
+
+static CUresult receive_exported(uint64_t handle, int *ret_fd)
+{
+    struct wire_cuMemExportToShareableHandle in = {.handle = handle};
+    CUresult result = wire_cuMemExportToShareableHandle(&client->channel, &in);
+
+    return result == CUDA_SUCCESS ? client_receive_descriptor(SOCKET_ALLOCATION, handle, ret_fd)
+                                  : result;
+}
+
+/* A client with a memory limit may have descriptors of so much memory only, and needs what is left
+ * for its own exports. */
+static void keep_locked(struct physical *physical)
+{
+    CUresult result;
+    int fd = -1;
+
+    if (vmm.keeps_none)
+        return;
+    result = receive_exported(physical->handle, &fd);
+    if (result == CUDA_SUCCESS)
+        keep_descriptor(physical, fd);
+    vmm.keeps_none = result == CUDA_ERROR_NOT_PERMITTED;
+}
+
+static CUresult make_locked(struct physical *physical)
+{
+    struct wire_cuMemCreate in = {
+        .handle = physical->handle,
+        .device = physical->device->index,
+        .handle_types = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .size = physical->size,
+    };
+    CUresult result = wire_cuMemCreate(&client->channel, &in);
+
+    if (result == CUDA_SUCCESS)
+        keep_locked(physical);
+    return result;
+}
+
 CUresult client_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
                             const CUmemAllocationProp *prop, unsigned long long flags)
 {
-    struct wire_cuMemCreate in = {.size = size};
     struct physical *physical;
     struct device *device;
     CUresult result = check_prop(prop, &device);
@@ -75,6 +129,7 @@ CUresult client_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
         return result;
     if (size == 0 || size % memory_device_heap(device)->granularity)
         return CUDA_ERROR_INVALID_VALUE;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
     VMM_LOCKED;
     physical = physical_create();
     if (!physical)
@@ -82,10 +137,7 @@ CUresult client_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     physical->device = device;
     physical->size = size;
     physical->prop = *prop;
-    in.handle = physical->handle;
-    in.device = device->index;
-    in.handle_types = prop->requestedHandleTypes;
-    result = wire_cuMemCreate(&client->channel, &in);
+    result = make_locked(physical);
     if (result != CUDA_SUCCESS)
         physical_forget(physical);
     else
@@ -163,9 +215,7 @@ CUresult client_cuMemExportToShareableHandle(void *shareableHandle,
                                              unsigned long long flags)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
-    struct wire_cuMemExportToShareableHandle in = {.handle = handle};
     struct physical *physical;
-    CUresult result;
     VMM_LOCKED;
 
     physical = vmm_physical_lookup_locked(handle);
@@ -173,10 +223,7 @@ CUresult client_cuMemExportToShareableHandle(void *shareableHandle,
         handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         !(physical->prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
         return CUDA_ERROR_INVALID_VALUE;
-    result = wire_cuMemExportToShareableHandle(&client->channel, &in);
-    return result == CUDA_SUCCESS
-               ? client_receive_descriptor(SOCKET_ALLOCATION, handle, (int *)shareableHandle)
-               : result;
+    return receive_exported(handle, shareableHandle);
 }
 
 static CUresult import(struct physical *physical, int fd)
@@ -191,6 +238,7 @@ static CUresult import(struct physical *physical, int fd)
     if (result != CUDA_SUCCESS)
         return result;
     physical->device = device_with_index(out.device);
+    keep_descriptor(physical, fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (physical->device)
         physical->prop = (CUmemAllocationProp){
             .type = CU_MEM_ALLOCATION_TYPE_PINNED,

@@ -16,6 +16,7 @@ struct physical {
     uint64_t handle;
     struct device *device;
     uint64_t size; /* 0 = imported, not known */
+    int fd;        /* keeps the memory when the server ends; -1 = none */
     unsigned references, mappings;
     CUmemAllocationProp prop;
 };
@@ -30,6 +31,7 @@ struct vmm_tables {
     pthread_mutex_t lock;
     struct ranges reservations; /* no values */
     struct ranges mappings;     /* struct mapping */
+    bool keeps_none;            /* descriptors of new physical memory, since one was refused */
 };
 
 extern struct vmm_tables vmm;

@@ -25,6 +25,7 @@
 #include "recovery_rules.h"
 #include "replay.h"
 #include "switch.h"
+#include "vmm_replay.h"
 #include "wire_calls.h"
 
 /* A server that has reported what went wrong ends at once, but its driver may take a while. */
@@ -86,12 +87,16 @@ static void check_object(void *context, uint64_t handle, void *object)
     case CLIENT_KERNEL:
     case CLIENT_POOL:
         break;
+    case WIRE_ALLOCATION:
+        if (!vmm_physical_can_move(object))
+            add_obstacle(snapshot, "it has physical memory without a descriptor");
+        break;
     case CLIENT_CONTEXT:
         if (((const struct context *)object)->share)
             add_obstacle(snapshot, "it has a context with multiprocessors of its own");
         break;
     default:
-        add_obstacle(snapshot, "it has an array, a texture, physical memory or a linking job");
+        add_obstacle(snapshot, "it has an array, a texture or a linking job");
     }
 }
 
@@ -124,7 +129,7 @@ static void check_all(struct recovery_snapshot *snapshot)
     if (!attach_is_whole())
         add_obstacle(snapshot, "its descriptors were closed");
     if (!recovery_allows(client->channel.used))
-        add_obstacle(snapshot, "it has shared or reserved something");
+        add_obstacle(snapshot, "it has shared something");
     if (!replay_has_memory())
         add_obstacle(snapshot, "it has a memory limit, and memory that only its server held");
     if (!fence_orphans_passed() || cuda_error_is_fatal(snapshot->deferred))
@@ -296,7 +301,7 @@ static const char *find_obstacle(void)
 {
     struct recovery_snapshot snapshot = {0};
 
-    if (!attach_is_whole() || !recovery_allows(client->channel.used))
+    if (!attach_is_whole() || !recovery_allows(client->channel.used) || vmm_is_used())
         add_obstacle(&snapshot, "it has shared or reserved something");
     if (!answers_are_due(0))
         add_obstacle(&snapshot, "it is in the middle of a call");

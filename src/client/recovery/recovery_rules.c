@@ -52,6 +52,9 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuEventCreate:
     case WIRE_fnFunctionEnter:
     case WIRE_fnGranuleRelease:
+    case WIRE_fnUnreserve:
+    case WIRE_cuMemRelease:
+    case WIRE_cuMemUnmap:
     case WIRE_fnMove:
     case WIRE_fnRange:
         return RECOVERY_NEEDLESS;
@@ -65,6 +68,13 @@ enum recovery_rule recovery_rule(uint32_t op)
         return RECOVERY_REPEATS;
     case WIRE_fnGranuleAdopt:
     case WIRE_fnHostGranuleAdopt:
+    case WIRE_fnReserve:
+    case WIRE_cuMemCreate:
+    case WIRE_fnAllocationAdopt:
+    case WIRE_cuMemMap:
+    case WIRE_cuMemSetAccess:
+    case WIRE_cuMemExportToShareableHandle:
+    case WIRE_cuMemImportFromShareableHandle:
     case WIRE_cuLibraryGetGlobal:
     case WIRE_cuCtxSetLimit:
     case WIRE_cuCtxEnablePeerAccess:
@@ -92,15 +102,6 @@ enum recovery_rule recovery_rule(uint32_t op)
         return RECOVERY_STAYS;
     case WIRE_fnShareCreate:
     case WIRE_fnShareDestroy:
-    case WIRE_fnReserve:
-    case WIRE_fnUnreserve:
-    case WIRE_cuMemCreate:
-    case WIRE_cuMemRelease:
-    case WIRE_cuMemMap:
-    case WIRE_cuMemUnmap:
-    case WIRE_cuMemSetAccess:
-    case WIRE_cuMemExportToShareableHandle:
-    case WIRE_cuMemImportFromShareableHandle:
     case WIRE_cuIpcGetMemHandle:
     case WIRE_fnIpcWithdraw:
     case WIRE_cuIpcOpenMemHandle_v2:

@@ -14,6 +14,7 @@
 #include "granule.h"
 #include "host_register.h"
 #include "module_function.h"
+#include "vmm_replay.h"
 #include "wire_calls.h"
 
 struct replay {
@@ -73,6 +74,8 @@ CUresult replay_memory(void)
         result = managed_replay();
     if (result == CUDA_SUCCESS)
         result = peer_replay();
+    if (result == CUDA_SUCCESS)
+        result = vmm_replay();
     return result == CUDA_SUCCESS ? host_register_replay() : result;
 }
 

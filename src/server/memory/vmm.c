@@ -293,6 +293,46 @@ static CUresult import(struct session *session, int fd, struct allocation *ret_a
     return result;
 }
 
+static CUresult adopt(struct session *session, const struct wire_fnAllocationAdopt *in, int fd)
+{
+    struct allocation allocation = {.size = in->size, .exported = true};
+    CUresult result = import(session, fd, &allocation);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = allocation.device == in->device ? allocation_enter(session, in->handle, &allocation)
+                                             : CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        driver.cuMemRelease(allocation.driver);
+    return result;
+}
+
+static bool could_be_size(const struct device *device, uint64_t size)
+{
+    return size && size % device->record.granularity == 0 && size <= device->record.total_memory;
+}
+
+/* No driver tells the size of imported memory. What is charged is what can be mapped. */
+CUresult serve_fnAllocationAdopt(struct session *session, const struct wire_fnAllocationAdopt *in)
+{
+    const struct device *device = session_find_device(session, "fnAllocationAdopt", in->device);
+    _cleanup_fd_ int fd = -1;
+    CUresult result = blob_take_fd(session, in->blob, &fd);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!device || !could_be_size(device, in->size) || !vmm_could_be_memory(fd))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!memory_charge(session, in->device, in->size))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = adopt(session, in, fd);
+    if (result != CUDA_SUCCESS)
+        memory_refund(session, in->device, in->size);
+    else
+        session->memory->device[in->device].given += in->size;
+    return result;
+}
+
 CUresult serve_cuMemImportFromShareableHandle(struct session *session,
                                               const struct wire_cuMemImportFromShareableHandle *in,
                                               struct wire_cuMemImportFromShareableHandle_reply *ret)
@@ -370,6 +410,8 @@ CUresult serve_cuMemMap(struct session *session, const struct wire_cuMemMap *in,
                           (unsigned long long)in->size, (unsigned long long)in->ptr);
         return CUDA_ERROR_INVALID_VALUE;
     }
+    if (handle->size && in->size > handle->size)
+        return CUDA_ERROR_INVALID_VALUE;
     if (!charge_mapping(session, &mapping))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = map(session, &mapping);

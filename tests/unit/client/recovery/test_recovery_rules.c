@@ -93,6 +93,20 @@ static void test_a_load_is_repeated_by_its_caller(void **state)
     assert_int_equal(unread.slots.repeated, 1u << 3);
 }
 
+/* Neither is what has been given back taken again. */
+static void test_memory_that_was_given_back(void **state)
+{
+    const uint32_t ops[] = {WIRE_fnGranuleRelease, WIRE_cuMemUnmap, WIRE_cuMemRelease,
+                            WIRE_fnUnreserve};
+    struct unread unread = {0};
+
+    add(&unread, WIRE_fnFence, CHANNEL_NO_SLOT, 32);
+    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
+        add(&unread, ops[i], CHANNEL_NO_SLOT, 16);
+    assert_true(sift(&unread));
+    assert_int_equal(unread.size, 32);
+}
+
 static void test_what_can_not_be_sent_again(void **state)
 {
     const uint32_t ops[] = {
@@ -133,7 +147,9 @@ static void test_what_binds_a_client(void **state)
     assert_true(allows(WIRE_cuGraphLaunch));
     assert_true(allows(WIRE_fnHostGranuleAdopt));
     assert_true(allows(WIRE_cuArray3DCreate_v2)); /* perhaps it is gone: its handle tells */
-    assert_false(allows(WIRE_fnReserve));
+    assert_true(allows(WIRE_fnReserve));
+    assert_true(allows(WIRE_cuMemImportFromShareableHandle));
+    assert_false(allows(WIRE_fnShareCreate));
     assert_false(allows(WIRE_cuIpcGetMemHandle));
     assert_true(allows(WIRE_cuCtxEnablePeerAccess));
     assert_false(allows(127));
@@ -160,6 +176,7 @@ int main(void)
         cmocka_unit_test(test_work_is_sent_again),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_a_load_is_repeated_by_its_caller),
+        cmocka_unit_test(test_memory_that_was_given_back),
         cmocka_unit_test(test_what_can_not_be_sent_again),
         cmocka_unit_test(test_a_ring_that_makes_no_sense),
         cmocka_unit_test(test_what_binds_a_client),

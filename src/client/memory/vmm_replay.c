@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See vmm_replay.h. No lock is taken: all threads are outside the library, or wait in it. */
+#include "vmm_replay.h"
+
+#include "client_socket.h"
+#include "vmm_tables.h"
+#include "wire_calls.h"
+
+bool vmm_physical_can_move(const struct physical *physical)
+{
+    return physical->fd >= 0;
+}
+
+bool vmm_is_used(void)
+{
+    return vmm.reservations.count != 0;
+}
+
+static CUresult replay_reservation(const struct range *range)
+{
+    const struct wire_fnReserve in = {
+        .from = range->start, .size = range->size, .alignment = RESERVE_GRANULARITY};
+    struct wire_fnReserve_reply out;
+    CUresult result = wire_fnReserve(&client->channel, &in, &out);
+
+    return result == CUDA_SUCCESS && out.address != range->start ? CUDA_ERROR_MAP_FAILED : result;
+}
+
+static CUresult replay_reservations(void)
+{
+    const struct range *range = ranges_next(&vmm.reservations, 0);
+    CUresult result = CUDA_SUCCESS;
+
+    for (; range && result == CUDA_SUCCESS;
+         range = ranges_next(&vmm.reservations, range->start + 1))
+        result = replay_reservation(range);
+    return result;
+}
+
+/* ---- physical memory ---- */
+
+static CUresult import_again(const struct physical *physical, uint32_t blob)
+{
+    const struct wire_cuMemImportFromShareableHandle in = {.handle = physical->handle,
+                                                           .blob = blob};
+    struct wire_cuMemImportFromShareableHandle_reply out;
+
+    return wire_cuMemImportFromShareableHandle(&client->channel, &in, &out);
+}
+
+static CUresult adopt(const struct physical *physical, uint32_t blob)
+{
+    const struct wire_fnAllocationAdopt in = {.handle = physical->handle,
+                                              .device = physical->device->index,
+                                              .blob = blob,
+                                              .size = physical->size};
+
+    return wire_fnAllocationAdopt(&client->channel, &in);
+}
+
+static void replay_physical(void *context, uint64_t handle, void *object)
+{
+    const struct physical *physical = object;
+    CUresult *result = context;
+    uint32_t blob;
+
+    if (handle_type(handle) != WIRE_ALLOCATION || *result != CUDA_SUCCESS)
+        return;
+    *result = client_send_descriptor(physical->fd, physical->size, &blob);
+    if (*result == CUDA_SUCCESS)
+        *result = physical->size ? adopt(physical, blob) : import_again(physical, blob);
+}
+
+/* ---- mappings ---- */
+
+static CUresult replay_access(const struct mapping *mapping, int ordinal)
+{
+    const struct wire_cuMemSetAccess in = {.ptr = mapping->address,
+                                           .size = mapping->size,
+                                           .device = client->devices[ordinal].index,
+                                           .flags = mapping->access[ordinal]};
+
+    return in.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ? CUDA_SUCCESS
+                                                     : wire_cuMemSetAccess(&client->channel, &in);
+}
+
+static CUresult replay_mapping(const struct mapping *mapping)
+{
+    const struct wire_cuMemMap in = {
+        .handle = mapping->physical->handle, .ptr = mapping->address, .size = mapping->size};
+    CUresult result = wire_cuMemMap(&client->channel, &in);
+
+    for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
+        result = replay_access(mapping, i);
+    return result;
+}
+
+static CUresult replay_mappings(void)
+{
+    const struct range *range = ranges_next(&vmm.mappings, 0);
+    CUresult result = CUDA_SUCCESS;
+
+    for (; range && result == CUDA_SUCCESS; range = ranges_next(&vmm.mappings, range->start + 1))
+        result = replay_mapping(range->value);
+    return result;
+}
+
+CUresult vmm_replay(void)
+{
+    CUresult result = replay_reservations();
+
+    if (result == CUDA_SUCCESS)
+        handles_for_each(&client->handles, replay_physical, &result);
+    return result == CUDA_SUCCESS ? replay_mappings() : result;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reserved addresses, physical memory and mappings on their way to another server. Each allocation
+ * has a descriptor, which keeps the memory when the server that made it ends.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "cuda_result.h"
+
+struct physical;
+
+/* Whether another server can take it over: the client has its descriptor. */
+bool vmm_physical_can_move(const struct physical *physical);
+
+/* Whether anything is reserved. With the library closed, like the next. */
+bool vmm_is_used(void);
+
+/* Makes all of it again where it was, or CUDA_ERROR_MAP_FAILED if another client has got these
+ * addresses meanwhile. */
+CUresult vmm_replay(void);
