@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "fd.h"
@@ -76,8 +78,10 @@ void shm_unmap(void *address, size_t size)
 int shm_check(int fd, size_t size)
 {
     struct stat status;
+    struct statfs system;
     int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+    if (seals < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+        fstatfs(fd, &system) < 0 || system.f_type != TMPFS_MAGIC)
         return -EINVAL;
     if (!(seals & F_SEAL_SHRINK))
         return -EPERM;

@@ -27,5 +27,6 @@ void shm_unmap(void *address, size_t size);
 
 /* Whether a descriptor from a peer is safe to map: 0 when it is a memory file of at least `size`
  * bytes, sealed against shrinking, so that reading it cannot raise SIGBUS; else -EINVAL (not a
- * memory file), -EPERM (not sealed) or -EMSGSIZE (too small). */
+ * memory file, or one of huge pages, which need not be there), -EPERM (not sealed) or -EMSGSIZE
+ * (too small). */
 int shm_check(int fd, size_t size);

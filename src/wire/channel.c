@@ -251,11 +251,14 @@ CUresult channel_reply_wait(struct channel *channel, int slot, const void **ret_
         channel_break(channel);
         return channel_error(channel);
     }
+    /* Each is read once: a server may change them meanwhile. */
+    uint32_t size = *(volatile uint32_t *)&reply->size;
+    CUresult status = (CUresult) * (volatile int32_t *)&reply->status;
     *ret_data = reply->data;
-    *ret_size = reply->size <= REPLY_DATA_MAX ? reply->size : REPLY_DATA_MAX;
-    if (cuda_error_is_fatal((CUresult)reply->status))
+    *ret_size = size <= REPLY_DATA_MAX ? size : REPLY_DATA_MAX;
+    if (cuda_error_is_fatal(status))
         channel_break(channel);
-    return (CUresult)reply->status;
+    return status;
 }
 
 void channel_reply_end(struct channel *channel, int slot)

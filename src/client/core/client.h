@@ -59,8 +59,8 @@ struct client {
     uint64_t staging_address;
     uint32_t staging_slots;
 
-    const struct device_record *records;
-    size_t records_size;
+    struct device_record *records;
+    uint32_t record_count;
     struct device devices[ATTACH_DEVICES_MAX];
     int device_count;
 

@@ -130,24 +130,40 @@ static enum attach_outcome send_hello(struct attempt *attempt)
     return ATTACHED;
 }
 
+/* Nothing here may wrap around: addresses are below 2^47, sizes below 2^46. */
+#define ADDRESS_END (UINT64_C(1) << 47)
+#define SIZE_END (UINT64_C(1) << 46)
+
+static bool holds(uint64_t start, uint64_t size, uint64_t address, uint64_t length)
+{
+    return address >= start && length <= size && address - start <= size - length;
+}
+
+static bool window_is_valid(const struct attach_offer *offer)
+{
+    return offer->window_base >= WINDOW_FIRST && offer->window_base < ADDRESS_END &&
+           offer->device_span < SIZE_END && offer->host_span < SIZE_END &&
+           offer->device_count >= 1 && offer->device_count <= ATTACH_DEVICES_MAX &&
+           offer->device_stride > 0 &&
+           offer->device_span / offer->device_count >= offer->device_stride;
+}
+
+static bool words_are_valid(const struct attach_offer *offer, uint64_t address, uint32_t count)
+{
+    return count > 0 && address % sizeof(uint32_t) == 0 &&
+           holds(offer->gpu_address, offer->gpu_size, address, sizeof(uint32_t) * (uint64_t)count);
+}
+
 static bool offer_is_valid(const struct attach_offer *offer)
 {
-    uint64_t window = offer->device_span + offer->host_span;
-    uint64_t gpu_end = offer->gpu_address + offer->gpu_size;
-
-    return offer->window_base >= WINDOW_FIRST && offer->window_base < UINT64_C(1) << 47 &&
-           window < UINT64_C(1) << 46 && offer->device_count >= 1 &&
-           offer->device_count <= ATTACH_DEVICES_MAX && offer->device_stride > 0 &&
-           offer->device_span / offer->device_count >= offer->device_stride &&
-           offer->gpu_address >= offer->window_base + offer->device_span &&
-           gpu_end <= offer->window_base + window && gpu_end > offer->gpu_address &&
-           offer->fence_address >= offer->gpu_address &&
-           offer->fence_address + 4 * (uint64_t)offer->fence_count <= gpu_end &&
-           offer->host_wait_address >= offer->gpu_address &&
-           offer->host_wait_address + 4 * (uint64_t)offer->host_wait_count <= gpu_end &&
-           offer->host_wait_count >= offer->fence_count && offer->fence_count > 0 &&
-           offer->staging_address >= offer->gpu_address &&
-           offer->staging_address + offer->staging_size <= gpu_end;
+    return window_is_valid(offer) && offer->gpu_size > 0 &&
+           holds(offer->window_base + offer->device_span, offer->host_span, offer->gpu_address,
+                 offer->gpu_size) &&
+           words_are_valid(offer, offer->fence_address, offer->fence_count) &&
+           words_are_valid(offer, offer->host_wait_address, offer->host_wait_count) &&
+           offer->host_wait_count >= offer->fence_count &&
+           offer->staging_size >= GPU_REGION_STAGING_SLOT_SIZE &&
+           holds(offer->gpu_address, offer->gpu_size, offer->staging_address, offer->staging_size);
 }
 
 static enum attach_outcome receive_offer(struct attempt *attempt)
@@ -221,19 +237,32 @@ static int map_gpu_region(struct attempt *attempt)
     return r;
 }
 
-static int map_device_table(struct client *made, struct attempt *attempt)
+/* A text has an end, and the rest of a record is numbers that are checked where they are used. */
+static void end_texts(struct device_record *records, uint32_t count)
 {
-    int fd = attempt->fds[ATTACH_FD_DEVICES];
-    void *mapped;
-    int r;
+    for (uint32_t i = 0; i < count; i++) {
+        records[i].name[sizeof(records[i].name) - 1] = '\0';
+        records[i].pci_bus_id[sizeof(records[i].pci_bus_id) - 1] = '\0';
+    }
+}
 
-    made->records_size = attempt->offer.device_count * sizeof(struct device_record);
-    r = shm_check(fd, made->records_size);
+/* A copy of the table, which the server cannot change any more, for the caller to free. */
+static int read_device_table(const struct attempt *attempt, struct device_record **ret_records)
+{
+    uint32_t count = attempt->offer.device_count;
+    int fd = attempt->fds[ATTACH_FD_DEVICES];
+    struct device_record *records = calloc(count, sizeof(*records));
+    int r = records ? shm_check(fd, count * sizeof(*records)) : -ENOMEM;
+
     if (r == 0)
-        r = shm_map(fd, made->records_size, NULL, SHM_READ_ONLY, &mapped);
-    if (r == 0)
-        made->records = mapped;
-    return r;
+        r = pread_all(fd, records, count * sizeof(*records), 0);
+    if (r < 0) {
+        free(records);
+        return r;
+    }
+    end_texts(records, count);
+    *ret_records = records;
+    return 0;
 }
 
 static void take_offer(struct client *made, const struct attach_offer *offer)
@@ -279,7 +308,7 @@ static int build(struct client *made, struct attempt *attempt)
     int r = map_gpu_region(attempt);
 
     if (r == 0)
-        r = map_device_table(made, attempt);
+        r = read_device_table(attempt, &made->records);
     if (r == 0)
         r = handles_init(&made->handles, ATTACH_HANDLES_MAX);
     if (r == 0)
@@ -290,6 +319,7 @@ static int build(struct client *made, struct attempt *attempt)
     made->socket = attempt->socket;
     made->socket_inode = inode_of(attempt->socket);
     made->request = attempt->request;
+    made->record_count = attempt->offer.device_count;
     pthread_mutex_init(&made->socket_lock, NULL);
     pthread_mutex_init(&made->lock, NULL);
     list_init(&made->contexts);
@@ -313,6 +343,16 @@ static enum attach_outcome finish(struct client *made, struct attempt *attempt)
     return ATTACHED;
 }
 
+static void discard(struct client *made)
+{
+    if (!made)
+        return;
+    channel_close(&made->channel);
+    handles_fini(&made->handles);
+    free(made->records);
+    free(made);
+}
+
 static enum attach_outcome try_attach(struct attempt *attempt, struct client **ret_client)
 {
     struct client *made = calloc(1, sizeof(*made));
@@ -332,7 +372,7 @@ static enum attach_outcome try_attach(struct attempt *attempt, struct client **r
         return ATTACHED;
     }
     fd_close(&attempt->socket);
-    free(made);
+    discard(made);
     return outcome;
 }
 
@@ -378,19 +418,16 @@ static bool is_same_place(const struct attach_offer *offer)
 
 static bool are_same_devices(const struct attempt *attempt)
 {
-    size_t size = attempt->offer.device_count * sizeof(struct device_record);
-    const struct device_record *records;
-    void *mapped;
+    uint32_t count = attempt->offer.device_count;
+    struct device_record *records;
     bool same = true;
 
-    if (size != client->records_size || shm_check(attempt->fds[ATTACH_FD_DEVICES], size) < 0 ||
-        shm_map(attempt->fds[ATTACH_FD_DEVICES], size, NULL, SHM_READ_ONLY, &mapped) < 0)
+    if (count != client->record_count || read_device_table(attempt, &records) < 0)
         return false;
-    records = mapped;
-    for (uint32_t i = 0; i < attempt->offer.device_count; i++)
+    for (uint32_t i = 0; i < count; i++)
         same &= !memcmp(records[i].uuid, client->records[i].uuid, sizeof(records[i].uuid)) &&
                 records[i].context_status == client->records[i].context_status;
-    shm_unmap(mapped, size);
+    free(records);
     return same;
 }
 

@@ -33,6 +33,7 @@ static uint64_t granularity_of(const struct device *device)
 int memory_init(void)
 {
     memset(&memory, 0, sizeof(memory));
+    granules_init();
     for (int i = 0; i < client->device_count; i++)
         heap_init(&memory.devices[i], &device_granules, client->devices[i].index,
                   granularity_of(&client->devices[i]));

@@ -6,6 +6,7 @@
  */
 #include "granule.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 #include "cleanup.h"
@@ -13,13 +14,55 @@
 #include "client_memory.h"
 #include "client_socket.h"
 #include "fd.h"
+#include "ranges.h"
+#include "region.h"
 #include "shm.h"
 #include "wire_calls.h"
+
+#define PAGE 4096u
+
+/* Where there are granules, of all heaps. */
+static struct {
+    pthread_mutex_t lock;
+    struct ranges taken;
+} granules;
+
+void granules_init(void)
+{
+    pthread_mutex_init(&granules.lock, NULL);
+    ranges_init(&granules.taken);
+}
+
+/* A server's word for an address is not enough: the heaps rely on it that granules lie in their
+ * part of the window, and not in each other. */
+static CUresult enter_granule(uint64_t address, uint64_t size, uint64_t first, uint64_t end)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&granules.lock);
+
+    if (address % PAGE || address < first || address > end || size > end - address)
+        return CUDA_ERROR_MPS_RPC_FAILURE;
+    switch (ranges_add(&granules.taken, address, size, NULL)) {
+    case 0:
+        return CUDA_SUCCESS;
+    case -ENOMEM:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    default:
+        return CUDA_ERROR_MPS_RPC_FAILURE;
+    }
+}
+
+static void leave_granule(uint64_t address)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&granules.lock);
+
+    ranges_remove(&granules.taken, address, NULL);
+}
 
 static void granule_release(uint64_t address, uint64_t size)
 {
     struct wire_fnGranuleRelease in = {.address = address};
 
+    leave_granule(address);
     channel_lock(&client->channel);
     wire_fnGranuleRelease(&client->channel, &in);
     channel_unlock(&client->channel);
@@ -31,12 +74,21 @@ static CUresult device_granule_create(uint32_t device, uint64_t size, uint64_t *
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
     struct wire_fnGranuleCreate in = {.device = device, .size = size};
     struct wire_fnGranuleCreate_reply out;
+    uint64_t first = client->window_base + device * client->device_stride;
+    _cleanup_fd_ int fd = -1;
     CUresult result = wire_fnGranuleCreate(&client->channel, &in, &out);
 
     if (result != CUDA_SUCCESS)
         return result;
+    result = client_receive_granule(out.address, &fd);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = enter_granule(out.address, size, first, first + client->device_stride);
+    if (result != CUDA_SUCCESS)
+        return result;
     *ret_address = out.address;
-    return client_receive_granule(out.address, ret_fd);
+    *ret_fd = fd_steal(&fd);
+    return CUDA_SUCCESS;
 }
 
 CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd)
@@ -97,13 +149,17 @@ static CUresult map_granule(uint64_t address, uint64_t size, int fd)
 {
     void *mapped;
 
-    if (address < client->host_base || address + size > client->window_end)
-        return CUDA_ERROR_MPS_RPC_FAILURE;
     if (shm_check(fd, size) < 0 ||
         shm_map(fd, size, (void *)(uintptr_t)address, SHM_REPLACE, &mapped) < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     madvise(mapped, size, MADV_DONTFORK);
     return CUDA_SUCCESS;
+}
+
+/* Behind the fence words and staging memory, with which the host part begins. */
+static uint64_t first_host_address(void)
+{
+    return client->staging_address + client->staging_slots * (uint64_t)GPU_REGION_STAGING_SLOT_SIZE;
 }
 
 static CUresult host_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
@@ -113,21 +169,22 @@ static CUresult host_granule_create(uint32_t device, uint64_t size, uint64_t *re
     struct wire_fnHostGranuleCreate in = {.size = size};
     struct wire_fnHostGranuleCreate_reply out;
     CUresult result = wire_fnHostGranuleCreate(&client->channel, &in, &out);
-    int fd;
+    _cleanup_fd_ int fd = -1;
 
     if (result != CUDA_SUCCESS)
         return result;
     result = client_receive_descriptor(SOCKET_HOST_GRANULE, out.address, &fd);
+    if (result == CUDA_SUCCESS)
+        result = enter_granule(out.address, size, first_host_address(), client->window_end);
     if (result != CUDA_SUCCESS)
         return result;
     result = map_granule(out.address, size, fd);
     if (result != CUDA_SUCCESS) {
         granule_release(out.address, size);
-        fd_close(&fd);
         return result;
     }
     *ret_address = out.address;
-    *ret_fd = fd;
+    *ret_fd = fd_steal(&fd);
     return CUDA_SUCCESS;
 }
 

@@ -4,6 +4,11 @@
 
 #include "heap.h"
 
+/* Before the first granule of a client. */
+void granules_init(void);
+
+/* Addresses that a server gives out are checked: CUDA_ERROR_MPS_RPC_FAILURE where they are not in
+ * the window, or in use. */
 extern const struct heap_source device_granules, host_granules;
 
 /* Whether the client has a descriptor of each granule in the heap, or in the heaps of all devices:

@@ -83,8 +83,8 @@ static CUresult send_image_load(const struct module *module, const struct image 
 
 static unsigned compute_capability(const struct device *device)
 {
-    return (unsigned)(10 * device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-                      device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+    return 10u * (unsigned)device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+           (unsigned)device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 }
 
 /* Code that was linked for other devices only may still be linked for this one. A driver that loads
