@@ -45,7 +45,7 @@ KINDS = {
 
 def commands():
     listed = (ROOT / "src/control/command_list.h").read_text()
-    for name, grammar in re.findall(r'^COMMAND\((\w+),\s*\w+,\s*((?:"[^"]*"\s*)+)', listed, re.M):
+    for name, grammar in re.findall(r'^COMMAND\(\s*(\w+),\s*\w+,\s*((?:"[^"]*"\s*)+)', listed, re.M):
         strings = re.findall(r'"([^"]*)"', grammar)
         # The last string is the help, unless the comma between the two ended the match.
         yield name, "".join(strings)
@@ -120,7 +120,7 @@ class Arguments(harness.TestCase):
         names = {name for name, _ in commands()}
         listed = (ROOT / "src/control/command_list.h").read_text()
         version3 = (ROOT / "src/control/command_list_v3.h").read_text()
-        self.assertEqual(names, set(re.findall(r"^COMMAND\((\w+)", listed, re.M)) |
+        self.assertEqual(names, set(re.findall(r"^COMMAND\(\s*(\w+)", listed, re.M)) |
                          set(re.findall(r'^COMMAND_V3\(\w+, "([^"]+)"', version3, re.M)))
         kinds = {kind for _, grammar in commands() for _, kind, _ in slots(grammar) if kind}
         self.assertEqual(kinds, set(KINDS))

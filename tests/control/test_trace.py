@@ -130,7 +130,9 @@ class Trace(harness.TestCase):
     def test_interrupted(self):
         pid = self.begin("n_body", "-n", "256")
         tracing = self.in_background("--seconds", "600")
-        time.sleep(1.5)
+        before = self.launches(pid)
+        wait_until(lambda: self.launches(pid) > before + 8, "work that is traced")
+        time.sleep(1)
         tracing.send_signal(signal.SIGINT)
         self.assertEqual(tracing.wait(harness.TIMEOUT), 0)
         self.assertTrue(self.slices(self.events(), "kernel", pid))

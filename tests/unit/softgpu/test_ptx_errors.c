@@ -41,8 +41,8 @@ static void test_sentences(void **state)
     expect(".version 8.0\n.target sm_100\n", CUDA_ERROR_NO_BINARY_FOR_GPU,
            "compile for compute_90");
     expect(KERNEL("frob.u32 %r1, %r2;"), CUDA_ERROR_INVALID_PTX, "line 9, in k: frob.u32");
-    expect(KERNEL("wgmma.fence.sync.aligned;"), CUDA_ERROR_NOT_SUPPORTED,
-           "wgmma.fence.sync.aligned");
+    expect(KERNEL("st.bulk.weak.shared::cta [%rd1], %rd1, 0;"), CUDA_ERROR_NOT_SUPPORTED,
+           "st.bulk.weak.shared::cta");
     expect(KERNEL("add.u32 %r1, %r9, 1;"), CUDA_ERROR_INVALID_PTX, "%r9");
     expect(KERNEL("add.u32 %r1, %r2;"), CUDA_ERROR_INVALID_PTX, "number of operands");
     expect(KERNEL("add.u32 %r1, %r2"), CUDA_ERROR_INVALID_PTX, "expected ';'");
