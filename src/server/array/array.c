@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
+#include "calm.h"
 #include "cuda_array.h"
 #include "memory.h"
 #include "placement.h"
-#include "quiesce.h"
 #include "server_dispatch.h"
 
 static bool is_supported(const CUDA_ARRAY3D_DESCRIPTOR *d)
@@ -59,15 +59,17 @@ static uint64_t size_of_all(const struct array *array)
 
 /* Like cuMemFree, the call may wait for all work. An array that cannot be destroyed now stays until
  * the server ends. */
-void array_destroy_driver(const struct array *array)
+void array_destroy_driver(struct session *session, const struct array *array)
 {
-    if (quiesce_begin(array->device->quiesce, "cuArrayDestroy") != CUDA_SUCCESS)
+    struct calm calm;
+
+    if (calm_begin_patiently(session, array->device, "cuArrayDestroy", &calm) != CUDA_SUCCESS)
         return;
     if (array->mipmap)
         driver.cuMipmappedArrayDestroy(array->mipmap);
     else if (array->driver)
         driver.cuArrayDestroy(array->driver);
-    quiesce_end(array->device->quiesce);
+    calm_end(session, array->device, &calm);
 }
 
 static CUresult create_driver(struct array *array)
@@ -112,7 +114,7 @@ static CUresult create_and_clear(struct session *session, struct array *array)
         return result;
     result = clear(array);
     if (result != CUDA_SUCCESS)
-        array_destroy_driver(array);
+        array_destroy_driver(session, array);
     return result;
 }
 
@@ -244,7 +246,7 @@ void array_unref(struct session *session, struct array *array)
     if (--array->references)
         return;
     if (!whole && session_enter(session, array->device) == CUDA_SUCCESS)
-        array_spare_keep(array);
+        array_spare_keep(session, array);
     memory_refund(session, (unsigned)array->device->ordinal, array->charged);
     quota_give(session, QUOTA_ARRAYS, 1);
     free(array);

@@ -26,8 +26,9 @@ struct texture;
  * through the object. */
 void array_unref(struct session *session, struct array *array);
 
-/* Destroys the driver's array, which may wait for all work. The device's context is current. */
-void array_destroy_driver(const struct array *array);
+/* Destroys the driver's array, which may wait for all work, in a calm moment (calm.h). The device's
+ * context is current. */
+void array_destroy_driver(struct session *session, const struct array *array);
 
 /* ---- array_spare.c: the context of the device is current ---- */
 
@@ -36,7 +37,7 @@ void array_destroy_driver(const struct array *array);
 bool array_spare_take(struct array *array);
 
 /* Keeps the driver's part of an array that no client uses, or destroys it. */
-void array_spare_keep(const struct array *array);
+void array_spare_keep(struct session *session, const struct array *array);
 
 /* ---- array_clear.c ---- */
 

@@ -64,19 +64,19 @@ static bool make_room(struct device_arrays *arrays, uint64_t bytes, struct array
     return true;
 }
 
-void array_spare_keep(const struct array *array)
+void array_spare_keep(struct session *session, const struct array *array)
 {
     struct device_arrays *arrays = array->device->arrays;
     struct spare *spare = array->charged <= SPARE_BYTES_MAX / 2 ? malloc(sizeof(*spare)) : NULL;
     struct array oldest;
 
     if (!spare) {
-        array_destroy_driver(array);
+        array_destroy_driver(session, array);
         return;
     }
     spare->array = *array;
     while (make_room(arrays, array->charged, &oldest))
-        array_destroy_driver(&oldest);
+        array_destroy_driver(session, &oldest);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&arrays->spare_lock);
     list_append(&arrays->spares, &spare->link);
     arrays->spare_bytes += array->charged;

@@ -86,18 +86,46 @@ void calm_release(struct session *session, struct calm *calm)
     calm->count = 0;
 }
 
+/* Waiting ends with the session, but then the moment need not be calm. */
+static CUresult begin(struct session *session, const struct device *device, const char *what,
+                      struct calm *calm)
+{
+    struct server *server = session->server;
+
+    if (server->await_calm)
+        server->await_calm(session, device, calm);
+    CUresult result = server->await_calm && session->stop && !calm->patient
+                          ? CUDA_ERROR_NOT_READY
+                          : quiesce_begin(device->quiesce, what);
+    if (result != CUDA_SUCCESS)
+        calm_release(session, calm);
+    return result;
+}
+
 CUresult calm_begin(struct session *session, const struct device *device, const char *what,
                     struct calm *calm)
+{
+    calm->count = 0;
+    calm->patient = false;
+    return begin(session, device, what, calm);
+}
+
+CUresult calm_begin_patiently(struct session *session, const struct device *device,
+                              const char *what, struct calm *calm)
+{
+    calm->count = 0;
+    calm->patient = true;
+    return begin(session, device, what, calm);
+}
+
+void calm_await_everywhere(struct session *session, struct calm *calm)
 {
     struct server *server = session->server;
 
     calm->count = 0;
-    if (server->await_calm)
-        server->await_calm(session, device, calm);
-    CUresult result = quiesce_begin(device->quiesce, what);
-    if (result != CUDA_SUCCESS)
-        calm_release(session, calm);
-    return result;
+    calm->patient = false;
+    for (unsigned i = 0; server->await_calm && i < devices_context_count(&server->devices); i++)
+        server->await_calm(session, &server->devices.device[i], calm);
 }
 
 CUresult calm_begin_at_once(const struct device *device, const char *what, struct calm *calm)

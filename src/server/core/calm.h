@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "driver_table.h"
@@ -19,14 +20,24 @@ struct session;
 struct calm {
     uint32_t held[CALM_HELD_MAX]; /* by session->id */
     unsigned count;
+    bool patient; /* the caller waits although its session is to end */
 };
 
 /* On the session's thread, in the device's context and without any lock: around a call that waits
  * for all streams; `what` names it in the log. The first may take as long as kernels that run. The
- * result is quiesce_begin()'s (quiesce.h); unless it is CUDA_SUCCESS the call must not be made, and
+ * result is quiesce_begin()'s (quiesce.h), or CUDA_ERROR_NOT_READY for a session that is to end and
+ * need not make the call any more; unless it is CUDA_SUCCESS the call must not be made, and
  * calm_end() must not be called. */
 CUresult calm_begin(struct session *session, const struct device *device, const char *what,
                     struct calm *calm);
+/* The same for a call that has to be made at the end of a session, too, which then waits for
+ * kernels of others. */
+CUresult calm_begin_patiently(struct session *session, const struct device *device,
+                              const char *what, struct calm *calm);
+/* On the session's thread and without any lock: waits for a moment that is calm in all contexts,
+ * for a call that waits for the streams of all of them. The caller takes the lock of all contexts,
+ * and lets the clients that are held go on by calm_release(). */
+void calm_await_everywhere(struct session *session, struct calm *calm);
 /* The same for a call that waits for no kernel, but must not be made while a stream waits for a
  * value, or that nobody is harmed by. Then `session` may be NULL in calm_end(). */
 CUresult calm_begin_at_once(const struct device *device, const char *what, struct calm *calm);

@@ -11,6 +11,7 @@
 
 #include "attach.h"
 #include "blob.h"
+#include "calm.h"
 #include "cleanup.h"
 #include "fd.h"
 #include "page_lock.h"
@@ -46,15 +47,19 @@ static bool reserve_memory(struct session *session, uint64_t size)
 {
     struct page_locker *locker = session->window->page_locker;
     struct quiesce *quiesce = session->server->devices.quiesce;
+    struct calm calm;
 
     if (try_reserve(locker, size))
         return true;
-    if (quiesce_begin(quiesce, "cuMemHostUnregister") != CUDA_SUCCESS)
-        return false;
-    while (windows_trim(server_windows(session->server)))
+    calm_await_everywhere(session, &calm);
+    CUresult result =
+        session->stop ? CUDA_ERROR_NOT_READY : quiesce_begin(quiesce, "cuMemHostUnregister");
+    while (result == CUDA_SUCCESS && windows_trim(server_windows(session->server)))
         ;
-    quiesce_end(quiesce);
-    return try_reserve(locker, size);
+    if (result == CUDA_SUCCESS)
+        quiesce_end(quiesce);
+    calm_release(session, &calm);
+    return result == CUDA_SUCCESS && try_reserve(locker, size);
 }
 
 /* The smallest idle granule that is large enough and at most twice as large. */
@@ -184,16 +189,30 @@ static void destroy_last_idle(struct window *window)
 }
 
 /* While a stream waits for a value nothing can be unlocked, and then the window keeps more. */
+static bool unlock_last_idle(struct session *session)
+{
+    struct quiesce *quiesce = session->window->devices->quiesce;
+    struct calm calm;
+
+    calm_await_everywhere(session, &calm);
+    bool unlocks = !session->stop && quiesce_try(quiesce);
+    if (unlocks) {
+        destroy_last_idle(session->window);
+        quiesce_end(quiesce);
+    }
+    calm_release(session, &calm);
+    return unlocks;
+}
+
+/* Behind the client's end the memory is unlocked when nobody is at work. */
 void host_memory_retire(struct session *session, struct granule *granule)
 {
     struct window *window = session->window;
 
     list_append(&window->idle, &granule->link);
     window->idle_bytes += granule->size;
-    while (window->idle_bytes > IDLE_BYTES_MAX && quiesce_try(window->devices->quiesce)) {
-        destroy_last_idle(window);
-        quiesce_end(window->devices->quiesce);
-    }
+    while (window->idle_bytes > IDLE_BYTES_MAX && unlock_last_idle(session))
+        ;
     quota_note(session, QUOTA_HOST_MEMORY, window->host_bytes);
 }
 

@@ -98,19 +98,20 @@ static void hold_owners(struct session *session, const struct stream_probe *late
 
 /* A stream that waits for a value may wait for this session's next call: quiesce_begin() knows what
  * to do about it. */
-static bool may_wait(const struct session *session, const struct device *device)
+static bool may_wait(const struct session *session, const struct device *device,
+                     const struct calm *calm)
 {
-    return !session->stop && !quiesce_has_waits(device->quiesce);
+    return (calm->patient || !session->stop) && !quiesce_has_waits(device->quiesce);
 }
 
 /* False when the time is over, or waiting makes no sense any more. */
 static bool await_end(struct stream_probe *probe, const struct session *session,
-                      uint64_t timeout_ns)
+                      const struct calm *calm, uint64_t timeout_ns)
 {
     uint64_t deadline = timeout_ns ? clock_ns() + timeout_ns : UINT64_MAX;
 
     while (!stream_probe_await(probe, LONG_WORK_NS)) {
-        if (clock_ns() >= deadline || !may_wait(session, probe->device))
+        if (clock_ns() >= deadline || !may_wait(session, probe->device, calm))
             return false;
     }
     return true;
@@ -125,7 +126,7 @@ static void await_in_round(struct stream_probe *probe, struct session *session, 
     unsigned doublings = round < HOLD_DOUBLINGS_MAX ? round : HOLD_DOUBLINGS_MAX;
 
     note_owners(session, probe, round ? calm : NULL);
-    if (!await_end(probe, session, calm->count ? HOLD_NS << doublings : 0))
+    if (!await_end(probe, session, calm, calm->count ? HOLD_NS << doublings : 0))
         calm_release(session, calm);
 }
 
@@ -161,7 +162,7 @@ void long_work_await_calm(struct session *session, const struct device *device, 
     struct stream_probe probe;
     bool calm_now = false;
 
-    for (unsigned round = 0; !calm_now && may_wait(session, device); round++) {
+    for (unsigned round = 0; !calm_now && may_wait(session, device, calm); round++) {
         calm_now = await_short_work(&probe, session, device, calm);
         if (!calm_now)
             await_in_round(&probe, session, round, calm);
