@@ -78,6 +78,9 @@ static const struct measured measured[] = {
     {"cvt.rn.bf16.f64 %h9, %d0; cvt.u64.u16 %d9, %h9;", {0xffffffffffffffff}, 0xffff},
     {"cvt.rn.f16.f64 %h9, %d0; cvt.u64.u16 %d9, %h9;", {0xfff8000000000000}, 0xfe00},
     {"cvt.rn.tf32.f32 %r9, %r0;" NARROWED, {0x7fffffff}, 0x7fffe000},
+    {"abs.f32 %r9, %r0;" NARROWED, {0x7f830019}, 0x7fffffff},
+    {"cvt.rp.bf16.f64 %h9, %d0; cvt.u64.u16 %d9, %h9;", {0xfff8000000000000}, 0xffc0},
+    {"cvt.rz.relu.tf32.f32 %r9, %r0;" NARROWED, {0x7fc00000}, 0x7fffe000},
 
     /* The predicates of two halves may be the guard, or what they are combined with. */
     {"setp.gt.xor.bf16x2 %p0|%p1, %r2, %r3, %p0;" PREDICATES, {1, 1, 0x1a, 0x7fc00000}, 1},
