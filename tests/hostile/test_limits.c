@@ -113,6 +113,34 @@ static void allocations_that_were_exported(void **state)
     peer_leave(&peer);
 }
 
+/* A module with a variable of 48 MiB. */
+static const char large_ptx[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
+                                ".visible .global .align 4 .b8 large[50331648];\n"
+                                ".visible .entry fine()\n{\nret;\n}\n";
+
+static CUresult unload(struct peer *peer, uint64_t module)
+{
+    const struct wire_cuLibraryUnload in = {.library = module};
+
+    return wire_cuLibraryUnload(&peer->channel, &in);
+}
+
+static void variables_of_modules(void **state)
+{
+    uint64_t module, second, address;
+    struct peer peer;
+
+    attach_with_limit(&peer);
+    assert_int_equal(peer_load_module(&peer, large_ptx, sizeof(large_ptx), &module), CUDA_SUCCESS);
+    assert_int_equal(free_for(&peer), LIMIT - (48ull << 20));
+    assert_int_equal(peer_make_granule(&peer, 2 * GRANULE, &address), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(peer_load_module(&peer, large_ptx, sizeof(large_ptx), &second),
+                     CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(unload(&peer, module), CUDA_SUCCESS);
+    assert_int_equal(free_for(&peer), LIMIT);
+    peer_leave(&peer);
+}
+
 /* ---- waits ---- */
 
 static void wait_forever(struct peer *peer)
@@ -178,6 +206,7 @@ int main(void)
         HOSTILE_CASE(granules_whose_descriptor_was_kept),
         HOSTILE_CASE(more_than_the_limit_at_a_time),
         HOSTILE_CASE(allocations_that_were_exported),
+        HOSTILE_CASE(variables_of_modules),
         HOSTILE_CASE(a_wait_that_keeps_others_away),
         HOSTILE_CASE(a_wait_that_keeps_its_own_client_away),
     };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stack of some KiB for each of a quarter of a million threads takes gigabytes of memory. So a
- * client that raises a limit is charged for it as for memory of its own. The driver gets the memory
- * back when the last client has left, because earlier it would wait for all work.
+ * A stack of some KiB for each of a quarter of a million threads takes gigabytes of memory. So each
+ * client that asks for a higher limit is charged for all of it as for memory of its own, also where
+ * another client has raised the limit before: who comes second must not get it for nothing. The
+ * driver gets the memory back when the last client has left, because earlier it would wait for all
+ * work.
  */
 #include "context_limit.h"
 
@@ -35,43 +37,64 @@ static uint64_t cost_of(const struct device *device, CUlimit limit, uint64_t mor
     return __builtin_mul_overflow(each, more, &cost) ? UINT64_MAX : cost;
 }
 
-static CUresult raise_limit(struct session *session, const struct device *device, CUlimit limit,
-                            uint64_t value)
+/* What the client pays for so far: what the context began with, or more. */
+static uint64_t *paid_limit(struct session *session, const struct device *device, CUlimit limit)
+{
+    uint64_t *paid = &session->memory->device[device->ordinal].raised[limit];
+
+    if (*paid < device->record.limits[limit])
+        *paid = device->record.limits[limit];
+    return paid;
+}
+
+static CUresult raise_limit(const struct session *session, CUlimit limit, uint64_t value)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->memory->limits_lock);
-    unsigned index = (unsigned)device->ordinal;
     size_t now = 0;
-
     CUresult result = driver.cuCtxGetLimit(&now, limit);
+
+    return result != CUDA_SUCCESS || value <= now ? result : driver.cuCtxSetLimit(limit, value);
+}
+
+static CUresult raise_in_calm(struct session *session, const struct device *device, CUlimit limit,
+                              uint64_t value)
+{
+    struct calm calm;
+    size_t now = 0;
+    CUresult result = driver.cuCtxGetLimit(&now, limit);
+
     if (result != CUDA_SUCCESS || value <= now)
         return result;
-    uint64_t cost = cost_of(device, limit, value - now);
-    if (!memory_charge(session, index, cost))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    result = driver.cuCtxSetLimit(limit, value);
+    result = calm_begin(session, device, "cuCtxSetLimit", &calm);
     if (result != CUDA_SUCCESS)
-        memory_refund(session, index, cost);
+        return result;
+    result = raise_limit(session, limit, value);
+    calm_end(session, device, &calm);
     return result;
 }
 
 CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSetLimit *in)
 {
     const struct device *device = session_place(session, "cuCtxSetLimit", in->device);
-    struct calm calm;
-    size_t now = 0;
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
+    if (in->limit >= DEVICE_LIMITS_MAX)
+        return CUDA_ERROR_UNSUPPORTED_LIMIT;
     CUresult result = session_enter(session, device);
-    if (result == CUDA_SUCCESS)
-        result = driver.cuCtxGetLimit(&now, (CUlimit)in->limit);
-    if (result != CUDA_SUCCESS || in->value <= now)
-        return result;
-    result = calm_begin(session, device, "cuCtxSetLimit", &calm);
+    uint64_t *paid = paid_limit(session, device, (CUlimit)in->limit);
+    uint64_t more = in->value > *paid ? in->value - *paid : 0;
+    uint64_t cost = cost_of(device, (CUlimit)in->limit, more);
+
     if (result != CUDA_SUCCESS)
         return result;
-    result = raise_limit(session, device, (CUlimit)in->limit, in->value);
-    calm_end(session, device, &calm);
+    if (cost && !memory_charge(session, in->device, cost))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = raise_in_calm(session, device, (CUlimit)in->limit, in->value);
+    if (result == CUDA_SUCCESS)
+        *paid += more;
+    else
+        memory_refund(session, in->device, cost);
     return result;
 }
 

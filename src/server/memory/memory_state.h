@@ -28,9 +28,10 @@ struct server_memory {
 
 /* What a client has on one device. Status rows read the first two. */
 struct device_usage {
-    atomic_uint_fast64_t used, peak; /* bytes */
-    uint64_t given;                  /* bytes of memory whose descriptor the client has had */
-    uint64_t reached_by;             /* bit d: device d may touch the client's memory of this one */
+    atomic_uint_fast64_t used, peak;    /* bytes */
+    uint64_t given;                     /* bytes of memory whose descriptor the client has had */
+    uint64_t raised[DEVICE_LIMITS_MAX]; /* limits of the context that it pays for; or 0 */
+    uint64_t reached_by; /* bit d: device d may touch the client's memory of this one */
 };
 
 struct session_memory {

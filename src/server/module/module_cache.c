@@ -33,6 +33,11 @@ bool cached_is_shared(const struct cached *cached)
     return cached->sharing != FOR_ONE;
 }
 
+uint64_t cached_variable_bytes(const struct cached *cached)
+{
+    return cached->variable_bytes;
+}
+
 bool cached_has_state(const struct cached *cached)
 {
     return cached->has_state || cached->library->may_allocate;
@@ -265,6 +270,16 @@ static CUresult look_into(struct module_cache *cache, const struct image_request
     return error == -EBADMSG ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+static uint64_t bytes_of_all(const struct image_names *names)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < names->count; i++)
+        if (__builtin_add_overflow(bytes, names->names[i].size, &bytes))
+            return UINT64_MAX;
+    return bytes;
+}
+
 /* For a library with variables: it may be kept for other clients if all of these are known.
  * Libraries that print are not, because the driver's buffer may hold output of their client. */
 static struct cached *create_for_one(const struct image_request *request, struct image_facts *facts,
@@ -277,6 +292,7 @@ static struct cached *create_for_one(const struct image_request *request, struct
         return NULL;
     cached->sharing = known && !facts->prints ? IN_TURN : FOR_ONE;
     cached->has_state = !known || !image_names_are_constant(&facts->names);
+    cached->variable_bytes = facts->has_names ? bytes_of_all(&facts->names) : 0;
     if (cached->sharing == IN_TURN) {
         cached->variables.names = facts->names;
         facts->names = (struct image_names){0};
@@ -339,6 +355,7 @@ CUresult module_cache_join(const struct cached *twin, const struct device *devic
     cached->has_state = true;
     cached->users = 1;
     cached->size = twin->size;
+    cached->variable_bytes = twin->variable_bytes;
     *ret_cached = cached;
     return CUDA_SUCCESS;
 }

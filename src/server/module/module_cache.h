@@ -108,6 +108,9 @@ struct kernel_table *cached_kernels(struct cached *cached);
 /* Whether other clients may use it, now or later. */
 bool cached_is_shared(const struct cached *cached);
 
+/* Bytes of its variables on the device, as far as its image tells. */
+uint64_t cached_variable_bytes(const struct cached *cached);
+
 /* Whether its kernels may keep state for their next launch, which is then this client's. */
 bool cached_has_state(const struct cached *cached);
 

@@ -71,6 +71,19 @@ static struct module *module_create(const struct device *device)
     return module;
 }
 
+/* The driver makes them with the library's first kernel, and code itself is shared and small. */
+static CUresult charge_variables(struct session *session, struct module *module)
+{
+    uint64_t bytes = cached_variable_bytes(module->cached);
+
+    if (!bytes)
+        return CUDA_SUCCESS;
+    if (!memory_charge(session, (unsigned)module->device->ordinal, bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    module->charged = bytes;
+    return CUDA_SUCCESS;
+}
+
 static CUresult open_library(struct session *session, const struct wire_cuLibraryLoadData *in,
                              struct module *module, struct stored_image *image,
                              struct wire_cuLibraryLoadData_reply *ret_out)
@@ -85,6 +98,8 @@ static CUresult open_library(struct session *session, const struct wire_cuLibrar
         module_cache_get(server_module_cache(session->server), &request, &module->cached, &log);
 
     ret_out->error_log_size = log.size;
+    if (result == CUDA_SUCCESS)
+        result = charge_variables(session, module);
     if (result != CUDA_SUCCESS)
         return result;
     module->may_print = module_library(module)->may_print;
@@ -156,6 +171,8 @@ static CUresult join(struct session *session, uint64_t handle, const struct modu
     result = module_cache_join(twin->cached, device, &module->cached);
     module->may_print = twin->may_print;
     if (result == CUDA_SUCCESS)
+        result = charge_variables(session, module);
+    if (result == CUDA_SUCCESS)
         result = enter_module(session, handle, module);
     if (result != CUDA_SUCCESS)
         module_destroy(session, module);
@@ -192,6 +209,7 @@ void module_destroy(struct session *session, struct module *module)
         function_destroy(session, function);
     module_cache_park(server_module_cache(session->server), module->cached,
                       &session->modules->parked[module->device->ordinal]);
+    memory_refund(session, (unsigned)module->device->ordinal, module->charged);
     free(module);
 }
 

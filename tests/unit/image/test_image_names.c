@@ -46,6 +46,34 @@ static void declarations_in_text(void **state)
     assert_string_equal(in_text(PTX ".const .v2 .f32 m[2][3];\n"), "m");
 }
 
+/* Of the only variable; UINT64_MAX when it cannot be known whether there is one. */
+static uint64_t size_in(const char *text)
+{
+    struct image_names names;
+
+    if (!image_names_read(text, strlen(text), 90, &names))
+        return UINT64_MAX;
+    assert_int_equal(names.count, 1);
+    uint64_t size = names.names[0].size;
+    image_names_fini(&names);
+    return size;
+}
+
+static void sizes_in_text(void **state)
+{
+    (void)state;
+    assert_int_equal(size_in(PTX ".visible .global .align 4 .u32 counter = 5;\n"), 4);
+    assert_int_equal(size_in(PTX ".global .align 64 .b8 z[50331648];\n"), 50331648);
+    assert_int_equal(size_in(PTX ".const .v2 .f32 m[2][ 3 ];\n"), 48);
+    assert_int_equal(size_in(PTX ".global .f64 d;\n"), 8);
+    /* Not known. */
+    assert_int_equal(size_in(PTX ".global .f16x2 h;\n"), 0);
+    assert_int_equal(size_in(PTX ".extern .global .b8 e[];\n"), 0);
+    assert_int_equal(size_in(PTX ".global .b8 e[N];\n"), 0);
+    assert_int_equal(size_in(PTX ".global .b64 e[999999999999999][999999999999999];\n"),
+                     UINT64_MAX);
+}
+
 /* Rather no names than too few. */
 static void text_that_is_not_understood(void **state)
 {
@@ -258,6 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(declarations_in_text),
+        cmocka_unit_test(sizes_in_text),
         cmocka_unit_test(text_that_is_not_understood),
         cmocka_unit_test(a_bundle_is_not_understood),
         cmocka_unit_test(symbols_of_code),

@@ -80,6 +80,29 @@ static void a_limit_is_not_raised_beyond_the_clients_memory(void **state)
     assert_int_equal(used(fixture), 32 * MIB);
 }
 
+/* The client that comes second does not get it for nothing. */
+static void each_client_pays_for_all_of_it(void **state)
+{
+    struct fixture *fixture = *state;
+
+    limits[CU_LIMIT_STACK_SIZE] = 4096; /* as another client wants it */
+    assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, 2048), CUDA_SUCCESS);
+    assert_int_equal(used(fixture), 1024ull * SMS * THREADS_PER_SM);
+    assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, 5120), CUDA_SUCCESS);
+    assert_int_equal(used(fixture), 4096ull * SMS * THREADS_PER_SM);
+    assert_int_equal(limits[CU_LIMIT_STACK_SIZE], 5120);
+    fixture->session->limits.memory[0] = 4097ull * SMS * THREADS_PER_SM;
+    limits[CU_LIMIT_STACK_SIZE] = 8192;
+    assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, 8192), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(used(fixture), 4096ull * SMS * THREADS_PER_SM);
+}
+
+static void limits_that_do_not_exist(void **state)
+{
+    assert_int_equal(ask(*state, (CUlimit)DEVICE_LIMITS_MAX, 1), CUDA_ERROR_UNSUPPORTED_LIMIT);
+    assert_int_equal(ask(*state, (CUlimit)UINT32_MAX, 1), CUDA_ERROR_UNSUPPORTED_LIMIT);
+}
+
 static void a_refusal_costs_nothing(void **state)
 {
     struct fixture *fixture = *state;
@@ -110,10 +133,9 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(raising_a_limit_is_charged),
-        CASE(a_limit_is_not_raised_beyond_the_clients_memory),
-        CASE(a_refusal_costs_nothing),
-        CASE(restored_when_no_client_is_left),
+        CASE(raising_a_limit_is_charged),     CASE(a_limit_is_not_raised_beyond_the_clients_memory),
+        CASE(each_client_pays_for_all_of_it), CASE(limits_that_do_not_exist),
+        CASE(a_refusal_costs_nothing),        CASE(restored_when_no_client_is_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
