@@ -74,6 +74,15 @@ class Operator(Started):
         self.attach(group=b"batch")
         self.assertEqual([e["share"] for e in self.server_events("client")], [2500, 10000])
 
+    def test_a_group_does_not_loosen_what_its_user_has(self):
+        me = pwd.getpwuid(os.getuid()).pw_name
+        self.funnel("limit", "--user", me, "--sm", "10")
+        self.attach(group=b"batch")
+        done = self.funnel("limit", "--group", "batch", "--sm", "90")
+        self.assertIn(f"Client {os.getpid()}: 10.0 % of the SMs", done.stdout)
+        self.funnel("limit", "--group", "batch", "--sm", "5")
+        self.assertEqual([e["share"] for e in self.server_events("limits")], [1000, 500])
+
     def test_a_default_memory_limit_is_lifted(self):
         self.assertEqual(self.mps("set_default_device_pinned_mem_limit 0 2G\n"
                                   "get_default_device_pinned_mem_limit 0\n"

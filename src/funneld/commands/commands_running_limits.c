@@ -85,6 +85,17 @@ static bool is_selected(const struct limit_command *command, const struct server
     return !grammar_given(values, GRAMMAR_GROUP) || !strcmp(identity->group, values->group);
 }
 
+/* A client names its group itself, so the limits of a group never loosen those of the user. */
+static void bound_by_user(const struct limit_command *command, const struct server_process *server,
+                          uid_t uid, struct server_limits *limits)
+{
+    const struct daemon *daemon = command->console->daemon;
+    struct server_limits of_server;
+
+    limits_of_server(&server->limits, daemon->defaults.priority, &server->ready, &of_server);
+    limit_rules_bound(&daemon->rules, uid, &server->ready, &of_server, limits);
+}
+
 static void limit_one(struct limit_command *command, struct server_process *server,
                       const struct server_status_row *row)
 {
@@ -98,6 +109,8 @@ static void limit_one(struct limit_command *command, struct server_process *serv
         return;
     }
     limit_change_apply(&command->change, &server->ready, &message.limits);
+    if (grammar_given(&command->values, GRAMMAR_GROUP))
+        bound_by_user(command, server, row->identity.uid, &message.limits);
     *one = (struct limited_client){command, row->identity.pid ? row->identity.pid : (pid_t)row->id,
                                    message.limits};
     command->outstanding++;

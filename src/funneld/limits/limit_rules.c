@@ -89,3 +89,14 @@ void limit_rules_apply(const struct limit_rules *rules, const struct server_iden
     limit_change_apply(&group->change, ready, &of_group);
     take_stricter(limits, &of_group);
 }
+
+void limit_rules_bound(const struct limit_rules *rules, uid_t uid, const struct server_ready *ready,
+                       const struct server_limits *limits_of_server, struct server_limits *limits)
+{
+    const struct limit_rule *user = find((struct limit_rules *)rules, "", uid);
+    struct server_limits bound = *limits_of_server;
+
+    if (user)
+        limit_change_apply(&user->change, ready, &bound);
+    take_stricter(limits, &bound);
+}

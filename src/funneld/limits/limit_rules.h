@@ -31,3 +31,8 @@ int limit_rules_set(struct limit_rules *rules, const char *group, uid_t uid,
  * its group itself. */
 void limit_rules_apply(const struct limit_rules *rules, const struct server_identity *identity,
                        const struct server_ready *ready, struct server_limits *limits);
+
+/* Tightens limits to those that a client of that user has without a group; `limits_of_server` are
+ * its server's. */
+void limit_rules_bound(const struct limit_rules *rules, uid_t uid, const struct server_ready *ready,
+                       const struct server_limits *limits_of_server, struct server_limits *limits);

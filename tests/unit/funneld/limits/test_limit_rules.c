@@ -61,6 +61,23 @@ static void test_the_group_only_tightens(void **state)
     assert_int_equal(limits_of(0, "").sm_centipercent, 10000);
 }
 
+/* Of a program that runs, when the limits of its group change. */
+static void test_the_user_bounds_the_group(void **state)
+{
+    struct limit_change user = {.sm_centipercent = 1000, .sets_memory = true, .memory = GIB};
+    struct server_limits of_server = {.sm_centipercent = 5000, .memory_limit = {0, 8 * GIB}};
+    struct server_limits limits = {.sm_centipercent = 9000, .memory_limit = {0, 2 * GIB}};
+    struct server_limits others = limits;
+
+    limit_rules_set(&rules, "", 7, &user);
+    limit_rules_bound(&rules, 7, &ready, &of_server, &limits);
+    assert_int_equal(limits.sm_centipercent, 1000);
+    assert_true(limits.memory_limit[0] == GIB && limits.memory_limit[1] == GIB);
+    limit_rules_bound(&rules, 8, &ready, &of_server, &others);
+    assert_int_equal(others.sm_centipercent, 5000);
+    assert_true(others.memory_limit[0] == 0 && others.memory_limit[1] == 2 * GIB);
+}
+
 static void test_changes_add_up(void **state)
 {
     struct limit_change share = {.sm_centipercent = 2500};
@@ -100,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_a_user, setup),
         cmocka_unit_test_setup(test_the_group_only_tightens, setup),
+        cmocka_unit_test_setup(test_the_user_bounds_the_group, setup),
         cmocka_unit_test_setup(test_changes_add_up, setup),
         cmocka_unit_test_setup(test_a_static_partition_keeps_its_multiprocessors, setup),
         cmocka_unit_test_setup(test_capacity, setup),
