@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "switch.h"
+#include "text.h"
 
 #define LOG_LINE_MAX 4096
 
@@ -50,6 +51,7 @@ static void flatten(char *text, size_t length)
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
             text[i] = ' ';
+    text_make_printable(text);
 }
 
 static void write_line(int fd, const char *format, va_list arguments)

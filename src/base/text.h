@@ -24,3 +24,10 @@ bool text_starts_with(const char *text, const char *prefix);
 /* The whole of `text` as a decimal or 0x number: 0, -EINVAL (empty, sign, other characters) or
  * -ERANGE. */
 int text_to_u64(const char *text, uint64_t *ret_value);
+
+/* Makes text of another process safe to show in a terminal: control characters, characters that
+ * turn the direction of writing, and bytes that are not UTF-8 become '?'. */
+void text_make_printable(char *text);
+
+/* The same for an array that need not end with NUL; then its last byte becomes NUL. */
+void text_make_printable_array(char *text, size_t capacity);

@@ -3,9 +3,13 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -235,14 +239,53 @@ static int parse_log(int argc, char **argv, struct log_options *options)
     return optind < argc ? cli_usage("unexpected argument: %s", argv[optind]) : 0;
 }
 
+/* What is logged comes from the programs of others, too. */
+static void print_lines(int fd)
+{
+    FILE *file = fdopen(fd, "r");
+    char *line = NULL;
+    size_t capacity = 0;
+
+    while (file && getline(&line, &capacity, file) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        text_make_printable(line);
+        if (puts(line) < 0 || fflush(stdout))
+            break;
+    }
+    free(line);
+    if (file)
+        fclose(file);
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 /* `second` may be NULL. */
 static int show_files(const struct log_options *options, const char *first, const char *second)
 {
     if (access(first, R_OK))
         return cli_fail("cannot read %s: %s", first, strerror(errno));
-    execlp("tail", "tail", "-n", options->lines, options->follow ? "-F" : "--", first, second,
-           (char *)NULL);
-    return cli_fail("cannot run tail: %s", strerror(errno));
+    int ends[2];
+    pid_t pid = pipe(ends) ? -1 : fork();
+    if (pid < 0)
+        return cli_fail("cannot run tail: %s", strerror(errno));
+    if (pid == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        execlp("tail", "tail", "-n", options->lines, options->follow ? "-F" : "--", first, second,
+               (char *)NULL);
+        _exit(cli_fail("cannot run tail: %s", strerror(errno)));
+    }
+    close(ends[1]);
+    print_lines(ends[0]);
+    return wait_for(pid);
 }
 
 static int show_client_logs(const struct log_options *options, const struct paths *paths)

@@ -130,10 +130,12 @@ static int print_answer(int fd)
     int kind;
 
     while ((kind = command_receive(fd, &message, &length)) >= 0) {
-        if (kind == COMMAND_OUTPUT)
-            puts(message.text.text);
-        else if (kind == COMMAND_DONE)
+        if (kind == COMMAND_DONE)
             return message.done.status;
+        if (kind != COMMAND_OUTPUT)
+            continue;
+        text_make_printable(message.text.text);
+        puts(message.text.text);
     }
     return kind;
 }

@@ -24,6 +24,46 @@ static int append(void **rows, unsigned *count, const void *row, size_t size)
     return 0;
 }
 
+static void clean_server(struct command_server *server)
+{
+    text_make_printable_array(server->name, sizeof(server->name));
+    text_make_printable_array(server->directory, sizeof(server->directory));
+    text_make_printable_array(server->stall, sizeof(server->stall));
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        text_make_printable_array(server->devices[i].name, sizeof(server->devices[i].name));
+}
+
+static void clean_client(struct server_status_row *row)
+{
+    text_make_printable_array(row->identity.command, sizeof(row->identity.command));
+    text_make_printable_array(row->identity.group, sizeof(row->identity.group));
+    text_make_printable_array(row->identity.space, sizeof(row->identity.space));
+    text_make_printable_array(row->usage.stall_cause, sizeof(row->usage.stall_cause));
+    text_make_printable_array(row->call, sizeof(row->call));
+}
+
+static void clean_limit(struct command_limit *limit)
+{
+    text_make_printable_array(limit->name, sizeof(limit->name));
+    text_make_printable_array(limit->space, sizeof(limit->space));
+    text_make_printable_array(limit->device, sizeof(limit->device));
+}
+
+/* The daemon may be another user's. */
+static void clean(int kind, union command_any *part)
+{
+    if (kind == COMMAND_DAEMON)
+        text_make_printable_array(part->daemon.version, sizeof(part->daemon.version));
+    else if (kind == COMMAND_SERVER)
+        clean_server(&part->server);
+    else if (kind == COMMAND_CLIENT)
+        clean_client(&part->client.row);
+    else if (kind == COMMAND_LIMIT)
+        clean_limit(&part->limit);
+    else if (kind == COMMAND_QUOTA)
+        text_make_printable_array(part->quota.name, sizeof(part->quota.name));
+}
+
 static int take_part(struct snapshot *snapshot, int kind, const union command_any *part)
 {
     switch (kind) {
@@ -59,6 +99,7 @@ int snapshot_read(int fd, struct snapshot *ret_snapshot)
         size_t length;
 
         kind = command_receive(fd, &part, &length);
+        clean(kind, &part);
         error = take_part(&snapshot, kind, &part);
     }
     if (error)

@@ -28,6 +28,10 @@ static void add_finding(struct findings *findings, const char *line)
 
     free(*place);
     *place = strdup(line);
+    if (!*place)
+        return;
+    (*place)[strcspn(*place, "\n")] = '\0';
+    text_make_printable(*place);
 }
 
 static void print_findings(const struct findings *findings, const char *path)
@@ -38,7 +42,7 @@ static void print_findings(const struct findings *findings, const char *path)
         printf("%s:\n", path);
     for (unsigned i = first; i < findings->count; i++)
         if (findings->lines[i % LINES_MAX])
-            printf("  %s", findings->lines[i % LINES_MAX]);
+            printf("  %s\n", findings->lines[i % LINES_MAX]);
 }
 
 static void findings_fini(struct findings *findings)

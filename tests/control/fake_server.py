@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for funnel-server that has no GPU: it welcomes clients, logs what it was told, and
 can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
-silent), to have a spare context of some size (FUNNEL_FAKE_SPARE_MIB), or to report clients of another PID namespace, which have no process id (foreign). It
+silent, rude), to have a spare context of some size (FUNNEL_FAKE_SPARE_MIB), or to report clients of another PID namespace, which have no process id (foreign). It
 writes one JSON line to its log for each message."""
 import array
 import json
@@ -18,6 +18,9 @@ import wire
 
 control = socket.socket(fileno=3)
 how = os.environ.get("FUNNEL_FAKE", "ready")
+# A rude server tries to write to the terminals of those who look at it.
+RUDE = b"\033[2J\xc2\x9b31m\xe2\x80\xae\xff" if how == "rude" else b""
+GPU_NAME = b"Test GPU" + RUDE
 clients = {}  # socket -> (pid, id, identity, limits)
 last_id = 0
 stopping = False
@@ -48,7 +51,7 @@ def start():
         sys.exit(1)
     if how == "slow":
         time.sleep(0.5)
-    device = wire.DEVICE.pack(b"Test GPU", bytes(range(16)), b"0000:01:00.0", 1 << 34, 132, 9, 0,
+    device = wire.DEVICE.pack(GPU_NAME, bytes(range(16)), b"0000:01:00.0", 1 << 34, 132, 9, 0,
                               int(os.environ.get("FUNNEL_FAKE_SPARE_MIB", 0)), 1, 0)
     second = wire.DEVICE.pack(b"Test GPU", bytes(range(16, 32)), b"0000:02:00.0", 1 << 33, 66, 9, 0,
                                0, 0, 0)
@@ -83,7 +86,7 @@ def usage():
     seconds = 10**9
     return struct.pack(f"<{2 * wire.DEVICES}Q12Q64s", 2 * seconds, *[0] * 31, 120 * seconds,
                        *[0] * 31, seconds, 0, 0, 5000, 64, 7, 3, 4096, 0, 0, 1, 500,
-                       b"cuModuleLoadData of PID 1")
+                       b"cuModuleLoadData of PID 1" + RUDE)
 
 
 def on_status(request):

@@ -37,6 +37,25 @@ class Started(harness.TestCase):
         return done.stderr
 
 
+class Rude(Started):
+    fake = "rude"
+
+    def test_what_a_server_says_moves_no_cursor(self):
+        """It is a process of its user; root looks at it."""
+        self.attach(group=b"batch")
+        with open(os.path.join(self.log, "server.log"), "a") as log:
+            log.write("\033[2J from a kernel\n")
+        for words in (("status",), ("ps",), ("ps", "--columns", "cause"), ("devices",),
+                      ("limits",), ("metrics",), ("log", "--server"), ("log", "--daemon")):
+            done = self.funnel(*words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for raw in ("\033", "\x9b", "\u202e"):
+                self.assertNotIn(raw, done.stdout, words)
+        self.assertIn("Test GPU?[2J", self.funnel("devices").stdout)
+        self.assertIn("?[2J from a kernel", self.funnel("log", "--server").stdout)
+        self.assertNotIn("\033", self.mps("device_query\n")[1])
+
+
 class Operator(Started):
     def test_limits_that_no_device_has(self):
         self.attach()

@@ -114,23 +114,32 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Passes a client on, as funneld does, and lets it attach. */
-static void bring_client(struct daemon *daemon, struct peer *peer, int32_t pid, uint64_t limit,
-                         uint32_t share)
+/* Passes a client on, as funneld does: its end of the socket. */
+static int pass_on(struct daemon *daemon, const struct server_identity *identity, uint64_t limit,
+                   uint32_t share)
 {
     struct server_client client;
-    union server_any message;
     int pair[2];
 
     assert_int_equal(sock_pair(pair), 0);
     server_message_init(&client, SERVER_CLIENT, 0);
-    client.identity.pid = pid;
+    client.identity = *identity;
     client.limits.sm_centipercent = share;
     client.limits.memory_limit[0] = limit;
     client.hello = peer_hello();
     say(daemon, &client, &pair[1]);
     close(pair[1]);
-    assert_true(peer_adopt(peer, pair[0]));
+    return pair[0];
+}
+
+/* The same, and lets it attach. */
+static void bring_client(struct daemon *daemon, struct peer *peer, int32_t pid, uint64_t limit,
+                         uint32_t share)
+{
+    const struct server_identity identity = {.pid = pid, .uid = getuid()};
+    union server_any message;
+
+    assert_true(peer_adopt(peer, pass_on(daemon, &identity, limit, share)));
     receive(daemon, SERVER_CLIENT_ATTACHED, &message);
     assert_int_equal(message.client_attached.pid, pid);
     assert_int_not_equal(message.client_attached.id, 0);
@@ -149,6 +158,8 @@ static unsigned ask_status(struct daemon *daemon, struct server_status_row *ret_
     for (;;) {
         assert_true(
             sock_recv(daemon->control, &message, sizeof(message), NULL, 0, &fds, TIMEOUT_MS) > 0);
+        if (message.header.kind == SERVER_HEARTBEAT)
+            continue;
         assert_int_equal(message.header.request, 77);
         if (message.header.kind == SERVER_STATUS_END)
             break;
@@ -339,6 +350,40 @@ static void log_moves(void **state)
     unlink(path);
 }
 
+static CUresult attach_as(struct daemon *daemon, uint32_t uid, struct peer *peer)
+{
+    const struct server_identity identity = {.pid = 2000, .uid = uid};
+    union server_any message;
+
+    if (peer_adopt(peer, pass_on(daemon, &identity, 0, 10000))) {
+        receive(daemon, SERVER_CLIENT_ATTACHED, &message);
+        return CUDA_SUCCESS;
+    }
+    receive(daemon, SERVER_CLIENT_GONE, &message);
+    assert_int_equal(message.client_gone.status, peer->offer.welcome.status);
+    return (CUresult)peer->offer.welcome.status;
+}
+
+/* In a server of several users no user but the server's own takes all slots. */
+static void a_user_has_so_many_slots(void **state)
+{
+    struct server_set_quotas order_of_daemon;
+    struct peer first, second, third, other;
+
+    server_message_init(&order_of_daemon, SERVER_SET_QUOTAS, 0);
+    quotas_init(&order_of_daemon.quotas);
+    order_of_daemon.quotas.value[QUOTA_SLOTS] = 2;
+    say(*state, &order_of_daemon, NULL);
+    assert_int_equal(attach_as(*state, getuid() + 1, &first), CUDA_SUCCESS);
+    assert_int_equal(attach_as(*state, getuid() + 1, &second), CUDA_SUCCESS);
+    assert_int_equal(attach_as(*state, getuid() + 1, &third), CUDA_ERROR_MPS_MAX_CLIENTS_REACHED);
+    assert_int_equal(attach_as(*state, getuid() + 2, &other), CUDA_SUCCESS);
+    peer_leave(&first);
+    peer_leave(&second);
+    peer_leave(&third);
+    peer_leave(&other);
+}
+
 static void malformed_orders_are_ignored(void **state)
 {
     struct daemon *daemon = *state;
@@ -368,6 +413,7 @@ int main(void)
         CASE(leaves_at_once_when_told_so),
         CASE(outlives_its_daemon_for_its_clients),
         CASE(log_moves),
+        CASE(a_user_has_so_many_slots),
         CASE(malformed_orders_are_ignored),
     };
 

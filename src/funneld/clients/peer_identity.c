@@ -23,7 +23,7 @@ static ssize_t read_proc(pid_t pid, const char *name, char *data, size_t capacit
     return fd < 0 ? -errno : read(fd, data, capacity);
 }
 
-/* Arguments are joined by blanks, and control characters, which could move a cursor, become '?'. */
+/* Arguments are joined by blanks, and what could move a cursor becomes '?'. */
 static void make_readable(char *command, size_t length)
 {
     while (length > 0 && command[length - 1] == '\0')
@@ -32,8 +32,7 @@ static void make_readable(char *command, size_t length)
     for (size_t i = 0; i < length; i++)
         if (command[i] == '\0')
             command[i] = ' ';
-        else if ((unsigned char)command[i] < ' ' || command[i] == 127)
-            command[i] = '?';
+    text_make_printable(command);
 }
 
 static void read_command(pid_t pid, const struct hello *hello, char *command, size_t capacity)

@@ -50,14 +50,6 @@ int journal_open(const char *directory, bool foreground)
     return 0;
 }
 
-/* Part of a line may come from other processes; it must not control the terminal of its reader. */
-static void make_printable(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 127)
-            *text = '?';
-}
-
 /* ---- accounts ---- */
 
 #define ACCOUNTS 64 /* users whose numbers end alike share one */
@@ -115,7 +107,7 @@ void journal(const char *format, ...)
     va_end(arguments);
     if (!charge(text))
         return;
-    make_printable(text);
+    text_make_printable(text); /* part of a line may come from other processes */
     log_line("%s", text);
     if (!to_stdout)
         return;

@@ -13,6 +13,7 @@
 #include "server_process.h"
 #include "service.h"
 #include "standby.h"
+#include "text.h"
 #include "usage_journal.h"
 #include "usage_totals.h"
 
@@ -120,10 +121,48 @@ static void on_abandoned(struct server_process *server, unsigned clients)
         server_process_kill_abandoned(server);
 }
 
+static void clean_identity(struct server_identity *identity)
+{
+    text_make_printable_array(identity->command, sizeof(identity->command));
+    text_make_printable_array(identity->group, sizeof(identity->group));
+    text_make_printable_array(identity->space, sizeof(identity->space));
+}
+
+static void clean_ready(struct server_ready *ready)
+{
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
+        text_make_printable_array(ready->devices[i].name, sizeof(ready->devices[i].name));
+        text_make_printable_array(ready->devices[i].pci_bus_id,
+                                  sizeof(ready->devices[i].pci_bus_id));
+    }
+}
+
+static void clean_row(struct server_status_row *row)
+{
+    clean_identity(&row->identity);
+    text_make_printable_array(row->usage.stall_cause, sizeof(row->usage.stall_cause));
+    text_make_printable_array(row->call, sizeof(row->call));
+}
+
+/* A server is a process of its user. What it says ends in logs, and on the terminals of others. */
+static void clean(union server_any *any)
+{
+    if (any->header.kind == SERVER_READY)
+        clean_ready(&any->ready);
+    else if (any->header.kind == SERVER_STATUS_ROW)
+        clean_row(&any->status_row);
+    else if (any->header.kind == SERVER_HEARTBEAT)
+        text_make_printable_array(any->heartbeat.text, sizeof(any->heartbeat.text));
+    else if (any->header.kind == SERVER_CLIENT_GONE)
+        clean_identity(&any->client_gone.identity);
+    else if (any->header.kind == SERVER_FAILED)
+        text_make_printable_array(any->failed.text, sizeof(any->failed.text));
+}
+
 static void dispatch(void *owner, const void *data, size_t size)
 {
     struct server_process *server = owner;
-    const union server_any *any = data;
+    union server_any message, *any = &message;
 
     if (!server_message_valid(data, size)) {
         journal(
@@ -132,6 +171,8 @@ static void dispatch(void *owner, const void *data, size_t size)
         kill(server->pid, SIGKILL);
         return;
     }
+    memcpy(any, data, size);
+    clean(any);
     switch (any->header.kind) {
     case SERVER_READY:
         on_ready(server, &any->ready);

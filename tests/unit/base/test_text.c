@@ -72,12 +72,44 @@ static void test_numbers(void **state)
     assert_refused("1e3", -EINVAL);
 }
 
+static const char *printable(const char *raw)
+{
+    static char text[64];
+
+    strcpy(text, raw);
+    text_make_printable(text);
+    return text;
+}
+
+static void test_make_printable(void **state)
+{
+    char array[4] = {'a', 27, 'b', 'c'};
+
+    (void)state;
+    assert_string_equal(printable("python3 tr\xc3\xa4umen \xe2\x82\xac \xf0\x9f\x9a\x80"),
+                        "python3 tr\xc3\xa4umen \xe2\x82\xac \xf0\x9f\x9a\x80");
+    assert_string_equal(printable("\033[2J\r\n\t\x7f"), "?[2J????");
+    assert_string_equal(printable("\xc2\x9b"
+                                  "2J"),
+                        "??2J"); /* CSI in one character */
+    assert_string_equal(printable("\x9b"
+                                  "2J \xff \xc3"),
+                        "?2J ? ?");                                    /* no UTF-8 */
+    assert_string_equal(printable("\xc0\x9b \xe0\x80\x9b"), "?? ???"); /* longer than needed */
+    assert_string_equal(printable("a\xe2\x80\xae"
+                                  "b"),
+                        "a???b");                          /* right to left */
+    assert_string_equal(printable("\xed\xa0\x80"), "???"); /* half a character */
+    text_make_printable_array(array, sizeof(array));
+    assert_string_equal(array, "a?b");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copy),    cmocka_unit_test(test_format),
         cmocka_unit_test(test_ended),   cmocka_unit_test(test_starts_with),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_make_printable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
