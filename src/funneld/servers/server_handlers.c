@@ -153,7 +153,7 @@ static void clean(union server_any *any)
         clean_row(&any->status_row);
     else if (any->header.kind == SERVER_HEARTBEAT)
         text_make_printable_array(any->heartbeat.text, sizeof(any->heartbeat.text));
-    else if (any->header.kind == SERVER_CLIENT_GONE)
+    else if (any->header.kind == SERVER_CLIENT_GONE || any->header.kind == SERVER_CLIENT_USAGE)
         clean_identity(&any->client_gone.identity);
     else if (any->header.kind == SERVER_FAILED)
         text_make_printable_array(any->failed.text, sizeof(any->failed.text));
