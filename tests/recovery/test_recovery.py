@@ -111,6 +111,17 @@ class TestCase(unittest.TestCase):
         os.kill(server, signal.SIGKILL)
         wait_until(lambda: server not in self.server_pids(), "the end of the server")
 
+    def stop(self, server):
+        """Some of its threads may run on for a while after the signal, and read a call."""
+        os.kill(server, signal.SIGSTOP)
+        wait_until(lambda: all(self.is_stopped(server, thread)
+                               for thread in os.listdir(f"/proc/{server}/task")),
+                   "the stop of the server")
+
+    def is_stopped(self, process, thread):
+        with open(f"/proc/{process}/task/{thread}/stat") as status:
+            return status.read().rpartition(")")[2].split()[0] == "T"
+
     def fault(self, culprit):
         """Until the server has noticed, others may still give it work, and that is then lost."""
         server, = self.server_pids()
@@ -184,7 +195,7 @@ class Recovery(TestCase):
             with self.subTest(word):
                 probe = self.probes(1)[0]
                 server, = self.server_pids()
-                os.kill(server, signal.SIGSTOP)
+                self.stop(server)
                 probe.tell(word)
                 time.sleep(0.2)  # a call that comes later finds no server, which is right, too
                 os.kill(server, signal.SIGKILL)
