@@ -6,7 +6,8 @@
 
 #include "block_state.h"
 
-/* What a worker has for its blocks, and keeps for the next ones. */
+/* What a worker has for its blocks, and keeps for the next ones. It is the worker's alone, starts
+ * as zeros, and ends with block_pool_fini. */
 #define POOL_BLOCKS 128
 struct block_pool {
     struct block_memory kept[POOL_BLOCKS];
@@ -14,12 +15,16 @@ struct block_pool {
     struct range_cache ranges[RANGE_CACHES];
 };
 
-/* The blocks of a cluster, most often of one, from number on; NULL when there is no memory.
+/*
+ * The blocks of a cluster, most often of one: those of the grid from this number on, on this SM.
+ * NULL when there is no memory. The grid must outlive them. One host thread at a time may run them,
+ * and it has to be the one that the pool belongs to.
  */
 struct block *cluster_create(struct grid *grid, uint64_t number, uint32_t sm,
                              struct block_pool *pool);
 /* Gives the memory back to the pool. */
 void cluster_destroy(struct block *lead, struct block_pool *pool);
 void block_pool_fini(struct block_pool *pool);
-/* Runs every warp that can run for a while. False when all blocks have ended. */
+/* Runs every warp that can run until its turn ends: it waits, or has made some thousands of
+ * backward jumps. False when all blocks have ended, or the grid was stopped. */
 bool cluster_run(struct block *lead);

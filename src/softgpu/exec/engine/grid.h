@@ -4,9 +4,14 @@
 
 #include "grid_state.h"
 
-/* Checks what the launch asks for against its kernel and the engine. The grid is not in flight. */
+/*
+ * Checks what the launch asks for against its kernel and the engine, and copies the launch and its
+ * parameters. The grid is not in flight, and belongs to the caller until it is. The error is what
+ * cuLaunchKernel returns. Any thread may call it.
+ */
 CUresult grid_create(struct sg_engine *engine, const struct sg_launch *launch,
                      struct grid **ret_grid);
+/* Of a grid that is not in flight, or of NULL. */
 void grid_destroy(struct grid *grid);
 
 /* Whether its blocks may run there. */

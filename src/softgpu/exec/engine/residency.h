@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What blocks take of an SM, and how many fit. */
+/*
+ * What blocks take of an SM, and how many fit. Nothing here locks: what an SM has in use is its
+ * worker's to change.
+ */
 #pragma once
 
 #include "grid_state.h"
 #include "sg_engine.h"
 
 #define MAX_RESIDENT 32
-#define MAX_SHARED_PER_BLOCK (227u << 10)
+#define MAX_SHARED_PER_BLOCK (227u << 10) /* bytes */
 
 /* Of an SM's resources. */
 struct share {
     unsigned blocks;
     unsigned threads;
-    unsigned shared;
+    unsigned shared; /* bytes */
     unsigned registers;
 };
 
