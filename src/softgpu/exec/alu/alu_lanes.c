@@ -39,101 +39,79 @@ typedef double S_f64;
 /* Registers are either the same or apart, so lanes never depend on each other. */
 #define EACH_LANE _Pragma("GCC ivdep") for (unsigned lane = 0; lane < LANES; lane++)
 
-#define OP1(name, suffix, td, ta, mods, expression)                               \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
-    {                                                                             \
-        AT(td, d);                                                                \
-        const AT(ta, a);                                                          \
-        if (warp->full) {                                                         \
-            EACH_LANE                                                             \
-            {                                                                     \
-                GET(ta, a);                                                       \
-                d_lanes[lane] = (S_##td)(C_##td)(expression);                     \
-            }                                                                     \
-            return;                                                               \
-        }                                                                         \
-        const uint32_t *on = warp->lane_on;                                       \
-        EACH_LANE                                                                 \
-        {                                                                         \
-            GET(ta, a);                                                           \
-            S_##td result = (S_##td)(C_##td)(expression);                         \
-            d_lanes[lane] = on[lane] ? result : d_lanes[lane];                    \
-        }                                                                         \
+/*
+ * all_NAME computes in every lane, some_NAME keeps those that are not active. run_NAME is the
+ * handler of one warp, team_NAME that of warps that stand together and have all lanes.
+ */
+#define INLINE __attribute__((always_inline)) static inline
+#define ALL_LANES(name) INLINE void all_##name(struct warp *warp, const struct insn *insn)
+#define SOME_LANES(name) static void some_##name(struct warp *warp, const struct insn *insn)
+
+#define TEAM_HANDLER(name)                                                                     \
+    static void team_##name(struct warp *const *team, unsigned count, const struct insn *insn) \
+    {                                                                                          \
+        for (unsigned i = 0; i < count; i++)                                                   \
+            all_##name(team[i], insn);                                                         \
     }
 
-#define OP2(name, suffix, td, ta, tb, mods, expression)                           \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
-    {                                                                             \
-        AT(td, d);                                                                \
-        const AT(ta, a);                                                          \
-        const AT(tb, b);                                                          \
-        if (warp->full) {                                                         \
-            EACH_LANE                                                             \
-            {                                                                     \
-                GET(ta, a);                                                       \
-                GET(tb, b);                                                       \
-                d_lanes[lane] = (S_##td)(C_##td)(expression);                     \
-            }                                                                     \
-            return;                                                               \
-        }                                                                         \
-        const uint32_t *on = warp->lane_on;                                       \
-        EACH_LANE                                                                 \
-        {                                                                         \
-            GET(ta, a);                                                           \
-            GET(tb, b);                                                           \
-            S_##td result = (S_##td)(C_##td)(expression);                         \
-            d_lanes[lane] = on[lane] ? result : d_lanes[lane];                    \
-        }                                                                         \
-    }
+#define HANDLERS(name)                                                 \
+    static void run_##name(struct warp *warp, const struct insn *insn) \
+    {                                                                  \
+        if (warp->full)                                                \
+            all_##name(warp, insn);                                    \
+        else                                                           \
+            some_##name(warp, insn);                                   \
+    }                                                                  \
+    TEAM_HANDLER(name)
 
-#define OP3(name, suffix, td, ta, tb, tc, mods, expression)                       \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
-    {                                                                             \
-        AT(td, d);                                                                \
-        const AT(ta, a);                                                          \
-        const AT(tb, b);                                                          \
-        const AT(tc, c);                                                          \
-        if (warp->full) {                                                         \
-            EACH_LANE                                                             \
-            {                                                                     \
-                GET(ta, a);                                                       \
-                GET(tb, b);                                                       \
-                GET(tc, c);                                                       \
-                d_lanes[lane] = (S_##td)(C_##td)(expression);                     \
-            }                                                                     \
-            return;                                                               \
-        }                                                                         \
-        const uint32_t *on = warp->lane_on;                                       \
-        EACH_LANE                                                                 \
-        {                                                                         \
-            GET(ta, a);                                                           \
-            GET(tb, b);                                                           \
-            GET(tc, c);                                                           \
-            S_##td result = (S_##td)(C_##td)(expression);                         \
-            d_lanes[lane] = on[lane] ? result : d_lanes[lane];                    \
-        }                                                                         \
-    }
+/* Of what looks at the lanes itself. */
+#define HANDLERS_OF_ALL(name)                                          \
+    static void run_##name(struct warp *warp, const struct insn *insn) \
+    {                                                                  \
+        all_##name(warp, insn);                                        \
+    }                                                                  \
+    TEAM_HANDLER(name)
+
+/* `at` says where the operands' rows are, `get` makes a lane's values known. */
+#define OP(name, td, at, get, expression)                      \
+    ALL_LANES(name)                                            \
+    {                                                          \
+        AT(td, d);                                             \
+        at;                                                    \
+        EACH_LANE                                              \
+        {                                                      \
+            get;                                               \
+            d_lanes[lane] = (S_##td)(C_##td)(expression);      \
+        }                                                      \
+    }                                                          \
+    SOME_LANES(name)                                           \
+    {                                                          \
+        AT(td, d);                                             \
+        at;                                                    \
+        const uint32_t *on = warp->lane_on;                    \
+        EACH_LANE                                              \
+        {                                                      \
+            get;                                               \
+            S_##td result = (S_##td)(C_##td)(expression);      \
+            d_lanes[lane] = on[lane] ? result : d_lanes[lane]; \
+        }                                                      \
+    }                                                          \
+    HANDLERS(name)
 
 /* The fourth source is in insn->p. */
-#define OP4(name, suffix, td, ta, tb, tc, te, mods, expression)                                \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)              \
-    {                                                                                          \
-        AT(td, d);                                                                             \
-        const AT(ta, a);                                                                       \
-        const AT(tb, b);                                                                       \
-        const AT(tc, c);                                                                       \
-        const S_##te *fourth = __builtin_assume_aligned(warp->regs + insn->p, REGISTER_ALIGN); \
-        const uint32_t *on = warp->lane_on;                                                    \
-        EACH_LANE                                                                              \
-        {                                                                                      \
-            GET(ta, a);                                                                        \
-            GET(tb, b);                                                                        \
-            GET(tc, c);                                                                        \
-            const C_##te e = fourth[lane];                                                     \
-            S_##td result = (S_##td)(C_##td)(expression);                                      \
-            d_lanes[lane] = on[lane] || warp->full ? result : d_lanes[lane];                   \
-        }                                                                                      \
-    }
+#define AT_P(type, name) \
+    const S_##type *name##_lanes = __builtin_assume_aligned(warp->regs + insn->p, REGISTER_ALIGN)
+
+#define OP1(name, suffix, td, ta, mods, expression) \
+    OP(name##_##suffix, td, const AT(ta, a), GET(ta, a), expression)
+#define OP2(name, suffix, td, ta, tb, mods, expression) \
+    OP(name##_##suffix, td, const AT(ta, a); const AT(tb, b), GET(ta, a); GET(tb, b), expression)
+#define OP3(name, suffix, td, ta, tb, tc, mods, expression)                                \
+    OP(name##_##suffix, td, const AT(ta, a); const AT(tb, b); const AT(tc, c), GET(ta, a); \
+       GET(tb, b); GET(tc, c), expression)
+#define OP4(name, suffix, td, ta, tb, tc, te, mods, expression)                \
+    OP(name##_##suffix, td, const AT(ta, a); const AT(tb, b); const AT(tc, c); \
+       AT_P(te, e), GET(ta, a); GET(tb, b); GET(tc, c); GET(te, e), expression)
 
 /* NaNs are rare, so they are looked for behind the results instead of in the way of each. */
 static void quieten(float *lanes)
@@ -142,50 +120,39 @@ static void quieten(float *lanes)
     lanes[lane] = quiet(lanes[lane]);
 }
 
-/* `get` makes the operands' values known, one by one. */
-#define FLOAT_BODY(get, expression)                        \
-    AT(f32, d);                                            \
-    if (warp->full) {                                      \
-        EACH_LANE                                          \
-        {                                                  \
-            get;                                           \
-            d_lanes[lane] = (expression);                  \
-        }                                                  \
-        if (__builtin_expect(any_nan(d_lanes), false))     \
-            quieten(d_lanes);                              \
-        return;                                            \
-    }                                                      \
-    const uint32_t *on = warp->lane_on;                    \
-    EACH_LANE                                              \
-    {                                                      \
-        get;                                               \
-        float result = quiet(expression);                  \
-        d_lanes[lane] = on[lane] ? result : d_lanes[lane]; \
-    }
+#define FLOAT(name, at, get, expression)                       \
+    ALL_LANES(name)                                            \
+    {                                                          \
+        AT(f32, d);                                            \
+        at;                                                    \
+        EACH_LANE                                              \
+        {                                                      \
+            get;                                               \
+            d_lanes[lane] = (expression);                      \
+        }                                                      \
+        if (__builtin_expect(any_nan(d_lanes), false))         \
+            quieten(d_lanes);                                  \
+    }                                                          \
+    SOME_LANES(name)                                           \
+    {                                                          \
+        AT(f32, d);                                            \
+        at;                                                    \
+        const uint32_t *on = warp->lane_on;                    \
+        EACH_LANE                                              \
+        {                                                      \
+            get;                                               \
+            float result = quiet(expression);                  \
+            d_lanes[lane] = on[lane] ? result : d_lanes[lane]; \
+        }                                                      \
+    }                                                          \
+    HANDLERS(name)
 
-#define FLOAT1(name, expression)                                             \
-    static void run_##name##_f32(struct warp *warp, const struct insn *insn) \
-    {                                                                        \
-        const AT(f32, a);                                                    \
-        FLOAT_BODY(GET(f32, a), expression)                                  \
-    }
-
-#define FLOAT2(name, expression)                                             \
-    static void run_##name##_f32(struct warp *warp, const struct insn *insn) \
-    {                                                                        \
-        const AT(f32, a);                                                    \
-        const AT(f32, b);                                                    \
-        FLOAT_BODY(GET(f32, a); GET(f32, b), expression)                     \
-    }
-
-#define FLOAT3(name, expression)                                             \
-    static void run_##name##_f32(struct warp *warp, const struct insn *insn) \
-    {                                                                        \
-        const AT(f32, a);                                                    \
-        const AT(f32, b);                                                    \
-        const AT(f32, c);                                                    \
-        FLOAT_BODY(GET(f32, a); GET(f32, b); GET(f32, c), expression)        \
-    }
+#define FLOAT1(name, expression) FLOAT(name##_f32, const AT(f32, a), GET(f32, a), expression)
+#define FLOAT2(name, expression) \
+    FLOAT(name##_f32, const AT(f32, a); const AT(f32, b), GET(f32, a); GET(f32, b), expression)
+#define FLOAT3(name, expression)                                                         \
+    FLOAT(name##_f32, const AT(f32, a); const AT(f32, b); const AT(f32, c), GET(f32, a); \
+          GET(f32, b); GET(f32, c), expression)
 
 enum boolean_operator {
     BOOLEAN_NONE,
@@ -230,35 +197,37 @@ static inline void set_predicates(struct warp *warp, const struct insn *insn, ui
     }
 }
 
-#define CMP(name, suffix, t, mods, expression)                                         \
-    static void run_setp_##name##_##suffix(struct warp *warp, const struct insn *insn) \
-    {                                                                                  \
-        const AT(t, a);                                                                \
-        const AT(t, b);                                                                \
-        uint32_t flags[LANES] __attribute__((aligned(64)));                            \
-        EACH_LANE                                                                      \
-        {                                                                              \
-            GET(t, a);                                                                 \
-            GET(t, b);                                                                 \
-            flags[lane] = (expression) ? FULL_MASK : 0;                                \
-        }                                                                              \
-        set_predicates(warp, insn, mask_of_flags(flags));                              \
-    }
+#define CMP(name, suffix, t, mods, expression)              \
+    ALL_LANES(setp_##name##_##suffix)                       \
+    {                                                       \
+        const AT(t, a);                                     \
+        const AT(t, b);                                     \
+        uint32_t flags[LANES] __attribute__((aligned(64))); \
+        EACH_LANE                                           \
+        {                                                   \
+            GET(t, a);                                      \
+            GET(t, b);                                      \
+            flags[lane] = (expression) ? FULL_MASK : 0;     \
+        }                                                   \
+        set_predicates(warp, insn, mask_of_flags(flags));   \
+    }                                                       \
+    HANDLERS_OF_ALL(setp_##name##_##suffix)
 
-#define TEST(name, suffix, t, expression)                                               \
-    static void run_testp_##name##_##suffix(struct warp *warp, const struct insn *insn) \
-    {                                                                                   \
-        const AT(t, a);                                                                 \
-        uint32_t result = 0;                                                            \
-        for (unsigned lane = 0; lane < LANES; lane++) {                                 \
-            GET(t, a);                                                                  \
-            result |= (expression) ? 1u << lane : 0;                                    \
-        }                                                                               \
-        set_predicates(warp, insn, result);                                             \
-    }
+#define TEST(name, suffix, t, expression)               \
+    ALL_LANES(testp_##name##_##suffix)                  \
+    {                                                   \
+        const AT(t, a);                                 \
+        uint32_t result = 0;                            \
+        for (unsigned lane = 0; lane < LANES; lane++) { \
+            GET(t, a);                                  \
+            result |= (expression) ? 1u << lane : 0;    \
+        }                                               \
+        set_predicates(warp, insn, result);             \
+    }                                                   \
+    HANDLERS_OF_ALL(testp_##name##_##suffix)
 
 #define SEL(name, suffix, t)                                                                      \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn)                 \
+    ALL_LANES(name##_##suffix)                                                                    \
     {                                                                                             \
         AT(t, d);                                                                                 \
         const AT(t, a);                                                                           \
@@ -271,7 +240,8 @@ static inline void set_predicates(struct warp *warp, const struct insn *insn, ui
             S_##t result = chosen >> lane & 1 ? a_lanes[lane] : b_lanes[lane];                    \
             d_lanes[lane] = on[lane] || full ? result : d_lanes[lane];                            \
         }                                                                                         \
-    }
+    }                                                                                             \
+    HANDLERS_OF_ALL(name##_##suffix)
 
 /* Twice as wide as a value, so that the carry has a place. */
 typedef uint64_t WIDE_u32;
@@ -290,41 +260,43 @@ typedef unsigned __int128 WIDE_u64;
     CARRY_##writes(wide >> (8 * sizeof(C_##t))); \
     d_lanes[lane] = on[lane] || full ? (C_##t)wide : d_lanes[lane];
 
-#define CARRY2(name, suffix, t, writes, sum)                                      \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
-    {                                                                             \
-        AT(t, d);                                                                 \
-        const AT(t, a);                                                           \
-        const AT(t, b);                                                           \
-        const uint32_t *on = warp->lane_on;                                       \
-        bool full = warp->full;                                                   \
-        uint32_t carry = 0;                                                       \
-        for (unsigned lane = 0; lane < LANES; lane++) {                           \
-            GET(t, a);                                                            \
-            GET(t, b);                                                            \
-            CARRY_BODY(t, writes, sum)                                            \
-        }                                                                         \
-        warp->carry = (warp->carry & ~warp->active) | (carry & warp->active);     \
-    }
+#define CARRY2(name, suffix, t, writes, sum)                                  \
+    ALL_LANES(name##_##suffix)                                                \
+    {                                                                         \
+        AT(t, d);                                                             \
+        const AT(t, a);                                                       \
+        const AT(t, b);                                                       \
+        const uint32_t *on = warp->lane_on;                                   \
+        bool full = warp->full;                                               \
+        uint32_t carry = 0;                                                   \
+        for (unsigned lane = 0; lane < LANES; lane++) {                       \
+            GET(t, a);                                                        \
+            GET(t, b);                                                        \
+            CARRY_BODY(t, writes, sum)                                        \
+        }                                                                     \
+        warp->carry = (warp->carry & ~warp->active) | (carry & warp->active); \
+    }                                                                         \
+    HANDLERS_OF_ALL(name##_##suffix)
 
-#define CARRY3(name, suffix, t, writes, sum)                                      \
-    static void run_##name##_##suffix(struct warp *warp, const struct insn *insn) \
-    {                                                                             \
-        AT(t, d);                                                                 \
-        const AT(t, a);                                                           \
-        const AT(t, b);                                                           \
-        const AT(t, c);                                                           \
-        const uint32_t *on = warp->lane_on;                                       \
-        bool full = warp->full;                                                   \
-        uint32_t carry = 0;                                                       \
-        for (unsigned lane = 0; lane < LANES; lane++) {                           \
-            GET(t, a);                                                            \
-            GET(t, b);                                                            \
-            GET(t, c);                                                            \
-            CARRY_BODY(t, writes, sum)                                            \
-        }                                                                         \
-        warp->carry = (warp->carry & ~warp->active) | (carry & warp->active);     \
-    }
+#define CARRY3(name, suffix, t, writes, sum)                                  \
+    ALL_LANES(name##_##suffix)                                                \
+    {                                                                         \
+        AT(t, d);                                                             \
+        const AT(t, a);                                                       \
+        const AT(t, b);                                                       \
+        const AT(t, c);                                                       \
+        const uint32_t *on = warp->lane_on;                                   \
+        bool full = warp->full;                                               \
+        uint32_t carry = 0;                                                   \
+        for (unsigned lane = 0; lane < LANES; lane++) {                       \
+            GET(t, a);                                                        \
+            GET(t, b);                                                        \
+            GET(t, c);                                                        \
+            CARRY_BODY(t, writes, sum)                                        \
+        }                                                                     \
+        warp->carry = (warp->carry & ~warp->active) | (carry & warp->active); \
+    }                                                                         \
+    HANDLERS_OF_ALL(name##_##suffix)
 
 #include "alu.def"
 #include "convert.def"
@@ -341,8 +313,8 @@ typedef unsigned __int128 WIDE_u64;
 #undef CARRY2
 #undef CARRY3
 
-const handler_fn ISA_NAME(alu_handlers)[ALU_COUNT] = {
-#define ROW(name, suffix) [ALU_##name##_##suffix] = run_##name##_##suffix,
+const struct alu_handlers ISA_NAME(alu_handlers)[ALU_COUNT] = {
+#define ROW(name, suffix) [ALU_##name##_##suffix] = {run_##name##_##suffix, team_##name##_##suffix},
 #define OP1(name, suffix, ...) ROW(name, suffix)
 #define OP2(name, suffix, ...) ROW(name, suffix)
 #define OP3(name, suffix, ...) ROW(name, suffix)

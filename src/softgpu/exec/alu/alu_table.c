@@ -98,8 +98,45 @@ int alu_find(const char *name, size_t length)
     return -1;
 }
 
-const handler_fn *alu_handlers(void)
+static const struct alu_handlers *best_handlers(void)
 {
-    static const handler_fn *const tables[] = ISA_TABLE(alu_handlers);
+    static const struct alu_handlers *const tables[] = ISA_TABLE(alu_handlers);
     return tables[isa_best()];
+}
+
+handler_fn alu_handler(enum alu_op row)
+{
+    return best_handlers()[row].run;
+}
+
+/* ---- From a handler back to its row ---- */
+
+static int16_t handler_buckets[BUCKETS];
+static pthread_once_t handlers_once = PTHREAD_ONCE_INIT;
+
+static uint32_t hash_handler(handler_fn run)
+{
+    return (uint32_t)(((uintptr_t)run >> 4) * 0x9e3779b97f4a7c15 >> 40) % BUCKETS;
+}
+
+static void fill_handler_buckets(void)
+{
+    memset(handler_buckets, -1, sizeof(handler_buckets));
+    for (int row = 0; row < ALU_COUNT; row++) {
+        uint32_t at = hash_handler(best_handlers()[row].run);
+        while (handler_buckets[at] >= 0)
+            at = (at + 1) % BUCKETS;
+        handler_buckets[at] = (int16_t)row;
+    }
+}
+
+team_handler_fn alu_team_handler(handler_fn run)
+{
+    pthread_once(&handlers_once, fill_handler_buckets);
+    for (uint32_t at = hash_handler(run); handler_buckets[at] >= 0; at = (at + 1) % BUCKETS) {
+        const struct alu_handlers *found = &best_handlers()[handler_buckets[at]];
+        if (found->run == run)
+            return found->in_team;
+    }
+    return NULL;
 }

@@ -66,12 +66,19 @@ struct alu_row {
 
 extern const struct alu_row alu_rows[ALU_COUNT];
 
-/* The handlers, compiled for several ISA variants; the table is of the best that runs
- * here. */
-extern const handler_fn alu_handlers_base[ALU_COUNT];
-extern const handler_fn alu_handlers_v3[ALU_COUNT];
-extern const handler_fn alu_handlers_v4[ALU_COUNT];
-const handler_fn *alu_handlers(void);
+struct alu_handlers {
+    handler_fn run;
+    team_handler_fn in_team;
+};
+
+/* The handlers, compiled for several ISA variants. Any thread may call the functions. */
+extern const struct alu_handlers alu_handlers_base[ALU_COUNT];
+extern const struct alu_handlers alu_handlers_v3[ALU_COUNT];
+extern const struct alu_handlers alu_handlers_v4[ALU_COUNT];
+/* A row's handler for one warp, of the best variant that runs here. */
+handler_fn alu_handler(enum alu_op row);
+/* The handler that does in several warps what this one does in one, or NULL. */
+team_handler_fn alu_team_handler(handler_fn run);
 
 /* The row of this opcode ("mul.wide.u32"), or -1. */
 int alu_find(const char *name, size_t length);

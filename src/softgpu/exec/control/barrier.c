@@ -52,7 +52,7 @@ static void release_whole(struct warp *warp, unsigned number)
 {
     if (warp->whole_barrier != number)
         return;
-    warp_add_path(warp, warp->whole_pc, warp->at_barrier);
+    warp_resume(warp, warp->whole_pc, warp->at_barrier);
     warp->at_barrier = 0;
     warp->whole_pc = NULL;
 }
@@ -65,7 +65,7 @@ static void release_lanes(struct warp *warp, unsigned number)
         const struct insn *pc = warp->blocked_pc[lane];
         uint32_t released = waiting_at(warp, number, pc);
         if (released)
-            warp_add_path(warp, pc, released);
+            warp_resume(warp, pc, released);
         warp->at_barrier &= ~released;
         left &= ~(released | 1u << lane);
     }

@@ -72,7 +72,7 @@ static void release(struct warp *warp)
 {
     for (uint32_t waiting = warp->at_cluster; waiting; waiting &= waiting - 1) {
         unsigned lane = (unsigned)__builtin_ctz(waiting);
-        warp_add_path(warp, warp->blocked_pc[lane], 1u << lane);
+        warp_resume(warp, warp->blocked_pc[lane], 1u << lane);
     }
     warp->at_cluster = 0;
     warp->cluster_arrived = 0;

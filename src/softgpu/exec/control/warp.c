@@ -6,10 +6,16 @@
  * there. All jumps come through warp_branch, which keeps stop right. A path that uses up its
  * budget lets the others run before it, although they are not the lowest: else a lane that spins
  * would keep the one it waits for from ever running.
+ *
+ * Warps of a block mostly do the same, so a few of them run as a team: each instruction in all of
+ * them, then the next one. The CPU has work from one while it waits for another's result, and
+ * arithmetic is dispatched once for the whole team. Where one goes its own way, each goes on alone
+ * up to the end of its path.
  */
 #include "warp.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "barrier.h"
 #include "cluster.h"
@@ -59,6 +65,13 @@ static void update_stop(struct warp *warp)
             return;
         }
     }
+}
+
+void warp_resume(struct warp *warp, const struct insn *pc, uint32_t mask)
+{
+    warp_add_path(warp, pc, mask);
+    if (warp->event == WARP_RUNS)
+        update_stop(warp);
 }
 
 static uint32_t next_path(const struct warp *warp)
@@ -185,29 +198,101 @@ static void run_path(struct warp *warp)
     }
 }
 
-void warp_run(struct warp *warp, int32_t budget)
+/* Whether all warps go on at this instruction. */
+static bool stand_at(struct warp *const *team, unsigned count, const struct insn *insn)
 {
-    warp->budget = budget;
-    for (;;) {
-        warp->event = WARP_RUNS;
-        if (!choose_path(warp) && !(give_up_waiting(warp) && choose_path(warp)))
-            return;
-        run_path(warp);
-        if (warp->event == WARP_FAULT)
-            return;
-        if (warp->event == WARP_PATH_ENDED && --warp->budget > 0)
-            continue;
-        if (warp->event == WARP_PATH_ENDED) {
-            if (warp->path_count > 1)
-                warp->last = warp->paths[warp->path_count - 1].pc;
-            return;
-        }
-        warp_add_path(warp, warp->pc, warp->active);
-        if (warp->event == WARP_YIELD) {
-            warp->last = warp->pc;
-            return;
+    for (unsigned i = 0; i < count; i++) {
+        if (team[i]->pc != insn || insn >= team[i]->stop)
+            return false;
+    }
+    return true;
+}
+
+static bool are_full(struct warp *const *team, unsigned count)
+{
+    bool full = true;
+    for (unsigned i = 0; i < count; i++)
+        full &= team[i]->full;
+    return full;
+}
+
+static inline void run_in_each(struct warp *const *team, unsigned count, const struct insn *insn)
+{
+    for (unsigned i = 0; i < count; i++)
+        insn->run(team[i], insn);
+}
+
+/* Each instruction in all warps before the next one, for as long as none goes its own way. */
+static void run_team(struct warp *const *team, unsigned count)
+{
+    for (const struct insn *insn; insn = team[0]->pc, stand_at(team, count, insn);) {
+        const struct insn *end = insn + (insn->run_length ? insn->run_length : 1);
+        bool full = are_full(team, count);
+        for (unsigned i = 0; i < count; i++)
+            team[i]->pc = end;
+        for (; insn < end; insn++) {
+            if (full && (insn->flags & INSN_IN_TEAM))
+                insn->in_team(team, count, insn);
+            else
+                run_in_each(team, count, insn);
         }
     }
+}
+
+/* Behind a path: whether the warp's turn goes on. */
+static bool goes_on(struct warp *warp)
+{
+    if (warp->event == WARP_FAULT)
+        return false;
+    if (warp->event == WARP_PATH_ENDED) {
+        if (--warp->budget > 0)
+            return true;
+        if (warp->path_count > 1)
+            warp->last = warp->paths[warp->path_count - 1].pc;
+        return false;
+    }
+    warp_add_path(warp, warp->pc, warp->active);
+    if (warp->event == WARP_YIELD)
+        warp->last = warp->pc;
+    return warp->event != WARP_YIELD;
+}
+
+static bool begins_path(struct warp *warp)
+{
+    warp->event = WARP_RUNS;
+    return choose_path(warp) || (give_up_waiting(warp) && choose_path(warp));
+}
+
+/* Keeps those warps of the team of which `stays` holds. */
+static unsigned keep(struct warp **team, unsigned count, bool (*stays)(struct warp *warp))
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct warp *warp = team[i];
+        if (stays(warp))
+            team[kept++] = warp;
+    }
+    return kept;
+}
+
+bool warps_run(struct warp *const *warps, unsigned count, int32_t budget)
+{
+    struct warp *team[MAX_TEAM];
+    unsigned going = count;
+    memcpy(team, warps, count * sizeof(*team));
+    for (unsigned i = 0; i < count; i++)
+        team[i]->budget = budget;
+    while ((going = keep(team, going, begins_path)) > 0) {
+        if (going > 1)
+            run_team(team, going);
+        for (unsigned i = 0; i < going; i++)
+            run_path(team[i]);
+        going = keep(team, going, goes_on);
+    }
+    bool used_up = false;
+    for (unsigned i = 0; i < count; i++)
+        used_up |= warps[i]->budget <= 0;
+    return used_up;
 }
 
 bool warp_can_run(const struct warp *warp)

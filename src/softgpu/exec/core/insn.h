@@ -19,11 +19,16 @@
 struct warp;
 struct insn;
 typedef void (*handler_fn)(struct warp *warp, const struct insn *insn);
+/* The same in several warps at once, all of whose lanes are active or dead. */
+typedef void (*team_handler_fn)(struct warp *const *team, unsigned count, const struct insn *insn);
 
 /* One cache line. Offsets count bytes of the register file. */
 struct insn {
     handler_fn run;
-    handler_fn inner; /* what a guard wraps */
+    union {
+        handler_fn inner;        /* what a guard wraps */
+        team_handler_fn in_team; /* of INSN_IN_TEAM */
+    };
     uint32_t d;
     uint32_t a;
     union {
@@ -79,6 +84,7 @@ enum {
 
 /* insn.flags of every instruction */
 enum {
+    INSN_IN_TEAM = 32,  /* has a handler for several warps at once */
     INSN_COMPUTES = 64, /* changes registers only: it cannot fault, jump or wait */
     INSN_TARGET = 128,  /* of a jump */
 };

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alu_table.h"
 #include "control_flow.h"
 #include "opcodes.h"
 #include "program_build.h"
@@ -266,6 +267,19 @@ static void join_calls(struct builder *builder)
     }
 }
 
+/* Arithmetic without a guard is run in several warps at once. */
+static void find_team_handlers(struct program *program)
+{
+    for (uint32_t i = 0; i < program->code_count; i++) {
+        struct insn *insn = &program->code[i];
+        team_handler_fn in_team = alu_team_handler(insn->run);
+        if (!in_team)
+            continue;
+        insn->in_team = in_team;
+        insn->flags |= INSN_IN_TEAM;
+    }
+}
+
 /* Lanes wait for others only where a jump leads to, or behind what is not a mere computation. */
 static void measure_stretches(struct program *program)
 {
@@ -295,6 +309,7 @@ static void build(struct builder *builder)
     if (builder->failed || builder->checked)
         return;
     join_calls(builder);
+    find_team_handlers(program);
     measure_stretches(program);
     program->entry = program->functions[builder->kernel->index].start;
 }

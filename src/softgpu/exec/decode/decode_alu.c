@@ -136,14 +136,13 @@ void set_handler(struct insn *insn, handler_fn run, unsigned environment)
 
 static void set_row(struct insn *insn, int row, const struct modifiers *modifiers)
 {
-    set_handler(insn, alu_handlers()[row],
-                modifiers->rounding | (modifiers->flushes ? FP_FLUSH : 0));
+    set_handler(insn, alu_handler(row), modifiers->rounding | (modifiers->flushes ? FP_FLUSH : 0));
 }
 
 /* What is done to the result as well, in its own place. */
 static void emit_finish(struct builder *builder, enum alu_op op, uint32_t offset)
 {
-    struct insn *insn = builder_emit(builder, alu_handlers()[op]);
+    struct insn *insn = builder_emit(builder, alu_handler(op));
     insn->d = offset;
     insn->a = offset;
 }
@@ -191,7 +190,7 @@ static void decode_select(struct builder *builder, int index)
     uint32_t b = operand_source(builder, operand_at(builder, 2), row->types[2]);
     uint32_t chooser = operand_source_predicate(builder, operand_at(builder, 3), &negated);
     uint32_t to = operand_destination(builder, operand_at(builder, 0), row->types[0]);
-    struct insn *insn = builder_emit(builder, alu_handlers()[index]);
+    struct insn *insn = builder_emit(builder, alu_handler(index));
     insn->d = to;
     insn->a = a;
     insn->b = b;
@@ -204,7 +203,7 @@ static void decode_test(struct builder *builder, int index)
 {
     uint32_t a = operand_source(builder, operand_at(builder, 1), alu_rows[index].types[1]);
     uint32_t to = operand_destination_predicate(builder, operand_at(builder, 0));
-    struct insn *insn = builder_emit(builder, alu_handlers()[index]);
+    struct insn *insn = builder_emit(builder, alu_handler(index));
     insn->d = to;
     insn->p = NO_OPERAND;
     insn->a = a;

@@ -119,7 +119,7 @@ void decode_policy(struct builder *builder, const struct tokens *tokens)
 {
     uint32_t nothing = operand_constant(builder, 0, true);
     uint32_t to = operand_destination(builder, operand_at(builder, 0), PTX_B64);
-    struct insn *insn = builder_emit(builder, alu_handlers()[ALU_mov_b64]);
+    struct insn *insn = builder_emit(builder, alu_handler(ALU_mov_b64));
     insn->d = to;
     insn->a = nothing;
 }

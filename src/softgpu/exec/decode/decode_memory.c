@@ -393,7 +393,7 @@ static handler_fn conversion(enum ptx_space space, bool to_generic)
     case PTX_PARAM:
         return to_generic ? run_param_to_generic : run_generic_to_param;
     default:
-        return alu_handlers()[ALU_mov_b64];
+        return alu_handler(ALU_mov_b64);
     }
 }
 

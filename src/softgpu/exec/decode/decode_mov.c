@@ -25,7 +25,7 @@ static void emit_is_set(struct builder *builder, const struct ptx_operand *speci
 {
     uint32_t number = operand_source(builder, special, PTX_U32),
              none = operand_constant(builder, 0, false);
-    struct insn *insn = builder_emit(builder, alu_handlers()[ALU_setp_ne_u32]);
+    struct insn *insn = builder_emit(builder, alu_handler(ALU_setp_ne_u32));
     insn->d = to;
     insn->p = insn->c = NO_OPERAND;
     insn->a = number;
@@ -117,7 +117,7 @@ static void decode_unpack(struct builder *builder, enum ptx_type type)
 static void emit_copy(struct builder *builder, uint32_t to, uint32_t from, enum ptx_type type)
 {
     struct insn *insn =
-        builder_emit(builder, alu_handlers()[is_wide_type(type) ? ALU_mov_b64 : ALU_mov_b32]);
+        builder_emit(builder, alu_handler(is_wide_type(type) ? ALU_mov_b64 : ALU_mov_b32));
     insn->d = to;
     insn->a = from;
 }
@@ -208,14 +208,14 @@ static void lop3_to_predicate(struct builder *builder, const struct ptx_operand 
     uint32_t d = operand_destination(builder, &pair->elements[0], PTX_B32);
     uint32_t p = operand_destination_predicate(builder, &pair->elements[1]);
     uint32_t none = operand_constant(builder, 0, false);
-    struct insn *insn = builder_emit(builder, alu_handlers()[ALU_lop3_b32]);
+    struct insn *insn = builder_emit(builder, alu_handler(ALU_lop3_b32));
     insn->d = d;
     insn->a = sources[0];
     insn->b = sources[1];
     insn->c = sources[2];
     insn->p = sources[3];
     operand_finish_destination(builder, &pair->elements[0], PTX_B32, d);
-    insn = builder_emit(builder, alu_handlers()[ALU_setp_ne_b32]);
+    insn = builder_emit(builder, alu_handler(ALU_setp_ne_b32));
     insn->d = p;
     insn->p = NO_OPERAND;
     insn->a = d;

@@ -43,7 +43,7 @@ static bool is_pair(struct builder *builder, const struct ptx_operand *list)
 
 static void emit_move(struct builder *builder, uint32_t d, uint32_t a)
 {
-    struct insn *insn = builder_emit(builder, alu_handlers()[ALU_mov_b64]);
+    struct insn *insn = builder_emit(builder, alu_handler(ALU_mov_b64));
     insn->d = d;
     insn->a = a;
 }

@@ -258,19 +258,28 @@ enum block_state {
     BLOCK_ENDED,
 };
 
+/* The next warps that can run, from *at on; moves it behind them. */
+static unsigned next_team(struct block *block, uint32_t *at, struct warp **ret_team)
+{
+    unsigned count = 0;
+    for (; *at < block->warp_count && count < MAX_TEAM; ++*at) {
+        struct warp *warp = &block->warps[*at];
+        if (warp_can_run(warp))
+            ret_team[count++] = warp;
+    }
+    return count;
+}
+
 static enum block_state block_run(struct block *block)
 {
+    struct warp *team[MAX_TEAM];
     for (unsigned turn = 0; turn < BLOCK_TURNS; turn++) {
         bool ran = false, used_up = false;
-        for (uint32_t i = 0; i < block->warp_count; i++) {
-            struct warp *warp = &block->warps[i];
-            if (!warp_can_run(warp))
-                continue;
+        for (uint32_t i = 0, count; (count = next_team(block, &i, team)) > 0;) {
             if (is_stopped(block))
                 return BLOCK_ENDED;
             ran = true;
-            warp_run(warp, WARP_BUDGET);
-            used_up |= warp->budget <= 0;
+            used_up |= warps_run(team, count, WARP_BUDGET);
         }
         if (!ran)
             return has_ended(block) ? BLOCK_ENDED : BLOCK_WAITS;
