@@ -11,6 +11,7 @@
 
 #include "alu_table.h"
 #include "control_flow.h"
+#include "fixed_registers.h"
 #include "opcodes.h"
 #include "program_build.h"
 #include "refused.h"
@@ -243,10 +244,12 @@ static void decode_function(struct builder *builder, const struct ptx_function *
     };
     if (layout_of(builder, function)->allocates && !function->is_entry)
         builder_emit(builder, run_stack_mark)->imm = layout_of(builder, function)->mark;
+    fixed_registers_find(builder);
     for (uint32_t i = 0; i < function->instruction_count && !builder->failed; i++) {
         builder->starts[i] = builder->program->code_count;
         builder->instruction = &function->instructions[i];
-        decode_instruction(builder);
+        if (!fixed_registers_has(builder, builder->instruction))
+            decode_instruction(builder);
     }
     builder->instruction = NULL;
     builder->starts[function->instruction_count] = builder->program->code_count;
@@ -337,6 +340,7 @@ static void builder_fini(struct builder *builder)
 {
     for (uint32_t i = 0; builder->layouts && i < builder->module->function_count; i++) {
         free(builder->layouts[i].registers);
+        free(builder->layouts[i].fixed);
         free(builder->layouts[i].variables);
         free(builder->layouts[i].params);
         free(builder->layouts[i].returns);

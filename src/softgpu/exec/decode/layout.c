@@ -214,10 +214,12 @@ static void walk_function(struct builder *builder, const struct ptx_function *fu
 static bool allocate_layout(const struct ptx_function *function, struct layout *layout)
 {
     layout->registers = calloc(function->register_count + 1, sizeof(uint32_t));
+    layout->fixed = calloc(function->register_count + 1, sizeof(bool));
     layout->variables = calloc(function->variable_count + 1, sizeof(uint32_t));
     layout->params = calloc(function->param_count + 1, sizeof(uint32_t));
     layout->returns = calloc(function->return_count + 1, sizeof(uint32_t));
-    return layout->registers && layout->variables && layout->params && layout->returns;
+    return layout->registers && layout->fixed && layout->variables && layout->params &&
+           layout->returns;
 }
 
 /* Callees come first in the order, so their depth is known. */

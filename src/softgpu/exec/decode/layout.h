@@ -14,6 +14,7 @@ struct builder;
 /* Where a function's things are. */
 struct layout {
     uint32_t *registers; /* offsets in the register file */
+    bool *fixed; /* by register: it is a constant's or a special one's, see fixed_registers.h */
     uint32_t *variables; /* .local and .param: offsets in the frame; .shared: in shared memory */
     uint32_t
         *params; /* of a function: offsets in its frame; of an entry: in the parameter buffer */
