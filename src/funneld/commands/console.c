@@ -39,6 +39,17 @@ static void send_text(struct console *console, const char *text)
     console_send(console, &message, sizeof(message.header) + length);
 }
 
+/* A line may repeat words of whoever gave the command, and these must not command a terminal. */
+static void disarm(char *text)
+{
+    for (; *text; text++) {
+        bool controls = (unsigned char)*text < ' ' || *text == 0x7f;
+
+        if (controls && *text != '\n' && *text != '\t')
+            *text = '?';
+    }
+}
+
 void console_print(struct console *console, const char *format, ...)
 {
     uid_t before = journal_account(console->uid);
@@ -48,6 +59,7 @@ void console_print(struct console *console, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    disarm(text);
     journal("%s", text);
     journal_account(before);
     send_text(console, text);

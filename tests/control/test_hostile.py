@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peers of the daemon that flood it with descriptors, messages and questions, and names that would
+command a terminal. Whatever they do, others are served."""
+import os
+import random
+import socket
+import unittest
+
+import harness
+import wire
+from harness import wait_until
+
+FLOODS = 200
+ESCAPE = b"\x1b]0;owned\x07\x1b[31m\r\n"
+
+
+class Hostile(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.start()
+
+    def connect(self):
+        peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        peer.settimeout(harness.TIMEOUT)
+        peer.connect(os.path.join(self.pipe, "funnel"))
+        self.addCleanup(peer.close)
+        return peer
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.daemon_pid()}/fd"))
+
+    def assert_serves(self):
+        self.assertEqual(self.mps("get_default_client_priority\n"), ["0"])
+
+    def test_descriptors(self):
+        before = self.descriptors()
+        files = [os.open("/dev/null", os.O_RDONLY) for _ in range(200)]
+        for _ in range(FLOODS):
+            peer = self.connect()
+            try:
+                socket.send_fds(peer, [wire.hello(wire.HELLO_COMMAND)], files)
+                socket.send_fds(peer, [wire.command_line("get_server_list")], files)
+            except OSError:
+                pass
+            peer.close()
+        for file in files:
+            os.close(file)
+        wait_until(lambda: self.descriptors() <= before, "the end of the descriptors")
+        self.assert_serves()
+
+    def test_parts_of_messages(self):
+        choice = random.Random(20261123)
+        for _ in range(FLOODS):
+            peer = self.connect()
+            try:
+                for whole in (wire.hello(choice.choice((wire.HELLO_COMMAND, wire.HELLO_CLIENT))),
+                              wire.command_line("get_server_list" + "x" * choice.randrange(9000))):
+                    part = bytearray(whole[:choice.randrange(1, len(whole) + 1)])
+                    part[choice.randrange(len(part))] = choice.randrange(256)
+                    peer.send(part)
+            except OSError:
+                pass
+            peer.close()
+        self.assert_serves()
+
+    def test_answers_that_nobody_reads(self):
+        peers = [self.connect() for _ in range(4)]
+        for peer in peers:
+            peer.send(wire.hello(wire.HELLO_COMMAND))
+            peer.setblocking(False)
+        for _ in range(20000):
+            for peer in peers:
+                try:
+                    peer.send(wire.command_line("get_default_client_priority"))
+                except OSError:
+                    pass
+        self.assert_serves()
+
+    def test_names_that_command_terminals(self):
+        hello = bytearray(wire.hello())
+        at = bytes(hello).index(b"test\0")
+        hello[at:at + len(ESCAPE)] = ESCAPE
+        peer = self.connect()
+        peer.send(bytes(hello))
+        self.assertIsNotNone(peer.recv(8192))
+        for arguments in (("ps",), ("status",), ("ps", "--json")):
+            shown = self.funnel(*arguments).stdout
+            self.assertNotIn("\x1b", shown, arguments)
+            self.assertNotIn("\x07", shown, arguments)
+        for name in os.listdir(self.log):
+            with open(os.path.join(self.log, name), "rb") as log:
+                self.assertNotIn(b"\x1b", log.read(), name)
+
+    def test_commands_that_command_terminals(self):
+        for line in ("\x1b[31mred", "get_server_status \x1b]0;owned\x07", "quit -t \x1b[2J"):
+            for answer in self.mps(line + "\n"):
+                self.assertNotIn("\x1b", answer)
+
+
+if __name__ == "__main__":
+    harness.main()
