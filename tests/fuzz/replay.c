@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for libFuzzer where there is none: feeds a fuzz target the files it is given, or else
  * inputs from a generator that is the same in every run. Without coverage it is no fuzzer, but it
- * keeps the targets building, and repeats what a fuzzer has found. */
+ * keeps the targets building, and repeats what a fuzzer has found.
+ *
+ *     replay_X [FILE...]
+ *     replay_X --count INPUTS SEED      (a billion in some minutes, without a sanitizer) */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fuzz.h"
 
@@ -28,6 +32,21 @@ static void feed_random(void)
     LLVMFuzzerTestOneInput(input, size);
 }
 
+/* Of most inputs only some bytes are new, which costs less than the input does. */
+static void feed_many(uint64_t count)
+{
+    static uint8_t input[LONGEST];
+
+    for (uint64_t i = 0; i < count; i++) {
+        for (unsigned changes = 1 + random_number() % 6; changes > 0; changes--)
+            input[random_number() % (1u << random_number() % 10) % LONGEST] =
+                random_number() % 2 ? (uint8_t)random_number() : 0;
+        input[0] = (uint8_t)random_number();
+        LLVMFuzzerTestOneInput(input, random_number() % (random_number() % 8 ? 160 : LONGEST));
+    }
+    printf("%llu inputs\n", (unsigned long long)count);
+}
+
 static int feed_file(const char *path)
 {
     static uint8_t input[1 << 24];
@@ -44,6 +63,11 @@ static int feed_file(const char *path)
 int main(int argc, char **argv)
 {
     int failed = 0;
+    if (argc == 4 && strcmp(argv[1], "--count") == 0) {
+        random_state = strtoull(argv[3], NULL, 10);
+        feed_many(strtoull(argv[2], NULL, 10));
+        return 0;
+    }
     for (int i = 1; i < argc; i++)
         failed |= feed_file(argv[i]);
     for (int i = 0; argc == 1 && i < INPUTS; i++)
