@@ -2,8 +2,12 @@
 /* The stream subsystem knows which context is occupied; server.h has a function for that. */
 #include "placement.h"
 
+#include "clock.h"
 #include "log.h"
 #include "server.h"
+
+/* For how long a client that is to be placed waits while both contexts have long kernels. */
+#define FREE_CONTEXT_TIMEOUT_NS (500 * NS_PER_MS)
 
 static bool has_bit(uint64_t mask, unsigned ordinal)
 {
@@ -29,7 +33,22 @@ static bool is_occupied(struct session *session, const struct device *device)
 }
 
 /* The spare context is taken only where it is better than the primary one, because kernels do not
- * overlap with those of the other context. */
+ * overlap with those of the other context. On a busy machine short work may be seen in it for long
+ * enough to pass for long kernels; so both are looked at again for a while. */
+static const struct device *find_free(struct session *session, const struct device *primary,
+                                      const struct device *spare)
+{
+    uint64_t deadline = clock_ns() + FREE_CONTEXT_TIMEOUT_NS;
+
+    while (is_occupied(session, primary)) {
+        if (!is_occupied(session, spare))
+            return spare;
+        if (clock_ns() >= deadline || session->stop)
+            break;
+    }
+    return primary;
+}
+
 const struct device *session_find_calm_device(struct session *session, unsigned ordinal)
 {
     const struct devices *devices = &session->server->devices;
@@ -37,10 +56,9 @@ const struct device *session_find_calm_device(struct session *session, unsigned 
 
     if (has_bit(session->placed_mask, ordinal))
         return session_device(session, ordinal);
-    if (!devices->has_spares || !is_occupied(session, primary))
-        return primary;
-    const struct device *spare = &devices->device[devices->count + ordinal];
-    return is_occupied(session, spare) ? primary : spare;
+    return devices->has_spares
+               ? find_free(session, primary, &devices->device[devices->count + ordinal])
+               : primary;
 }
 
 static void place(struct session *session, unsigned ordinal)

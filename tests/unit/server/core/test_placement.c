@@ -11,11 +11,14 @@
 #include "server_life.h"
 
 static bool occupied[2]; /* by index of the context */
+static unsigned looks;   /* after so many the spare context is free; 0 = it does not become free */
 static CUresult answer;  /* what streams and events say */
 
 static bool is_occupied(struct session *session, const struct device *device)
 {
     assert_non_null(session);
+    if (device->index == 1 && looks && --looks == 0)
+        occupied[1] = false;
     return occupied[device->index];
 }
 
@@ -110,6 +113,14 @@ static void with_long_work_in_both_the_primary_context_is_taken(void **state)
     assert_int_equal(placed(state), 0);
 }
 
+static void short_work_in_the_spare_context_is_waited_for(void **state)
+{
+    occupied[0] = occupied[1] = true;
+    looks = 3;
+    assert_int_equal(placed(state), 1);
+    assert_int_equal(looks, 0);
+}
+
 static void a_client_with_a_share_stays_in_the_primary_context(void **state)
 {
     assert_true(session_stay_primary(session_of(state), 0));
@@ -187,6 +198,7 @@ int main(void)
         CASE(beside_long_work_the_spare_context_is_taken),
         CASE(a_client_page_locks_where_it_works),
         CASE(with_long_work_in_both_the_primary_context_is_taken),
+        CASE(short_work_in_the_spare_context_is_waited_for),
         CASE(a_client_with_a_share_stays_in_the_primary_context),
         CASE(there_is_no_other_device),
         CASE(work_that_is_done_is_not_long),
