@@ -121,6 +121,11 @@ typedef enum CUlaunchAttributeID_enum {
     CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 14,
     CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING = 16,
 } CUlaunchAttributeID;
+/* Whether there is an attribute of that number; 15 is none. */
+static inline int launch_attribute_exists(CUlaunchAttributeID id)
+{
+    return (unsigned)id <= CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING && (unsigned)id != 15;
+}
 typedef CUlaunchAttributeID CUstreamAttrID;
 typedef CUlaunchAttributeID CUkernelNodeAttrID;
 

@@ -6,6 +6,10 @@
 
 #include "cuda_structs.h"
 
+#define CU_GRAPH_KERNEL_NODE_PORT_DEFAULT 0
+#define CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC 1
+#define CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER 2
+
 /* What an edge means beside "after". All zero is the ordinary one. */
 struct CUgraphEdgeData_st {
     unsigned char from_port, to_port, type, reserved[5];

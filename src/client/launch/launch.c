@@ -140,10 +140,10 @@ static CUresult check_attribute(const CUlaunchAttribute *attribute)
 {
     if (is_event_attribute(attribute))
         return event_exists(event_of(attribute)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-    if (attribute->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE &&
-        attribute->value.deviceUpdatableKernelNode.deviceUpdatable)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return CUDA_SUCCESS;
+    if (attribute->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+        return attribute->value.deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_NOT_SUPPORTED
+                                                                          : CUDA_SUCCESS;
+    return launch_attribute_exists(attribute->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult check_attributes(const CUlaunchConfig *config)
@@ -225,13 +225,10 @@ static CUresult send_launch(const CUlaunchConfig *config, const struct function 
     return result;
 }
 
-/* Handles of the program's process mean nothing to the server, which does not know of events. */
-static CUresult launch_with_events(const CUlaunchConfig *config, const struct function *function,
-                                   const struct params *params, struct stream *stream)
+/* The launch without its events; `attributes` has space for ATTRIBUTES_MAX. */
+static CUlaunchConfig without_events(const CUlaunchConfig *config, CUlaunchAttribute *attributes)
 {
-    CUlaunchAttribute attributes[ATTRIBUTES_MAX];
     CUlaunchConfig plain = *config;
-    CUresult result;
 
     plain.attrs = attributes;
     for (unsigned i = 0; i < config->numAttrs; i++) {
@@ -239,6 +236,17 @@ static CUresult launch_with_events(const CUlaunchConfig *config, const struct fu
         if (is_event_attribute(&attributes[i]))
             attributes[i].id = CU_LAUNCH_ATTRIBUTE_IGNORE;
     }
+    return plain;
+}
+
+/* Handles of the program's process mean nothing to the server, which does not know of events. */
+static CUresult launch_with_events(const CUlaunchConfig *config, const struct function *function,
+                                   const struct params *params, struct stream *stream)
+{
+    CUlaunchAttribute attributes[ATTRIBUTES_MAX];
+    CUlaunchConfig plain = without_events(config, attributes);
+    CUresult result;
+
     result = send_launch(&plain, function, params, stream);
     for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++)
         if (is_event_attribute(&config->attrs[i]))
@@ -268,13 +276,28 @@ static __attribute__((noinline)) CUresult launch_beside_managed(const CUlaunchCo
     return result != CUDA_SUCCESS ? result : launch_now(config, function, &own, stream);
 }
 
-/* No node of a graph records an event beside its kernel. */
+static unsigned char port_of(const CUlaunchAttribute *attribute)
+{
+    return attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
+               ? CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
+               : CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER;
+}
+
+/* An event of a captured launch is a port of its node. */
 static bool capture_takes(struct stream *stream, const CUlaunchConfig *config, CUfunction f,
                           void **values, void **extra, CUresult *ret_result)
 {
+    CUlaunchAttribute attributes[ATTRIBUTES_MAX];
+
     if (!has_events(config) || !stream_captures(stream))
         return capture_takes_kernel(stream, config, f, values, extra, ret_result);
-    *ret_result = CUDA_ERROR_NOT_SUPPORTED;
+    const CUlaunchConfig plain = without_events(config, attributes);
+    if (!capture_takes_kernel(stream, &plain, f, values, extra, ret_result))
+        return false;
+    for (unsigned i = 0; i < config->numAttrs && *ret_result == CUDA_SUCCESS; i++)
+        if (is_event_attribute(&config->attrs[i]))
+            *ret_result = event_record_captured(event_of(&config->attrs[i]), stream,
+                                                port_of(&config->attrs[i]));
     return true;
 }
 

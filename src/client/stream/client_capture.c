@@ -175,6 +175,17 @@ bool capture_takes_record(struct stream *stream, struct capture_event *event, CU
     return *ret_result != CUDA_SUCCESS;
 }
 
+CUresult capture_record_of_launch(struct stream *stream, struct capture_event *event,
+                                  CUevent handle, unsigned char port)
+{
+    CUresult result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+
+    GRAPHS_LOCKED;
+    return stream_captures_locked(stream, &result)
+               ? capture_record_port_locked(&stream->capture, event, handle, port)
+               : result;
+}
+
 bool capture_takes_wait(struct stream *stream, struct capture_event *event, CUevent handle,
                         unsigned flags, bool is_recorded, CUresult *ret_result)
 {

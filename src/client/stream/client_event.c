@@ -272,6 +272,14 @@ CUresult event_record_on(CUevent handle, struct stream *stream)
     return event ? record(event, stream) : CUDA_ERROR_INVALID_HANDLE;
 }
 
+CUresult event_record_captured(CUevent handle, struct stream *stream, unsigned char port)
+{
+    struct event *event = event_lookup(handle);
+
+    return event ? capture_record_of_launch(stream, &event->capture, handle, port)
+                 : CUDA_ERROR_INVALID_HANDLE;
+}
+
 struct fence event_fence(CUevent handle)
 {
     const struct event *event = handle ? event_lookup(handle) : NULL;

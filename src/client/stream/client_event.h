@@ -33,3 +33,6 @@ CUresult event_open(struct context *context, uint64_t key0, uint64_t key1, CUeve
  * CUDA_ERROR_INVALID_HANDLE when there is no such event. */
 CUresult event_record_on(CUevent handle, struct stream *stream);
 CUresult event_wait_on(CUevent handle, struct stream *stream);
+
+/* The record of an event by a launch that was captured: at that port of its kernel. */
+CUresult event_record_captured(CUevent handle, struct stream *stream, unsigned char port);

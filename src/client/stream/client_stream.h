@@ -7,6 +7,7 @@
 #include "capture.h"
 #include "client_context.h"
 #include "client_fence.h"
+#include "cuda_stream_attributes.h"
 
 enum stream_kind {
     STREAM_LEGACY,      /* stream 0 of a device */
@@ -38,11 +39,15 @@ struct stream {
     uint64_t work_covered; /* legacy: group->blocking_work at the last fence */
     uint64_t managed_seen; /* uploads of managed variables that it waits for; likewise */
     struct capture_stream capture; /* under client_graph_lock */
-    struct list link;              /* context->streams */
+    struct cuda_stream_attributes attributes;
+    struct list link; /* context->streams */
 };
 
 /* Called once while attaching. */
 void stream_init(void);
+
+/* The nearest that the device has. */
+int stream_clamp_priority(const struct device *device, int priority);
 
 /* The stream that `handle` means to the calling thread in `context`. CUDA_ERROR_INVALID_HANDLE, or
  * CUDA_ERROR_OUT_OF_MEMORY for one that is made now. */

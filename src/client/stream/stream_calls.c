@@ -8,7 +8,7 @@
 #include "stream_group.h"
 #include "wire_calls.h"
 
-static int clamp_priority(const struct device *device, int priority)
+int stream_clamp_priority(const struct device *device, int priority)
 {
     if (priority > device->record->priority_least)
         return device->record->priority_least;
@@ -28,7 +28,7 @@ CUresult client_cuStreamCreateWithPriority(CUstream *phStream, unsigned flags, i
     if (result != CUDA_SUCCESS)
         return result;
     stream = stream_create(context, flags ? STREAM_NONBLOCKING : STREAM_BLOCKING,
-                           clamp_priority(context->device, priority));
+                           stream_clamp_priority(context->device, priority));
     if (!stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *phStream = (CUstream)stream->handle;

@@ -79,40 +79,51 @@ CUresult client_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx 
     return client_cuStreamGetCtx(hStream, pCtx);
 }
 
-/* Attributes are hints about caches and domains; every stream has the defaults. */
+/* Attributes are hints: all but the priority are kept and no more, and the priority is that of
+ * kernel nodes which the stream captures, for the server's stream keeps the one that it was made
+ * with. */
 CUresult client_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,
                                      CUstreamAttrValue *value_out)
 {
     struct stream *stream;
     CUresult result;
 
-    if (!value_out)
+    if (!value_out || !cuda_stream_attribute_exists(attr))
         return CUDA_ERROR_INVALID_VALUE;
     result = stream_enter(hStream, &stream);
-    if (result != CUDA_SUCCESS)
-        return result;
-    memset(value_out, 0, sizeof(*value_out));
-    if (attr == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+    if (result == CUDA_SUCCESS)
+        result = cuda_stream_attribute_get(&stream->attributes, attr, value_out);
+    if (result == CUDA_SUCCESS && attr == CU_LAUNCH_ATTRIBUTE_PRIORITY)
         value_out->priority = stream->priority;
-    else if (attr == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)
-        value_out->syncPolicy = CU_SYNC_POLICY_AUTO;
-    return CUDA_SUCCESS;
+    return result;
 }
 
 CUresult client_cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr,
                                      const CUstreamAttrValue *value)
 {
     struct stream *stream;
+    CUresult result;
 
-    if (!value)
+    if (!value || !cuda_stream_attribute_exists(attr))
         return CUDA_ERROR_INVALID_VALUE;
-    return stream_enter(hStream, &stream);
+    result = stream_enter(hStream, &stream);
+    if (result == CUDA_SUCCESS)
+        result = cuda_stream_attribute_set(&stream->attributes, attr, value);
+    if (result == CUDA_SUCCESS && attr == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+        stream->priority = stream_clamp_priority(stream->device, value->priority);
+    return result;
 }
 
 CUresult client_cuStreamCopyAttributes(CUstream dst, CUstream src)
 {
-    struct stream *stream;
-    CUresult result = stream_enter(dst, &stream);
+    struct stream *to, *from;
+    CUresult result = stream_enter(dst, &to);
 
-    return result != CUDA_SUCCESS ? result : stream_enter(src, &stream);
+    if (result == CUDA_SUCCESS)
+        result = stream_enter(src, &from);
+    if (result != CUDA_SUCCESS)
+        return result;
+    to->priority = from->priority;
+    to->attributes = from->attributes;
+    return CUDA_SUCCESS;
 }

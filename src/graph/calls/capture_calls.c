@@ -80,15 +80,16 @@ CUresult graph_cuStreamBeginCapture(CUstream hStream)
 
 /* Tails from outside: all of them nodes of the graph. */
 static CUresult add_tails(struct capture_tails *tails, const struct graph *graph,
-                          const CUgraphNode *nodes, size_t count)
+                          const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t count)
 {
     CUresult result = CUDA_SUCCESS;
 
     for (size_t i = 0; !result && i < count; i++) {
         const struct graph_node *node = nodes ? graph_node_get(nodes[i]) : NULL;
 
-        result = node && node->graph == graph ? capture_tails_add(tails, nodes[i])
-                                              : CUDA_ERROR_INVALID_VALUE;
+        result = node && node->graph == graph
+                     ? capture_tails_add(tails, nodes[i], data ? &data[i] : NULL)
+                     : CUDA_ERROR_INVALID_VALUE;
     }
     return result;
 }
@@ -107,7 +108,7 @@ CUresult graph_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
         return result;
     if (!graph || graph->is_captured_into)
         return CUDA_ERROR_INVALID_VALUE;
-    result = add_tails(&stream->tails, graph, dependencies, numDependencies);
+    result = add_tails(&stream->tails, graph, dependencies, dependencyData, numDependencies);
     if (!result)
         result = begin(stream, graph, false, mode);
     if (result)
@@ -283,7 +284,6 @@ CUresult graph_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *c
                                            NULL);
 }
 
-/* Edges of streams carry no data here. */
 CUresult graph_cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode *dependencies,
                                                     const CUgraphEdgeData *dependencyData,
                                                     size_t numDependencies, unsigned int flags)
@@ -304,7 +304,8 @@ CUresult graph_cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNod
     if (flags == CU_STREAM_ADD_CAPTURE_DEPENDENCIES)
         result = capture_tails_join(&tails, &stream->tails);
     if (!result)
-        result = add_tails(&tails, capture_graph(stream->capture), dependencies, numDependencies);
+        result = add_tails(&tails, capture_graph(stream->capture), dependencies, dependencyData,
+                           numDependencies);
     if (result) {
         capture_tails_clear(&tails);
         return result;

@@ -31,11 +31,23 @@ void capture_tails_clear(struct capture_tails *tails)
     *tails = (struct capture_tails){0};
 }
 
-CUresult capture_tails_add(struct capture_tails *tails, CUgraphNode node)
+static bool is_ordinary(const CUgraphEdgeData *data)
+{
+    static const CUgraphEdgeData ordinary;
+
+    return !data || memcmp(data, &ordinary, sizeof(ordinary)) == 0;
+}
+
+/* To wait for the whole node is to wait for each of its ports. */
+CUresult capture_tails_add(struct capture_tails *tails, CUgraphNode node,
+                           const CUgraphEdgeData *edge)
 {
     for (size_t i = 0; i < tails->count; i++) {
-        if (tails->nodes[i] == node)
-            return CUDA_SUCCESS;
+        if (tails->nodes[i] != node)
+            continue;
+        if (is_ordinary(edge))
+            memset(&tails->data[i], 0, sizeof(tails->data[i]));
+        return CUDA_SUCCESS;
     }
     CUgraphNode *nodes = realloc(tails->nodes, (tails->count + 1) * sizeof(*nodes));
     if (!nodes)
@@ -45,7 +57,7 @@ CUresult capture_tails_add(struct capture_tails *tails, CUgraphNode node)
     if (!data)
         return CUDA_ERROR_OUT_OF_MEMORY;
     tails->data = data;
-    memset(&data[tails->count], 0, sizeof(*data));
+    data[tails->count] = edge ? *edge : (CUgraphEdgeData){0};
     nodes[tails->count++] = node;
     return CUDA_SUCCESS;
 }
@@ -55,7 +67,7 @@ CUresult capture_tails_join(struct capture_tails *tails, const struct capture_ta
     CUresult result = CUDA_SUCCESS;
 
     for (size_t i = 0; !result && i < more->count; i++)
-        result = capture_tails_add(tails, more->nodes[i]);
+        result = capture_tails_add(tails, more->nodes[i], &more->data[i]);
     return result;
 }
 
@@ -110,8 +122,18 @@ static CUresult invalidate(struct capture *capture, CUresult why)
     return why;
 }
 
-/* Takes the work in any case. */
-static CUresult append(struct capture_stream *stream, struct graph_work *work)
+/* Only between kernels can one begin before the other has ended. */
+static const CUgraphEdgeData *edge_between(const struct graph_node *from,
+                                           const struct graph_work *to, const CUgraphEdgeData *data)
+{
+    return from->work.type == CU_GRAPH_NODE_TYPE_KERNEL && to->type == CU_GRAPH_NODE_TYPE_KERNEL
+               ? data
+               : NULL;
+}
+
+/* Takes the work in any case. `data`: of all its edges, where that is not what the tails say. */
+static CUresult append_with(struct capture_stream *stream, struct graph_work *work,
+                            const CUgraphEdgeData *data)
 {
     struct graph *graph = capture_graph(stream->capture);
     struct graph_node *node;
@@ -127,14 +149,35 @@ static CUresult append(struct capture_stream *stream, struct graph_work *work)
         struct graph_node *tail = graph_node_get(stream->tails.nodes[i]);
 
         if (tail && tail->graph == graph)
-            result = graph_connect(tail, node, NULL);
+            result = graph_connect(tail, node,
+                                   edge_between(tail, work, data ? data : &stream->tails.data[i]));
     }
     if (result) {
         graph_remove(node);
         return result;
     }
     capture_tails_clear(&stream->tails);
-    return capture_tails_add(&stream->tails, graph_node_handle(node));
+    return capture_tails_add(&stream->tails, graph_node_handle(node), NULL);
+}
+
+static CUresult append(struct capture_stream *stream, struct graph_work *work)
+{
+    return append_with(stream, work, NULL);
+}
+
+/* A kernel that may begin before the one in front of it has ended. */
+static const CUgraphEdgeData *edges_of_launch(const CUlaunchAttribute *attributes, unsigned count)
+{
+    static const CUgraphEdgeData programmatic = {.from_port =
+                                                     CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                                 .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+
+    for (unsigned i = 0; i < count; i++) {
+        if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+            attributes[i].value.programmaticStreamSerializationAllowed)
+            return &programmatic;
+    }
+    return NULL;
 }
 
 CUresult capture_kernel_locked(struct capture_stream *stream, const CUDA_KERNEL_NODE_PARAMS *params,
@@ -155,7 +198,7 @@ CUresult capture_kernel_locked(struct capture_stream *stream, const CUDA_KERNEL_
             return result;
         }
     }
-    return append(stream, &work);
+    return append_with(stream, &work, edges_of_launch(attributes, count));
 }
 
 CUresult capture_copy_locked(struct capture_stream *stream, const CUDA_MEMCPY3D *copy)
@@ -251,6 +294,17 @@ CUresult capture_record_locked(struct capture_stream *stream, struct capture_eve
         capture_event_forget_locked(event);
     else
         event->capture = stream->capture->id;
+    return result;
+}
+
+CUresult capture_record_port_locked(struct capture_stream *stream, struct capture_event *event,
+                                    CUevent handle, unsigned char port)
+{
+    CUresult result = capture_record_locked(stream, event, handle, CU_EVENT_RECORD_DEFAULT);
+
+    for (size_t i = 0; !result && i < event->tails.count; i++)
+        event->tails.data[i] =
+            (CUgraphEdgeData){.from_port = port, .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
     return result;
 }
 

@@ -20,7 +20,7 @@ struct capture; /* from begin to end, with all streams that joined */
 /* A set of nodes, by their handles: they may be gone. */
 struct capture_tails {
     CUgraphNode *nodes;
-    CUgraphEdgeData *data; /* as many; all zero */
+    CUgraphEdgeData *data; /* as many: of the edges that will lead from there */
     size_t count;
 };
 
@@ -65,6 +65,10 @@ CUresult capture_exec_locked(struct capture_stream *stream, const struct graph_e
  * capture_event_forget_locked(): when an event is recorded for real, and when it is destroyed. */
 CUresult capture_record_locked(struct capture_stream *stream, struct capture_event *event,
                                CUevent handle, unsigned flags);
+/* The record that belongs to the launch which the stream captured last: what waits for it may begin
+ * when that port of the kernel says so. */
+CUresult capture_record_port_locked(struct capture_stream *stream, struct capture_event *event,
+                                    CUevent handle, unsigned char port);
 void capture_event_forget_locked(struct capture_event *event);
 static inline bool capture_has_event(const struct capture_event *event)
 {

@@ -30,7 +30,9 @@ static inline struct graph *capture_graph(const struct capture *capture)
 }
 
 void capture_tails_clear(struct capture_tails *tails);
-CUresult capture_tails_add(struct capture_tails *tails, CUgraphNode node);
+/* `data` of the edges that will lead from there; NULL: ordinary ones. */
+CUresult capture_tails_add(struct capture_tails *tails, CUgraphNode node,
+                           const CUgraphEdgeData *data);
 CUresult capture_tails_join(struct capture_tails *tails, const struct capture_tails *more);
 
 void capture_join(struct capture *capture, struct capture_stream *stream);

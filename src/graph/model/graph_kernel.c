@@ -35,7 +35,9 @@ bool graph_kernel_knows_attribute(CUlaunchAttributeID id)
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
         return true;
     default:
         return false;
@@ -49,6 +51,9 @@ CUresult graph_kernel_set_attribute(struct graph_kernel *kernel, CUlaunchAttribu
 
     if (!graph_kernel_knows_attribute(id))
         return CUDA_ERROR_INVALID_VALUE;
+    if (id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) /* no kernel changes nodes */
+        return value->deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_NOT_SUPPORTED
+                                                                : CUDA_SUCCESS;
     if (!attribute) {
         size_t size = (kernel->attribute_count + 1) * sizeof(*attribute);
         CUlaunchAttribute *grown = realloc(kernel->attributes, size);

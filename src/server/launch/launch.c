@@ -34,15 +34,17 @@ static bool attribute_passes(CUlaunchAttributeID id)
 }
 
 /* Hints: the launch means the same without them. */
-static bool attribute_is_hint(CUlaunchAttributeID id)
+static bool attribute_is_hint(const CUlaunchAttribute *attribute)
 {
-    switch (id) {
+    switch (attribute->id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
         return true;
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+        return !attribute->value.deviceUpdatableKernelNode.deviceUpdatable;
     default:
         return false;
     }
@@ -81,7 +83,7 @@ CUresult launch_filter_attributes(struct session *session, const char *call,
         memcpy(attribute, (const CUlaunchAttribute *)bytes + i, sizeof(*attribute));
         if (attribute_passes(attribute->id)) {
             count++;
-        } else if (!attribute_is_hint(attribute->id)) {
+        } else if (!attribute_is_hint(attribute)) {
             session_log_error(session, "%s: launch attribute %d is not supported", call,
                               (int)attribute->id);
             return CUDA_ERROR_NOT_SUPPORTED;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "capture.h"
+#include "cuda_stream_attributes.h"
 #include "exec.h"
 #include "schedule.h"
 #include "soft.h"
@@ -18,6 +19,7 @@ struct stream {
     struct context *context;
     unsigned flags;
     int priority;
+    struct cuda_stream_attributes attributes;
     uint64_t sms[SG_MAX_SMS / 64]; /* those that it is confined to; none set: all */
     bool destroyed;                /* goes when its last operation has finished */
     struct operation *first;
@@ -26,6 +28,14 @@ struct stream {
     struct capture_stream capture;
     struct list in_context;
 };
+
+/* The nearest that there is. */
+static inline int stream_clamp_priority(int priority)
+{
+    if (priority > SOFT_LEAST_PRIORITY)
+        return SOFT_LEAST_PRIORITY;
+    return priority < SOFT_GREATEST_PRIORITY ? SOFT_GREATEST_PRIORITY : priority;
+}
 
 struct stream *stream_create_locked(struct context *context, unsigned flags, int priority);
 /* Frees a destroyed stream that has nothing left to do. */

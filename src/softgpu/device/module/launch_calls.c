@@ -12,8 +12,10 @@
 #include "soft_module.h"
 #include "soft_printf.h"
 #include "soft_stream.h"
+#include "stream_prepare.h"
 
 #define PARAMS_LIMIT 32764u
+#define ATTRIBUTES_MAX 64u
 /* Operations that may be queued in a stream before a launch waits: fewer than the 1024 of NVIDIA's
  * driver, for kernels take longer here, and what waits for the stream waits for all of them.
  */
@@ -42,10 +44,12 @@ struct launch_request {
     CUstream stream;
     void **params;
     void **extra;
+    const CUlaunchAttribute *attributes; /* as they were given */
+    unsigned attribute_count;
     bool cooperative;
     bool has_priority;
     int priority;
-    CUevent event; /* recorded behind it */
+    CUevent events[2]; /* recorded behind it: programmatic, and of the launch's completion */
 };
 
 static void launch_print(void *user, enum sg_print_kind kind, const char *text, size_t size)
@@ -284,14 +288,23 @@ static CUresult submit_locked(struct launch_request *request, struct stream *str
     return CUDA_SUCCESS;
 }
 
-static CUlaunchAttribute cluster_attribute(const struct launch_request *request)
+/* The priority of the stream, unless the launch has its own, and all that the launch has. */
+static unsigned gather_attributes(const struct launch_request *request, const struct stream *stream,
+                                  CUlaunchAttribute *ret_attributes)
 {
-    return (CUlaunchAttribute){
-        .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-        .value.clusterDim = {request->cluster[0], request->cluster[1], request->cluster[2]}};
+    unsigned count = 0;
+
+    if (stream->priority)
+        ret_attributes[count++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
+                                                      .value.priority = stream->priority};
+    if (request->cooperative)
+        ret_attributes[count++] =
+            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+    for (unsigned i = 0; i < request->attribute_count; i++)
+        ret_attributes[count++] = request->attributes[i];
+    return count;
 }
 
-/* Of the attributes those that mean something here. */
 static CUresult capture_locked(const struct launch_request *request, struct stream *stream)
 {
     const CUDA_KERNEL_NODE_PARAMS params = {
@@ -306,15 +319,10 @@ static CUresult capture_locked(const struct launch_request *request, struct stre
         .kernelParams = request->params,
         .extra = request->extra,
     };
-    const CUlaunchAttribute attributes[] = {
-        {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
-         .value.priority = request->has_priority ? request->priority : stream->priority},
-        {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = request->cooperative},
-        cluster_attribute(request),
-    };
+    CUlaunchAttribute attributes[ATTRIBUTES_MAX + 2];
+    unsigned count = gather_attributes(request, stream, attributes);
 
-    return capture_kernel_locked(&stream->capture, &params, attributes,
-                                 request->cluster[0] ? 3 : 2);
+    return capture_kernel_locked(&stream->capture, &params, attributes, count);
 }
 
 /* As on hardware a full queue makes the launcher wait, so no thread is far ahead of the device. */
@@ -430,18 +438,16 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, struct launch
         read_cluster(value, request->cluster);
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-        request->event = value->programmaticEvent.event;
+        request->events[0] = value->programmaticEvent.event;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-        request->event = value->launchCompletionEvent.event;
+        request->events[1] = value->launchCompletionEvent.event;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
         return value->deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_NOT_SUPPORTED
                                                                 : CUDA_SUCCESS;
     default:
-        return (unsigned)attribute->id <= CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING
-                   ? CUDA_SUCCESS
-                   : CUDA_ERROR_INVALID_VALUE;
+        return launch_attribute_exists(attribute->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     }
 }
 
@@ -450,7 +456,7 @@ CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void 
 {
     CUresult result = CUDA_SUCCESS;
 
-    if (!config || (config->numAttrs && !config->attrs))
+    if (!config || (config->numAttrs && !config->attrs) || config->numAttrs > ATTRIBUTES_MAX)
         return CUDA_ERROR_INVALID_VALUE;
 
     struct launch_request request = {
@@ -461,13 +467,19 @@ CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void 
         .stream = config->hStream,
         .params = kernelParams,
         .extra = extra,
+        .attributes = config->attrs,
+        .attribute_count = config->numAttrs,
     };
 
     for (unsigned i = 0; !result && i < config->numAttrs; i++)
         result = read_attribute(&config->attrs[i], &request);
     if (!result)
         result = submit(&request);
-    if (!result && request.event)
-        result = soft_cuEventRecord(request.event, request.stream);
+    for (unsigned i = 0; !result && i < 2; i++) {
+        if (request.events[i])
+            result = event_record_of_launch(request.events[i], request.stream,
+                                            i ? CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
+                                              : CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+    }
     return result;
 }

@@ -147,6 +147,31 @@ CUresult soft_cuEventRecord(CUevent hEvent, CUstream hStream)
     return soft_cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
 }
 
+static bool record_captured(CUevent handle, CUstream stream_handle, unsigned char port,
+                            CUresult *ret_result)
+{
+    struct event *event;
+    struct stream *stream;
+    SOFT_LOCKED;
+
+    *ret_result = stream_work_locked(stream_handle, &stream);
+    if (*ret_result || !capture_is_on(&stream->capture))
+        return *ret_result != CUDA_SUCCESS;
+    event = soft_get(SOFT_EVENT, handle);
+    *ret_result = event
+                      ? capture_record_port_locked(&stream->capture, &event->capture, handle, port)
+                      : CUDA_ERROR_INVALID_HANDLE;
+    return true;
+}
+
+CUresult event_record_of_launch(CUevent handle, CUstream stream, unsigned char port)
+{
+    CUresult result;
+
+    return record_captured(handle, stream, port, &result) ? result
+                                                          : soft_cuEventRecord(handle, stream);
+}
+
 static CUresult event_find_locked(CUevent handle, struct event **ret_event)
 {
     struct event *event = soft_get(SOFT_EVENT, handle);

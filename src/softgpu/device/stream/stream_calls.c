@@ -5,13 +5,6 @@
 #include "soft_context.h"
 #include "soft_stream.h"
 
-static int clamp_priority(int priority)
-{
-    if (priority > SOFT_LEAST_PRIORITY)
-        return SOFT_LEAST_PRIORITY;
-    return priority < SOFT_GREATEST_PRIORITY ? SOFT_GREATEST_PRIORITY : priority;
-}
-
 CUresult soft_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
     struct context *context;
@@ -24,7 +17,7 @@ CUresult soft_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags,
 
     if (result)
         return result;
-    stream = stream_create_locked(context, flags, clamp_priority(priority));
+    stream = stream_create_locked(context, flags, stream_clamp_priority(priority));
     if (!stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *phStream = (CUstream)stream->handle;

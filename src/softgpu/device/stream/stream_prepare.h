@@ -16,6 +16,8 @@ CUresult host_function_prepare_locked(const CUDA_HOST_NODE_PARAMS *host,
 CUresult mem_ops_prepare_locked(unsigned count, const CUstreamBatchMemOpParams *ops,
                                 struct operation **ret_operation);
 /* For a record or a wait; one of the next two says which, when it is about to be begun. */
+/* The record that belongs to a launch, behind it; of a captured one that port of its node. */
+CUresult event_record_of_launch(CUevent handle, CUstream stream, unsigned char port);
 CUresult event_prepare_locked(CUevent handle, struct operation **ret_operation);
 void event_recorded_locked(CUevent handle, struct operation *record);
 void event_awaited_locked(CUevent handle, struct operation *wait);
