@@ -70,7 +70,7 @@ done
 # shellcheck disable=SC2086 # the folders, one word each
 start build fuzz_ptx $cx16 -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas \
     -Wno-missing-field-initializers -I"$root/src/softgpu/ptx" $exec_includes \
-    "$root"/src/softgpu/ptx/*.c "$root"/src/softgpu/exec/*/*.c -lm
+    "$root"/src/softgpu/ptx/*.c "$root"/src/softgpu/exec/*/*.c "$root/src/cuda/cuda_tensor_map.c" -lm
 start build fuzz_ring
 start build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c "$root/src/cuda/cuda_error.c"
 start build fuzz_fatbin -I"$image" -I"$image/expand" -I"$root/src/softgpu/fatbin" \
