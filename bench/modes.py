@@ -127,8 +127,7 @@ class Funnel(Native):
 
     def environment(self):
         return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory,
-                    CUDA_MPS_LOG_DIRECTORY=self.directory + "/log", CUDA_CACHE_PATH=self.compiled,
-                    FUNNEL_NO_CODE_CACHE="1")
+                    CUDA_MPS_LOG_DIRECTORY=self.directory + "/log", CUDA_CACHE_PATH=self.compiled)
 
     def start(self):
         os.makedirs(self.compiled, exist_ok=True)

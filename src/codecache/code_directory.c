@@ -20,7 +20,7 @@
 
 bool code_directory_is_off(void)
 {
-    return switch_is_on("FUNNEL_NO_CODE_CACHE") || switch_is_on("CUDA_CACHE_DISABLE");
+    return !switch_is_on("FUNNEL_CODE_CACHE") || switch_is_on("CUDA_CACHE_DISABLE");
 }
 
 bool code_directory_path(char *ret_path, size_t capacity)

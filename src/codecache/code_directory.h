@@ -24,7 +24,7 @@ struct code_directory {
     char path[PATH_MAX];
 };
 
-/* Whether FUNNEL_NO_CODE_CACHE or CUDA_CACHE_DISABLE says that there is none. */
+/* Whether there is none: FUNNEL_CODE_CACHE has not been switched on, or CUDA_CACHE_DISABLE has. */
 bool code_directory_is_off(void);
 
 /* FUNNEL_CACHE_PATH, else /var/cache/funnel for root, and $XDG_CACHE_HOME/funnel or

@@ -79,7 +79,6 @@ class TestCase(unittest.TestCase):
                             if not k.startswith(("CUDA_", "FUNNEL_", "LD_", "XDG_"))}
         self.environment.update(XDG_STATE_HOME=os.path.join(self.root, "state"),
                                 CUDA_MPS_PIPE_DIRECTORY=self.pipe, FUNNEL_FAKE=self.fake,
-                                FUNNEL_NO_CODE_CACHE="1",
                                 FUNNEL_TEST_RUN=os.environ[guardian.MARK],
                                 # Some tests preload a library into programs built with ASan.
                                 ASAN_OPTIONS="verify_asan_link_order=0")

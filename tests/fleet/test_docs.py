@@ -96,7 +96,7 @@ class Blocks(unittest.TestCase):
         program.write_text(f"#!/bin/sh\nexec {BUILD}/examples/vector_add -n 1000 -r 2\n")
         program.chmod(0o755)
         done = subprocess.run(["sh", "-eu", "-c", block], cwd=folder, env={
-            **clean, "HOME": folder, "FUNNEL_DEVICE": "soft", "FUNNEL_NO_CODE_CACHE": "1", "PATH": f"{BUILD}/bin:" + clean["PATH"],
+            **clean, "HOME": folder, "FUNNEL_DEVICE": "soft", "PATH": f"{BUILD}/bin:" + clean["PATH"],
             "CUDA_MPS_PIPE_DIRECTORY": folder + "/pipe"}, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, timeout=100)
         self.assertEqual(done.returncode, 0, f"{page}:\n{block}\n{done.stdout}")

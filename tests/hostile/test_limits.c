@@ -202,7 +202,6 @@ static void a_wait_that_keeps_its_own_client_away(void **state)
 int main(void)
 {
     setenv("FUNNEL_QUOTAS", "wait-seconds=2", 1);
-    setenv("FUNNEL_NO_CODE_CACHE", "1", 1); /* what it loads is new to the server in each run */
     const struct CMUnitTest tests[] = {
         HOSTILE_CASE(granules_whose_descriptor_was_kept),
         HOSTILE_CASE(more_than_the_limit_at_a_time),

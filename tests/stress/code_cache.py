@@ -19,7 +19,7 @@ NUMBER = 7  # of the code
 
 @contextlib.contextmanager
 def server(build, cache, **variables):
-    variables = {"FUNNEL_NO_CODE_CACHE": "0", "FUNNEL_CACHE_PATH": cache, **variables}
+    variables = {"FUNNEL_CODE_CACHE": "1", "FUNNEL_CACHE_PATH": cache, **variables}
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -175,7 +175,7 @@ def main():
         check_suspect(options.build, cache)
         check_refused(options.build, cache)
         check_off(options.build, cache, CUDA_CACHE_DISABLE="1")
-        check_off(options.build, cache, FUNNEL_NO_CODE_CACHE="1")
+        check_off(options.build, cache, FUNNEL_CODE_CACHE="0")
         check_full(options.build, cache)
     harness.say("code that was used is loaded by the next server, and broken entries are deleted")
 

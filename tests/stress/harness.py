@@ -56,7 +56,6 @@ class Funnel:
         self.device = device
         self.binary = str(self.build / "bin/funnel")
         self.folder = pathlib.Path(folder)
-        os.environ.setdefault("FUNNEL_NO_CODE_CACHE", "1")
         self.environment = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=str(self.folder / "pipe"),
                                 CUDA_MPS_LOG_DIRECTORY=str(self.folder / "log"))
 

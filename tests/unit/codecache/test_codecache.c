@@ -365,7 +365,7 @@ static void the_environment_says_where_and_how_much(void **state)
     assert_int_equal(code_directory_limit(), 4096);
     setenv("FUNNEL_CACHE_MAXSIZE", "2M", 1);
     assert_int_equal(code_directory_limit(), 2 << 20);
-    unsetenv("FUNNEL_NO_CODE_CACHE");
+    setenv("FUNNEL_CODE_CACHE", "1", 1);
     unsetenv("CUDA_CACHE_DISABLE");
     assert_false(code_directory_is_off());
     setenv("CUDA_CACHE_DISABLE", "1", 1);
