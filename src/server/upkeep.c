@@ -5,6 +5,7 @@
  */
 #include "upkeep.h"
 
+#include "calm.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "context_limit.h"
@@ -20,6 +21,10 @@
 
 /* Programs that are started one after the other find what the last one left. */
 #define EMPTY_NS (3 * NS_PER_SEC)
+
+/* For how long clients are held back at most, and how long it may take until they are. */
+#define HOLD_NS (250 * NS_PER_MS)
+#define REST_TIMEOUT_NS (20 * NS_PER_MS)
 
 /* To check all fences of all clients takes a while, so it is done only in every fifth round. */
 #define BUSY_CHECK_ROUNDS 5u
@@ -49,16 +54,47 @@ static void unload_libraries(struct server *server)
         ;
 }
 
-/* Some milliseconds for each window. */
+/* A kernel that is launched between a look at the clients and a call that waits for all kernels
+ * would stop everybody, so the clients are held back before their next commands. */
+static void hold_clients(struct server *server, struct calm *calm)
+{
+    uint64_t until = clock_ns() + HOLD_NS;
+
+    calm->count = 0;
+    pthread_mutex_lock(&server->lock);
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (session->phase == SESSION_SERVING)
+            calm_hold(calm, session, until);
+    }
+    pthread_mutex_unlock(&server->lock);
+    calm_await_rest(server, calm, REST_TIMEOUT_NS);
+}
+
+/* Some milliseconds. False when there is none, or a client is at work. */
+static bool renew_window(struct server *server)
+{
+    struct windows *windows = server_windows(server);
+    struct calm calm;
+    bool renewed = false;
+
+    if (!windows_have_used(windows) || server_is_busy(server))
+        return false;
+    hold_clients(server, &calm);
+    if (!server_is_busy(server) && quiesce_try(server->devices.quiesce)) {
+        renewed = windows_trim(windows);
+        quiesce_end(server->devices.quiesce);
+    }
+    calm_release(server, &calm);
+    return renewed;
+}
+
 static void renew_windows(struct server *server)
 {
     struct windows *windows = server_windows(server);
-    bool more = device_enter(&server->devices.device[0]) == CUDA_SUCCESS;
 
-    while (more && !server_is_busy(server) && quiesce_try(server->devices.quiesce)) {
-        more = windows_trim(windows);
-        quiesce_end(server->devices.quiesce);
-    }
+    if (device_enter(&server->devices.device[0]) == CUDA_SUCCESS)
+        while (renew_window(server))
+            ;
     while (!server_is_busy(server) && windows_warm(windows))
         ;
 }

@@ -69,6 +69,26 @@ def play_in_one_context(funnel, witness):
             program.kill()
 
 
+def play_frees(funnel, witness):
+    """What is freed waits for the kernel, and the witness does not wait for that."""
+    kernel, freeing = Program(funnel, "long"), Program(funnel, "frees")
+    try:
+        kernel.expect("running")
+        freeing.expect("ready")
+        freeing.tell()
+        for _ in range(3):
+            time.sleep(0.1)  # so that the calls are being made
+            launch_all(witness)
+        kernel.tell()
+        kernel.expect("done")
+        kernel.end()
+        freeing.expect("done")
+        freeing.end()
+    finally:
+        kernel.kill()
+        freeing.kill()
+
+
 def play_beside_endless_work(funnel, witness):
     """The program that always has long kernels is held back for each load, and gets all done."""
     busy = Program(funnel, "always")
@@ -184,7 +204,8 @@ def main():
         move(funnel, budget.part(2))
         check_status(funnel)
     with harness.running_funnel(options.build, options.device) as funnel:
-        repeat(funnel, ROUNDS // 2, budget, play_in_one_context, play_beside_endless_work)
+        repeat(funnel, ROUNDS // 2, budget, play_in_one_context, play_frees,
+               play_beside_endless_work)
 
 
 harness.finish(main)

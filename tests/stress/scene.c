@@ -6,6 +6,7 @@
  *     scene long             a kernel that runs until a line has been read
  *     scene always     a kernel behind the other, each of 40 ms, until a line has been read
  *     scene witness          waits for a small launch, for each line that is read
+ *     scene frees            a large array, destroyed when a line is read
  *     scene new-client NUMBER  code that no program had before, launched, and its result
  *     scene mover NUMBER       like the witness, but before each launch it loads such code, and it
  *                              has streams, events, a graph and memory that stay the same
@@ -246,6 +247,20 @@ static void run_witness(void)
     }
 }
 
+/* An array too large to be kept. */
+static void run_frees(void)
+{
+    const CUDA_ARRAY3D_DESCRIPTOR descriptor = {
+        .Width = 4096, .Height = 1024, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 4};
+    CUarray array;
+
+    MUST(cuArray3DCreate_v2(&array, &descriptor));
+    say("ready");
+    read_line();
+    MUST(cuArrayDestroy(array));
+    say("done");
+}
+
 static void run_new_client(unsigned number)
 {
     launch(load("add", number));
@@ -344,6 +359,8 @@ int main(int argc, char **argv)
         run_always();
     else if (!strcmp(argv[1], "witness"))
         run_witness();
+    else if (!strcmp(argv[1], "frees"))
+        run_frees();
     else if (!strcmp(argv[1], "mover"))
         run_mover(argc > 2 ? (unsigned)atoi(argv[2]) : 1000);
     else if (!strcmp(argv[1], "fault"))

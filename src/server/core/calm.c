@@ -61,7 +61,7 @@ static bool are_at_rest(struct server *server, const struct calm *calm)
 
 /* The first pause is for a thread that has just looked whether it is held, and for its store that
  * says that it is not at rest: it pays for no fence between the two. */
-void calm_await_rest(struct session *session, const struct calm *calm, uint64_t timeout_ns)
+void calm_await_rest(struct server *server, const struct calm *calm, uint64_t timeout_ns)
 {
     const struct timespec pause = {.tv_nsec = REST_PAUSE_NS};
     uint64_t deadline = clock_ns() + timeout_ns;
@@ -70,14 +70,13 @@ void calm_await_rest(struct session *session, const struct calm *calm, uint64_t 
         return;
     do
         nanosleep(&pause, NULL);
-    while (!are_at_rest(session->server, calm) && clock_ns() < deadline);
+    while (!are_at_rest(server, calm) && clock_ns() < deadline);
 }
 
-void calm_release(struct session *session, struct calm *calm)
+void calm_release(struct server *server, struct calm *calm)
 {
     if (!calm->count)
         return;
-    struct server *server = session->server;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
     list_for_each (struct session, other, &server->sessions, link) {
         if (holds(calm, other->id))
@@ -98,7 +97,7 @@ static CUresult begin(struct session *session, const struct device *device, cons
                           ? CUDA_ERROR_NOT_READY
                           : quiesce_begin(device->quiesce, what);
     if (result != CUDA_SUCCESS)
-        calm_release(session, calm);
+        calm_release(server, calm);
     return result;
 }
 
@@ -137,5 +136,6 @@ CUresult calm_begin_at_once(const struct device *device, const char *what, struc
 void calm_end(struct session *session, const struct device *device, struct calm *calm)
 {
     quiesce_end(device->quiesce);
-    calm_release(session, calm);
+    if (session)
+        calm_release(session->server, calm);
 }

@@ -13,6 +13,7 @@
 #include "driver_table.h"
 
 struct device;
+struct server;
 struct session;
 
 /* Other clients that the caller holds back. */
@@ -49,11 +50,11 @@ void calm_end(struct session *session, const struct device *device, struct calm 
 #define CALM_UNTIL_RELEASED UINT64_MAX
 void calm_hold(struct calm *calm, struct session *session, uint64_t until);
 
-/* On the thread of `session`: waits until the threads of the clients that are held have put the
- * launches that they had into their streams and make no call, so that the streams tell all that
- * they will do; for at most `timeout_ns`, since one of them may itself be in a call that waits.
- * Takes the server's lock. */
-void calm_await_rest(struct session *session, const struct calm *calm, uint64_t timeout_ns);
+/* On a thread that is not of one of them: waits until the threads of the clients that are held have
+ * put the launches that they had into their streams and make no call, so that the streams tell all
+ * that they will do; for at most `timeout_ns`, since one of them may itself be in a call that
+ * waits. Takes the server's lock. */
+void calm_await_rest(struct server *server, const struct calm *calm, uint64_t timeout_ns);
 
 /* Lets all of them go on. Takes the server's lock. */
-void calm_release(struct session *session, struct calm *calm);
+void calm_release(struct server *server, struct calm *calm);

@@ -58,7 +58,7 @@ static bool reserve_memory(struct session *session, uint64_t size)
         ;
     if (result == CUDA_SUCCESS)
         quiesce_end(quiesce);
-    calm_release(session, &calm);
+    calm_release(session->server, &calm);
     return result == CUDA_SUCCESS && try_reserve(locker, size);
 }
 
@@ -200,7 +200,7 @@ static bool unlock_last_idle(struct session *session)
         destroy_last_idle(session->window);
         quiesce_end(quiesce);
     }
-    calm_release(session, &calm);
+    calm_release(session->server, &calm);
     return unlocks;
 }
 

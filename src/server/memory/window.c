@@ -374,6 +374,11 @@ void windows_put_back(struct windows *windows, struct window *window)
     list_append(&windows->used, &window->link);
 }
 
+bool windows_have_used(struct windows *windows)
+{
+    return count_used(windows) > 0;
+}
+
 bool windows_trim(struct windows *windows)
 {
     struct window *used = pop(windows, &windows->used);

@@ -65,6 +65,9 @@ CUresult windows_take_at(struct windows *windows, uint64_t base, struct window *
 /* A client has been offered the window, and is gone with all its work. NULL is allowed. */
 void windows_put_back(struct windows *windows, struct window *window);
 
+/* Whether there are windows that a client has had. */
+bool windows_have_used(struct windows *windows);
+
 /* Unlocks the memory of one window that a client has had. False when there is none. Called between
  * quiesce_begin() and quiesce_end(), in a context. */
 bool windows_trim(struct windows *windows);

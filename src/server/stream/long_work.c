@@ -127,14 +127,14 @@ static void await_in_round(struct stream_probe *probe, struct session *session, 
 
     note_owners(session, probe, round ? calm : NULL);
     if (!await_end(probe, session, calm, calm->count ? HOLD_NS << doublings : 0))
-        calm_release(session, calm);
+        calm_release(session->server, calm);
 }
 
 /* The streams of those who are held tell all that they will do: true when they are done. */
 static bool probe_held(struct stream_probe *probe, struct session *session,
                        const struct device *device, struct calm *calm, uint64_t timeout_ns)
 {
-    calm_await_rest(session, calm, LONG_WORK_NS);
+    calm_await_rest(session->server, calm, LONG_WORK_NS);
     stream_probe_begin(probe, session, device);
     return stream_probe_await(probe, timeout_ns);
 }

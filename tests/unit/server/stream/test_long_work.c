@@ -69,7 +69,7 @@ static bool is_held(void **state, uint64_t kernel_ns, unsigned kernels)
     long_work_await_calm(caller, &fixture->server.devices.device[0], &calm);
     bool held = client->holders > 0;
     assert_true(!held || !busy.kernels);
-    calm_release(caller, &calm);
+    calm_release(caller->server, &calm);
     assert_int_equal(client->holders, 0);
     list_remove(&client->link);
     session_destroy(caller);
