@@ -30,7 +30,7 @@ test-gpu: all
 	@python3 -B tests/recovery/test_recovery.py $(BUILD) --device cuda
 
 # Packages in clean systems; needs root, mmdebstrap and a mirror of Debian. SCENES=packages runs one.
-test-fleet:
+test-fleet: all
 	@tests/fleet/run.py $(SCENES)
 
 demo: all
