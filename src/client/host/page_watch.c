@@ -156,6 +156,18 @@ static uint64_t show_some(int watch, uint64_t address, uint64_t size, uint64_t m
     return request.mapped > 0 ? (uint64_t)request.mapped : 0;
 }
 
+/* The memory gets a page that it did not have. It is shown as others are then. */
+static bool make_page(int watch, uint64_t address)
+{
+    struct uffdio_zeropage request = {.range = {address, PAGE_SIZE},
+                                      .mode = UFFDIO_ZEROPAGE_MODE_DONTWAKE};
+
+    if (ioctl(watch, UFFDIO_ZEROPAGE, &request) < 0)
+        return false;
+    page_watch_hide(address, PAGE_SIZE);
+    return true;
+}
+
 /* A page that is there already is left as it is; one that cannot be shown faults again. */
 static uint64_t pass_page(int watch, uint64_t address)
 {
@@ -171,6 +183,8 @@ bool page_watch_show(int watch, uint64_t address, uint64_t size, bool writable)
         uint64_t shown = show_some(watch, address + done, size - done, mode);
 
         if (shown == 0 && errno == EAGAIN)
+            continue;
+        if (shown == 0 && errno == EFAULT && make_page(watch, address + done))
             continue;
         if (shown == 0 && errno == EINVAL && mode && done == 0) {
             mode = 0; /* before Linux 6.4 */

@@ -80,8 +80,7 @@ bool managed_variables_next(uint64_t *at, uint64_t end, uint64_t *ret_size)
         return false;
     if (range->start > *at)
         *at = range->start;
-    for (stop = *at; range && stop < end; range = ranges_find(&managed.variables, stop))
-        stop = range->start + range->size;
+    stop = range->start + range->size;
     *ret_size = (stop < end ? stop : end) - *at;
     return true;
 }

@@ -36,7 +36,8 @@ struct managed_variable *managed_next_locked(const struct managed_variable *vari
 bool managed_variable_any(void);
 
 /* Where variables move: the next bytes of variables in [*at, end), as [*at, *at + *ret_size). False
- * when there are none. Variables without a gap between them are one. */
+ * when there are none. Each variable is memory of its own to the driver, which refuses a copy that
+ * goes from one into the next. */
 bool managed_variables_next(uint64_t *at, uint64_t end, uint64_t *ret_size);
 
 /* Whether not more than one variable has something of [start, end). */

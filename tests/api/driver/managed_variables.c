@@ -40,6 +40,15 @@ static const char image[] =
     "done:\n"
     "    ret;\n}\n";
 
+/* What NVIDIA's driver has without a context, or leaves behind one, is not written down. */
+static bool is_software(CUdevice device)
+{
+    char name[100];
+
+    MUST(cuDeviceGetName(name, sizeof(name), device));
+    return strstr(name, "Software") != NULL;
+}
+
 static uint32_t *managed(CUlibrary library, const char *name, size_t size)
 {
     CUdeviceptr address = 0;
@@ -196,6 +205,26 @@ static void copies_and_memsets(void)
     EXPECT(CUDA_SUCCESS, cuLibraryUnload(library));
 }
 
+/* Each is memory of its own, wherever the next one begins. Whether NVIDIA's driver rounds such
+ * small ones up is not written down. */
+static void copies_end_with_a_variable(void)
+{
+    CUlibrary library = load();
+    uint32_t *counter = managed(library, "counter", 4), *beside = managed(library, "beside", 4);
+    CUdeviceptr address = (uintptr_t)counter;
+    uint32_t back[2] = {0};
+    CUdevice device;
+
+    MUST(cuCtxGetDevice(&device));
+    if (is_software(device)) {
+        IS_TRUE(beside == counter + 1);
+        EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH_v2(back, address, 8));
+        EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemsetD32_v2(address, 1, 2));
+    }
+    IS_TRUE(*counter == 5 && *beside == 100);
+    EXPECT(CUDA_SUCCESS, cuLibraryUnload(library));
+}
+
 /* Variables share pages, and the program has not asked for each of them. */
 static void what_is_not_asked_for_stays(void)
 {
@@ -281,15 +310,6 @@ static void devices_share_them(void)
         MUST(cuDevicePrimaryCtxRelease(i % devices));
 }
 
-/* What NVIDIA's driver has without a context, or leaves behind one, is not written down. */
-static bool is_software(CUdevice device)
-{
-    char name[100];
-
-    MUST(cuDeviceGetName(name, sizeof(name), device));
-    return strstr(name, "Software") != NULL;
-}
-
 static void a_reset_leaves_them(void)
 {
     CUlibrary library = load();
@@ -344,6 +364,7 @@ int main(void)
     RUN(modules_have_them_too);
     RUN(what_the_address_is);
     RUN(copies_and_memsets);
+    RUN(copies_end_with_a_variable);
     RUN(what_is_not_asked_for_stays);
     RUN(a_variable_is_attached);
     RUN(many_loads);

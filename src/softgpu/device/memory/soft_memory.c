@@ -235,19 +235,29 @@ struct memory *memory_next_locked(uint64_t address)
     return range ? range->value : NULL;
 }
 
+/* Like NVIDIA's driver: a copy goes from one mapping of a reservation into the next, and past the
+ * end of no other memory, whatever lies behind it. */
+static bool continues(const struct memory *before, const struct memory *memory)
+{
+    return before->kind == MEMORY_MAPPED && memory->kind == MEMORY_MAPPED;
+}
+
 bool memory_covers_locked(uint64_t address, uint64_t size)
 {
+    const struct memory *before = NULL;
+
     while (size > 0) {
         const struct range *range = ranges_find(&all_memory, address);
         uint64_t here;
 
-        if (!range)
+        if (!range || (before && !continues(before, range->value)))
             return false;
         here = range->start + range->size - address;
         if (size <= here)
             return true;
         size -= here;
         address += here;
+        before = range->value;
     }
     return true;
 }

@@ -64,7 +64,7 @@ void ipc_forget_memory_locked(struct memory *memory);
 /* What contains the address, or NULL. */
 struct memory *memory_find_locked(uint64_t address);
 struct memory *memory_next_locked(uint64_t address);
-/* What contains all of [address, address + size), which may be several mapped ranges in a row. */
+/* Whether one memory contains all of [address, address + size), or mapped ranges in a row do. */
 bool memory_covers_locked(uint64_t address, uint64_t size);
 bool memory_overlaps_locked(uint64_t address, uint64_t size);
 /* Whether other processes can be given it. */

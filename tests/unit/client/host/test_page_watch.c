@@ -3,6 +3,7 @@
  */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -118,6 +119,24 @@ static void system_calls_are_served(void **state)
     close(ends[1]);
 }
 
+static void pages_that_the_memory_lacks_are_zero(void **state)
+{
+    (void)state;
+    begin();
+    write_at_once = true;
+    memset(behind, 6, SIZE);
+    assert_int_equal(fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, PAGE, 2 * PAGE),
+                     0);
+    assert_int_equal(here[0], 6);
+    assert_int_equal(here[PAGE + 5], 0);
+    here[2 * PAGE + 5] = 7;
+    assert_int_equal(here[3 * PAGE], 6);
+    assert_int_equal(behind[2 * PAGE + 5], 7);
+    assert_int_equal(behind[2 * PAGE + 6], 0);
+    assert_int_equal(atomic_load(&reads), 3);
+    assert_int_equal(atomic_load(&writes), 1);
+}
+
 /* As before Linux 5.19: a page that was read can be written without being asked for again. */
 static void without_protection_all_pages_are_writable(void **state)
 {
@@ -149,11 +168,13 @@ int main(void)
         cmocka_unit_test(each_page_is_asked_for_once),
         cmocka_unit_test(without_protection_all_pages_are_writable),
         cmocka_unit_test(system_calls_are_served),
+        cmocka_unit_test(pages_that_the_memory_lacks_are_zero),
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_page_is_asked_for_once),
         cmocka_unit_test(pages_shown_for_reading_are_asked_for_again),
         cmocka_unit_test(system_calls_are_served),
+        cmocka_unit_test(pages_that_the_memory_lacks_are_zero),
     };
 
     return cmocka_run_group_tests(tests, setup, NULL) +
