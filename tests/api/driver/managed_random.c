@@ -9,6 +9,7 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -22,10 +23,18 @@ static CUmodule kernels;
 static CUdevice device;
 static unsigned rounds = 150;
 
+#define REMEMBERED 12u
+
 struct block {
     CUdeviceptr address;
     uint32_t count, *expected;
     unsigned attached;
+    /* What was done to it lately, for whoever looks for the cause of a difference. */
+    struct deed {
+        const char *name;
+        uint32_t first, count;
+    } deeds[REMEMBERED];
+    unsigned deed_count;
 };
 
 struct player {
@@ -39,6 +48,37 @@ static uint32_t below(struct player *player, uint32_t limit)
 {
     player->random = player->random * 6364136223846793005ull + 1442695040888963407ull;
     return (uint32_t)(player->random >> 33) % limit;
+}
+
+static void remember(struct block *block, const char *name, uint32_t first, uint32_t count)
+{
+    block->deeds[block->deed_count++ % REMEMBERED] = (struct deed){name, first, count};
+}
+
+/* Of the differences of a player, the first is described. */
+static void count_difference(struct player *player, const struct block *block, uint32_t at,
+                             uint32_t found)
+{
+    unsigned known = block->deed_count < REMEMBERED ? block->deed_count : REMEMBERED;
+
+    if (player->wrong++)
+        return;
+    fprintf(stderr, "word %u of %u is %u, expected %u; behind", at, block->count, found,
+            block->expected[at]);
+    for (unsigned i = block->deed_count - known; i < block->deed_count; i++) {
+        const struct deed *deed = &block->deeds[i % REMEMBERED];
+
+        fprintf(stderr, " %s(%u, %u)", deed->name, deed->first, deed->count);
+    }
+    fprintf(stderr, "\n");
+}
+
+static void compare(struct player *player, const struct block *block, const uint32_t *found,
+                    uint32_t first, uint32_t count, uint32_t pace)
+{
+    for (uint32_t i = 0; i < count; i += pace)
+        if (found[i] != block->expected[first + i])
+            count_difference(player, block, first + i, found[i]);
 }
 
 static uint32_t *words_of(const struct block *block)
@@ -88,8 +128,8 @@ static void read_part(struct player *player, const struct part *part)
     uint32_t pace = below(player, 3) ? 1 : 1000;
 
     MUST(cuStreamSynchronize(player->stream));
-    for (uint32_t i = part->first; i < part->first + part->count; i += pace)
-        player->wrong += words_of(part->block)[i] != part->block->expected[i];
+    compare(player, part->block, words_of(part->block) + part->first, part->first, part->count,
+            pace);
 }
 
 static void add_to_part(struct player *player, const struct part *part)
@@ -113,7 +153,7 @@ static void copy_part(struct player *player, const struct part *part)
 
     MUST(cuMemcpyDtoHAsync_v2(own, address, part->count * 4, player->stream));
     MUST(cuStreamSynchronize(player->stream));
-    player->wrong += memcmp(own, expected, part->count * 4) != 0;
+    compare(player, part->block, own, part->first, part->count, 1);
     for (uint32_t i = 0; i < part->count; i++)
         own[i] = expected[i] = i;
     MUST(cuMemcpyHtoDAsync_v2(address, own, part->count * 4, player->stream));
@@ -178,16 +218,24 @@ static void renew_part(struct player *player, const struct part *part)
 
 static void play_once(struct player *player)
 {
-    static void (*const moves[])(struct player *, const struct part *) = {
-        write_part,  write_part,   read_part,         read_part,     add_to_part,
-        add_to_part, add_to_part,  copy_part,         prefetch_part, prefetch_part,
-        advise_part, discard_part, change_attachment, fork_beside,   renew_part,
+    static const struct {
+        const char *name;
+        void (*play)(struct player *, const struct part *);
+    } moves[] = {
+        {"write", write_part},         {"write", write_part},   {"read", read_part},
+        {"read", read_part},           {"add", add_to_part},    {"add", add_to_part},
+        {"add", add_to_part},          {"copy", copy_part},     {"prefetch", prefetch_part},
+        {"prefetch", prefetch_part},   {"advise", advise_part}, {"discard", discard_part},
+        {"attach", change_attachment}, {"fork", fork_beside},   {"renew", renew_part},
     };
     struct block *block = &player->blocks[below(player, BLOCKS)];
     uint32_t first = below(player, block->count);
     const struct part part = {block, first, below(player, block->count - first) + 1};
 
-    moves[below(player, sizeof(moves) / sizeof(*moves))](player, &part);
+    unsigned move = below(player, sizeof(moves) / sizeof(*moves));
+
+    remember(block, moves[move].name, part.first, part.count);
+    moves[move].play(player, &part);
 }
 
 static void *play(void *argument)
@@ -204,7 +252,7 @@ static void *play(void *argument)
     for (unsigned i = 0; i < BLOCKS; i++) {
         struct block *block = &player->blocks[i];
 
-        player->wrong += memcmp(words_of(block), block->expected, block->count * 4) != 0;
+        compare(player, block, words_of(block), 0, block->count, 1);
         MUST(cuMemFree_v2(block->address));
         free(block->expected);
     }
