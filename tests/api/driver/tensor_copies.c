@@ -2,6 +2,9 @@
 /*
  * Copies by tensor maps (cp.async.bulk.tensor): every box is compared, byte by byte, with what the
  * PTX ISA says of it. The kernels are written here, for one statement after the other.
+ *
+ * tensor_copies [TEST [FIRST]] runs one of the tests, from a copy on: a copy that faults ends the
+ * program, which says which one it was, so that another run can find the next.
  */
 #include "check.h"
 
@@ -14,6 +17,7 @@
 
 static CUdeviceptr tensor, box_in, box_out, map_room;
 static unsigned char *host; /* what the tensor holds at first */
+static unsigned copies, first_copy;
 
 struct map {
     CUtensorMapDataType type;
@@ -198,6 +202,7 @@ static const char *const offsets[] = {"", "", "", "{%h0}", "{%h0, %h1}", "{%h0, 
 struct kernel {
     CUmodule module;
     CUfunction function;
+    char statement[400];
 };
 
 static struct kernel make_kernel(const char *target, const char *directive, const char *statement)
@@ -207,6 +212,7 @@ static struct kernel make_kernel(const char *target, const char *directive, cons
     struct kernel kernel;
 
     snprintf(whole, size, text, target, directive, statement);
+    snprintf(kernel.statement, sizeof(kernel.statement), "%s", statement);
     MUST(cuModuleLoadData(&kernel.module, whole));
     MUST(cuModuleGetFunction(&kernel.function, kernel.module, "copy"));
     MUST(cuFuncSetAttribute(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
@@ -258,23 +264,46 @@ static CUtensorMap *encode(const struct map *map)
     return &encoded;
 }
 
+static bool is_wanted(void)
+{
+    return ++copies >= first_copy;
+}
+
+static void describe(const char *statement, const struct map *map, const struct place *place)
+{
+    printf("copy %u: %s\n  %u dimensions, elements of %u bytes, swizzle %d, fill %d, box", copies,
+           statement, map->rank, map->element, (int)map->swizzle, (int)map->fill);
+    for (unsigned i = 0; i < map->rank; i++)
+        printf(" %u/%u", map->box[i], map->steps[i]);
+    printf(", at");
+    for (unsigned i = 0; i < map->rank; i++)
+        printf(" %d", place->start[i]);
+    printf("\n");
+}
+
 struct launch {
     CUdeviceptr in, out, other;
     unsigned bytes, expected, blocks;
 };
 
-static void launch(const struct kernel *kernel, CUtensorMap *map, const struct place *place,
-                   const struct launch *how)
+/* The map is described if the copy faults; `encoded` may be another, where the kernel has its own.
+ */
+static void launch(const struct kernel *kernel, const struct map *map, CUtensorMap *encoded,
+                   const struct place *place, const struct launch *how)
 {
     struct launch copy = *how;
     int at[8];
-    void *parameters[] = {map, at, &copy.in, &copy.out, &copy.bytes, &copy.expected, &copy.other};
+    void *parameters[] = {encoded,        at,         &copy.in, &copy.out, &copy.bytes,
+                          &copy.expected, &copy.other};
 
     memcpy(at, place->start, sizeof(place->start));
     memcpy(at + 5, place->offsets, sizeof(place->offsets));
     MUST(cuLaunchKernel(kernel->function, how->blocks, 1, 1, 128, 1, 1, BOX_BYTES, NULL, parameters,
                         NULL));
-    MUST(cuCtxSynchronize());
+    CUresult result = cuCtxSynchronize();
+    if (result != CUDA_SUCCESS)
+        describe(kernel->statement, map, place);
+    MUST(result);
 }
 
 /* ---- Loads ---- */
@@ -327,9 +356,11 @@ static void loads(const struct map *map, const struct place *places, unsigned co
     unsigned char *box = malloc(BOX_BYTES);
 
     for (unsigned i = 0; i < count; i++) {
+        if (!is_wanted())
+            continue;
         reset();
         launch(
-            &kernel, encode(map), &places[i],
+            &kernel, map, encode(map), &places[i],
             &(struct launch){
                 .out = box_out, .bytes = box_bytes(map), .expected = box_bytes(map), .blocks = 1});
         MUST(cuMemcpyDtoH_v2(box, box_out, BOX_BYTES));
@@ -477,7 +508,7 @@ static void multicast(void)
 
     map.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
     reset();
-    launch(&kernel, encode(&map), &place,
+    launch(&kernel, &map, encode(&map), &place,
            &(struct launch){
                .out = box_out, .bytes = box_bytes(&map), .expected = box_bytes(&map), .blocks = 2});
     MUST(cuMemcpyDtoH_v2(box, box_out, BOX_BYTES));
@@ -527,6 +558,8 @@ static void stores(const struct map *map, const struct place *places, unsigned c
         box[i] = (unsigned char)(i * 151 + i / 256);
     MUST(cuMemcpyHtoD_v2(box_in, box, BOX_BYTES));
     for (unsigned i = 0; i < count; i++) {
+        if (!is_wanted())
+            continue;
         reset();
         memcpy(wanted, host, TENSOR_BYTES);
         for (unsigned row = 0; row < rows(map); row++)
@@ -539,7 +572,7 @@ static void stores(const struct map *map, const struct place *places, unsigned c
                 else if (to >= 0)
                     memcpy(wanted + to, from, map->element);
             }
-        launch(&kernel, encode(map), &places[i],
+        launch(&kernel, map, encode(map), &places[i],
                &(struct launch){.in = box_in, .bytes = box_bytes(map), .blocks = 1});
         MUST(cuMemcpyDtoH_v2(found, tensor, TENSOR_BYTES));
         IS_TRUE(memcmp(wanted, found, TENSOR_BYTES) == 0);
@@ -636,7 +669,7 @@ static void maps_are_replaced(void)
     map.fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA;
     reset();
     make_map(encode(&line));
-    launch(&kernel, encode(&line), &place,
+    launch(&kernel, &map, encode(&line), &place,
            &(struct launch){.out = box_out,
                             .other = map_room,
                             .bytes = box_bytes(&map),
@@ -648,7 +681,21 @@ static void maps_are_replaced(void)
     MUST(cuModuleUnload(kernel.module));
 }
 
-int main(void)
+static const struct {
+    const char *name;
+    void (*run)(void);
+} tests[] = {
+    {"lines_and_matrices", lines_and_matrices},
+    {"many_dimensions", many_dimensions},
+    {"steps", steps},
+    {"pixels", pixels},
+    {"multicast", multicast},
+    {"boxes_are_stored", boxes_are_stored},
+    {"boxes_are_reduced", boxes_are_reduced},
+    {"maps_are_replaced", maps_are_replaced},
+};
+
+int main(int count, char **arguments)
 {
     CUdevice device = check_open();
     int major = 0;
@@ -658,6 +705,7 @@ int main(void)
         printf("the kernels are for devices of compute capability 9.0\n");
         return 77;
     }
+    first_copy = count > 2 ? (unsigned)atoi(arguments[2]) : 0;
     host = malloc(TENSOR_BYTES);
     for (unsigned i = 0; i < TENSOR_BYTES; i++)
         host[i] = (unsigned char)((i * 2654435761u) >> 13);
@@ -665,14 +713,9 @@ int main(void)
     MUST(cuMemAlloc_v2(&box_in, BOX_BYTES));
     MUST(cuMemAlloc_v2(&box_out, BOX_BYTES));
     MUST(cuMemAlloc_v2(&map_room, 128));
-    RUN(lines_and_matrices);
-    RUN(many_dimensions);
-    RUN(steps);
-    RUN(pixels);
-    RUN(multicast);
-    RUN(boxes_are_stored);
-    RUN(boxes_are_reduced);
-    RUN(maps_are_replaced);
+    for (unsigned i = 0; i < COUNT(tests); i++)
+        if (count < 2 || strcmp(arguments[1], tests[i].name) == 0)
+            check_run(tests[i].run, tests[i].name);
     free(host);
     return check_close();
 }
