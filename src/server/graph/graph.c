@@ -72,6 +72,7 @@ CUresult serve_fnGraphCreate(struct session *session, const struct wire_fnGraphC
     const struct device *device = NULL;
     CUresult result = check_create(session, in, &device);
 
+    graph_endings_collect(session, false);
     if (result != CUDA_SUCCESS)
         return result;
     struct graph *graph = graph_create(session, device);
@@ -116,7 +117,7 @@ void graph_destroy(struct graph *graph)
 
     if (!graph)
         return;
-    graph_unbuild(graph);
+    graph_unbuild_last(graph, (uint64_t)graph->node_count * GRAPH_NODE_COST);
     for (uint32_t i = 0; i < graph->node_count; i++)
         graph_node_become(graph, &graph->nodes[i], &empty);
     graph_conditions_free(graph);
@@ -215,6 +216,7 @@ int session_graphs_init(struct session *session)
     if (!session->graphs)
         return -ENOMEM;
     list_init(&session->graphs->list);
+    list_init(&session->graphs->endings);
     return 0;
 }
 
@@ -241,4 +243,5 @@ void graphs_destroy_all(struct session *session)
         session_enter(session, graph->device);
         graph_destroy(graph);
     }
+    graph_endings_collect(session, true);
 }

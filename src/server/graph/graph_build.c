@@ -153,8 +153,10 @@ static CUresult disable_nodes(const struct graph *graph)
 
 static CUresult build(struct graph *graph, CUgraphNode *before)
 {
-    CUresult result = driver.cuGraphCreate(&graph->driver, 0);
+    CUresult result = graph_prepare_ending(graph);
 
+    if (result == CUDA_SUCCESS)
+        result = driver.cuGraphCreate(&graph->driver, 0);
     if (result == CUDA_SUCCESS)
         result = graph_make_conditions(graph);
     if (result == CUDA_SUCCESS)
@@ -187,16 +189,6 @@ CUresult graph_prepare(struct graph *graph)
         return CUDA_SUCCESS;
     graph_unbuild(graph);
     return driver_has_graphs() ? rebuild(graph) : CUDA_ERROR_NOT_SUPPORTED;
-}
-
-void graph_unbuild(struct graph *graph)
-{
-    if (graph->exec)
-        driver.cuGraphExecDestroy(graph->exec);
-    if (graph->driver)
-        driver.cuGraphDestroy(graph->driver);
-    graph->exec = NULL;
-    graph->driver = NULL;
 }
 
 /* ---- changing ---- */

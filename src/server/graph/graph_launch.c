@@ -104,8 +104,10 @@ CUresult serve_cuGraphUpload(struct session *session, const struct wire_cuGraphU
 
 static CUresult launch(const struct graph *graph, const struct stream *stream)
 {
-    return goes_node_by_node(graph, stream) ? graph_replay(graph, stream)
-                                            : driver.cuGraphLaunch(graph->exec, stream->driver);
+    if (goes_node_by_node(graph, stream))
+        return graph_replay(graph, stream);
+    CUresult result = driver.cuGraphLaunch(graph->exec, stream->driver);
+    return result != CUDA_SUCCESS ? result : graph_note_launch(graph, stream);
 }
 
 static CUresult launch_announced(const struct graph *graph, struct stream *stream)

@@ -63,10 +63,12 @@ struct graph_node {
 };
 
 struct session_graphs {
-    struct list list; /* struct graph */
+    struct list list;    /* struct graph */
+    struct list endings; /* struct graph_ending */
 };
 
 struct stream;
+struct graph_ending;
 
 struct graph {
     struct list link; /* session->graphs->list */
@@ -91,7 +93,8 @@ struct graph {
     uint32_t flags;
     CUgraph driver;
     CUgraphExec exec;
-    unsigned session_priority; /* it was built for this priority of the client */
+    struct graph_ending *ending; /* what has to wait for its launches; NULL: nothing has */
+    unsigned session_priority;   /* it was built for this priority of the client */
 };
 
 /* Charges bytes of a description: false, and an error in the log, beyond the client's limit. */
@@ -114,11 +117,28 @@ void graph_destroy(struct graph *graph);
  * CUDA_ERROR_NOT_SUPPORTED for a driver without graphs, or CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult graph_prepare(struct graph *graph);
 
-/* Destroys the driver's graph. */
-void graph_unbuild(struct graph *graph);
-
 /* Sets a node of the driver's graph to its description. What the driver says. */
 CUresult graph_update_node(const struct graph *graph, const struct graph_node *node);
+
+/* ---- graph_ending.c ---- */
+
+/* Before the driver's graph is made. CUDA_ERROR_OUT_OF_MEMORY or what the driver says. */
+CUresult graph_prepare_ending(struct graph *graph);
+
+/* Behind a launch of the driver's graph. What the driver says. */
+CUresult graph_note_launch(const struct graph *graph, const struct stream *stream);
+
+/* Gives up the driver's graph, which is destroyed now or, if it has conditional nodes, as soon as
+ * its launches have ended. The device's context is current. */
+void graph_unbuild(struct graph *graph);
+
+/* The same for a graph that ends itself: so many of its bytes stay charged as long as the driver's
+ * graph is there. */
+void graph_unbuild_last(struct graph *graph, uint64_t bytes);
+
+/* Destroys what was given up and runs no more, or all of it: then the session has no work left. The
+ * context of some device is current after that. */
+void graph_endings_collect(struct session *session, bool all);
 
 /* ---- graph_conditional.c ---- */
 

@@ -17,6 +17,7 @@
 #include "launch_prepare.h"
 #include "soft_context.h"
 #include "stream_prepare.h"
+#include "switch.h"
 
 static const struct operation_type mark_type = {0};
 
@@ -311,9 +312,25 @@ CUresult graph_exec_create_locked(struct graph_exec *exec)
     return CUDA_SUCCESS;
 }
 
-/* What was launched goes on. */
+/* What was launched goes on. Where a GPU could lend the value of a conditional node to another
+ * graph meanwhile, a launch that does not end first can be made an error. */
+static void check_end_locked(const struct graph_exec *exec)
+{
+    const struct operation *last = exec->owner;
+    bool runs = last && last->state != OPERATION_FINISHED;
+
+    for (unsigned i = 0; runs && i < exec->count; i++) {
+        if (!decides(exec->nodes[i]) || !switch_is_on("FUNNEL_SOFT_STRICT_GRAPHS"))
+            continue;
+        context_fail_locked(last->context, CUDA_ERROR_LAUNCH_FAILED,
+                            "a graph with conditional nodes was destroyed while it was running");
+        return;
+    }
+}
+
 void graph_exec_destroy_locked(struct graph_exec *exec)
 {
+    check_end_locked(exec);
     operation_unref_locked(exec->owner);
 }
 
