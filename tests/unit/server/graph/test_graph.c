@@ -281,12 +281,58 @@ static void conditional_nodes_are_the_drivers(void **state)
 
     describe_conditional(fixture, &made, 0x74000000000001);
     assert_int_equal(instantiate(fixture, &made, 0), CUDA_SUCCESS);
-    assert_string_equal(fake_trace(), "graph; condition of graph 1 flags 1; node f5 4099; "
-                                      "conditional 0x1003 of 2 behind 1; "
-                                      "in 21: copy node 64 behind 0; instantiate x1; ");
+    assert_string_equal(fake_trace(),
+                        "event e1; graph; condition of graph 1 flags 1; node f5 4099; "
+                        "conditional 0x1003 of 2 behind 1; "
+                        "in 21: copy node 64 behind 0; instantiate x1; ");
     serve_fnGraphKernelNode(fixture->session, &kernel, made.graph, made.function);
     assert_string_equal(fake_trace(), "set x1 f5 4099; ");
     end_conditional(fixture, &made);
+}
+
+static bool runs;
+
+static CUresult CUDAAPI query_event(CUevent event)
+{
+    assert_non_null(event);
+    return runs ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+static void create_and_destroy_another(struct fixture *fixture)
+{
+    const struct wire_fnGraphCreate create = {.graph = fixture_handle(WIRE_GRAPH, 7), .nodes = 1};
+    const struct wire_cuGraphExecDestroy in = {.graph = create.graph};
+
+    assert_int_equal(serve_fnGraphCreate(fixture->session, &create), CUDA_SUCCESS);
+    serve_cuGraphExecDestroy(fixture->session, &in,
+                             session_lookup(fixture->session, WIRE_GRAPH, create.graph));
+}
+
+/* Its value could be another graph's while a launch still looks at it. */
+static void conditional_nodes_stay_while_they_run(void **state)
+{
+    const struct wire_cuGraphExecDestroy in = {.graph = fixture_handle(WIRE_GRAPH, 6)};
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+    uint64_t held = quota_held(fixture->session, QUOTA_GRAPH_MEMORY);
+
+    driver.cuEventQuery = query_event;
+    describe_conditional(fixture, &made, 0x74000000000001);
+    instantiate(fixture, &made, 0);
+    fake_trace();
+    launch(fixture, &made);
+    assert_string_equal(fake_trace(), "graph s1 x1; record e1 s1; ");
+    runs = true;
+    serve_cuGraphExecDestroy(fixture->session, &in, made.graph);
+    create_and_destroy_another(fixture);
+    assert_string_equal(fake_trace(), "");
+    assert_true(quota_held(fixture->session, QUOTA_GRAPH_MEMORY) > held);
+    runs = false;
+    create_and_destroy_another(fixture);
+    assert_string_equal(fake_trace(), "destroy x1; destroy graph; ");
+    assert_int_equal(quota_held(fixture->session, QUOTA_GRAPH_MEMORY), held);
+    made.graph = session_lookup(fixture->session, WIRE_GRAPH, fixture_handle(WIRE_GRAPH, 5));
+    end(fixture, &made);
 }
 
 /* The handle could reach a kernel through memory, where nobody would put the driver's there. */
@@ -346,6 +392,7 @@ int main(void)
         CASE(confined_clients_have_no_graphs),
         CASE(priorities_follow_the_client),
         CASE(conditional_nodes_are_the_drivers),
+        CASE(conditional_nodes_stay_while_they_run),
         CASE(handles_that_are_no_parameters_are_refused),
         CASE(confined_clients_have_no_conditional_nodes),
         CASE(a_module_that_ends_breaks_its_graphs),
