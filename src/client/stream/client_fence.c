@@ -22,8 +22,8 @@
 #define RECHECK_NS (4 * UINT64_C(1000000))
 #define POLL_NS 50000
 
-/* How often a thread that sleeps asks whether the server is still there. */
-#define ALIVE_EVERY_NS (16 * UINT64_C(1000000))
+/* How often a thread that waits asks whether the server is still there. */
+#define ALIVE_EVERY_NS (5 * UINT64_C(1000000))
 
 /* Being woken by a GPU costs half a millisecond, so a thread spins for a hundred times that. CUDA's
  * own waiting never sleeps unless it is asked to. */
@@ -141,6 +141,18 @@ static void sleep_once(struct fence fence, uint32_t value, bool woken, struct ti
         nanosleep(&interval, NULL);
 }
 
+/* A server that was killed reports no error; only its socket tells. `now` is clock_ns(), or 0 while
+ * the clock has not been read. */
+static void ask_for_life_sign(uint64_t now, uint64_t *asked)
+{
+    if (*asked == 0)
+        *asked = now;
+    if (now - *asked <= ALIVE_EVERY_NS)
+        return;
+    channel_alive(&client->channel);
+    *asked = now;
+}
+
 static CUresult sleep_in_turns(struct fence fence, bool woken, struct timed_poll *poll)
 {
     uint64_t asked = clock_ns();
@@ -151,10 +163,7 @@ static CUresult sleep_in_turns(struct fence fence, bool woken, struct timed_poll
         printf_output_write();
         if (fence_reached(value, fence.seq))
             return CUDA_SUCCESS;
-        if (clock_ns() - asked > ALIVE_EVERY_NS) {
-            channel_alive(&client->channel);
-            asked = clock_ns();
-        }
+        ask_for_life_sign(clock_ns(), &asked);
         if (recovery_error() != CUDA_SUCCESS)
             return client_error();
         sleep_once(fence, value, woken, poll);
@@ -176,11 +185,13 @@ static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_
 {
     spin_shorten(channel_load(&client->channel).lacks_cpus);
     struct spin spin = spin_begin_yielding(SPIN_NS);
+    uint64_t asked = 0;
 
     do {
         printf_output_write();
         if (fence_passed(fence))
             return CUDA_SUCCESS;
+        ask_for_life_sign(spin.last_check, &asked);
         if (recovery_error() != CUDA_SUCCESS)
             return client_error();
     } while (mode == FENCE_SPIN && spin_more(&spin));
