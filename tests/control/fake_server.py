@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for funnel-server that has no GPU: it welcomes clients, logs what it was told, and
 can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
-silent, rude), to have a spare context of some size (FUNNEL_FAKE_SPARE_MIB), or to report clients of another PID namespace, which have no process id (foreign). It
-writes one JSON line to its log for each message."""
+silent, rude; exclusive: while another one has the device), to have a spare context of
+some size (FUNNEL_FAKE_SPARE_MIB), or to report clients of another PID namespace, which have no process id
+(foreign). It writes one JSON line to its log for each message."""
 import array
+import fcntl
 import json
 import os
 import selectors
@@ -37,6 +39,17 @@ def send(kind, body=b"", request=0):
         pass
 
 
+def take_device():
+    """The lock goes with the process."""
+    lock = os.open(os.path.join(os.path.dirname(sys.argv[0]), "device"), os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        log(event="refused")
+        send(wire.FAILED, struct.pack("<i468s", 46, b"Another process has the device"))
+        sys.exit(1)
+
+
 def start():
     log(event="start", argv=sys.argv, uid=os.getuid(), gid=os.getgid(), groups=os.getgroups(),
         environment=dict(os.environ),
@@ -49,6 +62,8 @@ def start():
     if how == "fail":
         send(wire.FAILED, struct.pack("<i468s", 100, b"No device: load the driver's module"))
         sys.exit(1)
+    if how == "exclusive":
+        take_device()
     if how == "slow":
         time.sleep(0.5)
     device = wire.DEVICE.pack(GPU_NAME, bytes(range(16)), b"0000:01:00.0", 1 << 34, 132, 9, 0,

@@ -4,6 +4,7 @@
 all their memory, the others get the error. Run as: test_recovery.py BUILD [--device cuda]."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -68,6 +69,7 @@ class TestCase(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="fnl-", dir="/tmp")
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
+        self.addCleanup(self.keep_logs)
         self.environment = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.folder + "/pipe",
                                 CUDA_MPS_LOG_DIRECTORY=self.folder + "/log",
                                 FUNNEL_SOFT_DEVICES=self.devices, **self.more)
@@ -128,6 +130,11 @@ class TestCase(unittest.TestCase):
         self.assertEqual(culprit.ask("fault"), FAULT)
         wait_until(lambda: server not in self.server_pids(), "the end of the server")
 
+    def keep_logs(self):
+        """In the folder that FUNNEL_TEST_LOGS names, by the name of the test."""
+        if folder := os.environ.get("FUNNEL_TEST_LOGS"):
+            shutil.copytree(self.folder + "/log", f"{folder}/{self.id()}", dirs_exist_ok=True)
+
     def logs(self):
         return self.log("control") + self.log("server")
 
@@ -149,14 +156,31 @@ class Recovery(TestCase):
 
     def test_again_and_again(self):
         idle = self.probes(2)
-        for _ in range(4):
-            culprit = self.probe()
+        for number in range(4):
+            culprit = self.probe(f"culprit-{number}")
             self.assertEqual(culprit.opened(), FINE)
             self.fault(culprit)
             culprit.end()
             for probe in idle:
                 self.assertEqual(probe.ask("look"), FINE, probe.said())
                 self.assertEqual(probe.ask("round"), FINE)
+
+    def test_next_server_starts_at_once(self):
+        """Before any client asks for it."""
+        self.probes(2)
+        server, = self.server_pids()
+        os.kill(server, signal.SIGKILL)
+        wait_until(lambda: f"will take the place of server {server}" in self.log("control"),
+                   "the next server")
+        wait_until(lambda: self.log("control").count("Ready") == 2, "its readiness")
+        self.assertNotIn("moves to the next", self.log("control"))
+
+    def test_no_next_server_without_clients(self):
+        culprit, = self.probes(1)
+        self.fault(culprit)
+        wait_until(lambda: "after the fatal GPU error" in self.log("control"), "the end in the log")
+        self.assertEqual(self.server_pids(), [])
+        self.assertEqual(self.log("control").count("Starting new server"), 1)
 
     def test_work_in_flight(self):
         """What the server has not read yet is not in flight."""

@@ -17,10 +17,10 @@
 #include "journal.h"
 #include "peer_identity.h"
 #include "quarantine.h"
+#include "replacement.h"
 #include "server_process.h"
 #include "service.h"
 #include "sock.h"
-#include "standby.h"
 #include "text.h"
 
 #define HELLO_TIMEOUT_S 10
@@ -122,7 +122,7 @@ static void wait_for(struct pending_client *client, const struct server_process 
         evtimer_del(client->deadline);
 }
 
-/* The server of the client's name; the standby of one that is lost. */
+/* The server of the client's name; the one that takes the place of a server that is lost. */
 static struct server_process *find_server(const struct pending_client *client)
 {
     struct server_process *server = server_process_find(client->daemon, client->route.name);
@@ -131,7 +131,7 @@ static struct server_process *find_server(const struct pending_client *client)
         return server;
     if (!server_process_has_died(server) && !server_process_kill_abandoned(server))
         return server;
-    standby_take_over(server);
+    replacement_find(server, true);
     return server_process_find(client->daemon, client->route.name);
 }
 

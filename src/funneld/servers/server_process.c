@@ -17,6 +17,7 @@
 #include "last_usage.h"
 #include "limits_text.h"
 #include "pending_request.h"
+#include "replacement.h"
 #include "server_handlers.h"
 #include "service.h"
 #include "sock.h"
@@ -36,6 +37,15 @@ struct server_process *server_process_find(const struct daemon *daemon, const ch
 {
     list_for_each (struct server_process, server, &daemon->servers, link)
         if (server->role == SERVER_SERVING && !strcmp(server->name, name))
+            return server;
+    return NULL;
+}
+
+/* One of that name whose place another has taken, and whose process is still there. */
+static struct server_process *find_ending(const struct daemon *daemon, const char *name)
+{
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        if (server->role == SERVER_REPLACED && !strcmp(server->name, name))
             return server;
     return NULL;
 }
@@ -234,6 +244,7 @@ static int start_process(struct daemon *daemon, const struct server_route *route
     error =
         connection_open(&server->connection, daemon->base, fd, &server_connection_handlers, server);
     server->stopping = error != 0;
+    server->beside_another = find_ending(daemon, route->name) != NULL;
     set_deadline(server, error ? STOP_TIMEOUT_S : START_TIMEOUT_S);
     *ret_server = server;
     return 0;
@@ -245,14 +256,14 @@ int server_process_start(struct daemon *daemon, const struct server_route *route
     return start_process(daemon, route, SERVER_SERVING, ret_server);
 }
 
-int server_process_start_standby(const struct server_process *server)
+int server_process_start_another(const struct server_process *server, enum server_role role,
+                                 struct server_process **ret_another)
 {
     struct server_route route = {.uid = server->uid, .gid = server->gid};
-    struct server_process *standby;
 
     text_copy(route.name, sizeof(route.name), server->name);
     text_copy(route.devices, sizeof(route.devices), server->devices);
-    return start_process(server->daemon, &route, SERVER_STANDBY, &standby);
+    return start_process(server->daemon, &route, role, ret_another);
 }
 
 #define PF_EXITING 0x4 /* of the flags in proc(5): the process has begun to end */
@@ -404,24 +415,50 @@ static void report_failed_start(struct server_process *server, int wait_status)
 void server_process_lost(struct server_process *server)
 {
     server->stopping = true;
-    if (standby_take_over(server))
+    if (replacement_find(server, replacement_is_wanted(server)))
         server->daemon->events->server_gone(server->daemon, server->name);
+}
+
+/* Tells programs that wait for a server of this name that there is none, unless one is still on its
+ * way out: then they are told when that has gone. */
+static void tell_gone(struct daemon *daemon, const char *name)
+{
+    if (!server_process_find(daemon, name) && !find_ending(daemon, name))
+        daemon->events->server_gone(daemon, name);
+}
+
+/* The device may have been too small for two servers, or for one process only. */
+static bool may_start_again(const struct server_process *server)
+{
+    return server->beside_another && !server->dismissed && !server->starter.done;
 }
 
 /* The serving server of that name has ended, and nothing has taken its place yet. */
 static void free_serving(struct server_process *server, int wait_status)
 {
     struct daemon *daemon = server->daemon;
-    bool started = server->state != SERVER_INITIALIZING;
+    bool started = server->state != SERVER_INITIALIZING, again = may_start_again(server);
     char name[SERVER_NAME_MAX];
 
     text_copy(name, sizeof(name), server->name);
-    if (!started)
+    if (!started && !again)
         report_failed_start(server, wait_status);
     standby_dismiss(server);
     server_process_free(server);
     if (started)
         daemon->events->server_gone(daemon, name);
+    else if (again)
+        tell_gone(daemon, name);
+}
+
+static void free_replaced(struct server_process *server)
+{
+    struct daemon *daemon = server->daemon;
+    char name[SERVER_NAME_MAX];
+
+    text_copy(name, sizeof(name), server->name);
+    server_process_free(server);
+    tell_gone(daemon, name);
 }
 
 static void free_standby(struct server_process *standby)
@@ -444,7 +481,7 @@ bool server_process_reap(struct daemon *daemon, pid_t pid, int wait_status)
     else if (server->role == SERVER_STANDBY)
         free_standby(server);
     else
-        server_process_free(server);
+        free_replaced(server);
     daemon->events->server_reaped(daemon);
     return true;
 }

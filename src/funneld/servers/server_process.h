@@ -52,6 +52,7 @@ struct server_process {
     enum server_state state;
     bool stopping;             /* takes no new clients, and ends */
     bool dismissed;            /* somebody has ordered that */
+    bool beside_another;       /* it started while the one before it was ending */
     struct limits limits;      /* for clients that come later */
     struct server_ready ready; /* all zero until it is */
     int failure;               /* CUresult and message of a start that failed */
@@ -77,15 +78,17 @@ struct server_process *server_process_by_pid(const struct daemon *daemon, pid_t 
 int server_process_start(struct daemon *daemon, const struct server_route *route,
                          struct server_process **ret_server);
 
-/* Starts one that stands by for the server: 0 or -errno. */
-int server_process_start_standby(const struct server_process *server);
+/* Starts one as the server is, to stand by for it or to serve in its place, which it must have left
+ * then: 0 with the other one in the list; errors of server_process_start(). */
+int server_process_start_another(const struct server_process *server, enum server_role role,
+                                 struct server_process **ret_another);
 
 /* Whether its process is gone, or is about to be, although the loop has not seen that yet; it
  * counts as stopping then. */
 bool server_process_has_died(struct server_process *server);
 
-/* The server ends, or will soon. Its standby takes its place, if it has one, and programs that wait
- * are placed again. Nothing happens when the end was ordered. */
+/* The server ends, or will soon. Another takes its place, if it has a standby or clients that will
+ * want one, and programs that wait are placed again. Nothing happens when the end was ordered. */
 void server_process_lost(struct server_process *server);
 
 /* Hands a program that connected to `space` (NULL = the daemon's own socket) over to a server that

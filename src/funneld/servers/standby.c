@@ -11,8 +11,8 @@
 
 /* Starting a driver takes time of the CPUs and of the GPU, which the programs that have moved can
  * use better at first. A standby that has ended by itself may do so again. */
-#define PAUSE_S 1
-#define PAUSE_AFTER_END_S 10
+#define PAUSE_MS 300
+#define PAUSE_AFTER_END_MS 10000
 
 /* A standby may take this part of a device's memory. */
 #define MEMORY_PART 16
@@ -45,9 +45,9 @@ uint32_t standby_memory_mib(const struct server_process *server)
 
 /* ---- starting one ---- */
 
-static void plan(const struct server_process *server, int seconds)
+static void plan(const struct server_process *server, int ms)
 {
-    const struct timeval pause = {.tv_sec = seconds};
+    const struct timeval pause = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 
     if (server->standby_timer)
         evtimer_add(server->standby_timer, &pause);
@@ -67,7 +67,8 @@ static int find_small_device(const struct server_process *server)
 
 static void start(struct server_process *server)
 {
-    int error = server_process_start_standby(server);
+    struct server_process *standby;
+    int error = server_process_start_another(server, SERVER_STANDBY, &standby);
 
     if (error)
         journal("Server %d has no standby: %s", (int)server->pid, strerror(-error));
@@ -96,7 +97,7 @@ void standby_begin(struct server_process *server)
         return;
     }
     server->standby_timer = evtimer_new(server->daemon->base, on_timer, server);
-    plan(server, PAUSE_S);
+    plan(server, PAUSE_MS);
 }
 
 /* ---- its end ---- */
@@ -117,7 +118,7 @@ void standby_ended(const struct server_process *standby)
     if (!server || server->stopping)
         return;
     if (standby->state != SERVER_INITIALIZING)
-        plan(server, PAUSE_AFTER_END_S);
+        plan(server, PAUSE_AFTER_END_MS);
     else
         journal("Server %d has no standby: %s", (int)server->pid,
                 *standby->failure_text ? standby->failure_text
@@ -125,11 +126,6 @@ void standby_ended(const struct server_process *standby)
 }
 
 /* ---- taking the place of a server ---- */
-
-static bool may_be_replaced(const struct server_process *server)
-{
-    return server->role == SERVER_SERVING && !server->dismissed && !server->daemon->quitting;
-}
 
 static void begin_serving(struct server_process *standby)
 {
@@ -141,7 +137,7 @@ static void begin_serving(struct server_process *standby)
 
 bool standby_take_over(struct server_process *server)
 {
-    struct server_process *standby = may_be_replaced(server) ? standby_of(server) : NULL;
+    struct server_process *standby = standby_of(server);
 
     if (!standby || server_process_has_died(standby))
         return false;

@@ -16,8 +16,8 @@ struct server_process;
 /* The serving server is ready: it gets a standby, unless it is to have none. */
 void standby_begin(struct server_process *server);
 
-/* The standby of a server that has not been dismissed serves from now on under its name and with
- * its limits, and the server has been replaced. False if there is none. */
+/* The standby of a server that has not been dismissed, if it has one that lives, serves from now on
+ * under its name and with its limits, and the server has been replaced: replacement.h. */
 bool standby_take_over(struct server_process *server);
 
 /* The server has been dismissed, or has gone: its standby, if any, ends. */
@@ -29,6 +29,6 @@ void standby_ended(const struct server_process *standby);
 /* The one that stands by for the server, ready or still starting, or NULL. */
 struct server_process *standby_of(const struct server_process *server);
 
-/* How much memory it takes of the device where it takes most, in MiB: as much for each context as
- * the spare context of the serving server. */
+/* How much memory it takes of the device where it takes most, in MiB: as much as the contexts of
+ * the serving server. */
 uint32_t standby_memory_mib(const struct server_process *server);

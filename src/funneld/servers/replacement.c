@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See replacement.h. */
+#include "replacement.h"
+
+#include <string.h>
+
+#include "journal.h"
+#include "server_process.h"
+#include "standby.h"
+
+bool replacement_is_wanted(const struct server_process *server)
+{
+    /* The client that has caused a fault does not move. */
+    unsigned staying = server->state == SERVER_FAULTED ? 1 : 0;
+
+    return server->handed_over > staying;
+}
+
+static bool may_be_replaced(const struct server_process *server)
+{
+    return server->role == SERVER_SERVING && !server->dismissed && !server->daemon->quitting;
+}
+
+/* One that has never served would not start the next time either. */
+static bool start_new(struct server_process *server)
+{
+    struct server_process *another;
+    int error;
+
+    if (server->state == SERVER_INITIALIZING)
+        return false;
+    server->role = SERVER_REPLACED;
+    error = server_process_start_another(server, SERVER_SERVING, &another);
+    if (error) {
+        server->role = SERVER_SERVING;
+        journal("Nothing takes the place of server %d yet: %s", (int)server->pid, strerror(-error));
+        return false;
+    }
+    another->limits = server->limits;
+    journal("Server %d will take the place of server %d, which ends", (int)another->pid,
+            (int)server->pid);
+    return true;
+}
+
+bool replacement_find(struct server_process *server, bool wanted)
+{
+    if (!may_be_replaced(server))
+        return false;
+    return standby_take_over(server) || (wanted && start_new(server));
+}

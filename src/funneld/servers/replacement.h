@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What takes the place of a server that ends although nobody has ordered that, because of a fault,
+ * a signal or the stall timeout: its standby, or a new server. Neither waits until the process of
+ * the old one has gone, because its driver takes some tenths of a second to clean up.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct server_process;
+
+/* Whether a new server would have clients soon: those of the old one that can move. */
+bool replacement_is_wanted(const struct server_process *server);
+
+/* Another one serves under the name of the server and with its limits from now on, or will when it
+ * is ready: the standby, or, if one is wanted, a new one. False if none does; the server, if it is
+ * serving, still stands for its name then. */
+bool replacement_find(struct server_process *server, bool wanted);
