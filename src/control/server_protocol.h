@@ -164,7 +164,7 @@ struct server_device {
     uint32_t compute_minor;
     uint32_t spare_mib; /* device memory that the spare context has taken */
     uint32_t has_spare;
-    uint32_t reserved;
+    uint32_t own_mib; /* device memory that both contexts have taken, about */
 };
 
 struct server_ready {

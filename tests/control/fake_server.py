@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for funnel-server that has no GPU: it welcomes clients, logs what it was told, and
 can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
-silent, rude; exclusive: while another one has the device), to have a spare context of
-some size (FUNNEL_FAKE_SPARE_MIB), or to report clients of another PID namespace, which have no process id
+silent, rude; exclusive: while another one has the device), to have contexts of some size
+(FUNNEL_FAKE_OWN_MIB), or to report clients of another PID namespace, which have no process id
 (foreign). It writes one JSON line to its log for each message."""
 import array
 import fcntl
@@ -67,7 +67,7 @@ def start():
     if how == "slow":
         time.sleep(0.5)
     device = wire.DEVICE.pack(GPU_NAME, bytes(range(16)), b"0000:01:00.0", 1 << 34, 132, 9, 0,
-                              int(os.environ.get("FUNNEL_FAKE_SPARE_MIB", 0)), 1, 0)
+                              0, 1, int(os.environ.get("FUNNEL_FAKE_OWN_MIB", 0)))
     second = wire.DEVICE.pack(b"Test GPU", bytes(range(16, 32)), b"0000:02:00.0", 1 << 33, 66, 9, 0,
                                0, 0, 0)
     empty = bytes(wire.DEVICE.size * (wire.DEVICES - 2))

@@ -198,14 +198,14 @@ class Without(harness.TestCase):
         self.assertNotIn("Starting standby", self.log_of_one("--spare", FUNNEL_NO_STANDBY="1"))
 
     def test_memory_is_short(self):
-        """The first device has 16 GiB, and a standby would take 2 x 600 MiB."""
-        log = self.log_of_one("--spare", FUNNEL_FAKE_SPARE_MIB="600")
+        """The first device has 16 GiB, and a standby would take 1200 MiB."""
+        log = self.log_of_one("--spare", FUNNEL_FAKE_OWN_MIB="1200")
         self.assertNotIn("Starting standby", log)
         self.assertIn("has no standby, because that would take more than 1/16 of the memory of "
                       "device 0", log)
 
     def test_switched_on_by_the_environment(self):
-        self.environment.update(FUNNEL_SPARE="1", FUNNEL_FAKE_SPARE_MIB="500")
+        self.environment.update(FUNNEL_SPARE="1", FUNNEL_FAKE_OWN_MIB="1000")
         self.start("--device", "soft")
         self.assertEqual(self.client().welcome(), (0, ""))
         wait_until(lambda: "is ready; it takes about 1000 MiB of each device" in

@@ -25,18 +25,12 @@ struct server_process *standby_of(const struct server_process *server)
     return NULL;
 }
 
-/* One context like the spare one, whose memory the server has measured, and a spare one. */
-static uint32_t memory_mib(const struct server_device *device)
-{
-    return 2 * device->spare_mib;
-}
-
 uint32_t standby_memory_mib(const struct server_process *server)
 {
     uint32_t most = 0;
 
     for (unsigned i = 0; i < server->ready.device_count; i++) {
-        uint32_t mib = memory_mib(&server->ready.devices[i]);
+        uint32_t mib = server->ready.devices[i].own_mib;
 
         most = mib > most ? mib : most;
     }
@@ -59,7 +53,7 @@ static int find_small_device(const struct server_process *server)
     for (unsigned i = 0; i < server->ready.device_count; i++) {
         const struct server_device *device = &server->ready.devices[i];
 
-        if (memory_mib(device) > (device->memory_total >> 20) / MEMORY_PART)
+        if (device->own_mib > (device->memory_total >> 20) / MEMORY_PART)
             return (int)i;
     }
     return -1;

@@ -7,6 +7,7 @@
 
 #include "fd.h"
 #include "log.h"
+#include "process_memory.h"
 #include "quiesce.h"
 #include "shm.h"
 #include "spare_events.h"
@@ -176,14 +177,38 @@ static uint64_t free_memory(const struct device *device)
     return !device_enter(device) && !driver.cuMemGetInfo_v2(&free_bytes, &total) ? free_bytes : 0;
 }
 
+/* What the context takes that is about to be made: by what this process has, where that is counted,
+ * and else by what is free on the device, which other programs change, too. */
+struct measure {
+    bool counted;
+    uint64_t own, free;
+};
+
+static struct measure measure(struct device *primary)
+{
+    struct measure now = {.free = free_memory(primary)};
+
+    now.counted = process_memory_read(primary->record.pci_bus_id, &now.own);
+    return now;
+}
+
+static uint64_t difference(uint64_t more, uint64_t less)
+{
+    return more > less ? more - less : 0;
+}
+
 static CUresult add_spare(struct devices *devices, unsigned ordinal)
 {
     struct device *primary = &devices->device[ordinal];
-    uint64_t before = free_memory(primary);
+    struct measure before = measure(primary);
     CUresult result = open_spare(primary, &devices->device[devices->count + ordinal]);
-    uint64_t after = free_memory(primary);
+    struct measure after = measure(primary);
+    bool counted = before.counted && after.counted;
+    uint64_t spare =
+        counted ? difference(after.own, before.own) : difference(before.free, after.free);
 
-    devices->spare_memory[ordinal] = before > after ? before - after : 0;
+    devices->spare_memory[ordinal] = spare;
+    devices->own_memory[ordinal] = counted ? after.own : 2 * spare;
     return result;
 }
 
@@ -193,7 +218,7 @@ static void drop_spares(struct devices *devices)
         if (devices->device[i].context)
             driver.cuCtxDestroy_v2(devices->device[i].context);
         devices->device[i] = (struct device){0};
-        devices->spare_memory[i - devices->count] = 0;
+        devices->spare_memory[i - devices->count] = devices->own_memory[i - devices->count] = 0;
     }
 }
 
@@ -202,6 +227,7 @@ static void add_spares(struct devices *devices)
 {
     CUresult result = CUDA_SUCCESS;
 
+    process_memory_open(driver_path());
     for (unsigned i = 0; i < devices->count && result == CUDA_SUCCESS; i++) {
         result = add_spare(devices, i);
         if (result != CUDA_SUCCESS)
@@ -211,6 +237,7 @@ static void add_spares(struct devices *devices)
             log_line("Device %u has a spare context, which takes %llu MiB", i,
                      (unsigned long long)(devices->spare_memory[i] >> 20));
     }
+    process_memory_close();
     devices->has_spares = result == CUDA_SUCCESS;
     if (!devices->has_spares)
         drop_spares(devices);

@@ -42,6 +42,7 @@ struct devices {
     unsigned count;                  /* of GPUs */
     bool has_spares;                 /* each has a spare context */
     uint64_t spare_memory[ATTACH_DEVICES_MAX]; /* bytes that the spare context has taken */
+    uint64_t own_memory[ATTACH_DEVICES_MAX];   /* bytes that both have, about */
     uint64_t stride;                           /* addresses that a client gets for each device */
     int driver_version;
     int table_fd;            /* struct device_record[count], read-only */
