@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import guardian  # noqa: E402  (found through the path above)
 
 SKIPPED = 77
+KEEP_LOGS = None
 TIMEOUT = 60  # seconds after which something has gone wrong, on the busiest machine
 
 # Programs of about a tenth of a second each, of every kind of work.
@@ -96,11 +98,11 @@ class Funnel:
         return int(servers[0])
 
     def await_standby(self, budget):
-        """None is ready at first, and for a second after a server has ended."""
+        """None is ready at first, and for some time after a server has ended."""
         while not re.search(r"^  a standby server \(\d+\) is ready", self.status_text(), re.M):
             if budget.is_spent():
                 return
-            time.sleep(0.02)
+            time.sleep(0.005)
 
     def holdings(self):
         """What the server holds of the system, of its clients and of the device."""
@@ -144,6 +146,11 @@ class Funnel:
         return [line for log in (self.folder / "log").glob("server*.log")
                 for line in log.read_text(errors="replace").splitlines()]
 
+    def keep_logs(self):
+        """Where --logs says."""
+        if KEEP_LOGS:
+            shutil.copytree(self.folder / "log", KEEP_LOGS, dirs_exist_ok=True)
+
     def show_logs(self):
         for log in sorted((self.folder / "log").glob("*.log")):
             lines = log.read_text(errors="replace").splitlines()[-25:]
@@ -165,6 +172,7 @@ def running_funnel(build, device="soft", *options):
         finally:
             subprocess.run([funnel.binary, "stop", "--force"], env=funnel.environment, timeout=60,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            funnel.keep_logs()
 
 
 def expect_lines(funnel):
@@ -227,6 +235,7 @@ def allow_interrupts(seconds):
 
 
 def arguments_of(description, seconds=None):
+    global KEEP_LOGS
     import argparse
 
     parser = argparse.ArgumentParser(description=description)
@@ -237,9 +246,11 @@ def arguments_of(description, seconds=None):
     parser.add_argument("--server-kills", type=int, default=10)
     parser.add_argument("--faults", type=int, default=8)
     parser.add_argument("--spare", action="store_true")
+    parser.add_argument("--logs", help="a folder for the logs of daemon and servers")
     parser.add_argument("--seconds", type=float, default=seconds,
                         help="then it ends, with the figures so far")
     options = parser.parse_args()
+    KEEP_LOGS = options.logs
     allow_interrupts(options.seconds)
     return options
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "cuda_prototypes.h"
+#include "illegal_code.h"
 
 #define MUST(call) must((call), #call)
 
@@ -101,8 +102,9 @@ static const char faults[] = ".version 7.0\n"
                              "    trap;\n"
                              "    ret;\n"
                              "}\n"
-                             /* PTX has no illegal instruction; a barrier that does not exist
-                              * makes one of its number. */
+                             /* PTX has no illegal instruction. The software GPU takes a barrier
+                              * that does not exist for one; on a GPU this kernel's machine code
+                              * is replaced (illegal_code.h). */
                              ".visible .entry instruction(.param .u64 words)\n"
                              "{\n"
                              "    .reg .u32 %b;\n"
@@ -338,10 +340,11 @@ static void run_mover(unsigned number)
 static void run_fault(const char *kind)
 {
     void *parameters[] = {&address};
+    const void *code = !strcmp(kind, "instruction") ? illegal_code(faults, kind) : NULL;
     CUmodule module;
     CUfunction function;
 
-    MUST(cuModuleLoadData(&module, faults));
+    MUST(cuModuleLoadData(&module, code ? code : faults));
     MUST(cuModuleGetFunction(&function, module, kind));
     MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
     printf("error %d\n", cuCtxSynchronize());
