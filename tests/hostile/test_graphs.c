@@ -139,8 +139,16 @@ static void an_honest_graph_is_taken(void **state)
 
 static void edges_that_lead_astray(void **state)
 {
-    const uint32_t wrong[][4] = {{1, 0, 0, 1}, {1, 1, 0, 2},  {0, 3, 0, 1},
-                                 {0, 2, 0, 1}, {9, 10, 0, 1}, {0, UINT32_MAX, 0, 1}};
+    /* The upper bits of the first are a port. */
+    const uint32_t wrong[][4] = {{1, 0, 0, 1},
+                                 {1, 1, 0, 2},
+                                 {0, 3, 0, 1},
+                                 {0, 2, 0, 1},
+                                 {9, 10, 0, 1},
+                                 {0, UINT32_MAX, 0, 1},
+                                 {1 | 1u << 24, 1, 0, 1},
+                                 {3u << 24, 1, 0, 1},
+                                 {UINT32_MAX, 1, 0, 1}};
     struct forger forger;
 
     (void)state;

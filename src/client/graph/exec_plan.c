@@ -99,7 +99,8 @@ struct edges {
     uint32_t count, room;
 };
 
-static CUresult add_edge(struct edges *edges, const struct graph_node *from, uint32_t to)
+static CUresult add_edge(struct edges *edges, const struct graph_node *from, uint32_t to,
+                         uint32_t port)
 {
     if (edges->count == edges->room) {
         uint32_t room = edges->room ? 2 * edges->room : 64;
@@ -110,7 +111,7 @@ static CUresult add_edge(struct edges *edges, const struct graph_node *from, uin
         edges->edges = grown;
         edges->room = room;
     }
-    edges->edges[edges->count++] = (struct plan_edge){from->index, to};
+    edges->edges[edges->count++] = (struct plan_edge){from->index, to, port};
     return CUDA_SUCCESS;
 }
 
@@ -122,7 +123,7 @@ static CUresult add_edges_from(struct edges *edges, const struct graph_node *fro
     CUresult result = CUDA_SUCCESS;
 
     if (from->work.type != CU_GRAPH_NODE_TYPE_GRAPH || from->work.child->count == 0)
-        return add_edge(edges, from, to);
+        return add_edge(edges, from, to, 0);
     list_for_each (struct graph_node, node, &from->work.child->nodes, in_graph) {
         if (node->dependents.count == 0 && result == CUDA_SUCCESS)
             result = add_edges_from(edges, node, to);
@@ -130,14 +131,33 @@ static CUresult add_edges_from(struct edges *edges, const struct graph_node *fro
     return result;
 }
 
+/* Only a kernel has ports, and only a kernel can begin before what is in front has ended. */
+static uint32_t port_of(const struct graph_edge *edge, const struct graph_node *to)
+{
+    bool may = edge->node->work.type == CU_GRAPH_NODE_TYPE_KERNEL &&
+               to->work.type == CU_GRAPH_NODE_TYPE_KERNEL &&
+               edge->data.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+
+    return may ? edge->data.from_port : 0;
+}
+
+static CUresult add_edges_of(struct edges *edges, const struct graph_edge *edge,
+                             const struct graph_node *to)
+{
+    uint32_t port = port_of(edge, to);
+
+    return port ? add_edge(edges, edge->node, to->index, port)
+                : add_edges_from(edges, edge->node, to->index);
+}
+
 static CUresult add_edges_to(struct edges *edges, const struct graph_node *node)
 {
     CUresult result = CUDA_SUCCESS;
 
     if (node->dependencies.count == 0 && node->graph->in)
-        return add_edge(edges, node->graph->in, node->index);
+        return add_edge(edges, node->graph->in, node->index, 0);
     for (unsigned i = 0; i < node->dependencies.count && result == CUDA_SUCCESS; i++)
-        result = add_edges_from(edges, node->dependencies.edges[i].node, node->index);
+        result = add_edges_of(edges, &node->dependencies.edges[i], node);
     return result;
 }
 

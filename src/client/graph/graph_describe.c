@@ -235,7 +235,7 @@ static CUresult describe_edges(const struct graph_exec *exec, uint32_t segment,
         if (to->segment != segment || !plan_edge_in_segment(plan->nodes, &edges[i]) ||
             is_into_body(exec, &edges[i]))
             continue;
-        pairs[gathered][0] = from->number;
+        pairs[gathered][0] = from->number | edges[i].port << 24;
         pairs[gathered][1] = to->number;
         if (++gathered < EDGES_AT_ONCE)
             continue;

@@ -26,9 +26,11 @@ struct plan_node {
     uint32_t phase;   /* of the step; all but PLAN_DEVICE */
 };
 
-/* `to` is behind `from`, and has the higher number. */
+/* `to` is behind `from`, and has the higher number. Between two kernels it may lead from a port, so
+ * that the second one may begin earlier. */
 struct plan_edge {
     uint32_t from, to;
+    uint32_t port; /* 0: `from` has ended */
 };
 
 static inline bool plan_in_segment(const struct plan_node *node)

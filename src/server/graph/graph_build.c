@@ -115,6 +115,37 @@ static CUresult add_node(struct graph *graph, struct graph_node *node, const CUg
     }
 }
 
+static bool is_programmatic(const struct graph *graph, const uint32_t edge[2])
+{
+    return graph_edge_port(edge) && driver.cuGraphAddDependencies_v2 &&
+           graph->nodes[graph_edge_from(edge)].kind == GRAPH_NODE_KERNEL &&
+           graph->nodes[edge[1]].kind == GRAPH_NODE_KERNEL;
+}
+
+/* The driver may know such kernels as cannot begin early: then the edge is an ordinary one. */
+static CUresult add_programmatic(const struct graph *graph, const uint32_t edge[2])
+{
+    const struct graph_node *from = &graph->nodes[graph_edge_from(edge)];
+    const struct graph_node *to = &graph->nodes[edge[1]];
+    const CUgraphEdgeData data = {.from_port = (unsigned char)graph_edge_port(edge),
+                                  .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+    CUgraph in = graph_driver_of(graph, to);
+
+    if (driver.cuGraphAddDependencies_v2(in, &from->driver, &to->driver, &data, 1) == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    return driver.cuGraphAddDependencies_v2(in, &from->driver, &to->driver, NULL, 1);
+}
+
+static CUresult add_programmatic_edges(const struct graph *graph, uint32_t edge, uint32_t end)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (; edge < end && result == CUDA_SUCCESS; edge++)
+        if (is_programmatic(graph, graph->edges[edge]))
+            result = add_programmatic(graph, graph->edges[edge]);
+    return result;
+}
+
 /* Edges are ordered by the nodes that they lead to, so one walk finds those of each node. */
 static CUresult add_nodes(struct graph *graph, CUgraphNode *before)
 {
@@ -122,11 +153,15 @@ static CUresult add_nodes(struct graph *graph, CUgraphNode *before)
     uint32_t edge = 0;
 
     for (uint32_t i = 0; i < graph->node_count && result == CUDA_SUCCESS; i++) {
+        uint32_t first = edge;
         size_t count = 0;
 
-        while (edge < graph->edge_count && graph->edges[edge][1] == i)
-            before[count++] = graph->nodes[graph->edges[edge++][0]].driver;
+        for (; edge < graph->edge_count && graph->edges[edge][1] == i; edge++)
+            if (!is_programmatic(graph, graph->edges[edge]))
+                before[count++] = graph->nodes[graph_edge_from(graph->edges[edge])].driver;
         result = add_node(graph, &graph->nodes[i], count ? before : NULL, count);
+        if (result == CUDA_SUCCESS && count < edge - first)
+            result = add_programmatic_edges(graph, first, edge);
     }
     return result;
 }

@@ -264,8 +264,11 @@ static bool are_in_one_graph(const struct graph_node *one, const struct graph_no
 /* Edges lead to higher numbers only, so there are no cycles. */
 static bool is_next_edge(const struct graph *graph, const uint32_t edge[2])
 {
-    if (edge[0] >= edge[1] || edge[1] >= graph->node_count ||
-        !are_in_one_graph(&graph->nodes[edge[0]], &graph->nodes[edge[1]]))
+    uint32_t from = graph_edge_from(edge);
+
+    if (from >= edge[1] || edge[1] >= graph->node_count ||
+        graph_edge_port(edge) > CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
+        !are_in_one_graph(&graph->nodes[from], &graph->nodes[edge[1]]))
         return false;
     return !graph->edge_count || graph->edges[graph->edge_count - 1][1] <= edge[1];
 }
@@ -281,7 +284,7 @@ static CUresult add_edges(struct graph *graph, const unsigned char *bytes, uint3
         memcpy(edge, bytes + i * sizeof(edge), sizeof(edge));
         if (!is_next_edge(graph, edge)) {
             session_log_error(graph->session, "cuGraphInstantiate: edge from node %u to node %u",
-                              edge[0], edge[1]);
+                              graph_edge_from(edge), edge[1]);
             return CUDA_ERROR_INVALID_VALUE;
         }
         memcpy(graph->edges[graph->edge_count++], edge, sizeof(edge));

@@ -80,7 +80,7 @@ struct graph {
     struct graph_node *nodes;
     uint32_t node_count, kernel_count;
     uint32_t widest[3];   /* the largest grid of a kernel */
-    uint32_t (*edges)[2]; /* ordered by the second */
+    uint32_t (*edges)[2]; /* ordered by the second; see graph_edge_from() */
     uint32_t edge_count, edge_room;
     struct map conditions;       /* the client's name of one -> struct graph_condition */
     const struct function *last; /* kernel of the highest number, for fault reports */
@@ -96,6 +96,17 @@ struct graph {
     struct graph_ending *ending; /* what has to wait for its launches; NULL: nothing has */
     unsigned session_priority;   /* it was built for this priority of the client */
 };
+
+/* The node that an edge leads from, and the port, in the upper bits of the same word. */
+static inline uint32_t graph_edge_from(const uint32_t edge[2])
+{
+    return edge[0] & 0xffffff;
+}
+
+static inline uint32_t graph_edge_port(const uint32_t edge[2])
+{
+    return edge[0] >> 24;
+}
 
 /* Charges bytes of a description: false, and an error in the log, beyond the client's limit. */
 bool graph_charge(struct graph *graph, uint64_t bytes);

@@ -3,6 +3,7 @@
  * What the description of a graph becomes: a graph of the driver, or for a confined client its
  * nodes one by one.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -335,6 +336,55 @@ static void conditional_nodes_stay_while_they_run(void **state)
     end(fixture, &made);
 }
 
+static CUresult CUDAAPI add_dependencies(CUgraph graph, const CUgraphNode *from,
+                                         const CUgraphNode *to, const CUgraphEdgeData *data,
+                                         size_t count)
+{
+    assert_non_null(graph);
+    assert_int_equal(count, 1);
+    snprintf(fake.trace + strlen(fake.trace), 40, "edge of port %d type %d; ",
+             data ? data->from_port : -1, data ? data->type : -1);
+    return data && data->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
+               ? CUDA_ERROR_INVALID_VALUE
+               : CUDA_SUCCESS;
+}
+
+/* A kernel that may begin when a port of the one in front says so; ordinary edges otherwise. */
+static void kernels_begin_early(void **state)
+{
+    const struct wire_fnGraphCreate create = {.graph = fixture_handle(WIRE_GRAPH, 6), .nodes = 4};
+    static const uint32_t edges[] = {0 | 1u << 24, 1, 1 | 2u << 24, 2, 2 | 1u << 24, 3};
+    const struct wire_fnGraphEdges in = {.edges = edges, .edges_size = sizeof(edges)};
+    const struct wire_fnGraphMemsetNode fill = {
+        .node = 3, .dst = WINDOW_FIRST, .element_size = 4, .width = 9, .height = 1};
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+
+    driver.cuGraphAddDependencies_v2 = add_dependencies;
+    own_memory(fixture);
+    made.function->module = &made.module;
+    made.module.device = &fixture->server.devices.device[0];
+    serve_fnGraphCreate(fixture->session, &create);
+    made.graph = session_lookup(fixture->session, WIRE_GRAPH, create.graph);
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t params[4] = {11 + i};
+        const struct wire_fnGraphKernelNode kernel = {
+            .node = i, .shape = {1}, .params = params, .params_size = sizeof(params)};
+
+        serve_fnGraphKernelNode(fixture->session, &kernel, made.graph, made.function);
+    }
+    serve_fnGraphMemsetNode(fixture->session, &fill, made.graph);
+    serve_fnGraphEdges(fixture->session, &in, made.graph);
+    fake_trace();
+    assert_int_equal(instantiate(fixture, &made, 0), CUDA_SUCCESS);
+    /* The driver refuses the second; the third leads to no kernel. */
+    assert_string_equal(fake_trace(), "graph; node f5 11; node f5 12; edge of port 1 type 1; "
+                                      "node f5 13; edge of port 2 type 1; "
+                                      "edge of port -1 type -1; "
+                                      "fill node 9 behind 1; instantiate x1; ");
+    end_conditional(fixture, &made);
+}
+
 /* The handle could reach a kernel through memory, where nobody would put the driver's there. */
 static void handles_that_are_no_parameters_are_refused(void **state)
 {
@@ -393,6 +443,7 @@ int main(void)
         CASE(priorities_follow_the_client),
         CASE(conditional_nodes_are_the_drivers),
         CASE(conditional_nodes_stay_while_they_run),
+        CASE(kernels_begin_early),
         CASE(handles_that_are_no_parameters_are_refused),
         CASE(confined_clients_have_no_conditional_nodes),
         CASE(a_module_that_ends_breaks_its_graphs),
