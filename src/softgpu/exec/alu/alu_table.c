@@ -98,15 +98,23 @@ int alu_find(const char *name, size_t length)
     return -1;
 }
 
-static const struct alu_handlers *best_handlers(void)
+/* In the order of the rows. */
+static const struct alu_handlers *handlers_of(unsigned row)
 {
-    static const struct alu_handlers *const tables[] = ISA_TABLE(alu_handlers);
-    return tables[isa_best()];
+    static const struct alu_family *const families[][ISA_COUNT] = {
+        ISA_TABLE(&alu_integer), ISA_TABLE(&alu_float),           ISA_TABLE(&alu_half),
+        ISA_TABLE(&alu_compare), ISA_TABLE(&alu_convert_integer), ISA_TABLE(&alu_convert_float),
+    };
+    enum isa isa = isa_best();
+    unsigned family = 0;
+    for (; row >= families[family][isa]->count; family++)
+        row -= families[family][isa]->count;
+    return &families[family][isa]->rows[row];
 }
 
 handler_fn alu_handler(enum alu_op row)
 {
-    return best_handlers()[row].run;
+    return handlers_of(row)->run;
 }
 
 /* ---- From a handler back to its row ---- */
@@ -123,7 +131,7 @@ static void fill_handler_buckets(void)
 {
     memset(handler_buckets, -1, sizeof(handler_buckets));
     for (int row = 0; row < ALU_COUNT; row++) {
-        uint32_t at = hash_handler(best_handlers()[row].run);
+        uint32_t at = hash_handler(handlers_of(row)->run);
         while (handler_buckets[at] >= 0)
             at = (at + 1) % BUCKETS;
         handler_buckets[at] = (int16_t)row;
@@ -134,7 +142,7 @@ team_handler_fn alu_team_handler(handler_fn run)
 {
     pthread_once(&handlers_once, fill_handler_buckets);
     for (uint32_t at = hash_handler(run); handler_buckets[at] >= 0; at = (at + 1) % BUCKETS) {
-        const struct alu_handlers *found = &best_handlers()[handler_buckets[at]];
+        const struct alu_handlers *found = handlers_of(handler_buckets[at]);
         if (found->run == run)
             return found->in_team;
     }

@@ -20,32 +20,12 @@ enum {
 #define FP (MOD_FTZ | MOD_ROUND | MOD_SAT | MOD_APPROX)
 
 enum alu_op {
-#define OP1(name, suffix, ...) ALU_##name##_##suffix,
-#define OP2(name, suffix, ...) ALU_##name##_##suffix,
-#define OP3(name, suffix, ...) ALU_##name##_##suffix,
-#define OP4(name, suffix, ...) ALU_##name##_##suffix,
-#define FLOAT1(name, ...) ALU_##name##_f32,
-#define FLOAT2(name, ...) ALU_##name##_f32,
-#define FLOAT3(name, ...) ALU_##name##_f32,
-#define CMP(name, suffix, ...) ALU_setp_##name##_##suffix,
-#define TEST(name, suffix, ...) ALU_testp_##name##_##suffix,
-#define SEL(name, suffix, ...) ALU_##name##_##suffix,
-#define CARRY2(name, suffix, ...) ALU_##name##_##suffix,
-#define CARRY3(name, suffix, ...) ALU_##name##_##suffix,
-#include "alu.def"
-#include "convert.def"
-#undef OP1
-#undef OP2
-#undef OP3
-#undef OP4
-#undef FLOAT1
-#undef FLOAT2
-#undef FLOAT3
-#undef CMP
-#undef TEST
-#undef SEL
-#undef CARRY2
-#undef CARRY3
+#define ALU_ROWS "alu.def"
+#define ROW(name, suffix) ALU_##name##_##suffix,
+#include "alu_each_row.h"
+#define ALU_ROWS "convert.def"
+#define ROW(name, suffix) ALU_##name##_##suffix,
+#include "alu_each_row.h"
     ALU_COUNT,
 };
 
@@ -71,10 +51,23 @@ struct alu_handlers {
     team_handler_fn in_team;
 };
 
-/* The handlers, compiled for several ISA variants. Any thread may call the functions. */
-extern const struct alu_handlers alu_handlers_base[ALU_COUNT];
-extern const struct alu_handlers alu_handlers_v3[ALU_COUNT];
-extern const struct alu_handlers alu_handlers_v4[ALU_COUNT];
+/* The handlers of one part of the table, in the order of its rows. */
+struct alu_family {
+    const struct alu_handlers *rows;
+    unsigned count;
+};
+
+/* Compiled for several ISA variants. Any thread may call the functions. */
+#define ALU_FAMILY(name) \
+    extern const struct alu_family alu_##name##_base, alu_##name##_v3, alu_##name##_v4
+ALU_FAMILY(integer);
+ALU_FAMILY(float);
+ALU_FAMILY(half);
+ALU_FAMILY(compare);
+ALU_FAMILY(convert_integer);
+ALU_FAMILY(convert_float);
+#undef ALU_FAMILY
+
 /* A row's handler for one warp, of the best variant that runs here. */
 handler_fn alu_handler(enum alu_op row);
 /* The handler that does in several warps what this one does in one, or NULL. */

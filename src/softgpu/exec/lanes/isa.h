@@ -12,6 +12,7 @@ enum isa {
     ISA_BASE, /* SSE2 on x86-64; elsewhere what the compiler assumes */
     ISA_V3,   /* x86-64-v3: AVX2 and FMA */
     ISA_V4,   /* x86-64-v4: AVX-512 */
+    ISA_COUNT,
 };
 
 #ifndef ISA_VARIANT

@@ -6,6 +6,10 @@
  * that keeps the lanes that are not active. Both are straight enough for the compiler to vectorize;
  * this file is compiled once for each ISA variant.
  */
+#pragma once
+
+#include <string.h>
+
 #include "alu_table.h"
 #include "fp8.h"
 #include "isa.h"
@@ -73,6 +77,7 @@ typedef double S_f64;
     TEAM_HANDLER(name)
 
 /* `at` says where the operands' rows are, `get` makes a lane's values known. */
+#ifndef ALU_RARE
 #define OP(name, td, at, get, expression)                      \
     ALL_LANES(name)                                            \
     {                                                          \
@@ -97,6 +102,43 @@ typedef double S_f64;
         }                                                      \
     }                                                          \
     HANDLERS(name)
+#else
+/*
+ * Of rows with long expressions that are seldom run: one loop serves whole warps, teams, and warps
+ * of which some lanes are not active (their results are put back). It is compiled once, not thrice.
+ */
+static inline void run_rare(struct warp *warp, const struct insn *insn, unsigned words,
+                            team_handler_fn handler)
+{
+    uint32_t before[2 * LANES];
+    if (warp->full) {
+        handler(&warp, 1, insn);
+        return;
+    }
+    uint32_t *d = reg(warp, insn->d);
+    memcpy(before, d, words * LANES * sizeof(*d));
+    handler(&warp, 1, insn);
+    for (unsigned i = 0; i < words * LANES; i++)
+        d[i] = warp->lane_on[i / words] ? d[i] : before[i];
+}
+
+#define OP(name, td, at, get, expression)                                     \
+    ALL_LANES(name)                                                           \
+    {                                                                         \
+        AT(td, d);                                                            \
+        at;                                                                   \
+        EACH_LANE                                                             \
+        {                                                                     \
+            get;                                                              \
+            d_lanes[lane] = (S_##td)(C_##td)(expression);                     \
+        }                                                                     \
+    }                                                                         \
+    TEAM_HANDLER(name)                                                        \
+    static void run_##name(struct warp *warp, const struct insn *insn)        \
+    {                                                                         \
+        run_rare(warp, insn, sizeof(S_##td) / sizeof(uint32_t), team_##name); \
+    }
+#endif
 
 /* The fourth source is in insn->p. */
 #define AT_P(type, name) \
@@ -114,7 +156,7 @@ typedef double S_f64;
        AT_P(te, e), GET(ta, a); GET(tb, b); GET(tc, c); GET(te, e), expression)
 
 /* NaNs are rare, so they are looked for behind the results instead of in the way of each. */
-static void quieten(float *lanes)
+static inline void quieten(float *lanes)
 {
     EACH_LANE
     lanes[lane] = quiet(lanes[lane]);
@@ -161,7 +203,7 @@ enum boolean_operator {
     BOOLEAN_XOR,
 };
 
-static uint32_t combine(enum boolean_operator operator, uint32_t result, uint32_t with)
+static inline uint32_t combine(enum boolean_operator operator, uint32_t result, uint32_t with)
 {
     switch (operator) {
     case BOOLEAN_AND:
@@ -298,35 +340,13 @@ typedef unsigned __int128 WIDE_u64;
     }                                                                         \
     HANDLERS_OF_ALL(name##_##suffix)
 
-#include "alu.def"
-#include "convert.def"
-#undef OP1
-#undef OP2
-#undef OP3
-#undef OP4
-#undef FLOAT1
-#undef FLOAT2
-#undef FLOAT3
-#undef CMP
-#undef TEST
-#undef SEL
-#undef CARRY2
-#undef CARRY3
-
-const struct alu_handlers ISA_NAME(alu_handlers)[ALU_COUNT] = {
-#define ROW(name, suffix) [ALU_##name##_##suffix] = {run_##name##_##suffix, team_##name##_##suffix},
-#define OP1(name, suffix, ...) ROW(name, suffix)
-#define OP2(name, suffix, ...) ROW(name, suffix)
-#define OP3(name, suffix, ...) ROW(name, suffix)
-#define OP4(name, suffix, ...) ROW(name, suffix)
-#define FLOAT1(name, ...) ROW(name, f32)
-#define FLOAT2(name, ...) ROW(name, f32)
-#define FLOAT3(name, ...) ROW(name, f32)
-#define CMP(name, suffix, ...) ROW(setp_##name, suffix)
-#define TEST(name, suffix, ...) ROW(testp_##name, suffix)
-#define SEL(name, suffix, ...) ROW(name, suffix)
-#define CARRY2(name, suffix, ...) ROW(name, suffix)
-#define CARRY3(name, suffix, ...) ROW(name, suffix)
-#include "alu.def"
-#include "convert.def"
-};
+/*
+ * The handlers of a file's rows: between BEGIN and END stands each row's ALU_HANDLERS.
+ */
+#define ALU_HANDLERS(name, suffix) {run_##name##_##suffix, team_##name##_##suffix},
+#define ALU_FAMILY_BEGIN static const struct alu_handlers family_rows[] = {
+#define ALU_FAMILY_END(name)                                     \
+    }                                                            \
+    ;                                                            \
+    const struct alu_family ISA_NAME(alu_##name) = {family_rows, \
+                                                    sizeof(family_rows) / sizeof(*family_rows)}
