@@ -144,12 +144,47 @@ static void test_called(void **state)
     run(called, "called", expected_called);
 }
 
+/*
+ * Two warps raise a flag each, look at the other's, and back off when it is up: done in lockstep,
+ * both would back off for ever. `body` is a round: with the mine at %a4 and the other's at %a5 it
+ * jumps to "got", or goes on to the end of the round, which jumps back to "again".
+ */
+#define BACKS_OFF(name, before, body)                                                         \
+    KERNEL(name)                                                                              \
+    ".shared .align 4 .b8 flags[8];\n" PLACE                                                  \
+    "shr.u32 %r2, %r1, 5;\nsetp.gt.u32 %p4, %r2, 1;\n@%p4 bra done;\n"                        \
+    "mov.u64 %a6, flags;\nmul.wide.u32 %a7, %r2, 4;\nadd.s64 %a4, %a6, %a7;\n"                \
+    "xor.b32 %r3, %r2, 1;\nmul.wide.u32 %a7, %r3, 4;\nadd.s64 %a5, %a6, %a7;\n"               \
+    "mov.u32 %r6, 0;\nst.volatile.shared.u32 [%a4], 0;\nbarrier.sync 1, 64;\n" before         \
+    "again:\n" body "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p2, %r6, 1000000;\n@%p2 bra again;\n" \
+    "bra.uni failed;\n"                                                                       \
+    "got:\nst.volatile.shared.u32 [%a4], 0;\ndone:\nst.global.u32 [%a1], 1;\nret;\n"          \
+    "failed:\nst.global.u32 [%a1], 0;\nret;\n}\n"
+#define RAISE "st.volatile.shared.u32 [%a4], 1;\n"
+#define LOWER "st.volatile.shared.u32 [%a4], 0;\n"
+#define LOOK "ld.volatile.shared.u32 %r7, [%a5];\nsetp.eq.u32 %p1, %r7, 0;\n@%p1 bra got;\n"
+
+/* Where a turn may end, the flags are down, or up. */
+static const char backs_off_down[] = BACKS_OFF("down", "", RAISE LOOK LOWER);
+static const char backs_off_up[] = BACKS_OFF("up", RAISE, LOOK LOWER RAISE);
+
+static uint32_t expected_one(uint32_t thread)
+{
+    return 1;
+}
+
+static void test_backs_off(void **state)
+{
+    run(backs_off_down, "down", expected_one);
+    run(backs_off_up, "up", expected_one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_apart),  cmocka_unit_test(test_leave),
         cmocka_unit_test(test_arrive), cmocka_unit_test(test_changing),
-        cmocka_unit_test(test_called),
+        cmocka_unit_test(test_called), cmocka_unit_test(test_backs_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -295,6 +295,18 @@ bool warps_run(struct warp *const *warps, unsigned count, int32_t budget)
     return used_up;
 }
 
+void warp_step(struct warp *warp, unsigned steps)
+{
+    warp->budget = INT32_MAX;
+    if (!begins_path(warp))
+        return;
+    for (; steps > 0 && warp->pc < warp->stop; steps--) {
+        const struct insn *insn = warp->pc++;
+        insn->run(warp, insn);
+    }
+    goes_on(warp);
+}
+
 bool warp_can_run(const struct warp *warp)
 {
     return warp->path_count > 0 || warp->at_sync != 0;

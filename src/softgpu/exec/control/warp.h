@@ -16,6 +16,8 @@ void warp_end(struct warp *warp);
  * faults or has used up its budget of backward jumps. True where a budget was used up.
  */
 bool warps_run(struct warp *const *warps, unsigned count, int32_t budget);
+/* Runs a warp that can run by at most this many instructions of one path. */
+void warp_step(struct warp *warp, unsigned steps);
 bool warp_can_run(const struct warp *warp);
 void warp_set_active(struct warp *warp, uint32_t mask);
 void warp_add_path(struct warp *warp, const struct insn *pc, uint32_t mask);

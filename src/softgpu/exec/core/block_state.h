@@ -48,6 +48,7 @@ struct block {
     struct block_memory memory;
     struct barrier barriers[BARRIERS];
     uint32_t sm;
+    uint32_t turns; /* that used up a warp's budget */
 };
 
 #define RESERVED_SHARED 1024

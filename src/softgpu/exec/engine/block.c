@@ -18,6 +18,13 @@
 /* Turns of all warps, when barriers make them change, before other blocks have theirs. */
 #define BLOCK_TURNS 512
 
+/*
+ * Warps that run in turns of equal length could all their turns find each other in the same state,
+ * and back off from each other for ever. So the warps drift apart now and then.
+ */
+#define DRIFT_TURNS 32
+#define DRIFT_STEPS 64
+
 /* Where the parts of a block's memory begin. */
 struct parts {
     size_t warps;
@@ -270,6 +277,16 @@ static unsigned next_team(struct block *block, uint32_t *at, struct warp **ret_t
     return count;
 }
 
+/* Moves each warp on by a few instructions, by another number of them each time. */
+static void drift(struct block *block)
+{
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        uint32_t mixed = (block->turns + i * 7919) * 2654435761u;
+        if (warp_can_run(&block->warps[i]))
+            warp_step(&block->warps[i], (mixed >> 16) % DRIFT_STEPS);
+    }
+}
+
 static enum block_state block_run(struct block *block)
 {
     struct warp *team[MAX_TEAM];
@@ -283,8 +300,11 @@ static enum block_state block_run(struct block *block)
         }
         if (!ran)
             return has_ended(block) ? BLOCK_ENDED : BLOCK_WAITS;
-        if (used_up)
-            return BLOCK_RUNS;
+        if (!used_up)
+            continue;
+        if (++block->turns % DRIFT_TURNS == 1)
+            drift(block);
+        return BLOCK_RUNS;
     }
     return BLOCK_RUNS;
 }
