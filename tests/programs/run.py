@@ -82,7 +82,7 @@ def run_all(samples, options, ways):
             sample.runs[way.title] = result
             # One write, as others print at the same time.
             sys.stdout.write(f"{way.title:12} {result.verdict:10} {result.seconds:6.1f} s  "
-                             f"{sample.name}  {result.remark}\n")
+                             f"CPU {result.cpu:5.1f} s  {sample.name}  {result.remark}\n")
             sys.stdout.flush()
 
         with concurrent.futures.ThreadPoolExecutor(options.jobs if way.parallel else 1) as pool:

@@ -21,6 +21,7 @@ class Result:
     verdict: str  # passed, failed, timeout, waived, skipped or not built
     seconds: float
     remark: str = ""
+    cpu: float = 0  # seconds of CPU time of the program itself; a server's are not among them
 
 
 def telling_line(output):
@@ -31,12 +32,24 @@ def telling_line(output):
 
 
 def end_group(child):
-    """Ends the program with all that it has started."""
+    """Ends the program with all that it has started; waiting for the program is left to others."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    child.wait()
+
+
+def wait_for(child, timeout):
+    """The CPU time that the program has used, or None if it has not ended in time."""
+    deadline = time.monotonic() + timeout
+    while True:
+        pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+        if pid:
+            child.returncode = os.waitstatus_to_exitcode(status)
+            return usage.ru_utime + usage.ru_stime
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(0.005)
 
 
 def run_command(command, folder, environment, timeout):
@@ -44,20 +57,20 @@ def run_command(command, folder, environment, timeout):
         start = time.monotonic()
         child = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                                  stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
-        try:
-            status = child.wait(timeout)
-        except subprocess.TimeoutExpired:
-            end_group(child)
-            return Result("timeout", timeout, f"no end within {timeout} s")
+        cpu = wait_for(child, timeout)
         seconds = time.monotonic() - start
         end_group(child)
+        if cpu is None:
+            cpu = wait_for(child, float("inf"))
+            return Result("timeout", timeout, f"no end within {timeout} s", cpu)
         output.seek(0)
         text = output.read().decode(errors="replace")
+    status = child.returncode
     if status == 0:
-        return Result("passed", seconds)
+        return Result("passed", seconds, cpu=cpu)
     verdict = "waived" if status == WAIVED else "failed"
     ended = f"signal {-status}: " if status < 0 else ""
-    return Result(verdict, seconds, ended + telling_line(text))
+    return Result(verdict, seconds, ended + telling_line(text), cpu)
 
 
 class Way:
@@ -73,10 +86,11 @@ class Way:
             results = list(pool.map(lambda _: self.run_once(sample), range(self.clients)))
         worst = [result for result in results if result.verdict != "passed"]
         slowest = max(result.seconds for result in results)
+        cpu = max(result.cpu for result in results)
         if not worst:
-            return Result("passed", slowest)
+            return Result("passed", slowest, cpu=cpu)
         remark = f"{len(worst)} of {self.clients}: " if self.clients > 1 else ""
-        return Result(worst[0].verdict, slowest, remark + worst[0].remark)
+        return Result(worst[0].verdict, slowest, remark + worst[0].remark, cpu)
 
     def run_once(self, sample):
         with tempfile.TemporaryDirectory(prefix="funnel-program-") as folder:
