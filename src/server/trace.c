@@ -315,7 +315,7 @@ void session_trace_before(struct session_trace *trace, const struct ring_message
     *command = (struct traced_command){.op = channel_kind_op(message->kind)};
     describe_work(trace, message, command);
     /* Once the stream follows those that it has to, waits for these do not count as work. */
-    if (can_be_timed(trace, command) && stream_begin(command->stream) == CUDA_SUCCESS &&
+    if (can_be_timed(trace, command) && stream_begin_work(command->stream) == CUDA_SUCCESS &&
         make_base(command->stream->device, &trace->bases[command->stream->device->index]))
         command->before = record_event(command->stream);
     if (command->kind && !command->before)

@@ -6,7 +6,6 @@
 #include "worker.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "clock.h"
 #include "launch_batch.h"
@@ -18,8 +17,6 @@
 
 /* A worker notices by itself that it shall stop; the limit is for lost wakes. */
 #define IDLE_WAIT_NS 500000000ull
-
-#define HELD_PAUSE_NS 100000
 
 static void end_client(struct session *session, const char *what,
                        const struct ring_message *message)
@@ -76,24 +73,14 @@ static void wait_for_command(struct session *session)
     set_at_rest(session, false);
 }
 
-static bool is_held(const struct session *session)
-{
-    return atomic_load_explicit(&session->holders, memory_order_acquire) && !session->stop &&
-           clock_ns() < session->held_until;
-}
-
 /* Another session is about to make a call that waits for all streams. Partner: calm.c. */
 static void stay_held(struct session *session)
 {
-    const struct timespec pause = {.tv_nsec = HELD_PAUSE_NS};
-
-    if (!atomic_load_explicit(&session->holders, memory_order_relaxed) || !is_held(session))
+    if (!atomic_load_explicit(&session->holders, memory_order_relaxed) ||
+        !streams_are_held(session))
         return;
     launch_batch_flush(session);
-    set_at_rest(session, true);
-    while (is_held(session))
-        nanosleep(&pause, NULL);
-    set_at_rest(session, false);
+    streams_stay_held(session);
 }
 
 /* As run_one(), but no launch is set aside: each is timed by itself. */

@@ -5,12 +5,13 @@
  *
  *     scene long             a kernel that runs until a line has been read
  *     scene always     a kernel behind the other, each of 40 ms, until a line has been read
- *     scene witness          waits for a small launch, for each line that is read
- *     scene frees            a large array, destroyed when a line is read
- *     scene new-client NUMBER  code that no program had before, launched, and its result
- *     scene mover NUMBER       like the witness, but before each launch it loads such code, and it
- *                              has streams, events, a graph and memory that stay the same
- *     scene fault KIND         a kernel that faults, and the error that the program gets
+ *     scene flood US ...     kernels of these lengths in turn, as many as it can launch, until it
+ * is killed scene stack BYTES      a stack of this size, used by a launch scene witness
+ * waits for a small launch, for each line that is read scene frees            a large array,
+ * destroyed when a line is read scene new-client NUMBER  code that no program had before, launched,
+ * and its result scene mover NUMBER       like the witness, but before each launch it loads such
+ * code, and it has streams, events, a graph and memory that stay the same scene fault KIND a kernel
+ * that faults, and the error that the program gets
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -26,7 +27,7 @@
 #define MUST(call) must((call), #call)
 
 /* `wait` tells in words[0] that it runs and waits for words[1]; `spin` counts in words[0] after
- * 40 ms; `add` adds to words[0]. */
+ * 40 ms; `pause` takes so long; `add` adds to words[0]. */
 static const char ptx[] = ".version 7.0\n"
                           ".target sm_70\n"
                           ".address_size 64\n"
@@ -59,6 +60,19 @@ static const char ptx[] = ".version 7.0\n"
                           "    ld.volatile.u32 %%v, [%%w];\n"
                           "    add.u32 %%v, %%v, 1;\n"
                           "    st.volatile.u32 [%%w], %%v;\n"
+                          "    ret;\n"
+                          "}\n"
+                          ".visible .entry pause(.param .u64 ns)\n"
+                          "{\n"
+                          "    .reg .u64 %%n, %%begin, %%now;\n"
+                          "    .reg .pred %%p;\n"
+                          "    ld.param.u64 %%n, [ns];\n"
+                          "    mov.u64 %%begin, %%globaltimer;\n"
+                          "AGAIN:\n"
+                          "    mov.u64 %%now, %%globaltimer;\n"
+                          "    sub.u64 %%now, %%now, %%begin;\n"
+                          "    setp.lt.u64 %%p, %%now, %%n;\n"
+                          "    @%%p bra AGAIN;\n"
                           "    ret;\n"
                           "}\n"
                           ".visible .entry add(.param .u64 words)\n"
@@ -234,6 +248,30 @@ static void run_always(void)
     say(words[0] == launched ? "done" : "wrong result");
 }
 
+static void run_flood(char **lengths, unsigned count)
+{
+    CUfunction function = load("pause", 1);
+    uint64_t ns;
+    void *parameters[] = {&ns};
+
+    for (unsigned i = 0;; i++) {
+        ns = strtoull(lengths[i % count], NULL, 10) * 1000;
+        MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+        if (i == 1000)
+            say("running");
+    }
+}
+
+static void run_stack(unsigned bytes)
+{
+    CUfunction function = load("add", 1);
+
+    MUST(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, bytes));
+    launch(function);
+    MUST(cuCtxSynchronize());
+    say(words[0] == 1 ? "done" : "wrong result");
+}
+
 static void run_witness(void)
 {
     CUfunction function = load("add", 1);
@@ -360,6 +398,10 @@ int main(int argc, char **argv)
         run_long();
     else if (!strcmp(argv[1], "always"))
         run_always();
+    else if (!strcmp(argv[1], "flood") && argc > 2)
+        run_flood(argv + 2, (unsigned)argc - 2);
+    else if (!strcmp(argv[1], "stack"))
+        run_stack(argc > 2 ? (unsigned)atoi(argv[2]) : 4096);
     else if (!strcmp(argv[1], "witness"))
         run_witness();
     else if (!strcmp(argv[1], "frees"))

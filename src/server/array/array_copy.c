@@ -89,7 +89,7 @@ static enum copy_way way_of(const struct session *session, const CUDA_MEMCPY3D *
 static CUresult submit(struct session *session, const CUDA_MEMCPY3D *copy, bool allowed,
                        struct stream *stream, uint32_t seq)
 {
-    CUresult result = allowed ? stream_begin(stream) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = allowed ? stream_begin_work(stream) : CUDA_ERROR_INVALID_VALUE;
 
     if (result == CUDA_SUCCESS && copy->WidthInBytes && copy->Height && copy->Depth) {
         result = copy_chunks_box(session->window, copy, stream->driver);

@@ -90,7 +90,7 @@ CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpy
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
     if (check_ends(session, "cuMemcpyAsync", in->dst, in->src, in->ByteCount))
-        result = stream_begin(hStream);
+        result = stream_begin_work(hStream);
     if (result == CUDA_SUCCESS)
         result = copy_chunks(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
     count_addresses(hStream, in->dst, in->src, in->ByteCount);
@@ -104,7 +104,7 @@ CUresult serve_fnCopyUp(struct session *session, const struct wire_fnCopyUp *in,
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
     if (check_ends(session, "cuMemcpyHtoDAsync", in->dst, in->src, in->ByteCount))
-        result = stream_begin(hStream);
+        result = stream_begin_work(hStream);
     if (result == CUDA_SUCCESS && shared)
         result = shared_copy_stream_copy(hStream, in->dst, in->src, in->ByteCount);
     else if (result == CUDA_SUCCESS)
@@ -120,7 +120,7 @@ CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
     if (check_range(session, "cuMemcpyHtoDAsync", "dstDevice", in->dstDevice, in->data_size))
-        result = stream_begin(hStream);
+        result = stream_begin_work(hStream);
     /* The driver copies pageable bytes before it returns, so the message may go away. */
     if (result == CUDA_SUCCESS)
         result = copy_chunks_up(session->window, in->dstDevice, in->data, in->data_size,
@@ -178,7 +178,7 @@ CUresult serve_cuMemcpy3DAsync_v2(struct session *session, const struct wire_cuM
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
     if (copy_check(session, "cuMemcpy3DAsync", &box))
-        result = stream_begin(hStream);
+        result = stream_begin_work(hStream);
     if (result == CUDA_SUCCESS && in->width && in->height && in->depth)
         result = copy_chunks_box(session->window, &box, hStream->driver);
     count_addresses(hStream, in->dst, in->src, in->width * in->height * in->depth);
@@ -207,7 +207,7 @@ CUresult serve_fnMemset(struct session *session, const struct wire_fnMemset *in,
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
     if (copy_check_memset(session, "fnMemset", in))
-        result = stream_begin(hStream);
+        result = stream_begin_work(hStream);
     if (result == CUDA_SUCCESS)
         result = copy_chunks_memset(session->window, in, hStream->driver);
     stream_note_other_work(hStream);

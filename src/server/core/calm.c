@@ -27,7 +27,7 @@ static void hold_until(struct session *session, uint64_t until)
         session->held_until = until;
 }
 
-/* Partner: stay_held() in worker.c. */
+/* Partner: streams_are_held(). */
 void calm_hold(struct calm *calm, struct session *session, uint64_t until)
 {
     bool held = holds(calm, session->id);
@@ -41,7 +41,7 @@ void calm_hold(struct calm *calm, struct session *session, uint64_t until)
     atomic_fetch_add_explicit(&session->holders, 1, memory_order_release);
 }
 
-/* Partner: set_at_rest() in worker.c. */
+/* Partners: set_at_rest() in worker.c and stream_pace.c. */
 static bool is_at_rest(const struct session *session)
 {
     return session->phase != SESSION_SERVING || session->stop ||

@@ -88,7 +88,7 @@ static CUresult begin(struct session *session, struct graph *graph, struct strea
         result = session_enter(session, graph->device);
     if (result == CUDA_SUCCESS && !goes_node_by_node(graph, stream))
         result = graph_prepare(graph);
-    return result != CUDA_SUCCESS ? result : stream_begin(stream);
+    return result != CUDA_SUCCESS ? result : stream_begin_work(stream);
 }
 
 CUresult serve_cuGraphUpload(struct session *session, const struct wire_cuGraphUpload *in,

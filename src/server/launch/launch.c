@@ -164,7 +164,7 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
     launch_record(session, 1, in->f, f->name);
     stream_note_kernel(hStream, launch.shape.grid);
     if (result == CUDA_SUCCESS)
-        result = stream_begin(hStream);
+        result = stream_begin_work(hStream);
     if (result == CUDA_SUCCESS)
         result = f->module->may_print ? launch_announced(&launch, hStream, attributes, count)
                                       : launch_with(&launch, hStream, attributes, count);

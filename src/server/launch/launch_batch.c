@@ -60,15 +60,23 @@ static void choose_path(struct stream *stream)
     probe->path = kernel ? FENCE_BY_KERNEL : FENCE_BY_DRIVER;
 }
 
+static void begin_batch(struct launch_batch *batch, struct stream *stream)
+{
+    batch->most = (unsigned)stream->pace.batch;
+    choose_path(stream);
+}
+
+_Static_assert(PACE_BATCH_MAX == GRAPH_BATCH_MAX, "a batch has room for all");
+
 void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
                       struct function *function, struct stream *stream)
 {
     struct launch_batch *batch = &session->launch->batch;
 
-    if (batch->count == GRAPH_BATCH_MAX || batch->stream != stream)
+    if (batch->count == batch->most || batch->stream != stream)
         launch_batch_flush(session);
     if (!batch->count)
-        choose_path(stream);
+        begin_batch(batch, stream);
     struct launch *launch = &batch->launches[batch->count];
     unsigned char *params = batch->params[batch->count];
     launch_read(launch, in, function);
@@ -156,7 +164,7 @@ static bool launch_fenced(struct stream *stream, const struct launch *launch, ui
         return false;
     launch_record(stream->session, 0, launch->function->handle, launch->function->name);
     stream_note_kernel(stream, launch->shape.grid);
-    return stream_begin(stream) == CUDA_SUCCESS && fence_kernel_behind(stream, launch, seq);
+    return stream_begin_work(stream) == CUDA_SUCCESS && fence_kernel_behind(stream, launch, seq);
 }
 
 /* Makes the launch that was set aside together with its fence: false when there is no such launch,
@@ -180,6 +188,7 @@ static bool launch_with_fence(struct session *session, struct stream *stream, ui
     batch->count = 0;
     launch_record(session, 1, launch->function->handle, launch->function->name);
     stream->work++;
+    stream_count_more(stream, 1);
     fence_expect(stream, seq);
     return true;
 }
@@ -196,11 +205,12 @@ bool launch_batch_flush(struct session *session)
     launch_record(session, count, last->handle, last->name);
     stream_note_kernel(batch->stream, batch->launches[count - 1].shape.grid);
 
-    CUresult result = stream_begin(batch->stream);
+    CUresult result = stream_begin_work(batch->stream);
     if (result == CUDA_SUCCESS)
         launch_all(session, batch->stream, batch->launches, count);
     else
         session_async_failed(session, "cuLaunchKernelEx", result);
+    stream_count_more(batch->stream, count - 1);
     stream_end(batch->stream, 0, result);
     if (count == 1)
         batch->stream->launch->lone_work = batch->stream->work;

@@ -31,8 +31,8 @@ struct wire_cuLaunchKernelEx;
 /* The launches of a session that the driver has not got yet. */
 struct launch_batch {
     struct stream *stream;
-    unsigned count;
-    uint64_t since; /* clock_ns() at which the wait for a fence began; 0 = it did not */
+    unsigned count, most; /* how many of them there may be: stream_pace.h */
+    uint64_t since;       /* clock_ns() at which the wait for a fence began; 0 = it did not */
     struct launch launches[GRAPH_BATCH_MAX];
     _Alignas(16) unsigned char params[GRAPH_BATCH_MAX][LAUNCH_BATCH_PARAMS_MAX];
 };

@@ -17,6 +17,9 @@
 #define HOLD_NS (1 * NS_PER_SEC)
 #define HOLD_DOUBLINGS_MAX 6u
 
+/* Work of which some ends this often is not long. */
+#define BRIEF_STEP_NS (2 * LONG_WORK_NS)
+
 /* For so long a client is taken for one that has long work again soon. */
 #define RECENT_NS (1 * NS_PER_SEC)
 
@@ -51,20 +54,61 @@ bool long_work_exists(struct session *session, const struct device *device)
     return !done;
 }
 
+/* Whether the client's work comes forward in small steps, however much of it is in flight: to hold
+ * it back costs it nothing until that is done. */
+static bool is_brief(const struct session *session, uint64_t now)
+{
+    uint64_t last = streams_progressed_at(session);
+
+    return last && (now < last || now - last < BRIEF_STEP_NS);
+}
+
+static bool owns_work(const struct session *session, const struct session *other,
+                      const struct stream_probe *probe)
+{
+    return other != session && stream_probe_has(probe, other);
+}
+
+static bool is_all_brief(struct session *session, const struct stream_probe *probe)
+{
+    struct server *server = session->server;
+    uint64_t now = clock_ns();
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each (struct session, other, &server->sessions, link) {
+        if (owns_work(session, other, probe) && !is_brief(other, now))
+            return false;
+    }
+    return !stream_probe_has(probe, session);
+}
+
 /* Notes whose work is long, and with `calm` holds these clients back. Holding its own client back
  * would make a session wait for itself. */
 static void note_owners(struct session *session, const struct stream_probe *probe,
                         struct calm *calm)
 {
     struct server *server = session->server;
+    uint64_t now = clock_ns();
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
     list_for_each (struct session, other, &server->sessions, link) {
-        if (other == session || !stream_probe_has(probe, other))
+        if (!owns_work(session, other, probe) || is_brief(other, now))
             continue;
-        other->streams->long_work_seen = clock_ns();
+        other->streams->long_work_seen = now;
         if (calm)
             calm_hold(calm, other, CALM_UNTIL_RELEASED);
+    }
+}
+
+/* Those that were noted then had long work until now. */
+static void note_until_now(struct session *session, const struct stream_probe *work, uint64_t then)
+{
+    struct server *server = session->server;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each (struct session, other, &server->sessions, link) {
+        if (owns_work(session, other, work) && other->streams->long_work_seen >= then)
+            other->streams->long_work_seen = clock_ns();
     }
 }
 
@@ -83,15 +127,15 @@ static void hold_recent(struct session *session, struct calm *calm)
     }
 }
 
-/* The clients of some work of a probe that has ended by now. */
-static void hold_owners(struct session *session, const struct stream_probe *late, struct calm *calm)
+/* The clients of the work of a probe, some of which may have ended by now. */
+static void hold_owners(struct session *session, const struct stream_probe *late, uint64_t until,
+                        struct calm *calm)
 {
     struct server *server = session->server;
-    uint64_t until = clock_ns() + BRIEF_HOLD_NS;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
     list_for_each (struct session, other, &server->sessions, link) {
-        if (other != session && stream_probe_has(late, other))
+        if (owns_work(session, other, late))
             calm_hold(calm, other, until);
     }
 }
@@ -104,14 +148,32 @@ static bool may_wait(const struct session *session, const struct device *device,
     return (calm->patient || !session->stop) && !quiesce_has_waits(device->quiesce);
 }
 
-/* False when the time is over, or waiting makes no sense any more. */
-static bool await_end(struct stream_probe *probe, const struct session *session,
-                      const struct calm *calm, uint64_t timeout_ns)
+/* When the work of clients that are held last came forward, or `since` if it has not. */
+static uint64_t last_progress(const struct session *session, const struct stream_probe *probe,
+                              uint64_t since)
 {
-    uint64_t deadline = timeout_ns ? clock_ns() + timeout_ns : UINT64_MAX;
+    struct server *server = session->server;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each (struct session, other, &server->sessions, link) {
+        if (owns_work(session, other, probe) && streams_progressed_at(other) > since)
+            since = streams_progressed_at(other);
+    }
+    return since;
+}
+
+/* False when there was no progress for this time (0 = for ever), or waiting makes no sense any
+ * more. */
+static bool await_end(struct stream_probe *probe, struct session *session, const struct calm *calm,
+                      uint64_t timeout_ns)
+{
+    uint64_t since = clock_ns();
 
     while (!stream_probe_await(probe, LONG_WORK_NS)) {
-        if (clock_ns() >= deadline || !may_wait(session, probe->device, calm))
+        since = last_progress(session, probe, since);
+        if (timeout_ns && clock_ns() >= since + timeout_ns)
+            return false;
+        if (!may_wait(session, probe->device, calm))
             return false;
     }
     return true;
@@ -119,15 +181,20 @@ static bool await_end(struct stream_probe *probe, const struct session *session,
 
 /* In the first round nobody is held back but those who had long work a moment ago: a kernel that
  * runs now may be the only long one. A client that has long work again by then would have it
- * always. */
+ * always. One whose work is only much is held back as soon as nobody else's is waited for. */
 static void await_in_round(struct stream_probe *probe, struct session *session, unsigned round,
                            struct calm *calm)
 {
     unsigned doublings = round < HOLD_DOUBLINGS_MAX ? round : HOLD_DOUBLINGS_MAX;
+    const struct stream_probe work = *probe;
+    uint64_t then = clock_ns();
 
+    if (is_all_brief(session, probe))
+        hold_owners(session, probe, CALM_UNTIL_RELEASED, calm);
     note_owners(session, probe, round ? calm : NULL);
     if (!await_end(probe, session, calm, calm->count ? HOLD_NS << doublings : 0))
         calm_release(session->server, calm);
+    note_until_now(session, &work, then);
 }
 
 /* The streams of those who are held tell all that they will do: true when they are done. */
@@ -153,7 +220,7 @@ static bool await_short_work(struct stream_probe *probe, struct session *session
     late = *probe;
     if (!stream_probe_await(probe, LONG_WORK_NS))
         return false;
-    hold_owners(session, &late, calm);
+    hold_owners(session, &late, clock_ns() + BRIEF_HOLD_NS, calm);
     return probe_held(probe, session, device, calm, LONG_WORK_NS);
 }
 
@@ -162,10 +229,12 @@ void long_work_await_calm(struct session *session, const struct device *device, 
     struct stream_probe probe;
     bool calm_now = false;
 
+    stream_pace_seek(session->server);
     for (unsigned round = 0; !calm_now && may_wait(session, device, calm); round++) {
         calm_now = await_short_work(&probe, session, device, calm);
         if (!calm_now)
             await_in_round(&probe, session, round, calm);
         stream_probe_end(&probe);
     }
+    stream_pace_seek_end(session->server);
 }

@@ -103,6 +103,7 @@ CUresult stream_begin(struct stream *stream)
 CUresult stream_end_by(struct stream *stream, uint32_t seq, CUresult result, fence_writer *write)
 {
     stream->work++;
+    stream_count_more(stream, 1);
     if (!seq) {
         fence_expect_work(stream);
         return result;
@@ -169,6 +170,7 @@ static struct stream *stream_create(struct session *session, const struct device
     stream->legacy = in->flags & WIRE_STREAM_LEGACY;
     stream->blocking = !stream->legacy && !(in->flags & CU_STREAM_NON_BLOCKING);
     list_init(&stream->link);
+    stream_pace_init(stream);
     return stream;
 }
 
@@ -329,6 +331,7 @@ void stream_destroy(struct stream *stream)
     if (!stream)
         return;
     announce_end(stream);
+    stream_pace_end(stream);
     if (stream->order)
         driver.cuEventDestroy_v2(stream->order);
     if (stream->driver)

@@ -11,6 +11,7 @@
 
 #include "server.h"
 #include "session.h"
+#include "stream_pace.h"
 
 struct sm_share;
 struct stream_launch;
@@ -41,6 +42,7 @@ struct stream {
 
     uint64_t shared_copy_work;    /* owned by the copy code: shared_copy_stream.h */
     struct stream_launch *launch; /* owned by the launch code */
+    struct stream_pace pace;
 
     uint32_t watched_fence, watched_rounds; /* the watchdog's: long_work_watch.c */
 };
@@ -49,6 +51,21 @@ struct stream {
  * stream. CUDA_ERROR_INVALID_HANDLE where the driver refused the stream, or what the driver says.
  */
 CUresult stream_begin(struct stream *stream);
+
+/* The same for work that takes time, and which may have to wait while the client is far ahead of
+ * the GPU; no lock is held. Beyond the one piece that stream_end() counts, `count` more were given.
+ */
+static inline CUresult stream_begin_work(struct stream *stream)
+{
+    if (stream->pace.left <= 0)
+        stream_pace_step(stream);
+    return stream_begin(stream);
+}
+
+static inline void stream_count_more(struct stream *stream, unsigned count)
+{
+    stream->pace.left -= (int32_t)count;
+}
 
 /* After that work: writes the fence `seq`, also behind work that failed, for a thread may wait for
  * it; 0 = the work has no fence. Returns `result`, or the fence's own failure. */

@@ -8,6 +8,7 @@
 #include "host_wait.h"
 #include "long_work.h"
 #include "memory.h"
+#include "switch.h"
 
 int server_streams_init(struct server *server)
 {
@@ -17,6 +18,7 @@ int server_streams_init(struct server *server)
     list_init(&server->streams->observers);
     server->is_occupied = long_work_exists;
     server->await_calm = long_work_await_calm;
+    server->streams->no_pace = switch_is_on("FUNNEL_NO_PACE");
     memory_set_guard(server, host_waits_in);
     return 0;
 }

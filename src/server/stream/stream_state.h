@@ -15,6 +15,8 @@ struct server_streams {
         unsigned calm_rounds;         /* since when there is none */
     } long_work[DEVICE_CONTEXTS_MAX]; /* the watchdog's: long_work_watch.c */
     deferred_fence_writer *write_deferred;
+    atomic_uint seekers; /* of a calm moment: stream_pace.h */
+    bool no_pace;        /* streams take all at once */
 };
 
 /* What other threads may know about the stream of a fence word. */
@@ -36,6 +38,7 @@ struct session_streams {
     unsigned release_rounds; /* how often the waits of a client that has gone were ended */
     bool has_host_waits;     /* a stream has waited for the client, or for a word */
 
+    atomic_uint_fast64_t progressed_at; /* clock_ns() when a stream came to a mark: stream_pace.h */
     uint64_t long_work_seen; /* when, by clock_ns(): long_work.c, under the server's lock */
 
     /* The watchdog's: long_work_watch.c. */

@@ -19,6 +19,7 @@
 #include "session_life.h"
 #include "shm.h"
 #include "sm_share.h"
+#include "stream_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -523,6 +524,7 @@ int fixture_setup(void **state)
     server_init(&fixture->server);
     if (make_parts(&fixture->server))
         return -1;
+    fixture->server.streams->no_pace = true;
     server_quotas_init(NULL);
     fixture->session = session_create(&fixture->server, &who, 1);
 

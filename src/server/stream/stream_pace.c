@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See stream_pace.h. */
+#include "stream_pace.h"
+
+#include <time.h>
+
+#include "clock.h"
+#include "sm_share.h"
+#include "spare_events.h"
+#include "stream_state.h"
+
+/* Before anything is known of a stream's work. */
+#define LIMIT_FIRST 12
+#define LIMIT_MIN 2
+#define LIMIT_MAX 512
+
+/* What a stream gets whose pieces took little time, all in all, but of which none was watched. */
+#define LIMIT_SUPPOSED 64
+#define STEP_FIRST 8
+#define MARKS_WANTED 4 /* in flight: while one is awaited, the stream has work up to the others */
+
+/* The work in flight may wait for what the client gives another stream, or for the client itself.
+ * So after this time without progress it may run twice as far ahead. */
+#define PATIENCE_NS (2 * NS_PER_SEC)
+
+#define PAUSE_NS_MIN (20 * NS_PER_US)
+#define PAUSE_NS_MAX (200 * NS_PER_US)
+
+/* One part in so many of the average is replaced by a new time. */
+#define WEIGHT 4
+
+static void set_limit(struct stream_pace *pace, uint64_t limit)
+{
+    pace->limit = limit > LIMIT_MAX ? LIMIT_MAX : limit < LIMIT_MIN ? LIMIT_MIN : (int32_t)limit;
+    pace->batch = pace->limit / 2 < PACE_BATCH_MAX ? pace->limit / 2 : PACE_BATCH_MAX;
+}
+
+void stream_pace_init(struct stream *stream)
+{
+    bool is_free = stream->session->server->streams->no_pace;
+
+    set_limit(&stream->pace, is_free ? PACE_PIECES_MAX : LIMIT_FIRST);
+}
+
+/* ---- marks ---- */
+
+static void forget_first(struct stream *stream)
+{
+    struct stream_pace *pace = &stream->pace;
+
+    spare_event_keep(stream->device, pace->marks[pace->first].event);
+    pace->in_flight -= pace->marks[pace->first].pieces;
+    pace->first = (pace->first + 1) % PACE_MARKS_MAX;
+    pace->count--;
+}
+
+void stream_pace_end(struct stream *stream)
+{
+    while (stream->pace.count)
+        forget_first(stream);
+    stream->pace.in_flight = 0;
+    stream->pace.passed_at = 0;
+}
+
+/* Where there are too many, the last one moves behind the new pieces. */
+static void add_mark(struct stream *stream, int32_t pieces)
+{
+    struct stream_pace *pace = &stream->pace;
+    bool moves = pace->count == PACE_MARKS_MAX;
+    unsigned last = (pace->first + pace->count - moves) % PACE_MARKS_MAX;
+
+    if (!moves) {
+        if (spare_event_take(stream->device, &pace->marks[last].event) != CUDA_SUCCESS)
+            return;
+        pace->marks[last].pieces = 0;
+        pace->count++;
+    }
+    pace->marks[last].pieces += pieces;
+    pace->in_flight += pieces;
+    driver.cuEventRecord(pace->marks[last].event, stream->driver);
+}
+
+static void learn(struct stream_pace *pace, uint64_t took, int32_t pieces)
+{
+    uint64_t piece = took / (uint64_t)pieces, known = pace->piece_ns;
+
+    pace->piece_ns = known ? known - known / WEIGHT + piece / WEIGHT : piece;
+    set_limit(pace, PACE_AHEAD_NS / (pace->piece_ns + 1));
+}
+
+/* The stream has done these pieces in that time, in which it may have been idle. */
+static void suppose(struct stream_pace *pace, uint64_t took, int32_t pieces)
+{
+    if (!pace->piece_ns && took < PACE_AHEAD_NS / LIMIT_SUPPOSED * (uint64_t)pieces)
+        set_limit(pace, LIMIT_SUPPOSED);
+}
+
+/* Partner: streams_progressed_at(). */
+static void note_progress(const struct stream *stream, uint64_t now)
+{
+    atomic_store_explicit(&stream->session->streams->progressed_at, now, memory_order_relaxed);
+}
+
+/* Forgets the marks to which the stream has come; `watched` says that it had not come to any a
+ * moment ago. Whether there were some. */
+static bool take_passed(struct stream *stream, bool watched)
+{
+    struct stream_pace *pace = &stream->pace;
+    int32_t before = pace->in_flight;
+
+    while (pace->count &&
+           driver.cuEventQuery(pace->marks[pace->first].event) != CUDA_ERROR_NOT_READY)
+        forget_first(stream);
+    if (before == pace->in_flight)
+        return false;
+    uint64_t now = clock_ns();
+    if (watched && pace->passed_at)
+        learn(pace, now - pace->passed_at, before - pace->in_flight);
+    pace->passed_at = watched ? now : 0;
+    note_progress(stream, now);
+    return true;
+}
+
+/* ---- waiting ---- */
+
+static bool is_sought(const struct server *server)
+{
+    return atomic_load_explicit(&server->streams->seekers, memory_order_relaxed) != 0;
+}
+
+void stream_pace_seek(struct server *server)
+{
+    atomic_fetch_add_explicit(&server->streams->seekers, 1, memory_order_relaxed);
+}
+
+void stream_pace_seek_end(struct server *server)
+{
+    atomic_fetch_sub_explicit(&server->streams->seekers, 1, memory_order_relaxed);
+}
+
+static bool may_be_given_more(const struct stream *stream)
+{
+    bool is_only = stream->sm_share->streams == 1;
+    bool by_time = !stream->session->streams->has_host_waits &&
+                   (is_only || is_sought(stream->session->server));
+
+    return stream->pace.in_flight < (by_time ? stream->pace.limit : PACE_PIECES_MAX);
+}
+
+/* Partners: stall.c, calm.c. */
+static void set_at_rest(struct session *session, bool at_rest)
+{
+    atomic_store_explicit(&session->at_rest, at_rest, memory_order_release);
+}
+
+static void pause_for(uint64_t ns)
+{
+    const struct timespec pause = {.tv_nsec = (long)ns};
+
+    nanosleep(&pause, NULL);
+}
+
+static void lose_patience(struct stream_pace *pace)
+{
+    set_limit(pace, 2 * (uint64_t)pace->limit);
+    pace->passed_at = 0;
+}
+
+static void await_marks(struct stream *stream)
+{
+    uint64_t since = clock_ns(), pause = PAUSE_NS_MIN;
+
+    while (!may_be_given_more(stream) && !stream->session->stop) {
+        pause_for(pause);
+        pause = pause * 2 < PAUSE_NS_MAX ? pause * 2 : PAUSE_NS_MAX;
+        uint64_t now = clock_ns();
+        if (take_passed(stream, true)) {
+            since = now;
+        } else if (now - since >= PATIENCE_NS) {
+            lose_patience(&stream->pace);
+            since = now;
+        }
+    }
+}
+
+/* Partner: calm_hold(). */
+bool streams_are_held(const struct session *session)
+{
+    return atomic_load_explicit(&session->holders, memory_order_acquire) && !session->stop &&
+           clock_ns() < session->held_until;
+}
+
+/* The others see how far its work has come. */
+static void look_at_marks(struct session *session)
+{
+    for (unsigned i = 0; i < session->server->devices.count; i++) {
+        list_for_each (struct stream, stream, &session->streams->of_device[i], link) {
+            if (stream->pace.count && session_enter(session, stream->device) == CUDA_SUCCESS)
+                take_passed(stream, false);
+        }
+    }
+}
+
+/* Another session is about to make a call that waits for all streams. Partner: calm.c. */
+void streams_stay_held(struct session *session)
+{
+    if (!streams_are_held(session))
+        return;
+    set_at_rest(session, true);
+    while (streams_are_held(session)) {
+        pause_for(PAUSE_NS_MAX / 2);
+        look_at_marks(session);
+    }
+    set_at_rest(session, false);
+}
+
+static void wait_for_turn(struct stream *stream)
+{
+    set_at_rest(stream->session, true);
+    await_marks(stream);
+    set_at_rest(stream->session, false);
+    streams_stay_held(stream->session);
+}
+
+/* ---- steps ---- */
+
+/* The first mark of a stream that was idle comes later: the others follow before it is awaited. */
+static int32_t next_step(const struct stream_pace *pace, bool was_idle)
+{
+    int32_t step = pace->limit / MARKS_WANTED;
+    int32_t least = !was_idle ? 1 : pace->limit < STEP_FIRST ? pace->limit : STEP_FIRST;
+
+    return step > least ? step : least;
+}
+
+static void step_while_idle(struct stream *stream, int32_t pieces)
+{
+    struct stream_pace *pace = &stream->pace;
+    uint64_t now = clock_ns();
+
+    if (pieces)
+        suppose(pace, now - pace->stepped_at, pieces);
+    pace->stepped_at = now;
+    stream_pace_end(stream);
+}
+
+static void step_ahead(struct stream *stream, int32_t pieces)
+{
+    if (pieces)
+        add_mark(stream, pieces);
+    take_passed(stream, false);
+    if (!may_be_given_more(stream))
+        wait_for_turn(stream);
+}
+
+void stream_pace_step(struct stream *stream)
+{
+    struct session *session = stream->session;
+    struct stream_pace *pace = &stream->pace;
+    int32_t pieces = pace->step - pace->left;
+    bool idle = !fence_pending(session, stream->word);
+
+    if (stream->driver && !session->server->streams->no_pace &&
+        session_enter(session, stream->device) == CUDA_SUCCESS) {
+        if (idle)
+            step_while_idle(stream, pieces);
+        else
+            step_ahead(stream, pieces);
+    }
+    pace->step = next_step(pace, idle);
+    pace->left = pace->step;
+}
+
+uint64_t streams_progressed_at(const struct session *session)
+{
+    return atomic_load_explicit(&session->streams->progressed_at, memory_order_relaxed);
+}
