@@ -157,9 +157,7 @@ static CUresult find_both(CUcontext handle, struct context **ret_context, struct
     if (result != CUDA_SUCCESS)
         return result;
     *ret_peer = context_lookup(handle);
-    return *ret_peer && context_active(*ret_peer) && *ret_peer != *ret_context
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_CONTEXT;
+    return *ret_peer && context_active(*ret_peer) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 static CUresult record_access(struct context *context, const struct context *peer)

@@ -38,9 +38,7 @@ static CUresult find_both_locked(CUcontext handle, struct context **ret_context,
     if (result)
         return result;
     *ret_peer = context_get(handle);
-    return *ret_peer && (*ret_peer)->active && *ret_peer != *ret_context
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_CONTEXT;
+    return *ret_peer && (*ret_peer)->active ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult soft_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
