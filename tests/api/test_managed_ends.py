@@ -56,7 +56,18 @@ class Ends(unittest.TestCase):
         return free and free.group(1) == free.group(2)
 
     def test_programs_are_killed(self):
-        for seed in range(5):
+        self.kill_programs(5)
+
+    def test_programs_are_killed_while_pieces_change_places(self):
+        self.environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=6M"
+        self.kill_programs(3)
+
+    def test_the_server_is_killed_while_pieces_change_places(self):
+        self.environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=6M"
+        self.kill_servers(2)
+
+    def kill_programs(self, seeds):
+        for seed in range(seeds):
             child = self.begin(seed, FOR_EVER)
             self.wait_until(lambda: self.is_at_work(child), "its first kernels")
             child.kill()
@@ -65,8 +76,11 @@ class Ends(unittest.TestCase):
         self.assertEqual(self.begin(1, "100").wait(TIMEOUT_S), 0)
 
     def test_the_server_is_killed(self):
+        self.kill_servers(3)
+
+    def kill_servers(self, seeds):
         """Its programs get an error, and none waits for pages that will never come."""
-        for seed in range(3):
+        for seed in range(seeds):
             child = self.begin(seed, FOR_EVER)
             self.wait_until(lambda: self.is_at_work(child), "its first kernels")
             server = re.search(r"^Server [^(]*\((\d+)\)", self.ask("status"), re.M)

@@ -189,6 +189,32 @@ static void addresses_of_others(void **state)
     peer_leave(&peer);
 }
 
+/* Only the peer's own granules of device memory change places, each to where it is not. */
+static void memory_changes_places(void **state)
+{
+    uint64_t address, host_address;
+    _cleanup_fd_ int fd = -1;
+    struct peer peer, other;
+
+    (void)state;
+    attach(&peer);
+    attach(&other);
+    assert_int_equal(peer_make_granule(&peer, 2u << 20, &address), CUDA_SUCCESS);
+    assert_int_equal(peer_make_host_granule(&peer, 2u << 20, &host_address, &fd), CUDA_SUCCESS);
+    assert_int_not_equal(peer_move_granule(&peer, address, false), CUDA_SUCCESS);
+    assert_int_not_equal(peer_move_granule(&other, address, true), CUDA_SUCCESS);
+    assert_int_not_equal(peer_move_granule(&peer, address + 4096, true), CUDA_SUCCESS);
+    assert_int_not_equal(peer_move_granule(&peer, host_address, true), CUDA_SUCCESS);
+    assert_int_not_equal(peer_move_granule(&peer, peer.offer.staging_address, true), CUDA_SUCCESS);
+    assert_int_equal(peer_move_granule(&peer, address, true), CUDA_SUCCESS);
+    assert_int_not_equal(peer_move_granule(&peer, address, true), CUDA_SUCCESS);
+    assert_true(still_served(&peer));
+    assert_int_equal(peer_move_granule(&peer, address, false), CUDA_SUCCESS);
+    assert_int_equal(peer_move_granule(&peer, address, true), CUDA_SUCCESS);
+    peer_leave(&other);
+    peer_leave(&peer);
+}
+
 static CUresult adopt(struct peer *peer, uint64_t address, uint64_t size, int fd)
 {
     const struct socket_message message = {.kind = SOCKET_BLOB, .id = 78, .value = size};
@@ -649,6 +675,7 @@ int main(void)
         HOSTILE_CASE(unknown_commands_end_the_client),
         HOSTILE_CASE(addresses_without_end),
         HOSTILE_CASE(addresses_of_others),
+        HOSTILE_CASE(memory_changes_places),
         HOSTILE_CASE(memory_that_comes_along),
         HOSTILE_CASE(allocations_that_come_along),
         HOSTILE_CASE(descriptors_that_are_no_memory),

@@ -108,6 +108,11 @@ static void release_granule(struct actor *actor)
     wire_fnGranuleRelease(&actor->peer.channel, &in);
 }
 
+static void move_granule(struct actor *actor)
+{
+    peer_move_granule(&actor->peer, someone(actor)->address[pick(POOL)], pick(2));
+}
+
 static void reserve(struct actor *actor)
 {
     const struct wire_fnReserve in = {
@@ -299,6 +304,7 @@ static const struct {
     {make_granule, "granule", 4},
     {make_host_granule, "host granule", 4},
     {release_granule, "release", 4, true},
+    {move_granule, "move", 3},
     {reserve, "reserve", 2},
     {unreserve, "unreserve", 2, true},
     {copy, "copy", 16, true},

@@ -109,6 +109,15 @@ CUresult peer_make_granule(struct peer *peer, uint64_t size, uint64_t *ret_addre
     return peer_take_granule(peer, size, ret_address, &fd);
 }
 
+CUresult peer_move_granule(struct peer *peer, uint64_t address, bool host)
+{
+    const struct wire_fnGranuleMove in = {.host = host, .address = address};
+    CUresult result = wire_fnGranuleMove(&peer->channel, &in);
+    _cleanup_fd_ int fd = -1;
+
+    return result != CUDA_SUCCESS ? result : receive(peer, SOCKET_GRANULE, 0, address, &fd);
+}
+
 CUresult peer_make_host_granule(struct peer *peer, uint64_t size, uint64_t *ret_address,
                                 int *ret_fd)
 {

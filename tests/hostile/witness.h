@@ -33,6 +33,9 @@ CUresult peer_make_granule(struct peer *peer, uint64_t size, uint64_t *ret_addre
 /* The same with its descriptor, which the caller closes; -1 where the server gives none. */
 CUresult peer_take_granule(struct peer *peer, uint64_t size, uint64_t *ret_address, int *ret_fd);
 
+/* Puts memory of the host in the place of a granule's, or device memory back. */
+CUresult peer_move_granule(struct peer *peer, uint64_t address, bool host);
+
 /* Host memory of the client's window, and its descriptor, which the caller closes. */
 CUresult peer_make_host_granule(struct peer *peer, uint64_t size, uint64_t *ret_address,
                                 int *ret_fd);

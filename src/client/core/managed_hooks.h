@@ -18,8 +18,8 @@ struct allocation;
 struct context;
 struct stream;
 
-/* Filled once while attaching, and called only while there is managed memory, the last two apart.
- */
+/* Filled once while attaching, and called only while there is managed memory, the last ones apart,
+ * from `trim` on. */
 struct managed_hooks {
     void (*push)(struct stream *stream);
     void (*count_work)(void);
@@ -30,6 +30,8 @@ struct managed_hooks {
     bool (*free)(uint64_t address, CUresult *ret_result);
     void (*free_all)(const struct context *context);
     void (*trim)(void); /* gives back what freed allocations have left; may wait for the server */
+    void (*launch)(const void *params, size_t size);
+    bool (*make_room)(uint32_t device, uint64_t size); /* on the server's device; may wait for it */
     bool (*is_movable)(void); /* whether allocations move in this process */
 };
 
@@ -97,6 +99,13 @@ static inline void managed_free_all(const struct context *context)
 {
     if (managed_any())
         managed_hooks.free_all(context);
+}
+
+/* A kernel with these parameters is about to be launched; the caller holds no lock. */
+static inline void managed_launch(const void *params, size_t size)
+{
+    if (managed_any())
+        managed_hooks.launch(params, size);
 }
 
 /* Whether managed memory contains the address: then the program can look at what a copy or memset

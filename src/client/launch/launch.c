@@ -273,7 +273,10 @@ static __attribute__((noinline)) CUresult launch_beside_managed(const CUlaunchCo
     const struct params own = {.packed = packed, .packed_size = function->params_size};
     CUresult result = packed ? put_params(function, params, packed) : CUDA_ERROR_OUT_OF_MEMORY;
 
-    return result != CUDA_SUCCESS ? result : launch_now(config, function, &own, stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    managed_launch(packed, function->params_size);
+    return launch_now(config, function, &own, stream);
 }
 
 static unsigned char port_of(const CUlaunchAttribute *attribute)

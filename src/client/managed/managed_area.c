@@ -13,6 +13,7 @@
 #include "environment.h"
 #include "fd.h"
 #include "granule.h"
+#include "managed_exchange.h"
 #include "page_watch.h"
 #include "ranges.h"
 #include "shm.h"
@@ -26,8 +27,9 @@ struct area {
 
 static struct {
     pthread_mutex_t lock;
-    struct ranges areas;                   /* struct area */
-    struct heap heaps[ATTACH_DEVICES_MAX]; /* by ordinal */
+    struct ranges areas;                    /* struct area */
+    struct heap heaps[ATTACH_DEVICES_MAX];  /* by ordinal */
+    struct heap hosted[ATTACH_DEVICES_MAX]; /* of areas that began on the host */
     struct ranges hosts; /* granules of host memory for views; the value is the descriptor plus 1 */
     struct heap views;   /* of them */
     int watch;           /* -errno: it cannot be watched; 0 = it is not to be */
@@ -94,15 +96,45 @@ static CUresult add_host(uint64_t address, uint64_t size)
     return result;
 }
 
-static CUresult area_create(uint32_t device, uint64_t size, uint64_t *ret_address, int *ret_fd)
+static struct area *leave(uint64_t address)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+    struct range removed;
+
+    return ranges_remove(&memory.areas, address, &removed) ? NULL : removed.value;
+}
+
+static void drop_host(uint64_t address, uint64_t size)
+{
+    unmap_view(address, size);
+    end_host(leave(address), size);
+}
+
+/* The heap of the areas of the server's device, whose numbers are not the program's. */
+static struct heap *heap_of(struct heap *heaps, uint32_t device)
+{
+    struct heap *heap = heaps;
+
+    while (heap->device != device)
+        heap++;
+    return heap;
+}
+
+static CUresult create_from(struct heap *heap, const struct heap_source *source, uint64_t size,
+                            uint64_t *ret_address, int *ret_fd)
 {
     uint64_t address;
     int fd;
-    CUresult result = device_granules.create(device, size, &address, &fd);
+    CUresult result = source->create(heap->device, size, &address, &fd);
 
     if (result != CUDA_SUCCESS)
         return result;
     result = add_host(address, size);
+    if (result == CUDA_SUCCESS &&
+        !exchange_enter(heap, address, size, source == &hosted_granules)) {
+        drop_host(address, size);
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
     if (result != CUDA_SUCCESS) {
         device_granules.release(address, size);
         fd_close(&fd);
@@ -113,22 +145,25 @@ static CUresult area_create(uint32_t device, uint64_t size, uint64_t *ret_addres
     return CUDA_SUCCESS;
 }
 
-static struct area *leave(uint64_t address)
+static CUresult area_create(uint32_t device, uint64_t size, uint64_t *ret_address, int *ret_fd)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
-    struct range removed;
+    return create_from(heap_of(memory.heaps, device), &device_granules, size, ret_address, ret_fd);
+}
 
-    return ranges_remove(&memory.areas, address, &removed) ? NULL : removed.value;
+static CUresult hosted_create(uint32_t device, uint64_t size, uint64_t *ret_address, int *ret_fd)
+{
+    return create_from(heap_of(memory.hosted, device), &hosted_granules, size, ret_address, ret_fd);
 }
 
 static void area_release(uint64_t address, uint64_t size)
 {
-    unmap_view(address, size);
-    end_host(leave(address), size);
+    exchange_leave(address);
+    drop_host(address, size);
     device_granules.release(address, size);
 }
 
 static const struct heap_source areas = {area_create, area_release};
+static const struct heap_source hosted_areas = {hosted_create, area_release};
 
 uint64_t area_host_address(uint64_t address)
 {
@@ -234,9 +269,12 @@ void area_init(void)
 {
     memset(&memory, 0, sizeof(memory));
     pthread_mutex_init(&memory.lock, NULL);
+    exchange_init();
     memory.watch = open_watch();
-    for (int i = 0; i < client->device_count; i++)
+    for (int i = 0; i < client->device_count; i++) {
         heap_init(&memory.heaps[i], &areas, client->devices[i].index, GRANULARITY);
+        heap_init(&memory.hosted[i], &hosted_areas, client->devices[i].index, GRANULARITY);
+    }
     heap_init(&memory.views, &views, 0, GRANULARITY);
 }
 
@@ -283,6 +321,20 @@ struct heap *area_heap(const struct device *device)
     return &memory.heaps[device->ordinal];
 }
 
+struct heap *area_hosted_heap(const struct device *device)
+{
+    return &memory.hosted[device->ordinal];
+}
+
+struct heap *area_heap_of(uint64_t address)
+{
+    const struct device *device = memory_device_of(address);
+    struct allocation found;
+
+    return heap_find(area_heap(device), address, &found) ? area_heap(device)
+                                                         : area_hosted_heap(device);
+}
+
 int area_watch(void)
 {
     return memory.watch;
@@ -292,7 +344,8 @@ static CUresult replay(const struct heap *heap, uint64_t address, uint64_t size,
 {
     const struct range *range = ranges_find(&memory.areas, address);
     const struct area *area = range->value;
-    CUresult result = granule_replay_device(heap, address, size, fd);
+    CUresult result = exchange_is_out(address) ? granule_replay_hosted(heap, address, size, fd)
+                                               : granule_replay_device(heap, address, size, fd);
 
     return result != CUDA_SUCCESS ? result : granule_replay_host(area->host, size, area->host_fd);
 }
@@ -307,7 +360,7 @@ bool managed_is_whole(void)
     bool whole = true;
 
     for (int i = 0; i < client->device_count && whole; i++)
-        whole = granule_heap_is_whole(&memory.heaps[i]);
+        whole = granule_heap_is_whole(&memory.heaps[i]) && granule_heap_is_whole(&memory.hosted[i]);
     return whole;
 }
 
@@ -315,8 +368,11 @@ CUresult area_replay(void)
 {
     CUresult result = heap_for_each_granule(&memory.views, replay_view);
 
-    for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
+    for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++) {
         result = heap_for_each_granule(&memory.heaps[i], replay);
+        if (result == CUDA_SUCCESS)
+            result = heap_for_each_granule(&memory.hosted[i], replay);
+    }
     return result;
 }
 
@@ -324,8 +380,11 @@ CUresult area_replay(void)
 
 void area_before_fork(void)
 {
-    for (int i = 0; i < client->device_count; i++)
+    exchange_before_fork();
+    for (int i = 0; i < client->device_count; i++) {
         lock_take(&memory.heaps[i].lock);
+        lock_take(&memory.hosted[i].lock);
+    }
     lock_take(&memory.views.lock);
     pthread_mutex_lock(&memory.lock);
 }
@@ -334,8 +393,11 @@ void area_after_fork_in_parent(void)
 {
     pthread_mutex_unlock(&memory.lock);
     lock_give(&memory.views.lock);
-    for (int i = client->device_count; i-- > 0;)
+    for (int i = client->device_count; i-- > 0;) {
+        lock_give(&memory.hosted[i].lock);
         lock_give(&memory.heaps[i].lock);
+    }
+    exchange_after_fork();
 }
 
 void area_after_fork_in_child(void)
@@ -345,8 +407,10 @@ void area_after_fork_in_child(void)
 
         fd_close(&area->host_fd);
     }
-    for (int i = 0; i < client->device_count; i++)
+    for (int i = 0; i < client->device_count; i++) {
         heap_after_fork(&memory.heaps[i]);
+        heap_after_fork(&memory.hosted[i]);
+    }
     heap_after_fork(&memory.views);
     if (memory.watch > 0)
         fd_close(&memory.watch);

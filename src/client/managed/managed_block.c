@@ -205,12 +205,27 @@ static bool enter(struct managed_block *block)
     return true;
 }
 
+/* What the device has no room for begins on the host, if the driver has such memory. */
+static CUresult take_memory(const struct device *device, struct managed_block *block,
+                            struct heap **ret_heap)
+{
+    CUresult result;
+
+    *ret_heap = area_heap(device);
+    result = heap_take(*ret_heap, &block->entry);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY)
+        return result;
+    *ret_heap = area_hosted_heap(device);
+    return heap_take(*ret_heap, &block->entry) == CUDA_SUCCESS ? CUDA_SUCCESS
+                                                               : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult block_create(struct context *context, uint64_t size, unsigned attach,
                       CUdeviceptr *ret_address)
 {
     struct managed_block *block = block_new(context, size, attach);
-    struct heap *heap = area_heap(context->device);
-    CUresult result = block ? heap_take(heap, &block->entry) : CUDA_ERROR_OUT_OF_MEMORY;
+    struct heap *heap;
+    CUresult result = block ? take_memory(context->device, block, &heap) : CUDA_ERROR_OUT_OF_MEMORY;
 
     if (result == CUDA_SUCCESS) {
         block->allocation.address = block->entry.address;
@@ -286,7 +301,7 @@ bool block_destroy(uint64_t address)
 
     if (!block)
         return false;
-    heap = area_heap(memory_device_of(address));
+    heap = area_heap_of(address);
     heap_give(heap, block->entry.address);
     heap_trim(heap, KEPT_BYTES);
     block_free(block);
@@ -295,8 +310,10 @@ bool block_destroy(uint64_t address)
 
 void block_trim(void)
 {
-    for (int i = 0; i < client->device_count && area_is_possible(); i++)
+    for (int i = 0; i < client->device_count && area_is_possible(); i++) {
         heap_trim(area_heap(&client->devices[i]), 0);
+        heap_trim(area_hosted_heap(&client->devices[i]), 0);
+    }
 }
 
 static uint64_t next_of(const struct context *context)

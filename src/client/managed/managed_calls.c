@@ -14,6 +14,7 @@
 #include "cuda_managed.h"
 #include "managed_area.h"
 #include "managed_block.h"
+#include "managed_exchange.h"
 #include "managed_move.h"
 #include "managed_variable.h"
 
@@ -90,6 +91,7 @@ static CUresult prefetch(uint64_t address, uint64_t size, CUmemLocation location
 {
     if (!block_moves(address))
         return CUDA_SUCCESS;
+    exchange_prefetch(address, size, location.type == CU_MEM_LOCATION_TYPE_DEVICE);
     if (location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return move_down(address, size, stream);
     move_up(address, size);

@@ -18,6 +18,7 @@
 #include "managed_area.h"
 #include "managed_block.h"
 #include "managed_copy.h"
+#include "managed_exchange.h"
 #include "managed_hooks.h"
 #include "managed_move.h"
 #include "managed_pages.h"
@@ -150,6 +151,8 @@ void managed_init(void)
         .free = free_managed,
         .free_all = block_destroy_all,
         .trim = block_trim,
+        .launch = exchange_use,
+        .make_room = exchange_make_room,
         .is_movable = area_is_possible,
     };
 }

@@ -25,6 +25,7 @@
 static struct {
     pthread_mutex_t lock;
     struct ranges taken;
+    uint64_t releases;
 } granules;
 
 void granules_init(void)
@@ -56,6 +57,14 @@ static void leave_granule(uint64_t address)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&granules.lock);
 
     ranges_remove(&granules.taken, address, NULL);
+    granules.releases++;
+}
+
+uint64_t granule_releases(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&granules.lock);
+
+    return granules.releases;
 }
 
 static void granule_release(uint64_t address, uint64_t size)
@@ -68,11 +77,11 @@ static void granule_release(uint64_t address, uint64_t size)
     channel_unlock(&client->channel);
 }
 
-static CUresult device_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
-                                      int *ret_fd)
+static CUresult create_in_device_part(uint32_t device, bool host, uint64_t size,
+                                      uint64_t *ret_address, int *ret_fd)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
-    struct wire_fnGranuleCreate in = {.device = device, .size = size};
+    struct wire_fnGranuleCreate in = {.device = device, .host = host, .size = size};
     struct wire_fnGranuleCreate_reply out;
     uint64_t first = client->window_base + device * client->device_stride;
     _cleanup_fd_ int fd = -1;
@@ -91,12 +100,45 @@ static CUresult device_granule_create(uint32_t device, uint64_t size, uint64_t *
     return CUDA_SUCCESS;
 }
 
-CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd)
+static CUresult device_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
+                                      int *ret_fd)
 {
-    struct wire_fnGranuleAdopt in = {.device = heap->device, .address = address, .size = size};
+    return create_in_device_part(device, false, size, ret_address, ret_fd);
+}
+
+static CUresult hosted_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
+                                      int *ret_fd)
+{
+    return create_in_device_part(device, true, size, ret_address, ret_fd);
+}
+
+CUresult granule_move(uint64_t address, bool host, int *ret_fd)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    const struct wire_fnGranuleMove in = {.address = address, .host = host};
+    CUresult result = wire_fnGranuleMove(&client->channel, &in);
+
+    return result != CUDA_SUCCESS ? result : client_receive_granule(address, ret_fd);
+}
+
+static CUresult replay_in_device_part(const struct heap *heap, bool host, uint64_t address,
+                                      uint64_t size, int fd)
+{
+    struct wire_fnGranuleAdopt in = {
+        .device = heap->device, .host = host, .address = address, .size = size};
     CUresult result = client_send_descriptor(fd, size, &in.blob);
 
     return result != CUDA_SUCCESS ? result : wire_fnGranuleAdopt(&client->channel, &in);
+}
+
+CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd)
+{
+    return replay_in_device_part(heap, false, address, size, fd);
+}
+
+CUresult granule_replay_hosted(const struct heap *heap, uint64_t address, uint64_t size, int fd)
+{
+    return replay_in_device_part(heap, true, address, size, fd);
 }
 
 CUresult granule_replay_host(uint64_t address, uint64_t size, int fd)
@@ -143,6 +185,7 @@ CUresult granule_replay_all(void)
 }
 
 const struct heap_source device_granules = {device_granule_create, granule_release};
+const struct heap_source hosted_granules = {hosted_granule_create, granule_release};
 
 /* The window is reserved by an inaccessible mapping, which the granule now replaces. */
 static CUresult map_granule(uint64_t address, uint64_t size, int fd)

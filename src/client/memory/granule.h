@@ -11,6 +11,17 @@ void granules_init(void);
  * the window, or in use. */
 extern const struct heap_source device_granules, host_granules;
 
+/* Granules of a device whose memory is the host's for now: kernels reach that as well. */
+extern const struct heap_source hosted_granules;
+
+/* Puts memory of the host in the place of a device granule's, or device memory back, with the same
+ * contents. The descriptor, which may be -1, takes the place of the granule's old one.
+ * CUDA_ERROR_NOT_READY while the client has work; CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult granule_move(uint64_t address, bool host, int *ret_fd);
+
+/* A number that grows when a granule goes. */
+uint64_t granule_releases(void);
+
 /* Whether the client has a descriptor of each granule in the heap, or in the heaps of all devices:
  * else some memory has gone with its server. No other thread is inside. */
 bool granule_heap_is_whole(struct heap *heap);
@@ -21,4 +32,5 @@ bool granules_are_whole(void);
  * server's error. */
 CUresult granule_replay_all(void);
 CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd);
+CUresult granule_replay_hosted(const struct heap *heap, uint64_t address, uint64_t size, int fd);
 CUresult granule_replay_host(uint64_t address, uint64_t size, int fd);

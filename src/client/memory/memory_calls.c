@@ -32,6 +32,10 @@ CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
         result =
             memory_take(memory_device_heap(context->device), context, bytesize, 0, false, &address);
     }
+    if (result == CUDA_ERROR_OUT_OF_MEMORY &&
+        managed_hooks.make_room(context->device->index, bytesize))
+        result =
+            memory_take(memory_device_heap(context->device), context, bytesize, 0, false, &address);
     if (result == CUDA_SUCCESS)
         *dptr = address;
     return result;

@@ -41,6 +41,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuMemGetInfo_v2:
     case WIRE_fnGranuleCreate:
     case WIRE_fnHostGranuleCreate:
+    case WIRE_fnGranuleMove:
     case WIRE_fnImageFind:
     case WIRE_cuGraphUpload:
     case WIRE_cuGraphLaunch:

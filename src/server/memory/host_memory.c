@@ -137,6 +137,26 @@ static bool is_within_quota(struct session *session, uint64_t size)
     return quota_allows(session, QUOTA_HOST_MEMORY, size);
 }
 
+bool host_memory_charge(struct session *session, uint64_t size)
+{
+    if (!is_within_quota(session, size))
+        return false;
+    if (!reserve_memory(session, size)) {
+        session_log_error(session, "no more memory can be page-locked");
+        return false;
+    }
+    session->window->host_bytes += size;
+    quota_note(session, QUOTA_HOST_MEMORY, session->window->host_bytes);
+    return true;
+}
+
+void host_memory_refund(struct session *session, uint64_t size)
+{
+    session->window->host_bytes -= size;
+    atomic_fetch_sub(&session->window->page_locker->host_bytes, size);
+    quota_note(session, QUOTA_HOST_MEMORY, session->window->host_bytes);
+}
+
 /* Takes `fd` over. The granule is at `address`, or anywhere if that is 0. */
 static CUresult granule_create(struct session *session, int fd, uint64_t address, uint64_t size,
                                struct granule *ret_granule)
@@ -147,23 +167,16 @@ static CUresult granule_create(struct session *session, int fd, uint64_t address
                               .size = size,
                               .fd = fd};
 
-    if (!is_within_quota(session, size)) {
-        fd_close(&granule.fd);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    if (!reserve_memory(session, size)) {
-        session_log_error(session, "no more memory can be page-locked");
+    if (!host_memory_charge(session, size)) {
         fd_close(&granule.fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     CUresult result = place_and_map(session, &granule);
     if (result != CUDA_SUCCESS) {
-        atomic_fetch_sub(&session->window->page_locker->host_bytes, size);
+        host_memory_refund(session, size);
         fd_close(&granule.fd);
         return result;
     }
-    session->window->host_bytes += size;
-    quota_note(session, QUOTA_HOST_MEMORY, session->window->host_bytes);
     *ret_granule = granule;
     return CUDA_SUCCESS;
 }

@@ -8,6 +8,11 @@
 
 #include "memory.h"
 
+/* Counts page-locked memory against what the client may have of it, and all of them together:
+ * false, and an error in the log, when that would exceed it. The second gives it back. */
+bool host_memory_charge(struct session *session, uint64_t size);
+void host_memory_refund(struct session *session, uint64_t size);
+
 /* Takes back a granule, which the window frees. */
 void host_memory_retire(struct session *session, struct granule *granule);
 

@@ -29,6 +29,7 @@ struct granule {
     unsigned part; /* of the window: a device's ordinal, or the number of devices for host memory */
     uint64_t address, size;
     CUmemGenericAllocationHandle handle; /* DEVICE: the driver's */
+    bool on_host;                        /* DEVICE: it is memory of the host for now */
     struct ipc_share *share;             /* DEVICE: once a range of it has a name */
     int fd;                              /* HOST: memfd, -1 otherwise */
     struct module *module;               /* GLOBAL: whose variable it is */

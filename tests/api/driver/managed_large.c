@@ -82,6 +82,44 @@ static void pieces_are_prefetched(void)
     free_all();
 }
 
+/* Those that are used come to the device, and the others go; and a kernel may use any of them. */
+static void some_are_used_more_than_others(void)
+{
+    make_all();
+    for (uint32_t round = 1; round <= PIECES; round++) {
+        for (unsigned i = 0; i < 4; i++)
+            add(round % PIECES, 10);
+        add((round + 2) % PIECES, 10);
+        if (round % 2)
+            continue;
+        MUST(cuCtxSynchronize());
+        IS_TRUE(words_of(round % PIECES)[7] >= round % PIECES + 40);
+    }
+    MUST(cuCtxSynchronize());
+    for (unsigned i = 0; i < PIECES; i++)
+        IS_TRUE(are(i, i + 50));
+    free_all();
+}
+
+/* Memory of the device itself comes before managed memory. */
+static void other_memory_finds_room(void)
+{
+    CUdeviceptr plain;
+
+    make_all();
+    for (unsigned i = 0; i < PIECES; i++)
+        add(i, 7);
+    MUST(cuMemAlloc_v2(&plain, (size_t)count * 4));
+    MUST(cuMemsetD32_v2(plain, 5, count));
+    for (unsigned i = 0; i < PIECES; i++)
+        add(i, 7);
+    MUST(cuCtxSynchronize());
+    for (unsigned i = 0; i < PIECES; i++)
+        IS_TRUE(are(i, i + 14));
+    MUST(cuMemFree_v2(plain));
+    free_all();
+}
+
 /* What a piece had is there for others. */
 static void freed_pieces_make_room(void)
 {
@@ -107,6 +145,8 @@ int main(void)
     count = (uint32_t)(total / 4 / 4);
     RUN(each_piece_is_used);
     RUN(pieces_are_prefetched);
+    RUN(some_are_used_more_than_others);
+    RUN(other_memory_finds_room);
     RUN(freed_pieces_make_room);
     return check_close();
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory as sealed memfds that are mapped where the program asks, and can leave the process as file
- * descriptors. Reserved addresses stay mapped to something at all times: a kernel that runs into a
- * range just unmapped finds scratch pages, not the end of the process.
+ * Memory, of the device or of the host, as sealed memfds that are mapped where the program asks,
+ * and can leave the process as file descriptors. Reserved addresses stay mapped to something at all
+ * times: a kernel that runs into a range just unmapped finds scratch pages, not the end of the
+ * process.
  */
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +21,7 @@
 #include "soft_memory.h"
 
 #define GRANULARITY (2ull << 20)
+#define HOST_NAME "funnel-soft-host-memory"
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 struct allocation {
@@ -25,7 +29,7 @@ struct allocation {
     unsigned references;
     unsigned handle_references;
     int fd;
-    uint64_t size;
+    uint64_t size, charged; /* bytes; of the device's memory */
     struct device *device;
     CUmemAllocationProp properties;
 };
@@ -123,24 +127,34 @@ static void allocation_unref_locked(struct allocation *allocation)
     if (!allocation || --allocation->references > 0)
         return;
     fd_close(&allocation->fd);
-    device_refund_locked(allocation->device, allocation->size);
+    device_refund_locked(allocation->device, allocation->charged);
     free(allocation);
+}
+
+static bool is_of_host(const CUmemAllocationProp *prop)
+{
+    return prop->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+           prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
 }
 
 /* Takes the descriptor over, also when it fails. */
 static CUresult allocation_create_locked(int fd, uint64_t size, struct device *device,
+                                         const CUmemAllocationProp *prop,
                                          struct allocation **ret_allocation)
 {
     struct allocation *allocation = calloc(1, sizeof(*allocation));
+    uint64_t charge = is_of_host(prop) ? 0 : size;
 
-    if (!allocation || !device_charge_locked(device, size)) {
+    if (!allocation || !device_charge_locked(device, charge)) {
         free(allocation);
         fd_close(&fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     allocation->fd = fd;
     allocation->size = size;
+    allocation->charged = charge;
     allocation->device = device;
+    allocation->properties = *prop;
     allocation->references = allocation->handle_references = 1;
     allocation->handle = soft_add(SOFT_ALLOCATION, allocation);
     if (!allocation->handle) {
@@ -154,7 +168,7 @@ static CUresult allocation_create_locked(int fd, uint64_t size, struct device *d
 static bool is_possible(const CUmemAllocationProp *prop)
 {
     return prop->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
-           (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE) &&
+           (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE || is_of_host(prop)) &&
            !(prop->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 }
 
@@ -169,23 +183,22 @@ CUresult soft_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
         return CUDA_ERROR_INVALID_VALUE;
     if (!is_possible(prop))
         return CUDA_ERROR_NOT_SUPPORTED;
-    device = device_get(prop->location.id);
-    if (!device)
+    device = device_get(is_of_host(prop) ? 0 : prop->location.id);
+    if (!device || (is_of_host(prop) && prop->location.id != 0))
         return CUDA_ERROR_INVALID_DEVICE;
-    if (size > device->memory_size)
+    if (!is_of_host(prop) && size > device->memory_size)
         return CUDA_ERROR_OUT_OF_MEMORY;
 
-    _cleanup_fd_ int fd = memfd_create("funnel-soft-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    _cleanup_fd_ int fd = memfd_create(is_of_host(prop) ? HOST_NAME : "funnel-soft-memory",
+                                       MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     if (fd < 0 || ftruncate(fd, size) || fcntl(fd, F_ADD_SEALS, SEALS))
         return CUDA_ERROR_OUT_OF_MEMORY;
     SOFT_LOCKED;
-    result = allocation_create_locked(fd_steal(&fd), size, device, &allocation);
-    if (result)
-        return result;
-    allocation->properties = *prop;
-    *handle = allocation->handle;
-    return CUDA_SUCCESS;
+    result = allocation_create_locked(fd_steal(&fd), size, device, prop, &allocation);
+    if (!result)
+        *handle = allocation->handle;
+    return result;
 }
 
 static struct allocation *allocation_get(CUmemGenericAllocationHandle handle)
@@ -391,10 +404,33 @@ static CUresult current_device_locked(struct device **ret_device)
     return result;
 }
 
+/* Which memory it is the descriptor tells by its name. */
+static bool is_named_host(int fd)
+{
+    char path[40], name[64] = "";
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return readlink(path, name, sizeof(name) - 1) > 0 && strstr(name, HOST_NAME);
+}
+
+static CUmemAllocationProp properties_of(int fd, const struct device *device)
+{
+    CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
+    };
+
+    if (is_named_host(fd))
+        prop.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_HOST_NUMA, 0};
+    return prop;
+}
+
 CUresult soft_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
                                              CUmemAllocationHandleType shHandleType)
 {
     struct allocation *allocation;
+    CUmemAllocationProp prop;
     struct device *device;
     uint64_t size;
     CUresult result;
@@ -410,25 +446,20 @@ CUresult soft_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
         return CUDA_ERROR_OPERATING_SYSTEM;
     SOFT_LOCKED;
     result = current_device_locked(&device);
-    if (!result)
-        result = allocation_create_locked(fd_steal(&fd), size, device, &allocation);
     if (result)
         return result;
-    allocation->properties = (CUmemAllocationProp){
-        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
-    };
-    *handle = allocation->handle;
-    return CUDA_SUCCESS;
+    prop = properties_of(fd, device);
+    result = allocation_create_locked(fd_steal(&fd), size, device, &prop, &allocation);
+    if (!result)
+        *handle = allocation->handle;
+    return result;
 }
 
-/* The granularity is told of memory that cuMemCreate does not make, as by NVIDIA's driver. */
-static bool is_of_host(const CUmemAllocationProp *prop)
+/* The granularity is told also of memory that cuMemCreate does not make, as by NVIDIA's driver. */
+static bool is_anywhere_on_host(const CUmemAllocationProp *prop)
 {
     return prop->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
-           (prop->location.type == CU_MEM_LOCATION_TYPE_HOST ||
-            prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+           (prop->location.type == CU_MEM_LOCATION_TYPE_HOST || is_of_host(prop) ||
             prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT);
 }
 
@@ -437,9 +468,9 @@ CUresult soft_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllo
 {
     if (!granularity || !prop || (unsigned)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!is_of_host(prop) && !is_possible(prop))
+    if (!is_anywhere_on_host(prop) && !is_possible(prop))
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (!is_of_host(prop) && !device_get(prop->location.id))
+    if (!is_anywhere_on_host(prop) && !device_get(prop->location.id))
         return CUDA_ERROR_INVALID_DEVICE;
     *granularity = GRANULARITY;
     return CUDA_SUCCESS;

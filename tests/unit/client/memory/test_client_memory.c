@@ -91,6 +91,13 @@ static void trim_nothing(void)
 {
 }
 
+static bool make_no_room(uint32_t device, uint64_t size)
+{
+    (void)device;
+    (void)size;
+    return false;
+}
+
 static int setup(void **state)
 {
     int r = fixture_setup(state);
@@ -107,6 +114,7 @@ static int setup(void **state)
     assert_int_equal(memory_init(), 0);
     assert_int_equal(pthread_create(&server.thread, NULL, serve, NULL), 0);
     managed_hooks.trim = trim_nothing;
+    managed_hooks.make_room = make_no_room;
     return r;
 }
 

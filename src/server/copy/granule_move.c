@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device granules whose memory goes to the host and comes back, for managed memory of which there
+ * is more than the device holds.
+ */
+#include "attach.h"
+#include "device_granule.h"
+#include "placement.h"
+#include "server_dispatch.h"
+#include "stream.h"
+
+static CUresult copy(CUdeviceptr dst, CUdeviceptr src, uint64_t size)
+{
+    CUstream stream;
+    CUresult result = driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0), end;
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver.cuMemcpyAsync(dst, src, size, stream);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamSynchronize(stream);
+    end = driver.cuStreamDestroy_v2(stream);
+    return result != CUDA_SUCCESS ? result : end;
+}
+
+static void find_graph(void *context, uint64_t handle, void *object)
+{
+    bool *found = context;
+
+    (void)object;
+    *found |= handle_type(handle) == WIRE_GRAPH;
+}
+
+/* The driver may keep what it has found out about an address in a graph that it has made. */
+static bool has_graphs(struct session *session)
+{
+    bool found = false;
+
+    handles_for_each(&session->objects, find_graph, &found);
+    return found;
+}
+
+static bool is_in_use(struct session *session, const struct granule *granule)
+{
+    return granule->share || has_graphs(session) || !streams_are_idle(session) ||
+           memory_is_awaited(session, "fnGranuleMove", granule->address, granule->size);
+}
+
+CUresult serve_fnGranuleMove(struct session *session, const struct wire_fnGranuleMove *in)
+{
+    struct granule *granule = device_granule_find(session, in->address);
+    CUresult result;
+
+    if (!granule || granule->on_host == (in->host != 0)) {
+        session_log_error(session, "fnGranuleMove: no granule at %#llx is there to be moved",
+                          (unsigned long long)in->address);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (is_in_use(session, granule))
+        return CUDA_ERROR_NOT_READY;
+    result = session_enter(session, session_device(session, granule->part));
+    if (result == CUDA_SUCCESS)
+        result = device_granule_exchange(session, granule, in->host, copy);
+    return result != CUDA_SUCCESS ? result : device_granule_send(session, granule);
+}

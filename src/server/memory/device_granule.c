@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A device granule is physical memory mapped at a free place of the client's window, and a file
+ * descriptor of it for the client to keep. It is charged against the client's limit. In its place
+ * there may be memory of the host for a while, which kernels reach as well.
+ */
+#include "device_granule.h"
+
+#include <unistd.h>
+
+#include "attach.h"
+#include "blob.h"
+#include "cleanup.h"
+#include "fd.h"
+#include "host_memory.h"
+#include "ipc_memory.h"
+#include "ipc_share.h"
+#include "memory_state.h"
+#include "placement.h"
+#include "server_dispatch.h"
+#include "sock.h"
+#include "vmm.h"
+
+/* Host memory is that which is nearest to the device. */
+static int host_node(const struct device *device)
+{
+    const int node = device->record.attributes[CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID];
+
+    return node < 0 ? 0 : node;
+}
+
+static CUmemAllocationProp properties_of(const struct device *device, const struct granule *granule)
+{
+    CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
+    };
+
+    if (granule->on_host)
+        prop.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_HOST_NUMA, host_node(device)};
+    return prop;
+}
+
+static CUresult map_granule(const struct session *session, const struct granule *granule)
+{
+    CUresult result = driver.cuMemMap(granule->address, granule->size, 0, granule->handle, 0);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = memory_grant(session, granule->part, granule->address, granule->size);
+    if (result != CUDA_SUCCESS)
+        driver.cuMemUnmap(granule->address, granule->size);
+    return result;
+}
+
+/* The client gets a descriptor of the memory, so that the memory can outlive this server. One that
+ * may not have it gets the message alone. */
+CUresult device_granule_send(struct session *session, const struct granule *granule)
+{
+    struct socket_message message = {.kind = SOCKET_GRANULE, .value = granule->address};
+    bool may_export = memory_may_export(session, granule->part, granule->size);
+    _cleanup_fd_ int fd = -1;
+    CUresult result = CUDA_SUCCESS;
+
+    if (may_export)
+        result = driver.cuMemExportToShareableHandle(&fd, granule->handle,
+                                                     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return sock_send(session->socket, &message, sizeof(message), &fd, may_export)
+               ? CUDA_ERROR_MPS_RPC_FAILURE
+               : CUDA_SUCCESS;
+}
+
+/* Device memory counts against the client's limit, and the host's as what else is page-locked. */
+static bool charge(struct session *session, const struct granule *granule)
+{
+    return granule->on_host ? host_memory_charge(session, granule->size)
+                            : memory_charge(session, granule->part, granule->size);
+}
+
+static void refund(struct session *session, const struct granule *granule)
+{
+    if (granule->on_host)
+        host_memory_refund(session, granule->size);
+    else
+        memory_refund(session, granule->part, granule->size);
+}
+
+static void unmap_granule(struct session *session, const struct granule *granule)
+{
+    driver.cuMemUnmap(granule->address, granule->size);
+    driver.cuMemRelease(granule->handle);
+    window_unplace(session->window, granule->address);
+    refund(session, granule);
+}
+
+static CUresult make_memory(struct session *session, const struct device *device,
+                            struct granule *granule)
+{
+    CUmemAllocationProp prop = properties_of(device, granule);
+
+    return memory_create(session, granule->size, &prop, &granule->handle);
+}
+
+static bool is_where(const CUmemLocation *location, const struct granule *granule)
+{
+    return granule->on_host ? location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA
+                            : location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                                  location->id == (int)granule->part;
+}
+
+/* A size that is larger than the memory itself cannot be mapped. */
+static CUresult import_memory(int fd, struct granule *granule)
+{
+    CUmemAllocationProp prop = {0};
+    CUresult result = driver.cuMemImportFromShareableHandle(
+        &granule->handle, (void *)(uintptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver.cuMemGetAllocationPropertiesFromHandle(&prop, granule->handle);
+    if (result == CUDA_SUCCESS && !is_where(&prop.location, granule))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        driver.cuMemRelease(granule->handle);
+    return result;
+}
+
+static CUresult take_place(struct session *session, const struct device *device,
+                           struct granule *granule)
+{
+    if (granule->address)
+        return window_place_at(session->window, granule->part, granule->address, granule->size);
+    return window_place(session->window, granule->part, granule->size, device->record.granularity,
+                        &granule->address);
+}
+
+/* The place in the window and the charge are taken. Puts memory there, new or behind `fd`. */
+static CUresult fill_place(struct session *session, const struct device *device, int fd,
+                           struct granule *granule)
+{
+    CUresult result = session_enter(session, device);
+
+    if (result == CUDA_SUCCESS)
+        result = fd < 0 ? make_memory(session, device, granule) : import_memory(fd, granule);
+    if (result != CUDA_SUCCESS) {
+        session_log_error(session, "%llu MiB of device %d cannot be allocated: %s",
+                          (unsigned long long)(granule->size >> 20), device->ordinal,
+                          driver_error_name(result));
+        return result;
+    }
+    result = map_granule(session, granule);
+    if (result != CUDA_SUCCESS)
+        driver.cuMemRelease(granule->handle);
+    return result;
+}
+
+static struct granule granule_of(const struct device *device, uint64_t size, bool on_host)
+{
+    return (struct granule){.kind = GRANULE_DEVICE,
+                            .part = (unsigned)device->ordinal,
+                            .size = size,
+                            .on_host = on_host,
+                            .fd = -1};
+}
+
+/* At its address, or anywhere if that is 0; the memory behind `fd`, or new memory if that is -1. */
+static CUresult place_granule(struct session *session, const struct device *device, int fd,
+                              struct granule *granule)
+{
+    if (!charge(session, granule))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = take_place(session, device, granule);
+    if (result == CUDA_SUCCESS) {
+        result = fill_place(session, device, fd, granule);
+        if (result != CUDA_SUCCESS)
+            window_unplace(session->window, granule->address);
+    }
+    if (result != CUDA_SUCCESS)
+        refund(session, granule);
+    return result;
+}
+
+static CUresult granule_create(struct session *session, const struct device *device, int fd,
+                               struct granule *granule)
+{
+    CUresult result = place_granule(session, device, fd, granule);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = memory_allow(session, granule);
+    if (result != CUDA_SUCCESS)
+        unmap_granule(session, granule);
+    return result;
+}
+
+static CUresult check_request(struct session *session, const char *call, uint32_t index,
+                              uint64_t size, const struct device **ret_device)
+{
+    const struct device *device = session_find_device(session, call, index);
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (!size || size % device->record.granularity) {
+        session_log_error(session, "%s: size %llu is not a multiple of %llu", call,
+                          (unsigned long long)size, (unsigned long long)device->record.granularity);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *ret_device = device;
+    return CUDA_SUCCESS;
+}
+
+CUresult serve_fnGranuleCreate(struct session *session, const struct wire_fnGranuleCreate *in,
+                               struct wire_fnGranuleCreate_reply *ret_out)
+{
+    const struct device *device;
+    struct granule granule;
+    CUresult result = check_request(session, "fnGranuleCreate", in->device, in->size, &device);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    granule = granule_of(device, in->size, in->host);
+    result = granule_create(session, device, -1, &granule);
+    if (result != CUDA_SUCCESS)
+        return result;
+    ret_out->address = granule.address;
+    return device_granule_send(session, &granule);
+}
+
+static CUresult adopt(struct session *session, const struct wire_fnGranuleAdopt *in, int fd)
+{
+    const struct device *device;
+    struct granule granule;
+    CUresult result = check_request(session, "fnGranuleAdopt", in->device, in->size, &device);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!in->address || in->address % device->record.granularity || !vmm_could_be_memory(fd)) {
+        session_log_error(
+            session, "fnGranuleAdopt: %#llx is not a valid place, or its descriptor is not memory",
+            (unsigned long long)in->address);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    session->memory->device[in->device].given += in->size;
+    granule = granule_of(device, in->size, in->host);
+    granule.address = in->address;
+    return granule_create(session, device, fd, &granule);
+}
+
+CUresult serve_fnGranuleAdopt(struct session *session, const struct wire_fnGranuleAdopt *in)
+{
+    _cleanup_fd_ int fd = -1;
+    CUresult result = blob_take_fd(session, in->blob, &fd);
+
+    return result != CUDA_SUCCESS ? result : adopt(session, in, fd);
+}
+
+/* Clients that have opened it keep the memory. */
+static void granule_unshare(struct session *session, const struct granule *granule)
+{
+    if (!granule->share)
+        return;
+    ipc_withdraw(session, granule->share);
+    ipc_share_unref(session->server, granule->share);
+}
+
+void device_granule_end(struct session *session, const struct granule *granule)
+{
+    granule_unshare(session, granule);
+    unmap_granule(session, granule);
+}
+
+struct granule *device_granule_find(const struct session *session, uint64_t address)
+{
+    const struct range *range = ranges_find(&session->memory->extents, address);
+    struct granule *granule = range ? range->value : NULL;
+
+    return granule && granule->kind == GRANULE_DEVICE && granule->address == address ? granule
+                                                                                     : NULL;
+}
+
+/* ---- other memory in the same place ---- */
+
+/* The old memory is put back where the new one cannot be mapped, which it was elsewhere before. */
+static CUresult change_places(struct session *session, struct granule *granule,
+                              const struct granule *other)
+{
+    struct granule new = *granule;
+
+    new.handle = other->handle;
+    driver.cuMemUnmap(granule->address, granule->size);
+    CUresult result = map_granule(session, &new);
+    if (result == CUDA_SUCCESS) {
+        driver.cuMemRelease(granule->handle);
+        refund(session, granule);
+        granule->handle = other->handle;
+        granule->on_host = other->on_host;
+    } else if (map_granule(session, granule) != CUDA_SUCCESS) {
+        session_log_error(session, "memory at %#llx cannot be mapped any more",
+                          (unsigned long long)granule->address);
+    }
+    return result;
+}
+
+CUresult device_granule_exchange(struct session *session, struct granule *granule, bool on_host,
+                                 device_granule_copier *copy)
+{
+    const struct device *device = session_device(session, granule->part);
+    struct granule other = granule_of(device, granule->size, on_host);
+    CUresult result = place_granule(session, device, -1, &other);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = copy(other.address, granule->address, granule->size);
+    driver.cuMemUnmap(other.address, other.size);
+    window_unplace(session->window, other.address);
+    if (result == CUDA_SUCCESS)
+        result = change_places(session, granule, &other);
+    if (result != CUDA_SUCCESS) {
+        driver.cuMemRelease(other.handle);
+        refund(session, &other);
+    }
+    return result;
+}

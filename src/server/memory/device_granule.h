@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device granules: see memory.h. All functions are the session thread's. */
+#pragma once
+
+#include "memory.h"
+
+/* The granule that begins at an address, or NULL. */
+struct granule *device_granule_find(const struct session *session, uint64_t address);
+
+/* Sends the client a descriptor of the memory, so that the memory can outlive this server. One that
+ * may not have it gets the message alone. */
+CUresult device_granule_send(struct session *session, const struct granule *granule);
+
+/* Gives back its memory, its place and what it was charged for. */
+void device_granule_end(struct session *session, const struct granule *granule);
+
+/* Copies device memory in the current context, and waits until that is done. */
+typedef CUresult device_granule_copier(CUdeviceptr dst, CUdeviceptr src, uint64_t size);
+
+/* Puts memory of the host in the granule's place, or of its device, with the same contents. No work
+ * uses the granule. CUDA_ERROR_OUT_OF_MEMORY, or what the driver says; then all is as before. */
+CUresult device_granule_exchange(struct session *session, struct granule *granule, bool on_host,
+                                 device_granule_copier *copy);
