@@ -29,7 +29,7 @@ WAITING = ["fence_wait", "ring_wake_consumer"]
 # What these ask of the driver.
 DRIVER = ["cuLaunchKernelEx", "cuGraphLaunch", "cuGraphExecKernelNodeSetParams_v2",
           "cuStreamWriteValue32_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2",
-          "cuMemcpyAsync", "cuGraphExecDestroy", "cuGraphDestroy"]
+          "cuMemcpyAsync", "cuEventCreate", "cuEventRecord", "cuEventQuery", "cuGraphExecDestroy", "cuGraphDestroy"]
 CALLGRIND = ["valgrind", "--quiet", "--tool=callgrind", "--compress-strings=no",
              "--compress-pos=no"]
 

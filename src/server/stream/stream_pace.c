@@ -233,24 +233,28 @@ static int32_t next_step(const struct stream_pace *pace, bool was_idle)
     return step > least ? step : least;
 }
 
-static void step_while_idle(struct stream *stream, int32_t pieces)
+/* `pieces` were given since the last step, and the stream has done all of them. */
+static void note_idle(struct stream_pace *pace, int32_t pieces, uint64_t now)
 {
-    struct stream_pace *pace = &stream->pace;
-    uint64_t now = clock_ns();
-
     if (pieces)
         suppose(pace, now - pace->stepped_at, pieces);
-    pace->stepped_at = now;
-    stream_pace_end(stream);
 }
 
-static void step_ahead(struct stream *stream, int32_t pieces)
+static void step_ahead(struct stream *stream, int32_t pieces, uint64_t now)
 {
     if (pieces)
         add_mark(stream, pieces);
     take_passed(stream, false);
+    if (!stream->pace.count)
+        note_idle(&stream->pace, pieces, now);
     if (!may_be_given_more(stream))
         wait_for_turn(stream);
+}
+
+static void step_while_idle(struct stream *stream, int32_t pieces, uint64_t now)
+{
+    note_idle(&stream->pace, pieces, now);
+    stream_pace_end(stream);
 }
 
 void stream_pace_step(struct stream *stream)
@@ -262,10 +266,12 @@ void stream_pace_step(struct stream *stream)
 
     if (stream->driver && !session->server->streams->no_pace &&
         session_enter(session, stream->device) == CUDA_SUCCESS) {
+        uint64_t now = clock_ns();
         if (idle)
-            step_while_idle(stream, pieces);
+            step_while_idle(stream, pieces, now);
         else
-            step_ahead(stream, pieces);
+            step_ahead(stream, pieces, now);
+        pace->stepped_at = now;
     }
     pace->step = next_step(pace, idle);
     pace->left = pace->step;

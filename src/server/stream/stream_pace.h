@@ -3,13 +3,13 @@
  * How far a client may run ahead of the GPU in one stream.
  *
  * What a driver's stream has been given can not be taken back: a call that waits for all streams
- * has to wait for it, and a launch into a queue of NVIDIA's driver that is full waits with the
- * driver's lock held. So the rest of a client's work stays in its ring. Every so many pieces of
- * work an event is recorded behind them, a mark; when so many pieces are in flight as take
- * PACE_AHEAD_NS, by the time from mark to mark, the session's thread waits for the next mark. So a
- * stream never runs empty because of this. Where a client has several streams, one of them must not
- * keep the work of the others in the ring, and only a number of pieces limits each, unless another
- * client waits for a calm moment.
+ * has to wait for it, and NVIDIA's driver takes 1024 launches before one has to wait, each of them
+ * possibly a graph of 16 kernels. So the rest of a client's work stays in its ring. Every so many
+ * pieces of work an event is recorded behind them, a mark; when so many pieces are in flight as
+ * take PACE_AHEAD_NS, by the time from mark to mark, the session's thread waits for the next mark.
+ * So a stream never runs empty because of this. Where a client has several streams, one of them
+ * must not keep the work of the others in the ring, and only a number of pieces limits each, unless
+ * another client waits for a calm moment.
  *
  * Functions are the session thread's unless their comment says otherwise.
  */
