@@ -13,12 +13,14 @@ Runs on a GPU with --device cuda, for example with --kills 1000 --server-kills 1
 import os
 import signal
 import statistics
+import threading
 import time
 
 import harness
 from scene import Probe, Program
 
-AT_ONCE = 8
+AT_ONCE = 16 if (os.cpu_count() or 1) >= 16 else 8
+WITNESS_PAUSE = 0.02
 IDLE = 3
 # What each may report: a GPU finds a shared address out of range in one of several ways.
 FAULTS = {"address": [700], "misaligned": [716], "shared": [700, 717, 719], "trap": [719],
@@ -27,28 +29,61 @@ FAULTS = {"address": [700], "misaligned": [716], "shared": [700, 717, 719], "tra
 FAULTS_OR_NONE = ["instruction"]
 
 
-def kill_some(funnel, count):
-    clients = [Program(funnel, "always") for _ in range(count)]
-    try:
-        for client in clients:
-            client.expect("running")
-    finally:
-        for client in clients:
-            client.kill()
+class Killers:
+    """Threads that each start a client and kill it while its kernel runs, again and again."""
+
+    def __init__(self, funnel, kills, budget):
+        self.funnel, self.budget, self.left = funnel, budget, kills
+        self.killed, self.error = 0, None
+        self.lock = threading.Lock()
+        self.threads = [threading.Thread(target=self.work, daemon=True)
+                        for _ in range(min(AT_ONCE, kills))]
+        for thread in self.threads:
+            thread.start()
+
+    def take(self):
+        with self.lock:
+            goes_on = self.left > 0 and not self.error and not self.budget.is_spent()
+            self.left -= goes_on
+            return goes_on
+
+    def work(self):
+        try:
+            while self.take():
+                client = Program(self.funnel, "always")
+                try:
+                    client.expect("running")
+                finally:
+                    client.kill()
+                with self.lock:
+                    self.killed += 1
+        except (AssertionError, OSError) as error:
+            self.error = error
+
+    def are_at_work(self):
+        return any(thread.is_alive() for thread in self.threads)
+
+    def end(self):
+        self.left = 0
+        for thread in self.threads:
+            thread.join(timeout=harness.TIMEOUT)
 
 
 def kill_clients(funnel, witness, kills, budget):
-    killed = launches = 0
+    launches = 0
+    killers = Killers(funnel, kills, budget)
     try:
-        while killed < kills and not budget.is_spent():
-            kill_some(funnel, min(AT_ONCE, kills - killed))
-            killed += min(AT_ONCE, kills - killed)
+        while killers.are_at_work():
             witness.tell()
             witness.expect("launched")
             launches += 1
+            time.sleep(WITNESS_PAUSE)
+        if killers.error:
+            raise killers.error
     finally:
-        harness.say(f"{killed} clients killed while their kernels ran, of {kills}; the witness's "
-                    f"{launches} results were right")
+        killers.end()
+        harness.say(f"{killers.killed} clients killed while their kernels ran, of {kills}; the "
+                    f"witness's {launches} results were right")
 
 
 class Times:
