@@ -189,10 +189,6 @@ static void forget_module(struct session *session, const struct module *module)
 
 /* ---- the parts of the server and of a session ---- */
 
-struct server_graphs {
-    struct module_observer module_observer;
-};
-
 int server_graphs_init(struct server *server)
 {
     struct server_graphs *graphs = calloc(1, sizeof(*graphs));
@@ -200,6 +196,8 @@ int server_graphs_init(struct server *server)
     if (!graphs)
         return -ENOMEM;
     graphs->module_observer.forget = forget_module;
+    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++)
+        pthread_mutex_init(&graphs->turns[i].lock, NULL);
     server_modules_observe(server, &graphs->module_observer);
     server->graphs = graphs;
     return 0;

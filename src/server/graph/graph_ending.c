@@ -3,8 +3,9 @@
  * The end of the driver's graphs with conditional nodes. The handle of a condition belongs to the
  * graph that it was made for, and the driver gives it to the next graph when that one is destroyed,
  * whether a launch still looks at the value or not. All clients are in one context, so the next
- * graph may be another client's: a loop would go on, or end, by the value of a stranger. So such a
- * graph stays until its launches have ended.
+ * graph may be another client's: a loop would go on, or end, by the value of a stranger. To destroy
+ * the exec waits for its launches there, in the driver. So such a graph stays until these have
+ * ended.
  */
 #include <stdlib.h>
 

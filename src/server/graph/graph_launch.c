@@ -106,7 +106,9 @@ static CUresult launch(const struct graph *graph, const struct stream *stream)
 {
     if (goes_node_by_node(graph, stream))
         return graph_replay(graph, stream);
-    CUresult result = driver.cuGraphLaunch(graph->exec, stream->driver);
+    if (!graph->conditions.count)
+        return driver.cuGraphLaunch(graph->exec, stream->driver);
+    CUresult result = graph_launch_in_turn(graph, stream);
     return result != CUDA_SUCCESS ? result : graph_note_launch(graph, stream);
 }
 

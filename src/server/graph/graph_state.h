@@ -5,9 +5,12 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "graph.h"
 #include "graph_batch.h"
 #include "map.h"
+#include "server_module.h"
 
 /* Limits of one graph, and of the memory that all descriptions of a client take. */
 #define GRAPH_NODES_MAX (1u << 18)
@@ -60,6 +63,17 @@ struct graph_node {
         struct wire_fnMemset memset;
         struct graph_conditional *conditional;
     };
+};
+
+/* Of one context: which launch of a graph with conditional nodes is the last. */
+struct graph_turn {
+    pthread_mutex_t lock;
+    CUevent behind; /* NULL: there was none */
+};
+
+struct server_graphs {
+    struct module_observer module_observer;
+    struct graph_turn turns[DEVICE_CONTEXTS_MAX];
 };
 
 struct session_graphs {
@@ -150,6 +164,12 @@ void graph_unbuild_last(struct graph *graph, uint64_t bytes);
 /* Destroys what was given up and runs no more, or all of it: then the session has no work left. The
  * context of some device is current after that. */
 void graph_endings_collect(struct session *session, bool all);
+
+/* ---- graph_turn.c ---- */
+
+/* Launches the driver's graph, which has conditional nodes, behind the last one of this context
+ * that has some. What the driver says. */
+CUresult graph_launch_in_turn(const struct graph *graph, const struct stream *stream);
 
 /* ---- graph_conditional.c ---- */
 

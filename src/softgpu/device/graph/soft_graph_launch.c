@@ -24,14 +24,34 @@ static const struct operation_type mark_type = {0};
 /* The first operation of a launch: the values of conditional nodes begin with it. */
 struct head {
     struct operation operation;
+    struct operation *tail; /* of one with conditional nodes: the end of its launch */
     unsigned count;
     struct graph_condition *conditions[];
 };
+
+/* The launch with conditional nodes that began last. */
+static struct operation *deciding;
+
+/* A GPU cannot run two of these in one context. */
+static void check_turn_locked(const struct head *head)
+{
+    struct context *context = head->operation.context;
+
+    if (!head->tail || !switch_is_on("FUNNEL_SOFT_STRICT_GRAPHS"))
+        return;
+    if (deciding && deciding->context == context && deciding->state != OPERATION_FINISHED)
+        context_fail_locked(context, CUDA_ERROR_LAUNCH_FAILED,
+                            "two graphs with conditional nodes ran side by side");
+    operation_unref_locked(deciding);
+    operation_ref_locked(head->tail);
+    deciding = head->tail;
+}
 
 static bool head_start_locked(struct operation *operation)
 {
     const struct head *head = (const struct head *)operation;
 
+    check_turn_locked(head);
     for (unsigned i = 0; i < head->count; i++)
         graph_condition_begin_locked(head->conditions[i]);
     return true;
@@ -41,6 +61,7 @@ static void head_fini(struct operation *operation)
 {
     const struct head *head = (const struct head *)operation;
 
+    operation_unref_locked(head->tail);
     for (unsigned i = 0; i < head->count; i++)
         graph_condition_unref(head->conditions[i]);
 }
@@ -61,7 +82,8 @@ static bool decides(const struct graph_node *node)
     return node->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
 }
 
-static CUresult prepare_head_locked(const struct graph_exec *exec, struct operation **ret_head)
+static CUresult prepare_head_locked(const struct graph_exec *exec, struct operation *tail,
+                                    struct operation **ret_head)
 {
     unsigned count = 0;
     struct head *head;
@@ -76,6 +98,10 @@ static CUresult prepare_head_locked(const struct graph_exec *exec, struct operat
             continue;
         head->conditions[head->count++] = exec->nodes[i]->work.conditional.condition;
         graph_condition_ref(exec->nodes[i]->work.conditional.condition);
+    }
+    if (count) {
+        operation_ref_locked(tail);
+        head->tail = tail;
     }
     *ret_head = &head->operation;
     return CUDA_SUCCESS;
@@ -260,10 +286,10 @@ static CUresult launch_locked(struct graph_exec *exec, struct stream *stream)
     const struct node_list list = list_of(exec);
     struct operation *head = NULL, *tail = NULL;
     struct steps *steps = NULL;
-    CUresult result = prepare_head_locked(exec, &head);
+    CUresult result = prepare_mark_locked(&tail);
 
     if (!result)
-        result = prepare_mark_locked(&tail);
+        result = prepare_head_locked(exec, tail, &head);
     if (!result)
         result = steps_prepare_locked(&list, stream, &steps);
     if (!result && exec->has_memory)

@@ -322,7 +322,12 @@ static void conditional_nodes_stay_while_they_run(void **state)
     instantiate(fixture, &made, 0);
     fake_trace();
     launch(fixture, &made);
-    assert_string_equal(fake_trace(), "graph s1 x1; record e1 s1; ");
+    assert_string_equal(fake_trace(), "event e2; graph s1 x1; record e2 s1; record e1 s1; ");
+    /* Two of one context do not run side by side. */
+    made.stream = fixture_stream(fixture, 2, CU_STREAM_NON_BLOCKING);
+    fake_trace();
+    launch(fixture, &made);
+    assert_string_equal(fake_trace(), "wait s2 e2; graph s2 x1; record e2 s2; record e1 s2; ");
     runs = true;
     serve_cuGraphExecDestroy(fixture->session, &in, made.graph);
     create_and_destroy_another(fixture);
