@@ -22,6 +22,7 @@ static CUcontext context;
 static CUmodule kernels;
 static CUdevice device;
 static unsigned rounds = 150;
+static bool discards; /* whether that can be relied on */
 
 #define REMEMBERED 12u
 
@@ -177,13 +178,16 @@ static void advise_part(struct player *player, const struct part *part)
                      CU_MEM_ADVISE_SET_READ_MOSTLY + below(player, 6), device));
 }
 
-/* What is discarded is written again. */
+/* What is discarded is written again. Directly on an H200 (driver 580.159.04), where host and
+ * kernels use memory at the same time, what the memset writes is lost now and then, in memory with
+ * advice, and the contents of before are there. */
 static void discard_part(struct player *player, const struct part *part)
 {
     CUdeviceptr address = part->block->address + part->first * 4;
     size_t size = part->count * 4;
 
-    MUST(cuMemDiscardBatchAsync(&address, &size, 1, 0, player->stream));
+    if (discards)
+        MUST(cuMemDiscardBatchAsync(&address, &size, 1, 0, player->stream));
     MUST(cuMemsetD32Async(address, part->count, part->count, player->stream));
     for (uint32_t i = part->first; i < part->first + part->count; i++)
         part->block->expected[i] = part->count;
@@ -285,6 +289,16 @@ static void one_thread_plays_alone(void)
     IS_TRUE(player.wrong == 0);
 }
 
+static bool can_rely_on_discards(void)
+{
+    char name[100];
+    int concurrent;
+
+    MUST(cuDeviceGetName(name, sizeof(name), device));
+    MUST(cuDeviceGetAttribute(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device));
+    return !concurrent || strstr(name, "Software");
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -293,6 +307,7 @@ int main(int argc, char **argv)
         rounds = (unsigned)strtoul(argv[2], NULL, 10);
     device = check_open();
     kernels = load_kernels();
+    discards = can_rely_on_discards();
     MUST(cuCtxGetCurrent(&context));
     RUN(one_thread_plays_alone);
     RUN(threads_play_side_by_side);
