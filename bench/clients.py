@@ -120,6 +120,21 @@ class Client:
         except OSError as error:
             raise self.failure("ended early") from error
 
+    def answer(self, timeout):
+        """The report of one of several rounds."""
+        if not select.select([self.process.stdout], [], [], timeout)[0]:
+            raise self.failure(f"no report after {timeout:.0f} s")
+        try:
+            return self.checked(json.loads(self.process.stdout.readline()))
+        except ValueError as error:
+            raise self.failure(f"ended with status {self.process.wait()}") from error
+
+    @staticmethod
+    def checked(report):
+        if not report["correct"]:
+            raise BenchError("computed wrong results")
+        return report
+
     def report(self, timeout):
         try:
             out = self.process.communicate(timeout=timeout)[0]
@@ -128,9 +143,7 @@ class Client:
             raise self.failure(f"still running after {timeout:.0f} s") from error
         except (ValueError, OSError) as error:
             raise self.failure(f"ended with status {self.process.wait()}") from error
-        if not report["correct"]:
-            raise BenchError("computed wrong results")
-        return report
+        return self.checked(report)
 
 
 def run_together(mode, commands, seconds, meanwhile=lambda pids: None):

@@ -15,6 +15,7 @@ import clients
 import modes
 from clients import BenchError, Skipped, run_together
 from limit_ways import NoAnswer, Way
+from trainings import beside_trainings
 
 # ---- measurements: function(bench, mode, clients, seconds) -> {figure: value} ----
 
@@ -206,12 +207,21 @@ def priority(bench, mode, count, seconds):
     return {"kept": beside / alone, "p50_us": median, "p99_us": p99}
 
 
+def need_torch(bench):
+    if bench.device == "soft":
+        raise Skipped("PyTorch needs a real GPU")
+    if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode:
+        raise Skipped("no PyTorch here")
+
+
+def trainings(bench, mode, count, seconds):
+    need_torch(bench)
+    return beside_trainings(bench, mode, seconds)
+
+
 def torch(what):
     def run(bench, mode, count, seconds):
-        if bench.device == "soft":
-            raise Skipped("PyTorch needs a real GPU")
-        if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode:
-            raise Skipped("no PyTorch here")
+        need_torch(bench)
         command = [sys.executable, clients.BENCH / "torch_client.py", what, max(2.0, seconds)]
         reports = run_together(mode, [command] * count, seconds)[0]
         return {figure: reports[0][figure] for figure in ("rate", "p50_us", "p99_us")}
@@ -281,6 +291,7 @@ MEASUREMENTS = {
     **HOST_RATES,
     "start_up": (start_up, "a small program, from start to end"),
     "torch_matmul": (torch("matmul"), "PyTorch, matrix product 2048^2"),
+    "trainings": (trainings, "50 us kernels of 16 blocks beside two ResNet-50 trainings"),
     "torch_train": (torch("train"), "PyTorch, training step of a small network"),
     **{f"beside_{kind}": (beside_kernel(kind), f"a kernel of {KERNEL_SECONDS} s, small launches, "
                           f"and a program that starts with {what}")
@@ -328,6 +339,11 @@ FIGURES = {
     "fairness": Figure("least share, of an equal one", True),
     "p50_us": Figure("us, median"),
     "p99_us": Figure("us, 99th percentile"),
+    "alone_us": Figure("us, median, while the trainings rest"),
+    "low_p50_us": Figure("us, median, the trainings below normal priority"),
+    "low_p99_us": Figure("us, 99th percentile, the trainings below normal priority"),
+    "low_kept": Figure("what the trainings below normal priority keep", True),
+    "low_rate": Figure("steps a second of the trainings below normal priority alone", True),
     "cpu_us": Figure("us of CPU time each"),
     "first_call_ms": Figure("ms, first CUDA call"),
     "start_ms": Figure("ms from main() to the first result"),
@@ -421,6 +437,9 @@ ROWS = [
     Row("priority", "kept", (2,), {2: beside("mps")}),
     Row("priority", "p50_us", (2,)),
     Row("priority", "p99_us", (2,)),
+    *[Row("trainings", figure, (3,))
+      for figure in ("alone_us", "p50_us", "p99_us", "kept", "rate", "low_p50_us", "low_p99_us",
+                     "low_kept", "low_rate")],
     Row("torch_matmul", "rate", (1,), {1: beside("native", 0.99)}),
     Row("torch_train", "rate", (1,), {1: beside("native", 0.99)}),
 ]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stock PyTorch program that speaks the protocol of client.cu.
 
-    torch_client.py matmul|train|lenet SECONDS
+    torch_client.py matmul|train|lenet|resnet SECONDS [ROUNDS]
+
+Each round begins with a line from standard input and ends with a report of it.
 """
 import json
 import sys
@@ -67,22 +69,79 @@ def lenet_step():
     return step, lambda: losses[-1] < losses[0]
 
 
-def main():
-    step, correct = {"matmul": matmul_step, "train": train_step, "lenet": lenet_step}[sys.argv[1]]()
-    seconds, latencies = float(sys.argv[2]), []
-    for _ in range(20):
-        step()
-    print("ready", flush=True)
+class Bottleneck(torch.nn.Module):
+    """Three convolutions beside a shortcut."""
+
+    def __init__(self, inside, width, stride):
+        super().__init__()
+        nn, outside = torch.nn, 4 * width
+        self.path = nn.Sequential(
+            nn.Conv2d(inside, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+            nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width),
+            nn.ReLU(inplace=True), nn.Conv2d(width, outside, 1, bias=False), nn.BatchNorm2d(outside))
+        self.shortcut = nn.Identity() if inside == outside and stride == 1 else nn.Sequential(
+            nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
+
+    def forward(self, x):
+        return torch.nn.functional.relu(self.path(x) + self.shortcut(x))
+
+
+def resnet50(classes):
+    nn = torch.nn
+    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True),
+              nn.MaxPool2d(3, 2, 1)]
+    inside = 64
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        for block in range(blocks):
+            layers.append(Bottleneck(inside, 64 << stage, 2 if stage and not block else 1))
+            inside = 256 << stage
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inside, classes))
+
+
+def resnet_step():
+    """ResNet-50 on batches of 32 pictures in bf16. The loss of each step is looked at one step later,
+    so that the GPU always has work; that of one batch must fall."""
+    torch.manual_seed(1)
+    model = resnet50(10).cuda().to(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+    x = torch.randn(32, 3, 224, 224, device="cuda").to(memory_format=torch.channels_last)
+    y = torch.randint(0, 10, (32,), device="cuda")
+    losses, last = [], []
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        last.append(loss.detach())
+        if len(last) > 1:
+            losses.append(last.pop(0).item())
+
+    return step, lambda: losses[-1] < losses[0]
+
+
+def measure(step, seconds):
     sys.stdin.readline()
-    start = time.perf_counter()
+    latencies, start = [], time.perf_counter()
     while (begin := time.perf_counter()) - start < seconds:
         step()
         latencies.append(time.perf_counter() - begin)
     total = time.perf_counter() - start
     latencies.sort()
-    print(
-        json.dumps({"rate": len(latencies) / total, "p50_us": latencies[len(latencies) // 2] * 1e6,
-                    "p99_us": latencies[int(len(latencies) * 0.99)] * 1e6, "correct": correct()}))
+    return {"rate": len(latencies) / total, "p50_us": latencies[len(latencies) // 2] * 1e6,
+            "p99_us": latencies[int(len(latencies) * 0.99)] * 1e6}
+
+
+def main():
+    step, correct = {"matmul": matmul_step, "train": train_step, "lenet": lenet_step,
+                     "resnet": resnet_step}[sys.argv[1]]()
+    for _ in range(20):
+        step()
+    print("ready", flush=True)
+    for _ in range(int(sys.argv[3]) if len(sys.argv) > 3 else 1):
+        report = measure(step, float(sys.argv[2]))
+        print(json.dumps({**report, "correct": correct()}), flush=True)
 
 
 main()
