@@ -43,6 +43,7 @@ enum server_message {
     SERVER_REOPEN_LOG,       /* + one fd: the new server.log */
     SERVER_TRACE,            /* + one fd: the file to write to (trace_format.h) */
     SERVER_SET_QUOTAS,       /* not answered */
+    SERVER_DEPART,           /* it has faulted and waits: the next server is ready; not answered */
 
     /* server to daemon */
     SERVER_READY = 64,
@@ -145,6 +146,10 @@ struct server_trace {
 struct server_set_quotas {
     struct server_header header;
     struct quotas quotas;
+};
+
+struct server_depart {
+    struct server_header header;
 };
 
 /* ---- server to daemon ---- */
@@ -329,6 +334,8 @@ static inline size_t server_message_size(unsigned kind)
         return sizeof(struct server_trace);
     case SERVER_SET_QUOTAS:
         return sizeof(struct server_set_quotas);
+    case SERVER_DEPART:
+        return sizeof(struct server_depart);
     case SERVER_READY:
         return sizeof(struct server_ready);
     case SERVER_FAILED:

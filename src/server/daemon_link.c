@@ -12,6 +12,7 @@
 #include "accounting.h"
 #include "clock.h"
 #include "code_cache.h"
+#include "fault.h"
 #include "fd.h"
 #include "limits_text.h"
 #include "log.h"
@@ -374,6 +375,9 @@ static void dispatch_message(struct server *server, const union server_any *orde
         break;
     case SERVER_SET_QUOTAS:
         server_quotas_set(&order->set_quotas.quotas);
+        break;
+    case SERVER_DEPART:
+        fault_depart(server);
         break;
     default:
         log_line("The daemon sent a message of unknown kind %u", order->header.kind);

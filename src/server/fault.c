@@ -2,6 +2,7 @@
 /* Finds out which client may have caused a fault, tells all clients, and ends the server. */
 #include "fault.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,6 +23,10 @@
 
 /* funneld knows this status: the server ended itself after a fault. */
 #define FAULT_EXIT_STATUS 3
+
+/* How long the daemon may take to say that the next server is ready. It ends this one by a signal
+ * after STOP_TIMEOUT_S. */
+#define NEXT_SERVER_MS 8000
 
 static bool has_work(const struct session *session)
 {
@@ -132,6 +137,23 @@ static void hang_up_locked(const struct server *server)
         shutdown(session->socket, SHUT_RDWR);
 }
 
+/* The end of a context and the creation of another one wait for each other in NVIDIA's driver, and
+ * take half a second each. So this context stays until the next server is ready, if it has clients
+ * that will move there. Any message will do, and the end of the daemon. */
+static void wait_for_next_server(const struct server *server)
+{
+    struct pollfd daemon = {.fd = server->life->control_fd, .events = POLLIN};
+
+    if (daemon.fd >= 0 && server->life->session_count > 1)
+        poll(&daemon, 1, NEXT_SERVER_MS);
+}
+
+void fault_depart(const struct server *server)
+{
+    if (atomic_load(&server->faulted))
+        _exit(FAULT_EXIT_STATUS);
+}
+
 static void fault_raise(struct server *server, struct session *witness, CUresult result)
 {
     if (atomic_exchange(&server->faulted, true))
@@ -147,6 +169,7 @@ static void fault_raise(struct server *server, struct session *witness, CUresult
     report_to_daemon(server, result, &suspects);
     daemon_link_clients_lost(server, result);
     hang_up_locked(server);
+    wait_for_next_server(server);
     /* The driver could not even be shut down in order. */
     _exit(FAULT_EXIT_STATUS);
 }

@@ -12,3 +12,7 @@
  * `witness` is the session whose call returned the result, or NULL; it is seldom the culprit. Where
  * another thread has been here before, this returns without a witness and never with one. */
 void fault_on_fatal(struct server *server, struct session *witness, CUresult result);
+
+/* The daemon says that the server that takes its place is ready: ends the process if it has met a
+ * fault. */
+void fault_depart(const struct server *server);

@@ -9,6 +9,7 @@ import array
 import fcntl
 import json
 import os
+import select
 import selectors
 import signal
 import socket
@@ -71,6 +72,7 @@ def start():
     second = wire.DEVICE.pack(b"Test GPU", bytes(range(16, 32)), b"0000:02:00.0", 1 << 33, 66, 9, 0,
                                0, 0, 0)
     empty = bytes(wire.DEVICE.size * (wire.DEVICES - 2))
+    log(event="ready")
     send(wire.READY, struct.pack("<IIII", 2, 13000, 2, 512) + device + second + empty)
 
 
@@ -183,7 +185,11 @@ def on_control():
 def fault(*_):
     send(wire.FAULT,
          struct.pack("<iIiII256s236s", 700, 0, 1234, 1, 0, b"", b"Client 1234 wrote where nothing is"))
-    signal.sigwait({signal.SIGUSR2})
+    while signal.SIGUSR2 not in signal.sigpending():
+        if select.select([control], [], [], 0.01)[0]:
+            data = control.recv(8192)
+            if data and wire.HEADER.unpack_from(data)[2] == wire.DEPART:
+                log(event="departure")
     os._exit(3)
 
 

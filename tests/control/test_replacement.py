@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server with clients ends without an order: another starts at once, beside the old one where the
 device allows that, and else when the old one has gone."""
+import json
 import os
 import signal
 
@@ -41,6 +42,7 @@ class Replacement(TestCase):
         self.attach(window_base=1 << 44)
         self.assertTrue(alive(server))
         self.assertIn(f"handed over to server {next_one}", self.control_log())
+        wait_until(lambda: self.server_events("departure"), "the order to end")
         os.kill(server, signal.SIGUSR2)
         self.await_log(f"Server {server} exited with status 3, after the fatal GPU error")
         self.assertEqual(self.servers(), [next_one])
@@ -82,6 +84,39 @@ class Replacement(TestCase):
         self.await_next(server)
         self.attach()
         self.assertEqual(self.server_events("client")[-1]["share"], 3000)
+
+
+class Slow(TestCase):
+    """The one that has faulted is told when its context may go: that of the next one stands."""
+    fake = "slow"
+
+    def events(self):
+        with open(os.path.join(self.log, "server.log")) as log:
+            return [event["event"] for event in map(json.loads, log)]
+
+    def test_departure_when_the_next_is_ready(self):
+        server = self.server_with_clients(2)
+        os.kill(server, signal.SIGUSR1)
+        wait_until(lambda: "departure" in self.events(), "the order to end")
+        before = self.events()[:self.events().index("departure")]
+        self.assertEqual(before.count("ready"), 2)
+        os.kill(server, signal.SIGUSR2)
+
+    def test_departure_at_once(self):
+        server = self.server_with_clients(1)
+        os.kill(server, signal.SIGUSR1)
+        wait_until(lambda: "departure" in self.events(), "the order to end")
+        self.assertEqual(self.events().count("start"), 1)
+        os.kill(server, signal.SIGUSR2)
+
+    def test_departure_when_the_next_has_failed(self):
+        server = self.server_with_clients(2)
+        os.kill(server, signal.SIGUSR1)
+        self.await_log("will take the place")
+        next_one, = self.servers()
+        os.kill(next_one, signal.SIGKILL)
+        wait_until(lambda: "departure" in self.events(), "the order to end")
+        os.kill(server, signal.SIGUSR2)
 
 
 class Exclusive(TestCase):

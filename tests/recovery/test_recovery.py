@@ -175,6 +175,17 @@ class Recovery(TestCase):
         wait_until(lambda: self.log("control").count("Ready") == 2, "its readiness")
         self.assertNotIn("moves to the next", self.log("control"))
 
+    def test_server_that_has_faulted_waits_for_the_next(self):
+        """The driver of either would wait for the other's."""
+        idle, culprit = self.probes(2)
+        server, = self.server_pids()
+        self.assertEqual(culprit.ask("fault"), FAULT)
+        exited = f"Server {server} exited with status 3, after the fatal GPU error"
+        wait_until(lambda: exited in self.log("control"), "its end")
+        before, _ = self.log("control").split(exited)
+        self.assertEqual(before.count("NEW SERVER"), 2)
+        self.everything_works(idle)
+
     def test_no_next_server_without_clients(self):
         culprit, = self.probes(1)
         self.fault(culprit)

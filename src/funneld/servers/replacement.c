@@ -42,6 +42,25 @@ static bool start_new(struct server_process *server)
     return true;
 }
 
+bool replacement_is_coming(const struct server_process *server)
+{
+    const struct server_process *next = server_process_find(server->daemon, server->name);
+
+    return next && next->state == SERVER_INITIALIZING;
+}
+
+/* A server that has faulted keeps its context for as long as the driver of the next one needs to
+ * start, since either would wait for the other's driver. */
+void replacement_end_old(const struct server_process *server)
+{
+    struct server_depart message;
+
+    server_message_init(&message, SERVER_DEPART, 0);
+    list_for_each (struct server_process, old, &server->daemon->servers, link)
+        if (old->state == SERVER_FAULTED && !strcmp(old->name, server->name))
+            connection_send(&old->connection, &message, sizeof(message), -1);
+}
+
 bool replacement_find(struct server_process *server, bool wanted)
 {
     if (!may_be_replaced(server))

@@ -17,3 +17,10 @@ bool replacement_is_wanted(const struct server_process *server);
  * is ready: the standby, or, if one is wanted, a new one. False if none does; the server, if it is
  * serving, still stands for its name then. */
 bool replacement_find(struct server_process *server, bool wanted);
+
+/* Whether another server is starting under the name of this one. */
+bool replacement_is_coming(const struct server_process *server);
+
+/* The server serves, or nothing will under its name for now: those before it that have faulted need
+ * not wait any more until it is ready. */
+void replacement_end_old(const struct server_process *server);

@@ -10,6 +10,7 @@
 #include "last_usage.h"
 #include "pending_request.h"
 #include "quarantine.h"
+#include "replacement.h"
 #include "server_process.h"
 #include "service.h"
 #include "standby.h"
@@ -26,6 +27,7 @@ static void begin_serving(struct server_process *server)
     server_process_answer_starter(server, true);
     if (!server->stopping)
         server->daemon->events->server_ready(server);
+    replacement_end_old(server);
     standby_begin(server);
 }
 
@@ -77,6 +79,8 @@ static void on_fault(struct server_process *server, const struct server_fault *f
     fault_drain_begin(server);
     server_process_set_stop_deadline(server);
     server_process_lost(server);
+    if (!replacement_is_coming(server))
+        replacement_end_old(server);
 }
 
 /* What "memacct set audit_log=true" asks for. */

@@ -444,6 +444,7 @@ static void free_serving(struct server_process *server, int wait_status)
     if (!started && !again)
         report_failed_start(server, wait_status);
     standby_dismiss(server);
+    replacement_end_old(server);
     server_process_free(server);
     if (started)
         daemon->events->server_gone(daemon, name);
