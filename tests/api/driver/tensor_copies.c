@@ -388,9 +388,9 @@ static const struct map matrix = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
 
 static void lines_and_matrices(void)
 {
-    static const struct place of_line[] = {{{0}}, {{100}}, {{960}}, {{-10}}, {{2000}}, {{-64}}};
-    static const struct place of_matrix[] = {{{0, 0}},    {{64, 18}}, {{170, 40}}, {{-3, -5}},
-                                             {{-100, 3}}, {{3, 60}},  {{150, -31}}};
+    static const struct place of_line[] = {{{0}}, {{100}}, {{960}}, {{-12}}, {{2000}}, {{-64}}};
+    static const struct place of_matrix[] = {{{0, 0}},    {{64, 18}}, {{168, 40}}, {{-8, -5}},
+                                             {{-104, 3}}, {{8, 60}},  {{152, -31}}};
     struct map map = line;
 
     loads(&map, of_line, COUNT(of_line));
@@ -424,7 +424,7 @@ static const struct map many = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT8,
 static void many_dimensions(void)
 {
     static const struct place places[] = {
-        {{0, 0, 0, 0, 0}}, {{8, 2, 1, 0, 4}}, {{20, 4, 3, 2, 5}}, {{-7, -1, -2, -1, -1}}};
+        {{0, 0, 0, 0, 0}}, {{16, 2, 1, 0, 4}}, {{32, 4, 3, 2, 5}}, {{-16, -1, -2, -1, -1}}};
     struct map map = many;
 
     loads(&map, places, COUNT(places));
@@ -437,7 +437,7 @@ static void many_dimensions(void)
 
 static void steps(void)
 {
-    static const struct place places[] = {{{0, 0, 0}}, {{16, 1, 2}}, {{-7, -3, -1}}};
+    static const struct place places[] = {{{0, 0, 0}}, {{16, 1, 2}}, {{-16, -3, -1}}};
     struct map map = many;
 
     map.rank = 3;
@@ -469,6 +469,8 @@ static void pixels(void)
                                           {{0, -1, -1, 1}, {2, 1}},
                                           {{16, 3, 2, 3}, {1, 2}},
                                           {{0, 7, 5, 4}, {2, 2}}};
+    static const struct place of_steps[] = {
+        {{0, -1, 0, 1}, {2, 1}}, {{16, 3, 2, 3}, {1, 2}}, {{0, 7, 5, 4}, {2, 2}}};
     static const struct place of_line[] = {{{0, -1, 0}, {1}}, {{8, 4, 2}, {2}}};
     static const struct place of_volume[] = {{{0, -1, -1, -1, 0}, {1, 0, 2}}};
     struct map map = images;
@@ -477,7 +479,7 @@ static void pixels(void)
     map.steps[1] = 2;
     map.steps[2] = 2;
     map.lower[1] = 0;
-    loads(&map, places + 1, COUNT(places) - 1);
+    loads(&map, of_steps, COUNT(of_steps));
     map = images;
     map.rank = 3;
     map.swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
@@ -585,10 +587,10 @@ static void stores(const struct map *map, const struct place *places, unsigned c
 
 static void boxes_are_stored(void)
 {
-    static const struct place of_line[] = {{{0}}, {{960}}, {{-10}}, {{2000}}};
-    static const struct place of_matrix[] = {{{0, 0}}, {{170, 40}}, {{-3, -5}}};
-    static const struct place of_many[] = {{{8, 2, 1, 0, 4}}, {{-7, -1, -2, -1, -1}}};
-    static const struct place of_images[] = {{{0, -1, -1, 0}}, {{16, 3, 2, 3}}};
+    static const struct place of_line[] = {{{0}}, {{960}}, {{-12}}, {{2000}}};
+    static const struct place of_matrix[] = {{{0, 0}}, {{168, 40}}, {{-8, -5}}};
+    static const struct place of_many[] = {{{16, 2, 1, 0, 4}}, {{-16, -1, -2, -1, -1}}};
+    static const struct place of_images[] = {{{0, 0, 0, 0}}, {{16, 3, 2, 3}}};
     struct map map = matrix;
 
     stores(&line, of_line, COUNT(of_line), NULL, NULL);
@@ -601,7 +603,7 @@ static void boxes_are_stored(void)
 
 static void boxes_are_reduced(void)
 {
-    static const struct place places[] = {{{0}}, {{960}}, {{-10}}};
+    static const struct place places[] = {{{0}}, {{960}}, {{-12}}};
 
     stores(&line, places, COUNT(places), ".add", combine_add);
     stores(&line, places, COUNT(places), ".min", combine_min);
@@ -655,7 +657,7 @@ static void make_map(CUtensorMap *from)
 
 static void maps_are_replaced(void)
 {
-    static const struct place place = {{170, 40}};
+    static const struct place place = {{168, 40}};
     struct map map = matrix;
     unsigned char *box = malloc(BOX_BYTES);
     struct kernel kernel =

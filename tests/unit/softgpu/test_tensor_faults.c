@@ -140,6 +140,37 @@ static void test_memory(void **state)
                  NULL, CUDA_ERROR_ILLEGAL_INSTRUCTION, "a reduction");
 }
 
+static void to_pixels(struct cuda_tensor_map *map)
+{
+    map->kind = TENSOR_MAP_IM2COL;
+    map->rank = 3;
+    map->dims[1] = 8;
+    map->dims[2] = 4;
+    map->strides[1] = 2048;
+    map->element_strides[2] = 1;
+    map->box[0] = map->box[1] = 0;
+    map->channels = 32;
+    map->pixels = 4;
+}
+
+/* Where boxes may begin; an H200 says so, the ISA does not. */
+static void test_begins(void **state)
+{
+#define PIXELS                                                                           \
+    "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes" \
+    " [%r2], [%rd1, {0, %r1, 0}], [%r3], {%h2}"
+    expect_fault(KERNEL "mov.u32 %r1, 4;" LOAD("%r2", "") END, NULL, CUDA_SUCCESS, NULL);
+    expect_fault(KERNEL "mov.u32 %r1, -8;" LOAD("%r2", "") END, NULL, CUDA_SUCCESS, NULL);
+    expect_fault(KERNEL "mov.u32 %r1, 3;" LOAD("%r2", "") END, NULL, CUDA_ERROR_ILLEGAL_INSTRUCTION,
+                 "a multiple of 16 bytes");
+    expect_fault(KERNEL "mov.u32 %r1, -10;" LOAD("%r2", "") END, NULL,
+                 CUDA_ERROR_ILLEGAL_INSTRUCTION, "a multiple of 16 bytes");
+    expect_fault(KERNEL "mov.u16 %h2, 0; mov.u32 %r1, 0;" PIXELS END, to_pixels, CUDA_SUCCESS,
+                 NULL);
+    expect_fault(KERNEL "mov.u16 %h2, 0; mov.u32 %r1, -1;" PIXELS END, to_pixels,
+                 CUDA_ERROR_ILLEGAL_INSTRUCTION, "before the lower corner");
+}
+
 static void test_replacements(void **state)
 {
     static const char *const values[] = {
@@ -183,9 +214,9 @@ static void test_statements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fine),       cmocka_unit_test(test_maps),
-        cmocka_unit_test(test_memory),     cmocka_unit_test(test_replacements),
-        cmocka_unit_test(test_statements),
+        cmocka_unit_test(test_fine),         cmocka_unit_test(test_maps),
+        cmocka_unit_test(test_memory),       cmocka_unit_test(test_begins),
+        cmocka_unit_test(test_replacements), cmocka_unit_test(test_statements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

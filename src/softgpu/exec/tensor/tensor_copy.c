@@ -92,7 +92,27 @@ static uint32_t slot(const struct copy *copy, unsigned index)
     return offset == NO_OPERAND ? 0 : ((const uint32_t *)reg(copy->warp, offset))[copy->lane];
 }
 
-static void begin_box(struct copy *copy)
+/* Anything else is an illegal instruction on an H200, too. */
+static bool may_begin(struct copy *copy, const int32_t *coordinates)
+{
+    const struct cuda_tensor_map *map = &copy->map;
+    int64_t inner = (int64_t)coordinates[0] * cuda_tensor_element_size(map->type);
+
+    if (inner % CHUNK) {
+        fault(copy, CUDA_ERROR_ILLEGAL_INSTRUCTION,
+              "a box that does not begin at a multiple of 16 bytes of the innermost dimension");
+        return false;
+    }
+    for (unsigned i = 1; map->kind == TENSOR_MAP_IM2COL && i + 1 < map->rank; i++) {
+        if (coordinates[i] >= map->lower[i - 1])
+            continue;
+        fault(copy, CUDA_ERROR_ILLEGAL_INSTRUCTION, "pixels that begin before the lower corner");
+        return false;
+    }
+    return true;
+}
+
+static bool begin_box(struct copy *copy)
 {
     int32_t coordinates[CUDA_TENSOR_RANK_MAX];
     uint16_t offsets[CUDA_TENSOR_RANK_MAX - 2];
@@ -101,7 +121,10 @@ static void begin_box(struct copy *copy)
         coordinates[i] = (int32_t)slot(copy, i);
     for (unsigned i = 0; i < CUDA_TENSOR_RANK_MAX - 2; i++)
         offsets[i] = (uint16_t)slot(copy, CUDA_TENSOR_RANK_MAX + i);
+    if (!may_begin(copy, coordinates))
+        return false;
     tensor_box_begin(&copy->box, &copy->map, coordinates, offsets);
+    return true;
 }
 
 /* ---- Where it lies in shared memory ---- */
@@ -287,8 +310,7 @@ static void run_lane(struct warp *warp, const struct insn *insn, unsigned lane)
 
     if (!read_map(&copy) || !map_fits(&copy) || !reduction_exists(&copy))
         return;
-    begin_box(&copy);
-    if (!find_shared(&copy) || !move_rows(&copy))
+    if (!begin_box(&copy) || !find_shared(&copy) || !move_rows(&copy))
         return;
     for (unsigned i = 0; i < copy.block_count && copy.barriers[i]; i++)
         mbarrier_complete(copy.barriers[i], (uint32_t)tensor_box_bytes(&copy.box));
