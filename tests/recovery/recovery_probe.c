@@ -20,6 +20,7 @@
 #define LARGE (24u << 20)
 #define THREADS 4
 #define BLOCK 128u
+#define PART 8u /* multiprocessors */
 
 static const char text[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n"
@@ -511,6 +512,49 @@ static CUresult do_unmapped(void)
     return result ? result : cuMemUnmap(base, MAPPED);
 }
 
+/* A context on some multiprocessors, with a stream, its legacy stream, and memory. */
+static CUresult use_part(struct field *field)
+{
+    bool right = true;
+    CUexecAffinityParam affinity;
+    CUresult result = cuCtxGetExecAffinity(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT);
+
+    if (!result && affinity.param.smCount.val != PART)
+        return CUDA_ERROR_UNKNOWN;
+    if (!result)
+        result = field_launch(field, ++program.steps);
+    if (!result)
+        result = cuStreamSynchronize(field->stream);
+    if (!result)
+        result = cuMemsetD8Async(field->device, 7, field->count, NULL);
+    if (!result)
+        result = cuStreamSynchronize(NULL);
+    memset(field->expected, 7, field->count);
+    if (!result)
+        result = field_check(field, &right);
+    return result || right ? result : CUDA_ERROR_UNKNOWN;
+}
+
+static CUresult do_part(void)
+{
+    static struct field field;
+    static CUcontext part;
+    CUexecAffinityParam affinity = {CU_EXEC_AFFINITY_TYPE_SM_COUNT, {.smCount = {PART}}};
+    CUresult result = CUDA_SUCCESS;
+
+    if (part)
+        result = cuCtxSetCurrent(part);
+    else {
+        result = cuCtxCreate_v3(&part, &affinity, 1, 0, 0);
+        if (!result)
+            result = field_make(&field, SMALL);
+    }
+    if (!result)
+        result = use_part(&field);
+    cuCtxSetCurrent(program.context);
+    return result;
+}
+
 /* A few descriptors are left, and they have the highest numbers. */
 static CUresult do_scarce(void)
 {
@@ -563,6 +607,7 @@ static const struct {
     {"time", do_time},           {"function", do_function}, {"environment", do_environment},
     {"arrive", do_arrive},       {"managed", do_managed},   {"reserved", do_reserved},
     {"unmapped", do_unmapped},   {"pool", do_pool},         {"scarce", do_scarce},
+    {"part", do_part},
 };
 
 static CUresult act(const char *word)

@@ -60,7 +60,7 @@ class Probe:
 
 
 class TestCase(unittest.TestCase):
-    devices = "1:mem=1G"
+    devices = "1:sms=24,mem=1G"
     options = []  # of the daemon
     more = {}  # in its environment
 
@@ -262,6 +262,17 @@ class Recovery(TestCase):
         self.kill_server()
         for word in words + words:
             self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
+        self.everything_works(probe)
+
+    def test_contexts_on_some_multiprocessors(self):
+        """The program that was the second to have one is the first to move."""
+        other, probe, culprit = self.probes(3)
+        for client in (probe, other, probe):
+            self.assertEqual(client.ask("part"), FINE)
+        for end in (lambda: self.fault(culprit), self.kill_server):
+            end()
+            for client in (other, probe, probe):
+                self.assertEqual(client.ask("part"), FINE, client.said() + self.logs())
         self.everything_works(probe)
 
     def memory_of(self, probe):

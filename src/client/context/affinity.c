@@ -102,6 +102,23 @@ void affinity_release(struct context *context)
     context->share = 0;
 }
 
+CUresult affinity_replay(struct context *context)
+{
+    const struct wire_fnShareCreate wish = {.device = context->device->index,
+                                            .sm_count = context->sm_count};
+    struct wire_fnShareCreate_reply reply;
+    CUresult result;
+
+    if (!context->share)
+        return CUDA_SUCCESS;
+    result = wire_fnShareCreate(&client->channel, &wish, &reply);
+    if (result != CUDA_SUCCESS)
+        return result;
+    context->share = reply.share;
+    return reply.sm_count == context->sm_count ? CUDA_SUCCESS
+                                               : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+}
+
 /* ---- asking ---- */
 
 CUresult client_cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)

@@ -7,5 +7,10 @@
 /* How many multiprocessors a device says it has, to the calling thread at this moment. */
 int affinity_sm_count(const struct device *device);
 
+/* Sets as many multiprocessors apart for a context with another server as it had, before its
+ * streams are made there. The server's error, or CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY when it has
+ * no such part. */
+CUresult affinity_replay(struct context *context);
+
 /* Gives a context's share back, when its streams are gone. */
 void affinity_release(struct context *context);

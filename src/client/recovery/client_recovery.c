@@ -86,14 +86,11 @@ static void check_object(void *context, uint64_t handle, void *object)
     case CLIENT_LIBRARY:
     case CLIENT_KERNEL:
     case CLIENT_POOL:
+    case CLIENT_CONTEXT:
         break;
     case WIRE_ALLOCATION:
         if (!vmm_physical_can_move(object))
             add_obstacle(snapshot, "it has physical memory without a descriptor");
-        break;
-    case CLIENT_CONTEXT:
-        if (((const struct context *)object)->share)
-            add_obstacle(snapshot, "it has a context with multiprocessors of its own");
         break;
     default:
         add_obstacle(snapshot, "it has an array, a texture or a linking job");
@@ -293,6 +290,8 @@ static void check_for_move(void *context, uint64_t handle, void *object)
         return;
     if (handle_type(handle) == WIRE_EVENT && event_has_time(object))
         add_obstacle(snapshot, "it has recorded an event with a time");
+    if (handle_type(handle) == CLIENT_CONTEXT && ((const struct context *)object)->share)
+        add_obstacle(snapshot, "it has a context with multiprocessors of its own");
     check_object(context, handle, object);
 }
 

@@ -64,6 +64,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuLibraryUnload:
     case WIRE_cuGraphExecDestroy:
     case WIRE_cuLinkDestroy:
+    case WIRE_fnShareDestroy:
         return RECOVERY_ENDS;
     case WIRE_cuLibraryLoadData:
         return RECOVERY_REPEATS;
@@ -100,9 +101,8 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuLinkCreate_v2:
     case WIRE_cuLinkAddData_v2:
     case WIRE_cuLinkComplete:
-        return RECOVERY_STAYS;
     case WIRE_fnShareCreate:
-    case WIRE_fnShareDestroy:
+        return RECOVERY_STAYS;
     case WIRE_cuIpcGetMemHandle:
     case WIRE_fnIpcWithdraw:
     case WIRE_cuIpcOpenMemHandle_v2:

@@ -2,6 +2,7 @@
 /* In order: what an object is made of comes before it. */
 #include "replay.h"
 
+#include "affinity.h"
 #include "client.h"
 #include "client_event.h"
 #include "client_library.h"
@@ -22,11 +23,18 @@ struct replay {
     CUresult result;
 };
 
+static CUresult replay_context(struct context *context)
+{
+    CUresult result = affinity_replay(context);
+
+    return result == CUDA_SUCCESS ? context_replay_limits(context) : result;
+}
+
 static CUresult replay_one(unsigned kind, uint64_t handle, void *object)
 {
     switch (kind) {
     case CLIENT_CONTEXT:
-        return context_replay_limits(object);
+        return replay_context(object);
     case CLIENT_LIBRARY:
         library_forget_server(object);
         return CUDA_SUCCESS;

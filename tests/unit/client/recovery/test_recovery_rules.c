@@ -149,7 +149,6 @@ static void test_what_binds_a_client(void **state)
     assert_true(allows(WIRE_cuArray3DCreate_v2)); /* perhaps it is gone: its handle tells */
     assert_true(allows(WIRE_fnReserve));
     assert_true(allows(WIRE_cuMemImportFromShareableHandle));
-    assert_false(allows(WIRE_fnShareCreate));
     assert_false(allows(WIRE_cuIpcGetMemHandle));
     assert_true(allows(WIRE_cuCtxEnablePeerAccess));
     assert_false(allows(127));
