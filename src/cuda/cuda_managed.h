@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a program has advised about a managed allocation. Pages move by need alone, so advice is
- * only remembered and told again; it is kept for an allocation, not for each page of it. The
- * functions take no lock: the advice is the caller's to guard.
- */
+/* What the calls about managed memory take: places, batches of ranges, attachments. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,29 +8,12 @@
 
 #include "cuda_abi.h"
 
-/* All zeroes: nothing was advised. */
-struct cuda_advice {
-    bool read_mostly;
-    CUmemLocation preferred, last_prefetch;
-    uint64_t accessed_by; /* bit d: device d; the highest: the host */
-};
-
 /* An ordinal as the older calls have it: CU_DEVICE_CPU is the host. */
 CUmemLocation cuda_location_of(CUdevice device);
 
 /* CUDA_ERROR_INVALID_DEVICE for a device that there is not, CUDA_ERROR_INVALID_VALUE for an unknown
  * kind of place. */
 CUresult cuda_location_check(CUmemLocation location, int device_count);
-
-/* Takes advice down. Errors are those of cuda_location_check(), and CUDA_ERROR_INVALID_VALUE for
- * unknown advice; then nothing has changed. */
-CUresult cuda_advise(struct cuda_advice *advice, CUmem_advise what, CUmemLocation location,
-                     int device_count);
-
-/* Writes one attribute, as cuMemRangeGetAttribute does: CUDA_ERROR_INVALID_VALUE for an unknown
- * one, or for a size in bytes that is not the attribute's. */
-CUresult cuda_advice_get(const struct cuda_advice *advice, CUmem_range_attribute attribute,
-                         void *ret_data, size_t size);
 
 /* A batch of ranges, as cuMemPrefetchBatchAsync has it. Without locations (NULL) all are to be
  * where they are. */

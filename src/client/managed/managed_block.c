@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "cuda_advice.h"
 #include "managed_area.h"
 #include "managed_copy.h"
 #include "managed_hooks.h"
@@ -163,7 +164,7 @@ static void block_free(struct managed_block *block)
     if (!block)
         return;
     residence_fini(&block->residence);
-    free(block->allocation.advice);
+    cuda_advice_destroy(block->allocation.advice);
     free(block);
 }
 
@@ -182,7 +183,7 @@ static struct managed_block *block_new(struct context *context, uint64_t size, u
         .id = client_next_id(),
         .context = context,
         .managed = true,
-        .advice = calloc(1, sizeof(struct cuda_advice)),
+        .advice = cuda_advice_create(size),
     };
     block->entry = (struct allocation){
         .size = (size + RESIDENCE_PAGE - 1) & ~(uint64_t)(RESIDENCE_PAGE - 1), .context = context};

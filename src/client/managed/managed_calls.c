@@ -2,15 +2,17 @@
 /*
  * Managed memory. Where its pages can be watched they move between the program and the device, at
  * one address (managed_move.h); else they are page-locked pages of the host, which both sides reach
- * at any time, and prefetches are only remembered. Advice is only remembered anyway.
+ * at any time, and prefetches are only remembered.
  */
 #include <stdlib.h>
 
+#include "cleanup.h"
 #include "client_capture.h"
 #include "client_memory.h"
 #include "client_peer_access.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
+#include "cuda_advice.h"
 #include "cuda_managed.h"
 #include "managed_area.h"
 #include "managed_block.h"
@@ -25,12 +27,12 @@ static CUresult allocate_on_host(const struct allocation *wanted, CUdeviceptr *r
     uint64_t address;
     CUresult result;
 
-    like.advice = calloc(1, sizeof(*like.advice));
+    like.advice = cuda_advice_create(like.size);
     if (!like.advice)
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = memory_take_like(memory_host_heap(), &like, &address);
     if (result != CUDA_SUCCESS)
-        free(like.advice);
+        cuda_advice_destroy(like.advice);
     else
         *ret_address = address;
     return result;
@@ -66,6 +68,41 @@ static CUresult find_managed(uint64_t address, uint64_t count, struct allocation
     return CUDA_SUCCESS;
 }
 
+/* Guards the advice about all memory. */
+static pthread_mutex_t advice_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static CUresult take_advice(const struct allocation *allocation, uint64_t address, uint64_t size,
+                            CUmem_advise advice, CUmemLocation location)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&advice_lock);
+
+    return cuda_advice_take(allocation->advice, address - allocation->address, size, advice,
+                            location, client->device_count);
+}
+
+static CUresult remember_prefetch(const struct allocation *allocation, uint64_t address,
+                                  uint64_t size, CUmemLocation location)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&advice_lock);
+
+    return cuda_advice_prefetched(allocation->advice, address - allocation->address, size,
+                                  location);
+}
+
+/* Where there is not room for all, a preferred place says who goes first and who last. */
+static void follow_advice(uint64_t address, uint64_t size, CUmem_advise advice,
+                          CUmemLocation location)
+{
+    bool on_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+
+    if (!block_moves(address))
+        return;
+    if (advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION)
+        exchange_prefer(address, size, on_device ? WISH_DEVICE : WISH_HOST);
+    if (advice == CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION)
+        exchange_prefer(address, size, WISH_NONE);
+}
+
 CUresult client_cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
                                CUmemLocation location)
 {
@@ -75,9 +112,11 @@ CUresult client_cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise ad
 
     if (result == CUDA_SUCCESS)
         result = find_managed(devPtr, count, &allocation);
-    return result != CUDA_SUCCESS
-               ? result
-               : cuda_advise(allocation.advice, advice, location, client->device_count);
+    if (result == CUDA_SUCCESS)
+        result = take_advice(&allocation, devPtr, count, advice, location);
+    if (result == CUDA_SUCCESS)
+        follow_advice(devPtr, count, advice, location);
+    return result;
 }
 
 CUresult client_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
@@ -105,10 +144,9 @@ static CUresult prefetch_range(void *user, CUdeviceptr address, size_t size, CUm
 
     if (result == CUDA_SUCCESS)
         result = find_managed(address, size, &allocation);
-    if (result != CUDA_SUCCESS)
-        return result;
-    allocation.advice->last_prefetch = location;
-    return prefetch(address, size, location, user);
+    if (result == CUDA_SUCCESS)
+        result = remember_prefetch(&allocation, address, size, location);
+    return result != CUDA_SUCCESS ? result : prefetch(address, size, location, user);
 }
 
 static CUresult discard_range(void *user, CUdeviceptr address, size_t size, CUmemLocation location)
@@ -195,8 +233,11 @@ CUresult client_cuMemRangeGetAttributes(void **data, size_t *dataSizes,
         return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = find_managed(devPtr, count, &allocation);
+    pthread_mutex_lock(&advice_lock);
     for (size_t i = 0; i < numAttributes && result == CUDA_SUCCESS; i++)
-        result = cuda_advice_get(allocation.advice, attributes[i], data[i], dataSizes[i]);
+        result = cuda_advice_get(allocation.advice, devPtr - allocation.address, count,
+                                 attributes[i], data[i], dataSizes[i]);
+    pthread_mutex_unlock(&advice_lock);
     return result;
 }
 

@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "client_log.h"
 #include "client_managed.h"
+#include "cuda_advice.h"
 #include "cuda_managed.h"
 #include "managed_area.h"
 #include "managed_block.h"
@@ -330,7 +331,7 @@ static void variable_free(struct managed_variable *variable)
 {
     if (!variable)
         return;
-    free(variable->allocation.advice);
+    cuda_advice_destroy(variable->allocation.advice);
     free(variable);
 }
 
@@ -345,7 +346,7 @@ static struct managed_variable *variable_create(uint64_t address, uint64_t size)
         .size = size,
         .id = client_next_id(),
         .managed = true,
-        .advice = calloc(1, sizeof(struct cuda_advice)),
+        .advice = cuda_advice_create(size),
     };
     if (variable->allocation.advice)
         return variable;

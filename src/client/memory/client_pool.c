@@ -6,6 +6,7 @@
  * settings.
  */
 #include "client_pool.h"
+#include "cuda_advice.h"
 
 #include <stdlib.h>
 
@@ -161,7 +162,7 @@ static void end(struct allocation *allocation, uint64_t waits)
     if (allocation && allocation->pool)
         refund(allocation->pool, allocation->size, waits);
     if (allocation)
-        free(allocation->advice);
+        cuda_advice_destroy(allocation->advice);
     free(allocation);
 }
 

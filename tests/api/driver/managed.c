@@ -133,6 +133,34 @@ static void all_advice_is_taken_back(void)
     MUST(cuMemFree_v2(address));
 }
 
+/* What is told of a range is what all of its pages have in common. */
+static void parts_have_advice_of_their_own(void)
+{
+    const uint64_t part = 2u << 20;
+    const CUmemLocation here = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+    CUdeviceptr address;
+    int told[4], places[4];
+
+    MUST(cuMemAllocManaged(&address, 4 * part, CU_MEM_ATTACH_GLOBAL));
+    EXPECT(CUDA_SUCCESS, cuMemAdvise_v2(address + part, part, CU_MEM_ADVISE_SET_READ_MOSTLY, here));
+    EXPECT(CUDA_SUCCESS, cuMemAdvise_v2(address + 2 * part, 2 * part,
+                                        CU_MEM_ADVISE_SET_PREFERRED_LOCATION, here));
+    for (unsigned i = 0; i < 4; i++) {
+        MUST(cuMemRangeGetAttribute(&told[i], 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+                                    address + i * part, part));
+        MUST(cuMemRangeGetAttribute(&places[i], 4, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
+                                    address + i * part, part));
+    }
+    IS_TRUE(told[0] == 0 && told[1] == 1 && told[2] == 0 && told[3] == 0);
+    IS_TRUE(places[0] == CU_DEVICE_INVALID && places[1] == CU_DEVICE_INVALID);
+    IS_TRUE(places[2] == device && places[3] == device);
+    MUST(cuMemRangeGetAttribute(told, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, address, 4 * part));
+    MUST(cuMemRangeGetAttribute(places, 4, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
+                                address + part, 2 * part));
+    IS_TRUE(told[0] == 0 && places[0] == CU_DEVICE_INVALID);
+    MUST(cuMemFree_v2(address));
+}
+
 /* Kernels and host use the memory under each advice, and find what is right. */
 static void advice_changes_no_contents(void)
 {
@@ -296,6 +324,7 @@ int main(void)
     RUN(host_and_device_take_turns);
     RUN(advice_is_remembered);
     RUN(all_advice_is_taken_back);
+    RUN(parts_have_advice_of_their_own);
     RUN(advice_changes_no_contents);
     RUN(memory_is_prefetched);
     RUN(memory_is_attached);

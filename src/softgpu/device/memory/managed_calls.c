@@ -17,6 +17,10 @@ static CUresult find_managed_locked(uint64_t address, uint64_t count, struct mem
     if (count == 0 || !memory || !memory_is_managed(memory) ||
         count > memory->size - (address - memory->address))
         return CUDA_ERROR_INVALID_VALUE;
+    if (!memory->advice)
+        memory->advice = cuda_advice_create(memory->size);
+    if (!memory->advice)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_memory = memory;
     return CUDA_SUCCESS;
 }
@@ -31,7 +35,9 @@ CUresult soft_cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advi
 
     if (!result)
         result = find_managed_locked(devPtr, count, &memory);
-    return result ? result : cuda_advise(&memory->advice, advice, location, (int)devices_count());
+    return result ? result
+                  : cuda_advice_take(memory->advice, devPtr - memory->address, count, advice,
+                                     location, (int)devices_count());
 }
 
 CUresult soft_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
@@ -48,9 +54,9 @@ static CUresult prefetch_locked(void *user, CUdeviceptr address, size_t size,
     (void)user;
     if (!result)
         result = find_managed_locked(address, size, &memory);
-    if (!result)
-        memory->advice.last_prefetch = location;
-    return result;
+    return result
+               ? result
+               : cuda_advice_prefetched(memory->advice, address - memory->address, size, location);
 }
 
 /* What is worthless may as well stay. */
@@ -129,7 +135,8 @@ CUresult soft_cuMemRangeGetAttributes(void **data, size_t *dataSizes,
     SOFT_LOCKED;
     result = find_managed_locked(devPtr, count, &memory);
     for (size_t i = 0; i < numAttributes && !result; i++)
-        result = cuda_advice_get(&memory->advice, attributes[i], data[i], dataSizes[i]);
+        result = cuda_advice_get(memory->advice, devPtr - memory->address, count, attributes[i],
+                                 data[i], dataSizes[i]);
     return result;
 }
 

@@ -208,6 +208,7 @@ void memory_free_locked(struct memory *memory)
     if (owns_pages(memory))
         unmap_pages_locked((void *)memory->address, memory_mapped_size(memory->size),
                            memory->arena_offset);
+    cuda_advice_destroy(memory->advice);
     free(memory);
 }
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "cuda_advice.h"
 #include "cuda_managed.h"
 #include "soft.h"
 
@@ -36,7 +37,7 @@ struct memory {
     uint64_t pool;                 /* handle of the pool it is from, or 0 */
     uint64_t arena_offset;         /* see memory_is_in_arena() */
     int ipc_slot;                  /* under which other processes may open it, or -1 */
-    struct cuda_advice advice;     /* of managed memory */
+    struct cuda_advice *advice;    /* of managed memory, once it is asked about or advised */
     struct ipc_import *import;     /* of MEMORY_IMPORTED */
     /* Of MEMORY_VARIABLE: which variable contains an address; false for what only fills its pages.
      * NULL: the range is one piece. */
