@@ -377,7 +377,7 @@ static void dispatch_message(struct server *server, const union server_any *orde
         server_quotas_set(&order->set_quotas.quotas);
         break;
     case SERVER_DEPART:
-        fault_depart(server);
+        fault_depart();
         break;
     default:
         log_line("The daemon sent a message of unknown kind %u", order->header.kind);

@@ -27,6 +27,7 @@
 /* How long the daemon may take to say that the next server is ready. It ends this one by a signal
  * after STOP_TIMEOUT_S. */
 #define NEXT_SERVER_MS 8000
+#define NEXT_SERVER_POLL_MS 5
 
 static bool has_work(const struct session *session)
 {
@@ -137,21 +138,27 @@ static void hang_up_locked(const struct server *server)
         shutdown(session->socket, SHUT_RDWR);
 }
 
+/* Set by the main thread, read by the one that has raised the fault. */
+static atomic_bool departing;
+
 /* The end of a context and the creation of another one wait for each other in NVIDIA's driver, and
  * take half a second each. So this context stays until the next server is ready, if it has clients
- * that will move there. Any message will do, and the end of the daemon. */
+ * that will move there. Any message will do that the main thread has not read, and the end of the
+ * daemon. */
 static void wait_for_next_server(const struct server *server)
 {
     struct pollfd daemon = {.fd = server->life->control_fd, .events = POLLIN};
 
-    if (daemon.fd >= 0 && server->life->session_count > 1)
-        poll(&daemon, 1, NEXT_SERVER_MS);
+    if (daemon.fd < 0 || server->life->session_count < 2)
+        return;
+    for (int waited = 0; waited < NEXT_SERVER_MS; waited += NEXT_SERVER_POLL_MS)
+        if (poll(&daemon, 1, NEXT_SERVER_POLL_MS) > 0 || atomic_load(&departing))
+            return;
 }
 
-void fault_depart(const struct server *server)
+void fault_depart(void)
 {
-    if (atomic_load(&server->faulted))
-        _exit(FAULT_EXIT_STATUS);
+    atomic_store(&departing, true);
 }
 
 static void fault_raise(struct server *server, struct session *witness, CUresult result)

@@ -13,6 +13,6 @@
  * another thread has been here before, this returns without a witness and never with one. */
 void fault_on_fatal(struct server *server, struct session *witness, CUresult result);
 
-/* The daemon says that the server that takes its place is ready: ends the process if it has met a
- * fault. */
-void fault_depart(const struct server *server);
+/* Main thread: the daemon says that nobody waits any more for this server, which has met a fault.
+ * Its process ends when everything has been reported. */
+void fault_depart(void);
