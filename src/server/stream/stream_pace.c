@@ -12,7 +12,7 @@
 /* Before anything is known of a stream's work. */
 #define LIMIT_FIRST 12
 #define LIMIT_MIN 2
-#define LIMIT_MAX 512
+#define LIMIT_MAX PACE_PIECES_MAX
 
 /* What a stream gets whose pieces took little time, all in all, but of which none was watched. */
 #define LIMIT_SUPPOSED 64

@@ -25,7 +25,7 @@ struct session;
 struct stream;
 
 #define PACE_AHEAD_NS (40 * NS_PER_MS)
-#define PACE_PIECES_MAX 1024
+#define PACE_PIECES_MAX 512
 #define PACE_MARKS_MAX 16u
 
 struct stream_pace {
