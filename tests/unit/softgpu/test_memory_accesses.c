@@ -95,6 +95,88 @@ static void test_every_shape(void **state)
     }
 }
 
+/* Offsets in bytes by lane, so that groups of lanes read and write rows of their own. */
+struct offsets {
+    uint32_t to[32];
+    uint32_t from[32];
+};
+
+static struct machine *make_scatterer(const char *type, const char *kind)
+{
+    char text[4096];
+    const char *value = strcmp(type, "u64") == 0 ? "%w" : "%v";
+    snprintf(text, sizeof(text),
+             HEAD ".entry scatter(.param .u64 to, .param .u64 from, .param .u64 offsets)\n{\n"
+                  ".reg .b32 %%r<9>;\n.reg .b64 %%d<9>;\n.reg .b64 %%w;\n.reg .b32 %%v;\n"
+                  ".reg .pred %%p<3>;\n.shared .align 32 .b8 room[4096];\n"
+                  "ld.param.u64 %%d1, [to];\nld.param.u64 %%d2, [from];\n"
+                  "ld.param.u64 %%d5, [offsets];\nmov.u32 %%r3, %%tid.x;\n"
+                  "mul.wide.u32 %%d3, %%r3, 4;\nadd.u64 %%d5, %%d5, %%d3;\n"
+                  "ld.global.u32 %%r1, [%%d5];\nld.global.u32 %%r2, [%%d5+128];\n"
+                  "cvt.u64.u32 %%d3, %%r1;\ncvt.u64.u32 %%d4, %%r2;\n"
+                  "add.u64 %%d1, %%d1, %%d3;\nadd.u64 %%d2, %%d2, %%d4;\n"
+                  "mov.u32 %%r6, room;\nadd.u32 %%r6, %%r6, %%r1;\nmov.u32 %%r7, 0;\nagain:\n"
+                  "ld%s.global.%s %s, [%%d2];\nst%s.shared.%s [%%r6], %s;\n"
+                  "ld%s.shared.%s %s, [%%r6];\nst%s.global.%s [%%d1], %s;\n"
+                  "add.u32 %%r7, %%r7, 1;\nsetp.lt.u32 %%p2, %%r7, 2;\n@%%p2 bra again;\nret;\n}\n",
+             kind, type, value, kind, type, value, kind, type, value, kind, type, value);
+    return machine_create_from(text);
+}
+
+static void check_offsets(struct machine *machine, unsigned size, const struct offsets *offsets,
+                          const char *what)
+{
+    unsigned char expected[4096] = {0};
+    unsigned char *to = machine_memory(machine, sizeof(expected));
+    unsigned char *from = machine_memory(machine, sizeof(expected));
+    struct offsets *given = machine_memory(machine, sizeof(*given));
+    *given = *offsets;
+    for (unsigned i = 0; i < sizeof(expected); i++)
+        from[i] = (unsigned char)(i * 37 + i / 251 + 1);
+    for (unsigned lane = 0; lane < 32; lane++)
+        memcpy(expected + offsets->to[lane], from + offsets->from[lane], size);
+    CUresult result = machine_launch(machine, "scatter", 1, 32, 0, (void *[]){&to, &from, &given});
+    if (result != CUDA_SUCCESS || memcmp(to, expected, sizeof(expected)) != 0)
+        fail_msg("%u bytes, %s: %d %s", size, what, result, machine->message);
+}
+
+/* Where lanes meet, the last one's value is there. */
+static void check_groups(const char *type, const char *kind, unsigned size)
+{
+    struct machine *machine = make_scatterer(type, kind);
+    struct offsets tile, same, mixed, meets, odd;
+    for (unsigned lane = 0; lane < 32; lane++) {
+        unsigned eight = lane / 8, in_eight = lane % 8;
+        tile.to[lane] = (lane / 16 * 40 + lane % 16) * size;
+        tile.from[lane] = (lane / 16 * 64 + lane % 16) * size;
+        same.to[lane] = eight * 5 * size;
+        same.from[lane] = (eight * 16 + in_eight) * size;
+        mixed.to[lane] = lane * size;
+        mixed.from[lane] = (eight * 7 + (eight % 2 ? in_eight : 0)) * size;
+        meets.to[lane] = (eight * 3 + in_eight) * size;
+        meets.from[lane] = lane * size;
+        odd.to[lane] = (lane / 16 * 40 + lane % 16) * size + (lane == 13 ? 100 * size : 0);
+        odd.from[lane] = (lane / 16 * 40 + lane % 16) * size + (lane == 21 ? 100 * size : 0);
+    }
+    check_offsets(machine, size, &tile, "a tile");
+    check_offsets(machine, size, &same, "one place each");
+    check_offsets(machine, size, &mixed, "rows and places");
+    check_offsets(machine, size, &meets, "rows that overlap");
+    check_offsets(machine, size, &odd, "one lane elsewhere");
+    machine_destroy(machine);
+}
+
+static void test_groups_of_lanes(void **state)
+{
+    static const char *const kinds[] = {"", ".volatile", ".relaxed.gpu"};
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        check_groups("u8", kinds[i], 1);
+        check_groups("u16", kinds[i], 2);
+        check_groups("u32", kinds[i], 4);
+        check_groups("u64", kinds[i], 8);
+    }
+}
+
 /* The row ends with the memory, or one element later, or is not aligned. */
 static void test_ends_of_a_row(void **state)
 {
@@ -194,9 +276,9 @@ static void test_adjacent_ranges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_shape),     cmocka_unit_test(test_ends_of_a_row),
-        cmocka_unit_test(test_removed),         cmocka_unit_test(test_additions),
-        cmocka_unit_test(test_adjacent_ranges),
+        cmocka_unit_test(test_every_shape),   cmocka_unit_test(test_groups_of_lanes),
+        cmocka_unit_test(test_ends_of_a_row), cmocka_unit_test(test_removed),
+        cmocka_unit_test(test_additions),     cmocka_unit_test(test_adjacent_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

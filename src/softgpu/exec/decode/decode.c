@@ -12,6 +12,7 @@
 #include "alu_table.h"
 #include "control_flow.h"
 #include "fixed_registers.h"
+#include "load_store.h"
 #include "opcodes.h"
 #include "program_build.h"
 #include "refused.h"
@@ -270,12 +271,14 @@ static void join_calls(struct builder *builder)
     }
 }
 
-/* Arithmetic without a guard is run in several warps at once. */
+/* What has no guard is run in several warps at once, if it is arithmetic, a load or a store. */
 static void find_team_handlers(struct program *program)
 {
     for (uint32_t i = 0; i < program->code_count; i++) {
         struct insn *insn = &program->code[i];
         team_handler_fn in_team = alu_team_handler(insn->run);
+        if (!in_team)
+            in_team = access_team_handler(insn->run);
         if (!in_team)
             continue;
         insn->in_team = in_team;

@@ -242,7 +242,8 @@ void decode_load(struct builder *builder, const struct tokens *tokens)
         return;
     const struct access_handlers *handlers = handlers_of(access.type);
     bool fixed = is_fixed_param(builder, &where, access.width * ptx_type_size(access.type));
-    struct insn *insn = builder_emit(builder, fixed ? handlers->load_param : handlers->load);
+    handler_fn load = access.width == 1 ? handlers->load.run : handlers->load_vector;
+    struct insn *insn = builder_emit(builder, fixed ? handlers->load_param : load);
     insn->a = where.a;
     insn->imm = where.imm;
     insn->space = where.space;
@@ -273,7 +274,9 @@ void decode_store(struct builder *builder, const struct tokens *tokens)
     enum ptx_type type = ptx_type_size(access.type) >= 4 ? access.type : PTX_B32;
     for (unsigned i = 0; i < access.width && !builder->failed; i++)
         elements[i] = operand_source(builder, element(operand_at(builder, 1), i), type);
-    struct insn *insn = builder_emit(builder, handlers_of(access.type)->store);
+    const struct access_handlers *handlers = handlers_of(access.type);
+    struct insn *insn =
+        builder_emit(builder, access.width == 1 ? handlers->store.run : handlers->store_vector);
     insn->a = where.a;
     insn->imm = where.imm;
     insn->space = where.space;

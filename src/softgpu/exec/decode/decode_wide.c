@@ -103,7 +103,7 @@ static struct insn *emit_at(struct builder *builder, handler_fn run, unsigned ad
 void decode_load_b128(struct builder *builder, const struct access *access)
 {
     struct halves to = halves_of(builder, operand_at(builder, 0));
-    struct insn *insn = emit_at(builder, access_handlers(ACCESS_B64)->load, 1, access);
+    struct insn *insn = emit_at(builder, access_handlers(ACCESS_B64)->load_vector, 1, access);
     insn->width = 2;
     insn->d = to.low;
     insn->b = to.high;
@@ -112,7 +112,7 @@ void decode_load_b128(struct builder *builder, const struct access *access)
 void decode_store_b128(struct builder *builder, const struct access *access)
 {
     struct halves from = halves_of(builder, operand_at(builder, 1));
-    struct insn *insn = emit_at(builder, access_handlers(ACCESS_B64)->store, 0, access);
+    struct insn *insn = emit_at(builder, access_handlers(ACCESS_B64)->store_vector, 0, access);
     insn->width = 2;
     insn->d = from.low;
     insn->b = from.high;

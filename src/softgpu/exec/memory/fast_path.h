@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two shapes that most accesses of a full warp have, found without writing down 32 addresses:
- * lanes that touch neighbors in an array, and lanes that all touch the same place. Everything
- * else, and everything that may be wrong, is left to translate().
+ * The shapes that most accesses of a full warp have, found without writing down 32 addresses: lanes
+ * that touch neighbors in an array, lanes that all touch the same place, and groups of lanes which
+ * do one or the other, as in blocks of 16 by 16 threads. Everything else, and everything that may
+ * be wrong, is left to translate().
  */
 #pragma once
 
@@ -13,9 +14,80 @@ enum fast_shape {
     FAST_NONE,
     FAST_ROW,  /* lane l's element is the l-th of an array */
     FAST_SAME, /* every lane's element is the same */
+    FAST_GROUPS,
 };
 
-#define FAST_SHAPE(name, type, any)                                              \
+#define GROUP 8 /* lanes */
+#define GROUPS (LANES / GROUP)
+
+/* Where each group's elements are: a row of them, or the same for all of its lanes. */
+struct fast_groups {
+    unsigned char *at[GROUPS];
+    bool same[GROUPS];
+};
+
+/* How each shape's addresses are told from others; `size` is a constant where this is inlined. */
+#if defined(__AVX512DQ__)
+/* By hand, since the compiler would write the differences to the stack and read them back. */
+static inline bool fast_narrow_steps(const uint32_t *base, uint32_t step)
+{
+    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i from_first = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)step));
+    const __m512i first = _mm512_set1_epi32((int)base[0]);
+    const __m512i middle = _mm512_set1_epi32((int)(base[0] + 16 * step));
+    __m512i lower = _mm512_sub_epi32(_mm512_load_si512(base), first);
+    __m512i upper = _mm512_sub_epi32(_mm512_load_si512(base + 16), middle);
+    return !(_mm512_cmpneq_epi32_mask(lower, from_first) |
+             _mm512_cmpneq_epi32_mask(upper, from_first));
+}
+
+static inline bool fast_wide_steps(const uint64_t *base, uint64_t step)
+{
+    const __m512i lane = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i from_first = _mm512_mullo_epi64(lane, _mm512_set1_epi64((long long)step));
+    unsigned apart = 0;
+    for (unsigned i = 0; i < LANES; i += 8) {
+        __m512i first = _mm512_set1_epi64((long long)(base[0] + i * step));
+        __m512i distance = _mm512_sub_epi64(_mm512_load_si512(base + i), first);
+        apart |= _mm512_cmpneq_epi64_mask(distance, from_first);
+    }
+    return !apart;
+}
+
+static inline bool fast_narrow_groups(const uint32_t *base, uint32_t size, bool *same)
+{
+    const __m512i lane = _mm512_set_epi32(7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i to_first = _mm512_set_epi32(8, 8, 8, 8, 8, 8, 8, 8, 0, 0, 0, 0, 0, 0, 0, 0);
+    const __m512i to_last = _mm512_add_epi32(to_first, _mm512_set1_epi32(GROUP - 1));
+    const __m512i steps = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)size));
+    unsigned apart = 0;
+    for (unsigned i = 0; i < LANES; i += 16) {
+        __m512i found = _mm512_load_si512(base + i);
+        __m512i first = _mm512_permutexvar_epi32(to_first, found);
+        __mmask16 row = _mm512_cmpneq_epi32_mask(first, _mm512_permutexvar_epi32(to_last, found));
+        __m512i expected = _mm512_mask_add_epi32(first, row, first, steps);
+        apart |= _mm512_cmpneq_epi32_mask(found, expected);
+        same[i / GROUP] = !(row & 1);
+        same[i / GROUP + 1] = !(row >> GROUP & 1);
+    }
+    return !apart;
+}
+
+static inline bool fast_wide_groups(const uint64_t *base, uint64_t size, bool *same)
+{
+    const __m512i lane = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i steps = _mm512_mullo_epi64(lane, _mm512_set1_epi64((long long)size));
+    unsigned apart = 0;
+    for (unsigned i = 0; i < LANES; i += GROUP) {
+        __m512i first = _mm512_set1_epi64((long long)base[i]);
+        same[i / GROUP] = base[i + GROUP - 1] == base[i];
+        __m512i expected = same[i / GROUP] ? first : _mm512_add_epi64(first, steps);
+        apart |= _mm512_cmpneq_epi64_mask(_mm512_load_si512(base + i), expected);
+    }
+    return !apart;
+}
+#else
+#define FAST_STEPS(name, type, any)                                              \
     /* Whether each lane's value is `step` more than that of the lane before. */ \
     static inline bool name##_steps(const type *base, type step)                 \
     {                                                                            \
@@ -24,14 +96,40 @@ enum fast_shape {
             apart[lane] = base[lane] ^ (base[0] + (type)lane * step);            \
         return !any(apart);                                                      \
     }                                                                            \
-    static inline enum fast_shape name(const type *base, unsigned size)          \
+    static inline bool name##_groups(const type *base, type size, bool *same)    \
     {                                                                            \
-        if (base[LANES - 1] == base[0])                                          \
-            return name##_steps(base, 0) ? FAST_SAME : FAST_NONE;                \
-        return name##_steps(base, size) ? FAST_ROW : FAST_NONE;                  \
+        type apart[LANES] __attribute__((aligned(64)));                          \
+        for (unsigned group = 0; group < GROUPS; group++) {                      \
+            const type *first = base + group * GROUP;                            \
+            same[group] = first[GROUP - 1] == first[0];                          \
+            type step = same[group] ? 0 : size;                                  \
+            for (unsigned i = 0; i < GROUP; i++)                                 \
+                apart[group * GROUP + i] = first[i] ^ (first[0] + i * step);     \
+        }                                                                        \
+        return !any(apart);                                                      \
     }
-FAST_SHAPE(fast_wide_shape, uint64_t, any_set64)
-FAST_SHAPE(fast_narrow_shape, uint32_t, any_set32)
+FAST_STEPS(fast_wide, uint64_t, any_set64)
+FAST_STEPS(fast_narrow, uint32_t, any_set32)
+#undef FAST_STEPS
+#endif
+
+#define FAST_SHAPE(name, type)                                                         \
+    static inline enum fast_shape name##_shape(const type *base, unsigned size)        \
+    {                                                                                  \
+        if (base[LANES - 1] == base[0])                                                \
+            return name##_steps(base, 0) ? FAST_SAME : FAST_NONE;                      \
+        if (base[LANES - 1] != base[0] + (LANES - 1) * size)                           \
+            return FAST_NONE;                                                          \
+        return name##_steps(base, size) ? FAST_ROW : FAST_NONE;                        \
+    }                                                                                  \
+    static inline bool name##_shape_of_groups(const type *base, type size, bool *same) \
+    {                                                                                  \
+        if (base[1] != base[0] && base[1] != base[0] + size)                           \
+            return false;                                                              \
+        return name##_groups(base, size, same);                                        \
+    }
+FAST_SHAPE(fast_wide, uint64_t)
+FAST_SHAPE(fast_narrow, uint32_t)
 #undef FAST_SHAPE
 
 /*
@@ -46,14 +144,20 @@ static inline void fast_prefetch(struct range_cache *range, uint64_t at, unsigne
         __builtin_prefetch((const void *)(uintptr_t)(ahead + line));
 }
 
-/* Bytes at a device address that this instruction has touched before. */
+/* Whether the instruction has touched these bytes before, at a device address. */
+static inline bool fast_knows(const struct warp *warp, const struct range_cache *range, uint64_t at,
+                              unsigned extent, unsigned access)
+{
+    return range->generation == __atomic_load_n(warp->generation, __ATOMIC_ACQUIRE) &&
+           (range->access & access) == access && at - range->start < range->size &&
+           extent <= range->size - (at - range->start);
+}
+
 static inline unsigned char *fast_global(struct warp *warp, const struct insn *insn, uint64_t at,
                                          unsigned extent, unsigned access)
 {
     struct range_cache *range = &warp->ranges[range_slot(insn)];
-    if (range->generation != __atomic_load_n(warp->generation, __ATOMIC_ACQUIRE) ||
-        (range->access & access) != access || at - range->start >= range->size ||
-        extent > range->size - (at - range->start))
+    if (!fast_knows(warp, range, at, extent, access))
         return NULL;
     if (access == SG_READ && extent >= 64)
         fast_prefetch(range, at, extent);
@@ -68,15 +172,45 @@ static inline unsigned char *fast_shared(const struct warp *warp, uint64_t at, u
     return block->shared + at;
 }
 
+/* Any address that is not aligned, or not known, leaves it all to translate(). */
+static inline bool fast_translate_groups(const struct warp *warp, const struct insn *insn,
+                                         unsigned size, unsigned access, struct fast_groups *groups)
+{
+    bool is_wide = insn->flags & INSN_WIDE_ADDRESS;
+    const uint64_t *wide = (const uint64_t *)(warp->regs + insn->a);
+    const uint32_t *narrow = (const uint32_t *)(warp->regs + insn->a);
+    const struct range_cache *range = &warp->ranges[range_slot(insn)];
+    if (is_wide ? !fast_wide_shape_of_groups(wide, size, groups->same)
+                : !fast_narrow_shape_of_groups(narrow, size, groups->same))
+        return false;
+    for (unsigned group = 0; group < GROUPS; group++) {
+        unsigned lane = group * GROUP;
+        unsigned extent = groups->same[group] ? size : GROUP * size;
+        uint64_t at =
+            is_wide ? wide[lane] + insn->imm : (uint32_t)(narrow[lane] + (uint32_t)insn->imm);
+        if (insn->space == PTX_SHARED)
+            groups->at[group] = fast_shared(warp, at, extent);
+        else
+            groups->at[group] =
+                fast_knows(warp, range, at, extent, access) ? (unsigned char *)(uintptr_t)at : NULL;
+        if (!groups->at[group] || (at & (size - 1)))
+            return false;
+    }
+    return true;
+}
+
 /*
  * Where lane 0's `size` bytes are, checked with those of all others; sizes are powers of two. It is
- * part of each handler, whose size is known to the compiler: the steps then are constants.
+ * part of each handler, whose size is known to the compiler: the steps then are constants. groups:
+ * NULL, or what FAST_GROUPS fills in.
  */
 __attribute__((always_inline)) static inline enum fast_shape
 fast_translate(struct warp *warp, const struct insn *insn, unsigned size, unsigned access,
-               unsigned char **ret_at)
+               unsigned char **ret_at, struct fast_groups *groups)
 {
-    const unsigned slow = INSN_SYNCHRONIZES | INSN_FENCE_BEFORE;
+    /* All of a block's shared memory is read and written by one host thread. */
+    const unsigned slow =
+        insn->space == PTX_SHARED ? INSN_FENCE_BEFORE : INSN_SYNCHRONIZES | INSN_FENCE_BEFORE;
     if (warp->active != FULL_MASK || (insn->flags & slow) || insn->space == PTX_LOCAL ||
         insn->space == PTX_PARAM)
         return FAST_NONE;
@@ -86,6 +220,8 @@ fast_translate(struct warp *warp, const struct insn *insn, unsigned size, unsign
     uint64_t at = is_wide ? wide[0] + insn->imm : (uint32_t)(narrow[0] + (uint32_t)insn->imm);
     enum fast_shape shape = is_wide ? fast_wide_shape(wide, size) : fast_narrow_shape(narrow, size);
     unsigned extent = shape == FAST_ROW ? LANES * size : size;
+    if (shape == FAST_NONE && groups)
+        return fast_translate_groups(warp, insn, size, access, groups) ? FAST_GROUPS : FAST_NONE;
     if (shape == FAST_NONE || (at & (size - 1)))
         return FAST_NONE;
     *ret_at = insn->space == PTX_SHARED ? fast_shared(warp, at, extent)

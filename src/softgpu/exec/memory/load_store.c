@@ -26,39 +26,54 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
 #define EACH_LANE _Pragma("GCC ivdep") for (unsigned lane = 0; lane < LANES; lane++)
 
 /* volatile: the compiler must neither tear nor repeat an access that another thread can see. */
-#define LOAD_SCALAR(name, memory_type, register_type)                                     \
-    /* Lanes that are not active have the address of one that is. */                      \
-    static inline void load_each_##name(struct warp *warp, register_type *to)             \
-    {                                                                                     \
-        const uint64_t *address = warp->address;                                          \
-        const uint32_t *on = warp->lane_on;                                               \
-        bool full = warp->full;                                                           \
-        for (unsigned lane = 0; lane < LANES; lane++) {                                   \
-            register_type value =                                                         \
-                (register_type) * (const volatile memory_type *)(uintptr_t)address[lane]; \
-            to[lane] = full || on[lane] ? value : to[lane];                               \
-        }                                                                                 \
-    }                                                                                     \
-    static inline void load_scalar_##name(struct warp *warp, const struct insn *insn)     \
-    {                                                                                     \
-        const unsigned size = sizeof(memory_type);                                        \
-        unsigned char *at;                                                                \
-        enum fast_shape shape = fast_translate(warp, insn, size, SG_READ, &at);           \
-        if (shape == FAST_NONE && !translate(warp, insn, size, size, SG_READ))            \
-            return;                                                                       \
-        register_type none[LANES];                                                        \
-        register_type *to = element_row(warp, insn->d, none);                             \
-        if (shape == FAST_ROW) {                                                          \
-            const memory_type *from = (const memory_type *)at;                            \
-            EACH_LANE                                                                     \
-            to[lane] = (register_type)from[lane];                                         \
-        } else if (shape == FAST_SAME) {                                                  \
-            register_type value = (register_type) * (const volatile memory_type *)at;     \
-            EACH_LANE                                                                     \
-            to[lane] = value;                                                             \
-        } else {                                                                          \
-            load_each_##name(warp, to);                                                   \
-        }                                                                                 \
+#define LOAD_SCALAR(name, memory_type, register_type)                                          \
+    /* Lanes that are not active have the address of one that is. */                           \
+    static inline void load_each_##name(struct warp *warp, register_type *to)                  \
+    {                                                                                          \
+        const uint64_t *address = warp->address;                                               \
+        const uint32_t *on = warp->lane_on;                                                    \
+        bool full = warp->full;                                                                \
+        for (unsigned lane = 0; lane < LANES; lane++) {                                        \
+            register_type value =                                                              \
+                (register_type) * (const volatile memory_type *)(uintptr_t)address[lane];      \
+            to[lane] = full || on[lane] ? value : to[lane];                                    \
+        }                                                                                      \
+    }                                                                                          \
+    static inline void load_groups_##name(const struct fast_groups *groups, register_type *to) \
+    {                                                                                          \
+        for (unsigned group = 0; group < GROUPS; group++, to += GROUP) {                       \
+            const memory_type *from = (const memory_type *)groups->at[group];                  \
+            if (groups->same[group])                                                           \
+                for (unsigned i = 0; i < GROUP; i++)                                           \
+                    to[i] = (register_type)*from;                                              \
+            else                                                                               \
+                for (unsigned i = 0; i < GROUP; i++)                                           \
+                    to[i] = (register_type)from[i];                                            \
+        }                                                                                      \
+    }                                                                                          \
+    KNOWS_WIDTH void load_scalar_##name(struct warp *warp, const struct insn *insn)            \
+    {                                                                                          \
+        const unsigned size = sizeof(memory_type);                                             \
+        unsigned char *at;                                                                     \
+        struct fast_groups groups;                                                             \
+        enum fast_shape shape = fast_translate(warp, insn, size, SG_READ, &at, &groups);       \
+        if (shape == FAST_NONE && !translate(warp, insn, size, size, SG_READ))                 \
+            return;                                                                            \
+        register_type none[LANES];                                                             \
+        register_type *to = element_row(warp, insn->d, none);                                  \
+        if (shape == FAST_ROW) {                                                               \
+            const memory_type *from = (const memory_type *)at;                                 \
+            EACH_LANE                                                                          \
+            to[lane] = (register_type)from[lane];                                              \
+        } else if (shape == FAST_SAME) {                                                       \
+            register_type value = (register_type) * (const volatile memory_type *)at;          \
+            EACH_LANE                                                                          \
+            to[lane] = value;                                                                  \
+        } else if (shape == FAST_GROUPS) {                                                     \
+            load_groups_##name(&groups, to);                                                   \
+        } else {                                                                               \
+            load_each_##name(warp, to);                                                        \
+        }                                                                                      \
     }
 
 /* All elements are taken in one loop: the compiler then reads each vector once. */
@@ -115,7 +130,7 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
         const unsigned size = width * sizeof(memory_type);                            \
         struct vectors vectors;                                                       \
         unsigned char *at;                                                            \
-        enum fast_shape shape = fast_translate(warp, insn, size, SG_READ, &at);       \
+        enum fast_shape shape = fast_translate(warp, insn, size, SG_READ, &at, NULL); \
         if (shape == FAST_SAME) {                                                     \
             load_same_##name(warp, insn, at, width);                                  \
             return;                                                                   \
@@ -132,23 +147,45 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
             split_some_##name(warp, insn, &vectors, width);                           \
     }
 
-#define LOAD(name, memory_type, register_type)                              \
-    LOAD_SCALAR(name, memory_type, register_type)                           \
-    LOAD_VECTOR(name, memory_type, register_type)                           \
-    static void run_load_##name(struct warp *warp, const struct insn *insn) \
-    {                                                                       \
-        BY_WIDTH(load, name, warp, insn)                                    \
-        if (insn->flags & INSN_SYNCHRONIZES)                                \
-            warp_synchronizes(warp);                                        \
-    }
+#define LOAD(name, memory_type, register_type)    \
+    LOAD_SCALAR(name, memory_type, register_type) \
+    LOAD_VECTOR(name, memory_type, register_type) \
+    ACCESS_HANDLERS(load, name)
 
-#define BY_WIDTH(access, name, warp, insn)     \
-    if (insn->width == 1)                      \
-        access##_scalar_##name(warp, insn);    \
-    else if (insn->width == 2)                 \
-        access##_vector_##name(warp, insn, 2); \
-    else                                       \
-        access##_vector_##name(warp, insn, 4);
+/* Behind the access; a store lets nobody wait. */
+static inline void load_ends(struct warp *warp, const struct insn *insn)
+{
+    if (insn->flags & INSN_SYNCHRONIZES)
+        warp_synchronizes(warp);
+}
+
+static inline void store_ends(struct warp *warp, const struct insn *insn)
+{
+}
+
+/* Of one element, of one element in several warps, and of 2 or 4 of them. */
+#define ACCESS_HANDLERS(access, name)                                              \
+    static void run_##access##_##name(struct warp *warp, const struct insn *insn)  \
+    {                                                                              \
+        access##_scalar_##name(warp, insn);                                        \
+        access##_ends(warp, insn);                                                 \
+    }                                                                              \
+    static void team_##access##_##name(struct warp *const *team, unsigned count,   \
+                                       const struct insn *insn)                    \
+    {                                                                              \
+        for (unsigned i = 0; i < count; i++) {                                     \
+            access##_scalar_##name(team[i], insn);                                 \
+            access##_ends(team[i], insn);                                          \
+        }                                                                          \
+    }                                                                              \
+    static void run_##access##s_##name(struct warp *warp, const struct insn *insn) \
+    {                                                                              \
+        if (insn->width == 2)                                                      \
+            access##_vector_##name(warp, insn, 2);                                 \
+        else                                                                       \
+            access##_vector_##name(warp, insn, 4);                                 \
+        access##_ends(warp, insn);                                                 \
+    }
 
 LOAD(u8, uint8_t, uint32_t)
 LOAD(s8, int8_t, int32_t)
@@ -170,11 +207,25 @@ LOAD(b64, uint64_t, uint64_t)
         EACH_ACTIVE_LANE                                                                     \
         *(volatile memory_type *)(uintptr_t)address[lane] = (memory_type)from[lane];         \
     }                                                                                        \
-    static inline void store_scalar_##name(struct warp *warp, const struct insn *insn)       \
+    /* Where lanes meet, the last one's value stays. */                                      \
+    static inline void store_groups_##name(const struct fast_groups *groups,                 \
+                                           const register_type *from)                        \
+    {                                                                                        \
+        for (unsigned group = 0; group < GROUPS; group++, from += GROUP) {                   \
+            memory_type *to = (memory_type *)groups->at[group];                              \
+            if (groups->same[group])                                                         \
+                *(volatile memory_type *)to = (memory_type)from[GROUP - 1];                  \
+            else                                                                             \
+                for (unsigned i = 0; i < GROUP; i++)                                         \
+                    to[i] = (memory_type)from[i];                                            \
+        }                                                                                    \
+    }                                                                                        \
+    KNOWS_WIDTH void store_scalar_##name(struct warp *warp, const struct insn *insn)         \
     {                                                                                        \
         const unsigned size = sizeof(memory_type);                                           \
         unsigned char *at;                                                                   \
-        enum fast_shape shape = fast_translate(warp, insn, size, SG_WRITE, &at);             \
+        struct fast_groups groups;                                                           \
+        enum fast_shape shape = fast_translate(warp, insn, size, SG_WRITE, &at, &groups);    \
         const register_type *from = reg(warp, insn->d);                                      \
         if (shape == FAST_ROW) {                                                             \
             memory_type *to = (memory_type *)at;                                             \
@@ -182,6 +233,8 @@ LOAD(b64, uint64_t, uint64_t)
             to[lane] = (memory_type)from[lane];                                              \
         } else if (shape == FAST_SAME) {                                                     \
             *(volatile memory_type *)at = (memory_type)from[LANES - 1];                      \
+        } else if (shape == FAST_GROUPS) {                                                   \
+            store_groups_##name(&groups, from);                                              \
         } else if (translate(warp, insn, size, size, SG_WRITE)) {                            \
             if (insn->flags & INSN_FENCE_BEFORE)                                             \
                 __atomic_thread_fence(__ATOMIC_SEQ_CST);                                     \
@@ -189,52 +242,49 @@ LOAD(b64, uint64_t, uint64_t)
         }                                                                                    \
     }
 
-#define STORE_VECTOR(name, memory_type, register_type)                               \
-    KNOWS_WIDTH void join_##name(struct warp *warp, const struct insn *insn,         \
-                                 struct vectors *vectors, unsigned width)            \
-    {                                                                                \
-        memory_type *to = (memory_type *)vectors->bytes;                             \
-        const register_type *a = reg(warp, insn->d);                                 \
-        const register_type *b = reg(warp, insn->b);                                 \
-        const register_type *c = width > 2 ? reg(warp, insn->c) : NULL;              \
-        const register_type *d = width > 2 ? reg(warp, insn->p) : NULL;              \
-        EACH_LANE                                                                    \
-        {                                                                            \
-            to[lane * width] = (memory_type)a[lane];                                 \
-            to[lane * width + 1] = (memory_type)b[lane];                             \
-            if (width > 2) {                                                         \
-                to[lane * width + 2] = (memory_type)c[lane];                         \
-                to[lane * width + 3] = (memory_type)d[lane];                         \
-            }                                                                        \
-        }                                                                            \
-    }                                                                                \
-    KNOWS_WIDTH void store_vector_##name(struct warp *warp, const struct insn *insn, \
-                                         unsigned width)                             \
-    {                                                                                \
-        const unsigned size = width * sizeof(memory_type);                           \
-        struct vectors vectors;                                                      \
-        unsigned char *at;                                                           \
-        enum fast_shape shape = fast_translate(warp, insn, size, SG_WRITE, &at);     \
-        if (shape == FAST_NONE && !translate(warp, insn, size, size, SG_WRITE))      \
-            return;                                                                  \
-        join_##name(warp, insn, &vectors, width);                                    \
-        if (insn->flags & INSN_FENCE_BEFORE)                                         \
-            __atomic_thread_fence(__ATOMIC_SEQ_CST);                                 \
-        if (shape == FAST_ROW)                                                       \
-            write_row(at, &vectors, size);                                           \
-        else if (shape == FAST_SAME)                                                 \
-            write_vector(at, vectors.bytes + (LANES - 1) * size, size, false);       \
-        else                                                                         \
-            write_each(warp, insn, &vectors, size);                                  \
+#define STORE_VECTOR(name, memory_type, register_type)                                 \
+    KNOWS_WIDTH void join_##name(struct warp *warp, const struct insn *insn,           \
+                                 struct vectors *vectors, unsigned width)              \
+    {                                                                                  \
+        memory_type *to = (memory_type *)vectors->bytes;                               \
+        const register_type *a = reg(warp, insn->d);                                   \
+        const register_type *b = reg(warp, insn->b);                                   \
+        const register_type *c = width > 2 ? reg(warp, insn->c) : NULL;                \
+        const register_type *d = width > 2 ? reg(warp, insn->p) : NULL;                \
+        EACH_LANE                                                                      \
+        {                                                                              \
+            to[lane * width] = (memory_type)a[lane];                                   \
+            to[lane * width + 1] = (memory_type)b[lane];                               \
+            if (width > 2) {                                                           \
+                to[lane * width + 2] = (memory_type)c[lane];                           \
+                to[lane * width + 3] = (memory_type)d[lane];                           \
+            }                                                                          \
+        }                                                                              \
+    }                                                                                  \
+    KNOWS_WIDTH void store_vector_##name(struct warp *warp, const struct insn *insn,   \
+                                         unsigned width)                               \
+    {                                                                                  \
+        const unsigned size = width * sizeof(memory_type);                             \
+        struct vectors vectors;                                                        \
+        unsigned char *at;                                                             \
+        enum fast_shape shape = fast_translate(warp, insn, size, SG_WRITE, &at, NULL); \
+        if (shape == FAST_NONE && !translate(warp, insn, size, size, SG_WRITE))        \
+            return;                                                                    \
+        join_##name(warp, insn, &vectors, width);                                      \
+        if (insn->flags & INSN_FENCE_BEFORE)                                           \
+            __atomic_thread_fence(__ATOMIC_SEQ_CST);                                   \
+        if (shape == FAST_ROW)                                                         \
+            write_row(at, &vectors, size);                                             \
+        else if (shape == FAST_SAME)                                                   \
+            write_vector(at, vectors.bytes + (LANES - 1) * size, size, false);         \
+        else                                                                           \
+            write_each(warp, insn, &vectors, size);                                    \
     }
 
-#define STORE(name, memory_type, register_type)                              \
-    STORE_SCALAR(name, memory_type, register_type)                           \
-    STORE_VECTOR(name, memory_type, register_type)                           \
-    static void run_store_##name(struct warp *warp, const struct insn *insn) \
-    {                                                                        \
-        BY_WIDTH(store, name, warp, insn)                                    \
-    }
+#define STORE(name, memory_type, register_type)    \
+    STORE_SCALAR(name, memory_type, register_type) \
+    STORE_VECTOR(name, memory_type, register_type) \
+    ACCESS_HANDLERS(store, name)
 STORE(b8, uint8_t, uint32_t)
 STORE(b16, uint16_t, uint32_t)
 STORE(b32, uint32_t, uint32_t)
@@ -271,11 +321,12 @@ LOAD_PARAM(b32, uint32_t, uint32_t)
 LOAD_PARAM(b64, uint64_t, uint64_t)
 #undef LOAD_PARAM
 
+#define HANDLERS(kind, from, to)                            \
+    [ACCESS_##kind] = {{run_load_##from, team_load_##from}, \
+                       {run_store_##to, team_store_##to},   \
+                       run_loads_##from,                    \
+                       run_stores_##to,                     \
+                       run_load_param_##from},
 const struct access_handlers ISA_NAME(access_handlers)[ACCESS_COUNT] = {
-    [ACCESS_U8] = {run_load_u8, run_load_param_u8, run_store_b8},
-    [ACCESS_S8] = {run_load_s8, run_load_param_s8, run_store_b8},
-    [ACCESS_U16] = {run_load_u16, run_load_param_u16, run_store_b16},
-    [ACCESS_S16] = {run_load_s16, run_load_param_s16, run_store_b16},
-    [ACCESS_B32] = {run_load_b32, run_load_param_b32, run_store_b32},
-    [ACCESS_B64] = {run_load_b64, run_load_param_b64, run_store_b64},
-};
+    HANDLERS(U8, u8, b8) HANDLERS(S8, s8, b8) HANDLERS(U16, u16, b16) HANDLERS(S16, s16, b16)
+        HANDLERS(B32, b32, b32) HANDLERS(B64, b64, b64)};

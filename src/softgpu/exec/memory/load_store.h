@@ -16,13 +16,23 @@ enum access_kind {
     ACCESS_COUNT,
 };
 
-struct access_handlers {
-    handler_fn load;
-    handler_fn load_param; /* of the kernel, at an offset that was checked when decoded */
-    handler_fn store;
+struct access_handler {
+    handler_fn run;
+    team_handler_fn in_team;
 };
 
+struct access_handlers {
+    struct access_handler load; /* of one element */
+    struct access_handler store;
+    handler_fn load_vector; /* of 2 or 4 */
+    handler_fn store_vector;
+    handler_fn load_param; /* of the kernel, at an offset that was checked when decoded */
+};
+
+/* Any thread may call the functions. */
 extern const struct access_handlers access_handlers_base[ACCESS_COUNT];
 extern const struct access_handlers access_handlers_v3[ACCESS_COUNT];
 extern const struct access_handlers access_handlers_v4[ACCESS_COUNT];
 const struct access_handlers *access_handlers(enum access_kind kind);
+/* The handler that does in several warps what this one, a load or a store, does in one; or NULL. */
+team_handler_fn access_team_handler(handler_fn run);

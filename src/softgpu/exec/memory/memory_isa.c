@@ -12,6 +12,18 @@ const struct access_handlers *access_handlers(enum access_kind kind)
     return &tables[isa_best()][kind];
 }
 
+team_handler_fn access_team_handler(handler_fn run)
+{
+    for (enum access_kind kind = 0; kind < ACCESS_COUNT; kind++) {
+        const struct access_handlers *handlers = access_handlers(kind);
+        if (handlers->load.run == run)
+            return handlers->load.in_team;
+        if (handlers->store.run == run)
+            return handlers->store.in_team;
+    }
+    return NULL;
+}
+
 static const struct atomic_row *atomic_row(enum ptx_type type)
 {
     static const struct atomic_row *const tables[] = ISA_TABLE(atomic_rows);
