@@ -6,7 +6,9 @@
  * The daemon starts a server as `funnel-server --device auto|cuda|soft [--spare]` with
  *     fd SERVER_CONTROL_FD   the server's end of the socketpair,
  *     fd SERVER_LOG_FD       server.log, opened for appending (stdout and stderr are the same
- * file), already under the uid it serves. The server answers READY, or FAILED and exits. From then
+ * file),
+ *     fd SERVER_CLAIMS_FD    the table of claims.h,
+ * already under the uid it serves. The server answers READY, or FAILED and exits. From then
  * on the daemon sends a CLIENT message for every program, with the program's own socket attached,
  * and the server welcomes it there. The server is told everything about a client once and hands it
  * back in status rows, so the daemon keeps no client state.
@@ -25,7 +27,7 @@
 #include "quota_table.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 2
+#define SERVER_PROTOCOL_VERSION 3
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -74,7 +76,7 @@ enum server_state {
     SERVER_FAULTED = 2, /* ending after a fault: new clients are refused with 807 */
 };
 
-/* Who a client is: filled by the daemon from the kernel's credentials and /proc. */
+/* Who a client is: filled by the daemon from the kernel's credentials and the hello. */
 struct server_identity {
     int32_t pid; /* in the daemon's pid namespace; 0 = in one that it cannot see */
     uint32_t uid;

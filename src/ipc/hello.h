@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define HELLO_MAGIC 0x314c4e46u /* "FNL1" */
-#define HELLO_VERSION 2
+#define HELLO_VERSION 3
 
 /* Name of the socket in the pipe directory. Never "control": that is NVIDIA's. */
 #define HELLO_SOCKET_NAME "funnel"
@@ -25,6 +25,8 @@ enum hello_kind {
 #define HELLO_NAMED_LIMITS 8
 #define HELLO_GROUP_MAX 32
 #define HELLO_PARTITION_MAX 96
+#define HELLO_COMMAND_MAX 256
+#define HELLO_TOKEN_SIZE 16
 #define HELLO_PRIORITY_UNSET UINT32_MAX
 
 /* A memory limit for a device that is named by its UUID, as the program does not know the numbers
@@ -50,6 +52,10 @@ struct hello {
     char sm_partition[HELLO_PARTITION_MAX]; /* CUDA_MPS_SM_PARTITION, or "" */
     uint64_t window_base; /* 0; or where a client that lost its server has its memory: it needs this
                              window or none */
+    uint8_t token[HELLO_TOKEN_SIZE]; /* random; with window_base: what it said when it attached,
+                                        which nobody else can know. All zero = none */
+    char command[HELLO_COMMAND_MAX]; /* the command line with its NULs, for people; not trusted.
+                                        Reading it in /proc could wait for the process's memory */
 };
 
 #define WELCOME_MAGIC 0x31574e46u /* "FNW1" */

@@ -20,6 +20,7 @@
 #include "sm_share.h"
 #include "sock.h"
 #include "window.h"
+#include "window_claim.h"
 
 #define ATTACH_STAGE "its attach"
 
@@ -189,9 +190,13 @@ static uint32_t receive_verdict(struct session *session)
     return size == (ssize_t)sizeof(reply) && reply.magic == ATTACH_REPLY_MAGIC ? reply.verdict : 0;
 }
 
-/* Makes one offer. The window stays the session's if the client takes it. */
+/* Makes one offer. The window stays the session's if the client takes it: from then on the client
+ * counts on getting it back from the next server, should this one end at any moment. */
 static uint32_t offer_window(struct session *session, struct window *window)
 {
+    struct server_life *life = session->server->life;
+
+    window_claim_set(life->claims, &session->life->hello, window->base, session->identity.pid);
     /* The client may take its time. */
     activity_set_stage(&session->activity, NULL);
     uint32_t verdict = send_offer(session, window) ? receive_verdict(session) : 0;
@@ -199,6 +204,8 @@ static uint32_t offer_window(struct session *session, struct window *window)
     activity_set_stage(&session->activity, ATTACH_STAGE);
     if (verdict == ATTACH_OK)
         session->window = window;
+    else
+        window_claim_drop(life->claims, &session->life->hello, window->base);
     return verdict;
 }
 
@@ -207,8 +214,14 @@ static bool find_own_window(struct session *session, uint64_t base)
 {
     struct windows *windows = server_windows(session->server);
     struct window *window = NULL;
-    CUresult result = windows_take_at(windows, base, &window);
 
+    if (!window_claim_is_proven(session->server->life->claims, &session->life->hello)) {
+        refuse(
+            session, CUDA_ERROR_MPS_CONNECTION_FAILED,
+            "no earlier server of this daemon has given this client the window that it asks for");
+        return false;
+    }
+    CUresult result = windows_take_at(windows, base, &window);
     if (result != CUDA_SUCCESS) {
         refuse(session, result,
                "the window that the client had with the previous server is taken: %s",

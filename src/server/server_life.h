@@ -13,6 +13,7 @@
 struct image_reader;
 struct code_cache;
 struct trace;
+struct claims;
 
 struct server_life {
     enum driver_kind driver_kind;
@@ -23,6 +24,8 @@ struct server_life {
     bool no_spare_partitions; /* none are created in advance: FUNNEL_NO_SPARE_SHARES */
 
     struct image_reader *image_reader; /* NULL: none, FUNNEL_NO_SANDBOX */
+
+    struct claims *claims; /* NULL: none; window_claim.h */
 
     struct loop *loop;
     struct watch *control_watch;

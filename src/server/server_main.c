@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "accounting.h"
+#include "claims.h"
 #include "code_cache.h"
 #include "command_protocol.h"
 #include "cpus.h"
@@ -31,6 +32,7 @@
 #include "text.h"
 #include "watchdog.h"
 #include "window.h"
+#include "window_claim.h"
 
 /* The server never takes more clients than this, however many windows there are. */
 #define CLIENTS_MAX 512u
@@ -207,6 +209,7 @@ static int start_serving(struct server *server, const struct options *options, c
 {
     int error = server_parts_init(server);
 
+    server->life->claims = window_claims_open(SERVER_CLAIMS_FD);
     overdue_watch(server);
     if (!error)
         error = server_life_start(server);

@@ -28,6 +28,7 @@
 #include "sm_share.h"
 #include "stream.h"
 #include "window.h"
+#include "window_claim.h"
 #include "worker.h"
 
 /* The part of each subsystem. `fini` gets a session whose part is NULL where it was not created. */
@@ -101,12 +102,22 @@ int session_start(struct session *session)
     return -pthread_create(&session->life->thread, NULL, session_thread, session);
 }
 
+/* After a fault the client comes back to the next server. */
+static void give_claim_up(const struct session *session)
+{
+    const struct server *server = session->server;
+
+    if (session->window && !server->faulted)
+        window_claim_drop(server->life->claims, &session->life->hello, session->window->base);
+}
+
 void session_destroy(struct session *session)
 {
     if (!session)
         return;
     if (session->life) {
         watch_destroy(session->life->hang_up);
+        give_claim_up(session);
         windows_put_back(server_windows(session->server), session->window);
     }
     channel_server_destroy(session->channel);

@@ -91,6 +91,16 @@ class Hostile(harness.TestCase):
             with open(os.path.join(self.log, name), "rb") as log:
                 self.assertNotIn(b"\x1b", log.read(), name)
 
+    def test_memory_that_never_comes(self):
+        """Who reads a program's command line in /proc reads its memory, for which it can make them
+        wait: the daemon takes what the program says."""
+        peer = self.connect()
+        peer.send(wire.hello(command=b"what\0it\0says"))
+        self.assertIsNotNone(peer.recv(8192))
+        shown = self.funnel("ps").stdout
+        self.assertIn("what it says", shown)
+        self.assertNotIn("test_hostile.py", shown)
+
     def test_commands_that_command_terminals(self):
         for line in ("\x1b[31mred", "get_server_status \x1b]0;owned\x07", "quit -t \x1b[2J"):
             for answer in self.mps(line + "\n"):

@@ -42,8 +42,8 @@ class Servers(harness.TestCase):
         self.attach()
         start, = self.server_events("start")
         self.assertEqual(start["argv"][1:], ["--device", "soft"])
-        # 5 is what lists the directory.
-        self.assertEqual(start["descriptors"], [0, 1, 2, 3, 4, 5])
+        # 6 is what lists the directory.
+        self.assertEqual(start["descriptors"], [0, 1, 2, 3, 4, 5, 6])
         empty = start["environment"]["CUDA_MPS_PIPE_DIRECTORY"]
         self.assertEqual(os.listdir(empty), [])
 

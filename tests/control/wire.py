@@ -8,8 +8,8 @@ HELLO_MAGIC = 0x314C4E46
 WELCOME_MAGIC = 0x31574E46
 SERVER_MAGIC = 0x31534E46
 COMMAND_MAGIC = 0x31434E46
-VERSION = 2
-HELLO_VERSION = 2
+VERSION = 3
+HELLO_VERSION = 3
 HELLO_CLIENT, HELLO_COMMAND = 1, 2
 UNSET = 0xFFFFFFFF
 DEVICES = 32
@@ -20,7 +20,7 @@ HELD = 8  # what quotas bound of a client
 (READY, FAILED, STATE_CHANGED, CLIENT_ATTACHED, CLIENT_GONE, STATUS_ROW, STATUS_END, RESULT,
  FAULT, ABANDONED, HEARTBEAT) = range(64, 75)
 
-HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8 + "32s96sQ")
+HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8 + "32s96sQ16s256s")
 WELCOME = struct.Struct("<Ii472s")
 HEADER = struct.Struct("<IHHII")
 IDENTITY = struct.Struct("<iIIIQq256s32s72s")
@@ -30,10 +30,14 @@ CODE_CACHE = struct.Struct("<IIIIQ104s")
 
 
 def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic=HELLO_MAGIC,
-          version=HELLO_VERSION, group=b"", partition=b"", window_base=0):
+          version=HELLO_VERSION, group=b"", partition=b"", window_base=0, token=b"",
+          command=None):
+    if command is None:
+        with open("/proc/self/cmdline", "rb") as file:
+            command = file.read(256)
     memory = list(memory) + [0] * (DEVICES - len(memory))
     return HELLO.pack(magic, version, kind, 0, sm_centipercent, priority, *memory, b"test",
-                      b"0.1.0", *(b"", 0) * 8, group, partition, window_base)
+                      b"0.1.0", *(b"", 0) * 8, group, partition, window_base, token, command)
 
 
 def welcome(data):

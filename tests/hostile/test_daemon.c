@@ -13,10 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "claims.h"
 #include "cuda_abi.h"
 #include "fd.h"
 #include "peer.h"
 #include "server_protocol.h"
+#include "shm.h"
 #include "sock.h"
 #include "unit.h"
 #include "witness.h"
@@ -27,16 +29,19 @@ struct daemon {
     int control;
     pid_t pid;
     char log[64];
+    int claims;
 };
 
-static void run_server(int control, int log)
+static void run_server(const struct daemon *daemon, int control, int log)
 {
     const char *program = getenv("FUNNEL_TEST_SERVER");
     int high_control = fcntl(control, F_DUPFD, 10), high_log = fcntl(log, F_DUPFD, 10);
+    int high_claims = fcntl(daemon->claims, F_DUPFD, 10);
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(high_control, SERVER_CONTROL_FD);
     dup2(high_log, SERVER_LOG_FD);
+    dup2(high_claims, SERVER_CLAIMS_FD);
     setenv("FUNNEL_SOFT_DEVICES", "1:sms=8,mem=1G", 1);
     execl(program, program, "--device", "soft", (char *)NULL);
     _exit(127);
@@ -63,28 +68,43 @@ static void say(struct daemon *daemon, const void *message, const int *fd)
     assert_int_equal(sock_send(daemon->control, message, header->size, fd, fd ? 1 : 0), 0);
 }
 
-static int setup(void **state)
+static void start_server(struct daemon *daemon)
 {
-    static struct daemon daemon;
     union server_any message;
     int pair[2];
+    int log = open(daemon->log, O_WRONLY | O_APPEND | O_CLOEXEC);
 
-    signal(SIGPIPE, SIG_IGN);
-    strcpy(daemon.log, "/tmp/funnel-daemon-XXXXXX");
-    int log = mkstemp(daemon.log);
     assert_int_equal(sock_pair(pair), 0);
-    daemon.pid = fork();
-    if (daemon.pid == 0)
-        run_server(pair[1], log);
+    daemon->pid = fork();
+    if (daemon->pid == 0)
+        run_server(daemon, pair[1], log);
     close(pair[1]);
     close(log);
-    daemon.control = pair[0];
-    receive(&daemon, SERVER_READY, &message);
+    daemon->control = pair[0];
+    receive(daemon, SERVER_READY, &message);
     assert_int_equal(message.ready.driver, SERVER_DRIVER_SOFT);
     assert_int_equal(message.ready.device_count, 1);
     assert_true(message.ready.max_clients > 1);
+}
+
+static int setup(void **state)
+{
+    static struct daemon daemon;
+
+    signal(SIGPIPE, SIG_IGN);
+    strcpy(daemon.log, "/tmp/funnel-daemon-XXXXXX");
+    close(mkstemp(daemon.log));
+    assert_int_equal(shm_create("claims", sizeof(struct claims), &daemon.claims), 0);
+    start_server(&daemon);
     *state = &daemon;
     return 0;
+}
+
+static void kill_server(struct daemon *daemon)
+{
+    kill(daemon->pid, SIGKILL);
+    waitpid(daemon->pid, NULL, 0);
+    fd_close(&daemon->control);
 }
 
 static int wait_for_end(struct daemon *daemon)
@@ -110,13 +130,14 @@ static int teardown(void **state)
         kill(daemon->pid, SIGKILL);
         waitpid(daemon->pid, NULL, 0);
     }
+    fd_close(&daemon->claims);
     unlink(daemon->log);
     return 0;
 }
 
 /* Passes a client on, as funneld does: its end of the socket. */
-static int pass_on(struct daemon *daemon, const struct server_identity *identity, uint64_t limit,
-                   uint32_t share)
+static int pass_on_with(struct daemon *daemon, const struct server_identity *identity,
+                        const struct hello *hello, uint64_t limit, uint32_t share)
 {
     struct server_client client;
     int pair[2];
@@ -126,10 +147,18 @@ static int pass_on(struct daemon *daemon, const struct server_identity *identity
     client.identity = *identity;
     client.limits.sm_centipercent = share;
     client.limits.memory_limit[0] = limit;
-    client.hello = peer_hello();
+    client.hello = *hello;
     say(daemon, &client, &pair[1]);
     close(pair[1]);
     return pair[0];
+}
+
+static int pass_on(struct daemon *daemon, const struct server_identity *identity, uint64_t limit,
+                   uint32_t share)
+{
+    const struct hello hello = peer_hello();
+
+    return pass_on_with(daemon, identity, &hello, limit, share);
 }
 
 /* The same, and lets it attach. */
@@ -384,6 +413,62 @@ static void a_user_has_so_many_slots(void **state)
     peer_leave(&other);
 }
 
+/* What the server answers to a client with that token that says it had the window at `base`. */
+static int claim(struct daemon *daemon, unsigned char token, uint64_t base, struct peer *ret_peer)
+{
+    const struct server_identity identity = {.pid = getpid(), .uid = getuid()};
+    struct hello hello = peer_hello();
+    union server_any message;
+
+    memset(hello.token, token, sizeof(hello.token));
+    hello.window_base = base;
+    bool attached = peer_adopt(ret_peer, pass_on_with(daemon, &identity, &hello, 0, 10000));
+    receive(daemon, attached ? SERVER_CLIENT_ATTACHED : SERVER_CLIENT_GONE, &message);
+    return ret_peer->offer.welcome.status;
+}
+
+/* The server is killed, and others of its clients are faster. */
+static void a_window_goes_back_to_its_client_alone(void **state)
+{
+    struct daemon *daemon = *state;
+    struct peer owner, thief, nobody;
+
+    assert_int_equal(claim(daemon, 7, 0, &owner), 0);
+    assert_int_equal(claim(daemon, 8, 0, &thief), 0);
+    uint64_t base = owner.offer.window_base;
+    assert_int_not_equal(thief.offer.window_base, base);
+    kill_server(daemon);
+    peer_leave(&owner);
+    peer_leave(&thief);
+    start_server(daemon);
+    assert_int_equal(claim(daemon, 8, base, &thief), CUDA_ERROR_MPS_CONNECTION_FAILED);
+    peer_leave(&thief);
+    assert_int_equal(claim(daemon, 0, base, &nobody), CUDA_ERROR_MPS_CONNECTION_FAILED);
+    peer_leave(&nobody);
+    assert_int_equal(claim(daemon, 7, base, &owner), 0);
+    assert_true(owner.offer.window_base == base);
+    peer_leave(&owner);
+}
+
+/* One who has left has no claim, though it knows the token that it had. */
+static void a_window_is_given_up_for_good(void **state)
+{
+    struct daemon *daemon = *state;
+    struct server_status_row rows[1];
+    union server_any message;
+    struct peer peer;
+
+    assert_int_equal(claim(daemon, 7, 0, &peer), 0);
+    uint64_t base = peer.offer.window_base;
+    peer_leave(&peer);
+    receive(daemon, SERVER_CLIENT_GONE, &message);
+    assert_int_equal(ask_status(daemon, rows, 1), 0); /* and it has done all of it */
+    kill_server(daemon);
+    start_server(daemon);
+    assert_int_equal(claim(daemon, 7, base, &peer), CUDA_ERROR_MPS_CONNECTION_FAILED);
+    peer_leave(&peer);
+}
+
 static void malformed_orders_are_ignored(void **state)
 {
     struct daemon *daemon = *state;
@@ -414,6 +499,8 @@ int main(void)
         CASE(outlives_its_daemon_for_its_clients),
         CASE(log_moves),
         CASE(a_user_has_so_many_slots),
+        CASE(a_window_goes_back_to_its_client_alone),
+        CASE(a_window_is_given_up_for_good),
         CASE(malformed_orders_are_ignored),
     };
 

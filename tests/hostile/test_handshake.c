@@ -95,42 +95,37 @@ static void another_version_is_refused(void **state)
     is_refused_with_805(hello);
 }
 
-/* A client that comes from another server gets the window that it had there, or none. */
-static bool is_offered(uint64_t base, struct peer *ret_peer)
+/* 0, or why a client that asks for this window is refused. */
+static int ask_for(struct hello hello, uint64_t base)
 {
-    struct hello hello = peer_hello();
-    bool offered;
+    struct peer peer;
 
     hello.window_base = base;
-    call_with(&hello, sizeof(hello), NULL, 0, ret_peer);
-    offered = peer_receive_offer(ret_peer);
-    if (offered)
-        assert_int_equal(ret_peer->offer.window_base, base);
-    else
-        assert_int_not_equal(ret_peer->offer.welcome.status, 0);
-    return offered;
+    call_with(&hello, sizeof(hello), NULL, 0, &peer);
+    peer_receive_offer(&peer);
+    peer_leave(&peer);
+    return peer.offer.welcome.status;
 }
 
+/* Nobody gets a window for asking: this server follows no other. */
 static void windows_that_are_asked_for(void **state)
 {
     const uint64_t nonsense[] = {1, WINDOW_FIRST - 4096, WINDOW_FIRST + 4096, RESERVE_FIRST,
                                  UINT64_MAX};
-    struct peer first, again, other;
+    struct hello own = peer_hello(), stranger = peer_hello();
+    struct peer first;
 
     (void)state;
-    assert_true(peer_attach(&first, hostile.server.socket));
+    memset(own.token, 1, sizeof(own.token));
+    memset(stranger.token, 2, sizeof(stranger.token));
+    assert_true(peer_attach_as(&first, hostile.server.socket, &own));
     const uint64_t base = first.offer.window_base;
-    for (size_t i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++) {
-        assert_false(is_offered(nonsense[i], &other));
-        peer_leave(&other);
-    }
-    assert_false(is_offered(base, &again));
-    peer_leave(&again);
+    for (size_t i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++)
+        assert_int_equal(ask_for(own, nonsense[i]), CUDA_ERROR_MPS_CONNECTION_FAILED);
+    assert_int_equal(ask_for(own, base), CUDA_ERROR_MAP_FAILED); /* it is in use */
     peer_leave(&first);
-    while (!is_offered(base, &again))
-        peer_leave(&again); /* it takes a moment until the window is free */
-    assert_true(peer_answer(&again, ATTACH_OK));
-    peer_leave(&again);
+    assert_int_equal(ask_for(stranger, base), CUDA_ERROR_MPS_CONNECTION_FAILED);
+    assert_int_equal(ask_for(peer_hello(), base), CUDA_ERROR_MPS_CONNECTION_FAILED);
 }
 
 static void greet(struct peer *peer)

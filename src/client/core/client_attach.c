@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -106,6 +107,23 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
     return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR ? ATTACH_NO_DAEMON : ATTACH_REFUSED;
 }
 
+/* What people shall read of this process: it cannot be longer than the hello has room for. */
+static void fill_command(struct hello *hello)
+{
+    _cleanup_fd_ int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0 && read(fd, hello->command, sizeof(hello->command)) <= 0)
+        hello->command[0] = '\0';
+}
+
+/* By the token a later server knows that the window is this process's. Without one it moves to
+ * none. */
+static void fill_token(struct hello *hello)
+{
+    if (getrandom(hello->token, sizeof(hello->token), GRND_NONBLOCK) != sizeof(hello->token))
+        memset(hello->token, 0, sizeof(hello->token));
+}
+
 static void fill_hello(struct hello *hello)
 {
     *hello = (struct hello){
@@ -117,6 +135,8 @@ static void fill_hello(struct hello *hello)
     environment_limits(hello);
     environment_names(hello);
     text_copy(hello->program, sizeof(hello->program), program_invocation_short_name);
+    fill_command(hello);
+    fill_token(hello);
     text_copy(hello->release, sizeof(hello->release), FUNNEL_RELEASE);
 }
 

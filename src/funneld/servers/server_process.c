@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "claim_table.h"
 #include "fault_drain.h"
 #include "fd.h"
 #include "journal.h"
@@ -154,6 +155,9 @@ static int spawn_for(struct daemon *daemon, const struct server_route *route, pi
     if (!error)
         error = open_server_log(daemon, route->name, &log_fd);
     spawn.log_fd = log_fd;
+    spawn.claims_fd = claim_table_of(route->uid);
+    if (!error && spawn.claims_fd < 0)
+        error = spawn.claims_fd;
     return error ? error : spawn_server(&spawn, ret_pid, ret_fd);
 }
 

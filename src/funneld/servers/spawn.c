@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "claims.h"
 #include "fd.h"
 #include "server_protocol.h"
 #include "sock.h"
@@ -66,21 +67,23 @@ _Noreturn static void fail(int status, const char *what)
     _exit(127);
 }
 
-/* 0 to 4 get their places, all others are closed. */
-static void arrange_descriptors(int control_fd, int log_fd)
+/* 0 to 5 get their places, all others are closed. */
+static void arrange_descriptors(int control_fd, int log_fd, int claims_fd)
 {
     int control = fcntl(control_fd, F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
     int log = fcntl(log_fd, F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
+    int claims = fcntl(claims_fd, F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-    if (control < 0 || log < 0 || null < 0)
+    if (control < 0 || log < 0 || claims < 0 || null < 0)
         _exit(127);
     dup2(null, STDIN_FILENO);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
     dup2(control, SERVER_CONTROL_FD);
     dup2(log, SERVER_LOG_FD);
-    syscall(SYS_close_range, SERVER_LOG_FD + 1, ~0u, 0);
+    dup2(claims, SERVER_CLAIMS_FD);
+    syscall(SYS_close_range, SERVER_CLAIMS_FD + 1, ~0u, 0);
 }
 
 static void restore_signals(void)
@@ -154,7 +157,7 @@ _Noreturn static void run_child(const struct spawn *spawn, int control_fd)
                                      spawn->spare ? "--spare" : NULL, NULL};
 
     restore_signals();
-    arrange_descriptors(control_fd, spawn->log_fd);
+    arrange_descriptors(control_fd, spawn->log_fd, spawn->claims_fd);
     raise_descriptor_limit();
     drop_client_preload();
     if (spawn->uid != geteuid()) {

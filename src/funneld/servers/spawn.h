@@ -14,6 +14,7 @@ struct spawn {
     uid_t uid;
     gid_t gid;
     int log_fd;
+    int claims_fd; /* claim_table.h */
 };
 
 /* Starts it: 0 or -errno. What goes wrong after the fork comes as SERVER_FAILED over *ret_fd, the

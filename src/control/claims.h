@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which client has which window of addresses: a table in shared memory that outlives a server, so
+ * that the next one can tell who comes back. The daemon makes one for each user whose servers it
+ * starts (funneld/servers/claim_table.h) and gives it to each of them; only servers read and write
+ * it (server/window_claim.h). A client never sees it.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "hello.h"
+
+/* Where a server finds the descriptor of the table. */
+#define SERVER_CLAIMS_FD 5
+
+/* As many as eight servers have clients. */
+#define CLAIMS_MAX 4096u
+
+enum claim_state {
+    CLAIM_FREE = 0,
+    CLAIM_BUSY = 1, /* a server writes it, or reads whether it is stale */
+    CLAIM_SET = 2,
+};
+
+struct claim {
+    _Atomic uint32_t state;          /* enum claim_state */
+    int32_t pid;                     /* of the client, in the daemon's PID namespace; 0 = unknown */
+    uint64_t base;                   /* of the window */
+    uint8_t token[HELLO_TOKEN_SIZE]; /* the client's */
+};
+
+struct claims {
+    struct claim claim[CLAIMS_MAX];
+};

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of claims (claims.h) that the daemon gives to servers: one for each user, so that no
+ * server of another user can read the tokens in it. */
+#pragma once
+
+#include <sys/types.h>
+
+/* The table of that user's servers, as a descriptor that stays this file's, or -errno. With more
+ * users than are remembered, the one who has not started a server for longest begins anew: clients
+ * whose server ended before that do not get their windows back. */
+int claim_table_of(uid_t uid);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See window_claim.h. The servers of one user write to one table at the same time: a place belongs
+ * to the server that has made its state CLAIM_BUSY. */
+#include "window_claim.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "claims.h"
+#include "hello.h"
+#include "shm.h"
+
+struct claims *window_claims_open(int fd)
+{
+    void *address;
+    int own = -1;
+
+    if (shm_check(fd, sizeof(struct claims)) &&
+        shm_create("funnel-claims", sizeof(struct claims), &own))
+        return NULL;
+    if (shm_map(own >= 0 ? own : fd, sizeof(struct claims), NULL, 0, &address))
+        address = NULL;
+    if (own >= 0)
+        close(own);
+    return address;
+}
+
+/* Takes as long for every pair, so that a client cannot guess byte by byte. */
+static bool is_same_token(const uint8_t *a, const uint8_t *b)
+{
+    uint8_t differences = 0;
+
+    for (unsigned i = 0; i < HELLO_TOKEN_SIZE; i++)
+        differences |= a[i] ^ b[i];
+    return differences == 0;
+}
+
+static bool has_token(const struct hello *hello)
+{
+    static const uint8_t none[HELLO_TOKEN_SIZE];
+
+    return !is_same_token(hello->token, none);
+}
+
+/* Pairs with place(), which stores the state after the rest. */
+static bool is_set(const struct claim *claim)
+{
+    return atomic_load_explicit(&claim->state, memory_order_acquire) == CLAIM_SET;
+}
+
+static bool take_place(struct claim *claim, uint32_t from)
+{
+    return atomic_compare_exchange_strong(&claim->state, &from, CLAIM_BUSY);
+}
+
+/* Gives a place up that take_place() has taken, with what it holds now. */
+static void place(struct claim *claim, enum claim_state state)
+{
+    atomic_store_explicit(&claim->state, state, memory_order_release);
+}
+
+static struct claim *find(struct claims *claims, const struct hello *hello, uint64_t base)
+{
+    if (!claims || !has_token(hello))
+        return NULL;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        struct claim *claim = &claims->claim[i];
+
+        if (is_set(claim) && claim->base == base && is_same_token(claim->token, hello->token))
+            return claim;
+    }
+    return NULL;
+}
+
+bool window_claim_is_proven(struct claims *claims, const struct hello *hello)
+{
+    return find(claims, hello, hello->window_base);
+}
+
+/* Clients that never come back leave theirs behind. */
+static bool is_stale(const struct claim *claim)
+{
+    return claim->pid > 0 && kill(claim->pid, 0) && errno == ESRCH;
+}
+
+static struct claim *take_free(struct claims *claims)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++)
+        if (take_place(&claims->claim[i], CLAIM_FREE))
+            return &claims->claim[i];
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        struct claim *claim = &claims->claim[i];
+
+        if (!take_place(claim, CLAIM_SET))
+            continue;
+        if (is_stale(claim))
+            return claim;
+        place(claim, CLAIM_SET);
+    }
+    return NULL;
+}
+
+void window_claim_set(struct claims *claims, const struct hello *hello, uint64_t base, int32_t pid)
+{
+    if (!claims || !has_token(hello) || find(claims, hello, base))
+        return;
+    struct claim *claim = take_free(claims);
+    if (!claim)
+        return;
+    claim->pid = pid;
+    claim->base = base;
+    memcpy(claim->token, hello->token, sizeof(claim->token));
+    place(claim, CLAIM_SET);
+}
+
+void window_claim_drop(struct claims *claims, const struct hello *hello, uint64_t base)
+{
+    struct claim *claim = find(claims, hello, base);
+
+    if (!claim || !take_place(claim, CLAIM_SET))
+        return;
+    memset(claim->token, 0, sizeof(claim->token));
+    place(claim, CLAIM_FREE);
+}
