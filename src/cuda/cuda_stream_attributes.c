@@ -4,6 +4,11 @@
 
 #include <string.h>
 
+#include "cuda_launch_attributes.h"
+
+/* What is told of a stream for which no policy was set. */
+#define NO_POLICY ((CUsynchronizationPolicy)-1)
+
 bool cuda_stream_attribute_exists(CUstreamAttrID attribute)
 {
     switch (attribute) {
@@ -12,7 +17,6 @@ bool cuda_stream_attribute_exists(CUstreamAttrID attribute)
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
         return true;
     default:
         return false;
@@ -27,8 +31,8 @@ static bool is_possible(CUstreamAttrID attribute, const CUstreamAttrValue *value
                value->syncPolicy <= CU_SYNC_POLICY_BLOCKING_SYNC;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
         return (unsigned)value->memSyncDomain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
-    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
-        return value->nvlinkUtilCentricScheduling <= 1;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        return cuda_mem_sync_map_is_possible(value->memSyncDomainMap);
     default:
         return true;
     }
@@ -39,16 +43,16 @@ CUresult cuda_stream_attribute_set(struct cuda_stream_attributes *attributes,
 {
     if (!cuda_stream_attribute_exists(attribute) || !is_possible(attribute, value))
         return CUDA_ERROR_INVALID_VALUE;
-    if (attribute == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)
+    if (attribute == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) {
         attributes->window = value->accessPolicyWindow;
-    else if (attribute == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)
+    } else if (attribute == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY) {
         attributes->policy = value->syncPolicy;
-    else if (attribute == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)
+    } else if (attribute == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP) {
         attributes->domains = value->memSyncDomainMap;
-    else if (attribute == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)
+        attributes->has_domains = true;
+    } else if (attribute == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) {
         attributes->domain = value->memSyncDomain;
-    else if (attribute == CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING)
-        attributes->nvlink = value->nvlinkUtilCentricScheduling;
+    }
     return CUDA_SUCCESS;
 }
 
@@ -61,12 +65,11 @@ CUresult cuda_stream_attribute_get(const struct cuda_stream_attributes *attribut
     if (attribute == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)
         ret_value->accessPolicyWindow = attributes->window;
     else if (attribute == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)
-        ret_value->syncPolicy = attributes->policy ? attributes->policy : CU_SYNC_POLICY_AUTO;
+        ret_value->syncPolicy = attributes->policy ? attributes->policy : NO_POLICY;
     else if (attribute == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)
-        ret_value->memSyncDomainMap = attributes->domains;
+        ret_value->memSyncDomainMap =
+            attributes->has_domains ? attributes->domains : CUDA_MEM_SYNC_MAP;
     else if (attribute == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)
         ret_value->memSyncDomain = attributes->domain;
-    else if (attribute == CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING)
-        ret_value->nvlinkUtilCentricScheduling = attributes->nvlink;
     return CUDA_SUCCESS;
 }

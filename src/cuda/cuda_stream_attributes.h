@@ -10,10 +10,10 @@
 /* Zeroed: as those of a new stream. */
 struct cuda_stream_attributes {
     CUaccessPolicyWindow window;
-    CUsynchronizationPolicy policy; /* 0: CU_SYNC_POLICY_AUTO */
+    CUsynchronizationPolicy policy; /* 0: none was set */
     CUlaunchMemSyncDomainMap domains;
+    bool has_domains; /* false: the default */
     CUlaunchMemSyncDomain domain;
-    unsigned nvlink;
 };
 
 /* Whether streams have it. */

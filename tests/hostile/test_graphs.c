@@ -148,6 +148,7 @@ static void edges_that_lead_astray(void **state)
                                  {0, UINT32_MAX, 0, 1},
                                  {1 | 1u << 24, 1, 0, 1},
                                  {3u << 24, 1, 0, 1},
+                                 {0x21u << 24, 1, 0, 1},
                                  {UINT32_MAX, 1, 0, 1}};
     struct forger forger;
 

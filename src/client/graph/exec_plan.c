@@ -131,14 +131,13 @@ static CUresult add_edges_from(struct edges *edges, const struct graph_node *fro
     return result;
 }
 
-/* Only a kernel has ports, and only a kernel can begin before what is in front has ended. */
+/* Only a kernel can begin before what is in front of it has ended. */
 static uint32_t port_of(const struct graph_edge *edge, const struct graph_node *to)
 {
     bool may = edge->node->work.type == CU_GRAPH_NODE_TYPE_KERNEL &&
-               to->work.type == CU_GRAPH_NODE_TYPE_KERNEL &&
-               edge->data.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+               to->work.type == CU_GRAPH_NODE_TYPE_KERNEL;
 
-    return may ? edge->data.from_port : 0;
+    return may ? edge->data.from_port | (uint32_t)edge->data.type << 4 : 0;
 }
 
 static CUresult add_edges_of(struct edges *edges, const struct graph_edge *edge,

@@ -30,7 +30,7 @@ struct plan_node {
  * that the second one may begin earlier. */
 struct plan_edge {
     uint32_t from, to;
-    uint32_t port; /* 0: `from` has ended */
+    uint32_t port; /* and 16 * the type of the edge; 0: `from` has ended */
 };
 
 static inline bool plan_in_segment(const struct plan_node *node)

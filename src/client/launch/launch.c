@@ -14,6 +14,7 @@
 #include "client_library.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
+#include "cuda_launch_attributes.h"
 #include "launch_check.h"
 #include "managed_hooks.h"
 #include "wire_calls.h"
@@ -108,24 +109,21 @@ static CUresult take_params(void **values, void **extra, const struct function *
     return values || function->param_count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The event that a launch is to record, NULL for none. It is recorded behind the kernel, which CUDA
- * allows: these events come no sooner than asked for, and at the latest when the kernel ends. */
+/* It is recorded behind the kernel, which CUDA allows: these events come no sooner than asked for,
+ * and at the latest when the kernel ends. */
 static CUevent event_of(const CUlaunchAttribute *attribute)
 {
-    switch (attribute->id) {
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-        return attribute->value.programmaticEvent.event;
-    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-        return attribute->value.launchCompletionEvent.event;
-    default:
-        return NULL;
-    }
+    CUevent event = NULL;
+
+    cuda_launch_attribute_event(attribute, &event);
+    return event;
 }
 
 static bool is_event_attribute(const CUlaunchAttribute *attribute)
 {
-    return attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
-           attribute->id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+    CUevent event;
+
+    return cuda_launch_attribute_event(attribute, &event);
 }
 
 static bool has_events(const CUlaunchConfig *config)
@@ -136,24 +134,25 @@ static bool has_events(const CUlaunchConfig *config)
     return false;
 }
 
-static CUresult check_attribute(const CUlaunchAttribute *attribute)
+static CUresult check_attribute(const CUlaunchAttribute *attribute, bool captured)
 {
-    if (is_event_attribute(attribute))
-        return event_exists(event_of(attribute)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-    if (attribute->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
-        return attribute->value.deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_NOT_SUPPORTED
-                                                                          : CUDA_SUCCESS;
-    return launch_attribute_exists(attribute->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = cuda_launch_attribute_check(attribute, captured);
+
+    if (result != CUDA_SUCCESS || !is_event_attribute(attribute))
+        return result;
+    if (!event_exists(event_of(attribute)))
+        return CUDA_ERROR_INVALID_HANDLE;
+    return event_keeps_time(event_of(attribute)) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
-static CUresult check_attributes(const CUlaunchConfig *config)
+static CUresult check_attributes(const CUlaunchConfig *config, const struct stream *stream)
 {
     CUresult result = CUDA_SUCCESS;
 
     if (config->numAttrs > ATTRIBUTES_MAX || (config->numAttrs > 0 && !config->attrs))
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++)
-        result = check_attribute(&config->attrs[i]);
+        result = check_attribute(&config->attrs[i], stream_captures(stream));
     return result;
 }
 
@@ -189,9 +188,9 @@ static CUresult check_cooperative(const CUlaunchConfig *config, const struct fun
 }
 
 ALWAYS_INLINE CUresult check_launch(const CUlaunchConfig *config, const struct function *function,
-                                    const struct device *device)
+                                    const struct device *device, const struct stream *stream)
 {
-    CUresult result = config->numAttrs ? check_attributes(config) : CUDA_SUCCESS;
+    CUresult result = config->numAttrs ? check_attributes(config, stream) : CUDA_SUCCESS;
 
     if (result == CUDA_SUCCESS)
         result = launch_check(config, function->attributes, device->record->attributes);
@@ -279,13 +278,6 @@ static __attribute__((noinline)) CUresult launch_beside_managed(const CUlaunchCo
     return launch_now(config, function, &own, stream);
 }
 
-static unsigned char port_of(const CUlaunchAttribute *attribute)
-{
-    return attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
-               ? CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
-               : CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER;
-}
-
 /* An event of a captured launch is a port of its node. */
 static bool capture_takes(struct stream *stream, const CUlaunchConfig *config, CUfunction f,
                           void **values, void **extra, CUresult *ret_result)
@@ -300,7 +292,7 @@ static bool capture_takes(struct stream *stream, const CUlaunchConfig *config, C
     for (unsigned i = 0; i < config->numAttrs && *ret_result == CUDA_SUCCESS; i++)
         if (is_event_attribute(&config->attrs[i]))
             *ret_result = event_record_captured(event_of(&config->attrs[i]), stream,
-                                                port_of(&config->attrs[i]));
+                                                cuda_launch_attribute_edge(&config->attrs[i]));
     return true;
 }
 
@@ -321,7 +313,7 @@ ALWAYS_INLINE CUresult launch(const CUlaunchConfig *config, CUfunction f, void *
     if (result != CUDA_SUCCESS)
         return result;
     device = function->module->context->device;
-    result = check_launch(config, function, device);
+    result = check_launch(config, function, device, stream);
     if (result != CUDA_SUCCESS)
         return result;
     if (stream->device != device)

@@ -176,13 +176,13 @@ bool capture_takes_record(struct stream *stream, struct capture_event *event, CU
 }
 
 CUresult capture_record_of_launch(struct stream *stream, struct capture_event *event,
-                                  CUevent handle, unsigned char port)
+                                  CUevent handle, CUgraphEdgeData data)
 {
     CUresult result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 
     GRAPHS_LOCKED;
     return stream_captures_locked(stream, &result)
-               ? capture_record_port_locked(&stream->capture, event, handle, port)
+               ? capture_record_port_locked(&stream->capture, event, handle, data)
                : result;
 }
 

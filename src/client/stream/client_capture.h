@@ -42,7 +42,7 @@ static inline bool stream_is_plain(const struct stream *stream)
  * Called only for a stream that is not plain. All of these take client_graph_lock. */
 /* The record of an event that belongs to the launch which the stream captured last. */
 CUresult capture_record_of_launch(struct stream *stream, struct capture_event *event,
-                                  CUevent handle, unsigned char port);
+                                  CUevent handle, CUgraphEdgeData data);
 
 bool capture_takes_kernel(struct stream *stream, const CUlaunchConfig *config, CUfunction f,
                           void **values, void **extra, CUresult *ret_result);

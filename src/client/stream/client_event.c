@@ -53,6 +53,13 @@ bool event_is_shared(CUevent handle)
     return event && event->flags & CU_EVENT_INTERPROCESS;
 }
 
+bool event_keeps_time(CUevent handle)
+{
+    const struct event *event = event_lookup(handle);
+
+    return event && !(event->flags & CU_EVENT_DISABLE_TIMING);
+}
+
 bool event_has_time(const void *object)
 {
     const struct event *event = object;
@@ -272,11 +279,11 @@ CUresult event_record_on(CUevent handle, struct stream *stream)
     return event ? record(event, stream) : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult event_record_captured(CUevent handle, struct stream *stream, unsigned char port)
+CUresult event_record_captured(CUevent handle, struct stream *stream, CUgraphEdgeData data)
 {
     struct event *event = event_lookup(handle);
 
-    return event ? capture_record_of_launch(stream, &event->capture, handle, port)
+    return event ? capture_record_of_launch(stream, &event->capture, handle, data)
                  : CUDA_ERROR_INVALID_HANDLE;
 }
 

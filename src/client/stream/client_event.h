@@ -19,6 +19,8 @@ bool event_exists(CUevent handle);
 
 /* The fence of the last record; one that has passed if there is none. Takes the channel lock. */
 struct fence event_fence(CUevent handle);
+/* Whether such a one is told the time when it is recorded. */
+bool event_keeps_time(CUevent handle);
 /* Whether other processes may have it: made with CU_EVENT_INTERPROCESS, or opened. */
 bool event_is_shared(CUevent handle);
 
@@ -34,5 +36,5 @@ CUresult event_open(struct context *context, uint64_t key0, uint64_t key1, CUeve
 CUresult event_record_on(CUevent handle, struct stream *stream);
 CUresult event_wait_on(CUevent handle, struct stream *stream);
 
-/* The record of an event by a launch that was captured: at that port of its kernel. */
-CUresult event_record_captured(CUevent handle, struct stream *stream, unsigned char port);
+/* The record of an event by a launch that was captured: as such edges from its kernel. */
+CUresult event_record_captured(CUevent handle, struct stream *stream, CUgraphEdgeData data);

@@ -239,6 +239,20 @@ static void disconnect_first(const struct graph *graph, const CUgraphNode *from,
 }
 
 /* All of them or none. */
+/* What data an edge may have; only a kernel has ports to lead from. */
+static bool is_possible(const struct graph_node *from, const CUgraphEdgeData *data)
+{
+    bool programmatic = data && data->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+
+    if (!data || (!data->from_port && !data->type && !data->to_port))
+        return true;
+    if (from->work.type != CU_GRAPH_NODE_TYPE_KERNEL || data->to_port ||
+        data->type > CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC)
+        return false;
+    return data->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
+           (data->from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC && programmatic);
+}
+
 CUresult graph_cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
                                          const CUgraphNode *to, const CUgraphEdgeData *edgeData,
                                          size_t numDependencies)
@@ -253,7 +267,8 @@ CUresult graph_cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from
         struct graph_node *one, *other;
 
         result = CUDA_ERROR_INVALID_VALUE;
-        if (find_pair(graph, from[i], to[i], &one, &other))
+        if (find_pair(graph, from[i], to[i], &one, &other) &&
+            is_possible(one, edgeData ? &edgeData[i] : NULL))
             result = graph_connect(one, other, edgeData ? &edgeData[i] : NULL);
         if (result) {
             disconnect_first(graph, from, to, i);

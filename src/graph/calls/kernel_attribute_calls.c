@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launch attributes of kernel nodes. What was never set reads as zeros. */
+/* Launch attributes of kernel nodes. What was never set reads as zeros, but for the domains. */
 #include <string.h>
+
+#include "cuda_launch_attributes.h"
 
 #include "graph_objects.h"
 
@@ -9,6 +11,26 @@ static struct graph_kernel *kernel_of(CUgraphNode handle)
     struct graph_node *node = graph_node_get(handle);
 
     return node && node->work.type == CU_GRAPH_NODE_TYPE_KERNEL ? &node->work.kernel : NULL;
+}
+
+/* A captured launch may have more than a node can be given, and a node more than is told. */
+static bool can_be_set(CUkernelNodeAttrID id)
+{
+    return graph_kernel_knows_attribute(id) &&
+           id != CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION;
+}
+
+static bool can_be_told(CUkernelNodeAttrID id)
+{
+    return can_be_set(id) && id != CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING;
+}
+
+static bool is_possible(CUkernelNodeAttrID id, const CUkernelNodeAttrValue *value)
+{
+    const CUlaunchAttribute attribute = {.id = id, .value = *value};
+
+    return can_be_set(id) &&
+           cuda_launch_attribute_check(&attribute, true) != CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult graph_cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
@@ -28,13 +50,14 @@ CUresult graph_cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttr
     GRAPH_LOCKED;
     const struct graph_kernel *kernel = kernel_of(hNode);
 
-    if (!kernel || !value_out || !graph_kernel_knows_attribute(attr))
+    if (!kernel || !value_out || !can_be_told(attr))
         return CUDA_ERROR_INVALID_VALUE;
     const CUlaunchAttributeValue *value = graph_kernel_attribute(kernel, attr);
+    memset(value_out, 0, sizeof(*value_out));
     if (value)
         *value_out = *value;
-    else
-        memset(value_out, 0, sizeof(*value_out));
+    else if (attr == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)
+        value_out->memSyncDomainMap = CUDA_MEM_SYNC_MAP;
     return CUDA_SUCCESS;
 }
 
@@ -44,7 +67,7 @@ CUresult graph_cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttr
     GRAPH_LOCKED;
     struct graph_kernel *kernel = kernel_of(hNode);
 
-    if (!kernel || !value)
+    if (!kernel || !value || !is_possible(attr, value))
         return CUDA_ERROR_INVALID_VALUE;
     return graph_kernel_set_attribute(kernel, attr, value);
 }

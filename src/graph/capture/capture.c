@@ -122,13 +122,10 @@ static CUresult invalidate(struct capture *capture, CUresult why)
     return why;
 }
 
-/* Only between kernels can one begin before the other has ended. */
-static const CUgraphEdgeData *edge_between(const struct graph_node *from,
-                                           const struct graph_work *to, const CUgraphEdgeData *data)
+/* Only a kernel has ports. */
+static const CUgraphEdgeData *edge_from(const struct graph_node *from, const CUgraphEdgeData *data)
 {
-    return from->work.type == CU_GRAPH_NODE_TYPE_KERNEL && to->type == CU_GRAPH_NODE_TYPE_KERNEL
-               ? data
-               : NULL;
+    return from->work.type == CU_GRAPH_NODE_TYPE_KERNEL ? data : NULL;
 }
 
 /* Takes the work in any case. `data`: of all its edges, where that is not what the tails say. */
@@ -149,8 +146,8 @@ static CUresult append_with(struct capture_stream *stream, struct graph_work *wo
         struct graph_node *tail = graph_node_get(stream->tails.nodes[i]);
 
         if (tail && tail->graph == graph)
-            result = graph_connect(tail, node,
-                                   edge_between(tail, work, data ? data : &stream->tails.data[i]));
+            result =
+                graph_connect(tail, node, edge_from(tail, data ? data : &stream->tails.data[i]));
     }
     if (result) {
         graph_remove(node);
@@ -298,13 +295,12 @@ CUresult capture_record_locked(struct capture_stream *stream, struct capture_eve
 }
 
 CUresult capture_record_port_locked(struct capture_stream *stream, struct capture_event *event,
-                                    CUevent handle, unsigned char port)
+                                    CUevent handle, CUgraphEdgeData data)
 {
     CUresult result = capture_record_locked(stream, event, handle, CU_EVENT_RECORD_DEFAULT);
 
     for (size_t i = 0; !result && i < event->tails.count; i++)
-        event->tails.data[i] =
-            (CUgraphEdgeData){.from_port = port, .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+        event->tails.data[i] = data;
     return result;
 }
 

@@ -65,10 +65,10 @@ CUresult capture_exec_locked(struct capture_stream *stream, const struct graph_e
  * capture_event_forget_locked(): when an event is recorded for real, and when it is destroyed. */
 CUresult capture_record_locked(struct capture_stream *stream, struct capture_event *event,
                                CUevent handle, unsigned flags);
-/* The record that belongs to the launch which the stream captured last: what waits for it may begin
- * when that port of the kernel says so. */
+/* The record that belongs to the launch which the stream captured last: such edges lead from the
+ * kernel to what waits for it. */
 CUresult capture_record_port_locked(struct capture_stream *stream, struct capture_event *event,
-                                    CUevent handle, unsigned char port);
+                                    CUevent handle, CUgraphEdgeData data);
 void capture_event_forget_locked(struct capture_event *event);
 static inline bool capture_has_event(const struct capture_event *event)
 {

@@ -44,6 +44,13 @@ bool graph_kernel_knows_attribute(CUlaunchAttributeID id)
     }
 }
 
+/* All sides or none. */
+static bool is_cluster(const CUlaunchAttributeValue *value)
+{
+    return (value->clusterDim.x && value->clusterDim.y && value->clusterDim.z) ||
+           (!value->clusterDim.x && !value->clusterDim.y && !value->clusterDim.z);
+}
+
 CUresult graph_kernel_set_attribute(struct graph_kernel *kernel, CUlaunchAttributeID id,
                                     const CUlaunchAttributeValue *value)
 {
@@ -51,6 +58,8 @@ CUresult graph_kernel_set_attribute(struct graph_kernel *kernel, CUlaunchAttribu
 
     if (!graph_kernel_knows_attribute(id))
         return CUDA_ERROR_INVALID_VALUE;
+    if (id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && !is_cluster(value))
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) /* no kernel changes nodes */
         return value->deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_NOT_SUPPORTED
                                                                 : CUDA_SUCCESS;

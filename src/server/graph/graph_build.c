@@ -128,7 +128,7 @@ static CUresult add_programmatic(const struct graph *graph, const uint32_t edge[
     const struct graph_node *from = &graph->nodes[graph_edge_from(edge)];
     const struct graph_node *to = &graph->nodes[edge[1]];
     const CUgraphEdgeData data = {.from_port = (unsigned char)graph_edge_port(edge),
-                                  .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+                                  .type = (unsigned char)graph_edge_type(edge)};
     CUgraph in = graph_driver_of(graph, to);
 
     if (driver.cuGraphAddDependencies_v2(in, &from->driver, &to->driver, &data, 1) == CUDA_SUCCESS)

@@ -268,6 +268,7 @@ static bool is_next_edge(const struct graph *graph, const uint32_t edge[2])
 
     if (from >= edge[1] || edge[1] >= graph->node_count ||
         graph_edge_port(edge) > CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
+        graph_edge_type(edge) > CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ||
         !are_in_one_graph(&graph->nodes[from], &graph->nodes[edge[1]]))
         return false;
     return !graph->edge_count || graph->edges[graph->edge_count - 1][1] <= edge[1];

@@ -111,7 +111,7 @@ struct graph {
     unsigned session_priority;   /* it was built for this priority of the client */
 };
 
-/* The node that an edge leads from, and the port, in the upper bits of the same word. */
+/* The node that an edge leads from; in the upper bits of the same word the port and the type. */
 static inline uint32_t graph_edge_from(const uint32_t edge[2])
 {
     return edge[0] & 0xffffff;
@@ -119,7 +119,12 @@ static inline uint32_t graph_edge_from(const uint32_t edge[2])
 
 static inline uint32_t graph_edge_port(const uint32_t edge[2])
 {
-    return edge[0] >> 24;
+    return edge[0] >> 24 & 15;
+}
+
+static inline uint32_t graph_edge_type(const uint32_t edge[2])
+{
+    return edge[0] >> 28;
 }
 
 /* Charges bytes of a description: false, and an error in the log, beyond the client's limit. */

@@ -53,11 +53,14 @@ static void edges_come_and_go(void **state)
 static void data_of_edges_is_not_lost_silently(void **state)
 {
     CUgraph graph = new_graph();
-    CUgraphNode a = add_empty(graph, NULL, 0), b = add_empty(graph, NULL, 0), found;
+    CUgraphNode a = add_kernel(graph, 1, 1.0), b = add_empty(graph, NULL, 0), found;
     const CUgraphEdgeData early = {.from_port = 1, .type = 1};
     CUgraphEdgeData data;
     size_t count = 1;
 
+    /* Only a kernel has ports. */
+    assert_int_equal(graph_cuGraphAddDependencies_v2(graph, &b, &a, &early, 1),
+                     CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(graph_cuGraphAddDependencies_v2(graph, &a, &b, &early, 1), 0);
     assert_int_equal(graph_cuGraphNodeGetDependencies(b, &found, &count), CUDA_ERROR_LOSSY_QUERY);
     assert_int_equal(graph_cuGraphNodeGetDependencies_v2(b, &found, &data, &count), 0);

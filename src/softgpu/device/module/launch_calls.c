@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "cuda_launch_attributes.h"
 #include "graph_condition.h"
 #include "launch_abort.h"
 #include "launch_prepare.h"
@@ -49,7 +50,6 @@ struct launch_request {
     bool cooperative;
     bool has_priority;
     int priority;
-    CUevent events[2]; /* recorded behind it: programmatic, and of the launch's completion */
 };
 
 static void launch_print(void *user, enum sg_print_kind kind, const char *text, size_t size)
@@ -421,34 +421,49 @@ CUresult soft_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, uns
     return submit(&request);
 }
 
-/* What only tunes is accepted and changes nothing. */
-static CUresult read_attribute(const CUlaunchAttribute *attribute, struct launch_request *request)
+static bool captures(CUstream handle)
+{
+    struct stream *stream;
+    SOFT_LOCKED;
+
+    return !stream_find_locked(handle, &stream) && capture_is_on(&stream->capture);
+}
+
+static CUresult check_attribute(const CUlaunchAttribute *attribute, CUstream stream)
+{
+    CUresult result = cuda_launch_attribute_check(attribute, captures(stream));
+    CUevent event;
+
+    if (!result && cuda_launch_attribute_event(attribute, &event))
+        result = event_check_of_launch(event);
+    return result;
+}
+
+/* What only tunes changes nothing. */
+static void read_attribute(const CUlaunchAttribute *attribute, struct launch_request *request)
 {
     const CUlaunchAttributeValue *value = &attribute->value;
 
-    switch (attribute->id) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+    if (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
         request->cooperative = value->cooperative != 0;
-        return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+        read_cluster(value, request->cluster);
+    if (attribute->id == CU_LAUNCH_ATTRIBUTE_PRIORITY) {
         request->has_priority = true;
         request->priority = value->priority;
-        return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        read_cluster(value, request->cluster);
-        return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-        request->events[0] = value->programmaticEvent.event;
-        return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-        request->events[1] = value->launchCompletionEvent.event;
-        return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
-        return value->deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_NOT_SUPPORTED
-                                                                : CUDA_SUCCESS;
-    default:
-        return launch_attribute_exists(attribute->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     }
+}
+
+static CUresult record_events(const CUlaunchConfig *config)
+{
+    CUresult result = CUDA_SUCCESS;
+    CUevent event;
+
+    for (unsigned i = 0; !result && i < config->numAttrs; i++)
+        if (cuda_launch_attribute_event(&config->attrs[i], &event))
+            result = event_record_of_launch(event, config->hStream,
+                                            cuda_launch_attribute_edge(&config->attrs[i]));
+    return result;
 }
 
 CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
@@ -471,15 +486,11 @@ CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void 
         .attribute_count = config->numAttrs,
     };
 
-    for (unsigned i = 0; !result && i < config->numAttrs; i++)
-        result = read_attribute(&config->attrs[i], &request);
+    for (unsigned i = 0; !result && i < config->numAttrs; i++) {
+        result = check_attribute(&config->attrs[i], config->hStream);
+        read_attribute(&config->attrs[i], &request);
+    }
     if (!result)
         result = submit(&request);
-    for (unsigned i = 0; !result && i < 2; i++) {
-        if (request.events[i])
-            result = event_record_of_launch(request.events[i], request.stream,
-                                            i ? CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
-                                              : CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
-    }
-    return result;
+    return result ? result : record_events(config);
 }

@@ -147,7 +147,7 @@ CUresult soft_cuEventRecord(CUevent hEvent, CUstream hStream)
     return soft_cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
 }
 
-static bool record_captured(CUevent handle, CUstream stream_handle, unsigned char port,
+static bool record_captured(CUevent handle, CUstream stream_handle, CUgraphEdgeData data,
                             CUresult *ret_result)
 {
     struct event *event;
@@ -159,16 +159,26 @@ static bool record_captured(CUevent handle, CUstream stream_handle, unsigned cha
         return *ret_result != CUDA_SUCCESS;
     event = soft_get(SOFT_EVENT, handle);
     *ret_result = event
-                      ? capture_record_port_locked(&stream->capture, &event->capture, handle, port)
+                      ? capture_record_port_locked(&stream->capture, &event->capture, handle, data)
                       : CUDA_ERROR_INVALID_HANDLE;
     return true;
 }
 
-CUresult event_record_of_launch(CUevent handle, CUstream stream, unsigned char port)
+CUresult event_check_of_launch(CUevent handle)
+{
+    SOFT_LOCKED;
+    const struct event *event = soft_get(SOFT_EVENT, handle);
+
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return event->flags & CU_EVENT_DISABLE_TIMING ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult event_record_of_launch(CUevent handle, CUstream stream, CUgraphEdgeData data)
 {
     CUresult result;
 
-    return record_captured(handle, stream, port, &result) ? result
+    return record_captured(handle, stream, data, &result) ? result
                                                           : soft_cuEventRecord(handle, stream);
 }
 

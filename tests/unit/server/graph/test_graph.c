@@ -358,7 +358,7 @@ static CUresult CUDAAPI add_dependencies(CUgraph graph, const CUgraphNode *from,
 static void kernels_begin_early(void **state)
 {
     const struct wire_fnGraphCreate create = {.graph = fixture_handle(WIRE_GRAPH, 6), .nodes = 4};
-    static const uint32_t edges[] = {0 | 1u << 24, 1, 1 | 2u << 24, 2, 2 | 1u << 24, 3};
+    static const uint32_t edges[] = {0 | 0x11u << 24, 1, 1 | 2u << 24, 2, 2 | 0x11u << 24, 3};
     const struct wire_fnGraphEdges in = {.edges = edges, .edges_size = sizeof(edges)};
     const struct wire_fnGraphMemsetNode fill = {
         .node = 3, .dst = WINDOW_FIRST, .element_size = 4, .width = 9, .height = 1};
@@ -384,7 +384,7 @@ static void kernels_begin_early(void **state)
     assert_int_equal(instantiate(fixture, &made, 0), CUDA_SUCCESS);
     /* The driver refuses the second; the third leads to no kernel. */
     assert_string_equal(fake_trace(), "graph; node f5 11; node f5 12; edge of port 1 type 1; "
-                                      "node f5 13; edge of port 2 type 1; "
+                                      "node f5 13; edge of port 2 type 0; "
                                       "edge of port -1 type -1; "
                                       "fill node 9 behind 1; instantiate x1; ");
     end_conditional(fixture, &made);
