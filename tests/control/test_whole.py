@@ -45,6 +45,15 @@ class Whole(harness.TestCase):
                      "} is ACTIVE", "} is INACTIVE", "Destroy server context on device 0"):
             self.assertIn(line, log)
 
+    def test_hardware_queues(self):
+        for value, line in (("16", True), ("7", False), ("33", False), ("many", False)):
+            self.environment["FUNNEL_HARDWARE_QUEUES"] = value
+            self.run_through(*self.program("vector_add"))
+            self.funnel("stop", "--force")
+            with open(os.path.join(self.log, "server.log")) as file:
+                self.assertEqual("Contexts have 16 hardware queues" in file.read(), line, value)
+            os.unlink(os.path.join(self.log, "server.log"))
+
     def endless(self):
         """A program that runs until the test ends it, attached and at work."""
         process = self.in_background(*self.program("n_body", "-n", "256", "-r", "100000000"))
