@@ -2,7 +2,7 @@
 /*
  * Arrays: memory that textures and surfaces read, in rows here as anywhere, but without an address
  * that a program could see. One with mipmaps has several levels; each of them is an array as well,
- * once the program asks for it.
+ * once the program asks for it. Functions named _locked need soft_lock.
  */
 #pragma once
 
@@ -37,8 +37,11 @@ bool array_is_possible(const struct device *device, const CUDA_ARRAY3D_DESCRIPTO
                        bool has_mipmaps);
 /* ---- array_calls.c ---- */
 
+/* NULL when the handle is of none. */
 struct array *array_get_locked(CUarray handle);
 struct array *array_get_mipmap_locked(CUmipmappedArray handle);
+/* In the current context, zeroed, with one reference. CUDA_ERROR_INVALID_VALUE for what the device
+ * cannot have, CUDA_ERROR_OUT_OF_MEMORY, or that there is no context. */
 CUresult array_create_locked(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, enum soft_handle_type type,
                              unsigned levels, struct array **ret_array);
 /* Where a part of an array is, for a copy: CUDA_ERROR_INVALID_VALUE when it is not all inside, or

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A box of bytes and where it lies, on either side of a copy. */
+/* A box and where it lies, on either side of a copy. Width, pitch and slice are bytes; height
+ * counts rows, depth layers. */
 #pragma once
 
 #include <stdint.h>

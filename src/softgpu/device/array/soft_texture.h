@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Texture and surface objects: an array or linear memory, and how it is read. The object's value is
- * the number that kernels look it up by in their space.
+ * the number that kernels look it up by in their space. The functions need soft_lock.
  */
 #pragma once
 
@@ -21,13 +21,14 @@ struct texture {
     struct list in_context;
 };
 
-/* Fills in what the resource says, for any kind of object. */
+/* Fills in what the resource says, for any kind of object; CUDA's errors of cuTexObjectCreate. */
 CUresult texture_use_resource_locked(const CUDA_RESOURCE_DESC *resource, struct texture *texture);
-/* Makes kernels find it. On failure it is still the caller's. */
+/* Makes kernels find it. On failure (CUDA_ERROR_OUT_OF_MEMORY) it is still the caller's. */
 CUresult texture_enter_locked(struct context *context, struct texture *texture);
 /* The current context's object, or NULL. */
 struct texture *texture_find_locked(uint64_t number, bool is_surface);
 /* For the program it is gone at once; for kernels, when the work queued before this has finished.
  * CUDA_ERROR_INVALID_VALUE when there is none. */
 CUresult texture_destroy_locked(uint64_t number, bool is_surface);
+/* Ends them all: nothing of the context runs any more. */
 void textures_drop_context_locked(struct context *context);

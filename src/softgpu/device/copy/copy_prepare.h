@@ -2,7 +2,9 @@
 /*
  * Copies and memsets:
  * work that is in no stream yet, as an operation which a graph's launch begins when its turn comes.
- * To make one and throw it away is to check the work.
+ * To make one and throw it away is to check the work. Both need soft_lock and leave the caller one
+ * reference. CUDA_ERROR_INVALID_VALUE for what is empty or not all in memory that the driver knows;
+ * CUDA_ERROR_OUT_OF_MEMORY.
  */
 #pragma once
 

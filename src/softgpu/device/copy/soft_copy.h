@@ -29,10 +29,13 @@ struct copy_request {
     bool async;
 };
 
-/* Checks and carries out; the caller has made the box from what its own call was given. */
+/* Checks and carries out; the caller has made the box from what its own call was given. Takes
+ * soft_lock, and lets go of it where it waits. CUDA_ERROR_INVALID_VALUE for what is not all in
+ * memory that the driver knows, where it has to be; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult copy_submit(const struct copy_request *request);
 /* The request that a structure of CUDA's means; stream and async are left alone. */
 CUresult copy_request_fill(const struct cuda_box *box, struct copy_request *request);
 /* Fills a request and submits it. `sync`: waits for the copy, as CUDA's synchronous calls do. */
 CUresult copy_described(const struct cuda_box *box, CUstream stream, bool sync);
+/* Copies at once, as memmove does, row by row; nothing is checked, and no lock is needed. */
 void box_copy(const struct box *box);

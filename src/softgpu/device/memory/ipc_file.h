@@ -4,6 +4,9 @@
  * process has one memory file of slots that others open through /proc, which the kernel grants to
  * those that might debug it as well, and to no others. A handle names process, file and slot, and
  * a number of 128 random bits that the slot must hold.
+ *
+ * Functions named _locked need soft_lock; any thread may call the others. What a slot or a handle
+ * of another process says is a claim, and is checked before it is used.
  */
 #pragma once
 
@@ -66,13 +69,15 @@ struct ipc_slot {
 /* A slot of ours, zeroed and with a token, under which others find it once its kind is set:
  * -1 when there is none left. */
 int ipc_slot_take_locked(struct ipc_slot **ret_slot);
+/* Others that have it mapped find no kind any more. */
 void ipc_slot_give_locked(int slot);
+/* Writes the 64 bytes of a handle. */
 void ipc_handle_write(void *bytes, enum ipc_kind kind, int slot);
 
 /* Reads a handle of another process: CUDA_ERROR_INVALID_VALUE when it is none, or not of the kind;
  * CUDA_ERROR_INVALID_CONTEXT when it is our own. */
 CUresult ipc_handle_read(const void *bytes, enum ipc_kind kind, struct ipc_handle *ret_handle);
-/* A file of its process, or -1. */
+/* A file of its process, for the caller to close, or -1. */
 int ipc_open(const struct ipc_handle *handle, int fd);
 /* The slot that it names, mapped, or NULL. ipc_slot_unmap() ends that. */
 struct ipc_slot *ipc_slot_map(const struct ipc_handle *handle);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that processes let each other have, by the 64 bytes of CUDA's handles. */
+/* Memory that processes let each other have, by the 64 bytes of CUDA's handles. The functions need
+ * soft_lock. */
 #pragma once
 
 #include "soft_memory.h"
@@ -8,7 +9,7 @@
 CUresult ipc_name_locked(struct memory *memory, void *ret_handle);
 
 /* Opens an allocation of another process, as one of a pool or not; one that is open already has the
- * same address again. */
+ * same address again. CUDA_ERROR_INVALID_VALUE, _INVALID_CONTEXT for our own, _OUT_OF_MEMORY. */
 CUresult ipc_open_locked(struct context *context, const void *handle, bool of_pool,
                          CUdeviceptr *ret_address);
 

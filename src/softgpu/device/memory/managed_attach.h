@@ -6,7 +6,7 @@
 
 struct stream;
 
-/* Fresh memory is attached so. */
+/* Fresh memory is attached so. Both functions need soft_lock. */
 void managed_attach_first_locked(struct memory *memory, unsigned flags);
 
 /* It will be when the stream comes to it. CUDA_ERROR_OUT_OF_MEMORY. */

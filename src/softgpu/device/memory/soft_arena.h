@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The arena: a memory file of which device memory is made, so that another process can map a piece
- * of it (ipc_file.h). It has no end: an offset is never used again.
+ * of it (ipc_file.h). It has no end: an offset is never used again. The
+ * functions need soft_lock; sizes and offsets are bytes.
  */
 #pragma once
 

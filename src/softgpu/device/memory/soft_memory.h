@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory as the driver knows it: every range that a program was given or has registered, by
- * address. A device address is the host address of the same bytes.
+ * address. A device address is the host address of the same bytes. Sizes are bytes. Functions named
+ * _locked need soft_lock; a struct memory is the driver's until it is freed, and a pointer to one
+ * is good for as long as the lock is held.
  */
 #pragma once
 
@@ -46,7 +48,8 @@ struct memory {
     struct list in_context;
 };
 
-/* Fresh zeroed pages of the kind: 0 or an error. */
+/* Fresh zeroed pages of the kind, charged to the context's device if it is device memory:
+ * CUDA_ERROR_INVALID_VALUE for no bytes, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult memory_allocate_locked(struct context *context, enum memory_kind kind, uint64_t size,
                                 struct memory **ret_memory);
 /* Zeroed pages for the managed variables of a library, or NULL; and their end. */
@@ -54,7 +57,8 @@ void *memory_map_variables_locked(uint64_t size);
 void memory_unmap_variables(void *pages, uint64_t size);
 /* It stays when the context ends. */
 void memory_leave_context_locked(struct memory *memory);
-/* Enters a range that exists already. */
+/* Enters a range that exists already; its pages stay whose they are. CUDA_ERROR_INVALID_VALUE when
+ * it meets one that is known, CUDA_ERROR_OUT_OF_MEMORY. The context may be NULL. */
 CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uint64_t address,
                              uint64_t size, unsigned access, struct memory **ret_memory);
 /* Ends it at once: nothing that runs may still need it. */
@@ -64,6 +68,7 @@ void ipc_forget_memory_locked(struct memory *memory);
 
 /* What contains the address, or NULL. */
 struct memory *memory_find_locked(uint64_t address);
+/* The first that begins at or behind the address, or NULL. */
 struct memory *memory_next_locked(uint64_t address);
 /* Whether one memory contains all of [address, address + size), or mapped ranges in a row do. */
 bool memory_covers_locked(uint64_t address, uint64_t size);
@@ -83,10 +88,12 @@ void memory_find_reservation_locked(uint64_t address, uint64_t *ret_start, uint6
 /* Of vmm.c: the CUmemAllocationHandleType flags that it may be exported by. */
 unsigned memory_handle_types(const struct memory *memory);
 
+/* What kernels may do from now on: SG_READ and SG_WRITE, or 0. */
 void memory_set_access_locked(struct memory *memory, unsigned access);
 /* A context that becomes active sees the host memory that is there already. */
 void memory_show_shared_locked(struct context *context);
 /* The other's own memory, to a context that may touch it now, and may no longer. */
 void memory_show_peer_locked(struct context *owner, struct context *context);
 void memory_hide_peer_locked(struct context *owner, struct context *context);
+/* Frees all that the context has: nothing of it runs any more. */
 void memory_drop_context_locked(struct context *context);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory pools, and what they keep of memory that the program has freed. */
+/*
+ * Memory pools, and what they keep of memory that the program has freed. Sizes are bytes. The
+ * functions need soft_lock.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +26,7 @@ struct pool {
     struct list link;
 };
 
-/* A pool of another process. */
+/* A pool of another process, which the program destroys. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult pool_import_locked(struct device *device, const struct pool_token *token,
                             CUmemoryPool *ret_pool);
 

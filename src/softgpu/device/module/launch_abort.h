@@ -22,6 +22,8 @@ struct owned_launch {
     const void *user;         /* sg_launch.user */
 };
 
+/* Functions named _locked need soft_lock; owned_launch_for() concerns the calling thread alone. */
+
 /* Registers a launch of the calling thread's owner, which begins with engine == NULL. */
 void owned_launch_add_locked(struct owned_launch *launch, const char *kernel, const void *user);
 /* The calling thread makes launches for that owner from now on; returns for whom it did before. */

@@ -2,7 +2,7 @@
 /*
  * Launches:
  * work that is in no stream yet, as an operation which a graph's launch begins when its turn comes.
- * To make one and throw it away is to check the work.
+ * To make one and throw it away is to check the work. Functions named _locked need soft_lock.
  */
 #pragma once
 
@@ -12,11 +12,13 @@
 struct sg_kernel_info;
 struct operation;
 
-/* The stream lends its priority, unless the kernel has its own, and its multiprocessors. */
+/* The caller has one reference to the operation. CUDA's errors of
+ * cuLaunchKernelEx. The stream lends its priority, unless the kernel has its own, and its
+ * multiprocessors. */
 CUresult launch_prepare_locked(const struct graph_kernel *kernel, struct context *context,
                                const struct stream *stream, bool own_priority,
                                struct operation **ret_operation);
 
-/* The stream for a launch: waits until there is room in it. */
+/* The stream for a launch: waits until there is room in it, without soft_lock meanwhile. */
 CUresult launch_stream_locked(CUstream handle, struct stream **ret_stream);
 struct graph_kernel_info launch_params_of(const struct sg_kernel_info *info);

@@ -4,6 +4,8 @@
  *
  * Every module has a library: cuModuleLoadData makes one of its own, which has no handle. A
  * library gets its instance in a context when something there first needs it.
+ *
+ * Functions named _locked need soft_lock, the others no lock. Images stay the program's.
  */
 #pragma once
 
@@ -62,7 +64,10 @@ struct jit_log {
     size_t *ret_used; /* NULL, or a place among the option values */
 };
 
+/* The caller frees it. CUDA_ERROR_NO_BINARY_FOR_GPU, _INVALID_IMAGE, _INVALID_PTX, _NOT_SUPPORTED,
+ * _OUT_OF_MEMORY; the log says why. */
 CUresult library_load(const void *image, const struct jit_log *log, struct library **ret_library);
+/* With its modules; nothing that runs may still need it. */
 void library_free_locked(struct library *library);
 
 /* Of managed_variable.c: gives the instance the library's managed variables; the first one that
@@ -77,11 +82,13 @@ CUresult library_module_locked(struct library *library, struct context *context,
 void module_free_locked(struct module *module);
 void modules_drop_context_locked(struct context *context);
 
+/* Address and size in bytes of a variable; CUDA_ERROR_NOT_FOUND. */
 CUresult module_variable_locked(struct module *module, const char *name, bool managed_only,
                                 uint64_t *ret_address, size_t *ret_size);
 /* The variable that contains the address, in the memory of a module's variables. */
 bool module_variable_at_locked(const struct memory *variables, uint64_t address,
                                uint64_t *ret_start, uint64_t *ret_size);
+/* The handle of a kernel's function, made when it is first asked for. */
 CUresult module_function_locked(struct module *module, unsigned index, CUfunction *ret_handle);
 
 /* A function or a kernel, whichever the handle is: kernels may stand for functions everywhere. */
@@ -91,8 +98,11 @@ CUresult kernel_resolve_locked(const void *handle, struct context *context,
                                struct kernel **ret_kernel, struct module **ret_module);
 
 struct jit_log jit_log_of(unsigned count, const CUjit_option *options, void **values);
+/* The whole of a file and a NUL behind it, for the caller to free. CUDA_ERROR_FILE_NOT_FOUND,
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult file_read(const char *path, char **ret_bytes, size_t *ret_size); /* the size may be NULL */
 void jit_log_write(const struct jit_log *log, const char *text);
+/* CUDA's error for what fatbin.h gave: -errno. */
 CUresult fatbin_result(int error);
 
 /* Checks what a linker has made, or is given: the whole of it compiles. */

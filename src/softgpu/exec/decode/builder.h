@@ -2,6 +2,10 @@
 /*
  * A program while it is built. The first error latches (decode_fail), and everything after it does
  * nothing.
+ *
+ * A builder and what it points to belong to the thread that builds. Offsets are bytes in the
+ * register file. What allocates fails the builder with CUDA_ERROR_OUT_OF_MEMORY; it gives back
+ * something that may be used even so, and that nobody runs.
  */
 #pragma once
 
@@ -57,14 +61,24 @@ struct builder {
     size_t log_size;
 };
 
+/* Keeps the first error: its result, and in the log the message behind line, function and opcode.
+ * The log is cut where it is full. */
 void decode_fail(struct builder *builder, CUresult result, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The opcode is PTX, but not something that we run. */
+/* The opcode is PTX, but not something that we run: CUDA_ERROR_NOT_SUPPORTED; or it is no opcode of
+ * PTX at all: CUDA_ERROR_INVALID_PTX. */
 void decode_unsupported(struct builder *builder);
+/* CUDA_ERROR_INVALID_PTX. */
 void decode_malformed(struct builder *builder, const char *what);
+/* Appends an instruction of width 1 with the line of the PTX instruction, and zeros. The pointer is
+ * good until the next one is emitted. */
 struct insn *builder_emit(struct builder *builder, handler_fn run);
+/* The last instruction gets the code index of the label, or of the function, at the end: one of the
+ * two is NULL. Both stay the module's. */
 void builder_add_fixup(struct builder *builder, const struct ptx_symbol *label,
                        const struct ptx_function *function);
+/* A new row of the register file, 4 or 8 bytes a lane. CUDA_ERROR_INVALID_PTX: too many of them. */
 uint32_t builder_allocate_lanes(struct builder *builder, unsigned bytes_per_lane);
+/* Rows that one PTX instruction may use up to its end, at most TEMPORARIES of each kind. */
 uint32_t builder_temporary(struct builder *builder, bool is_wide);
 uint32_t builder_predicate_temporary(struct builder *builder);

@@ -6,5 +6,6 @@
 
 #include <stdio.h>
 
-/* Markdown. */
+/* Markdown, as docs/softgpu-opcodes.md is. Errors are the stream's (ferror); it stays the caller's.
+ */
 void coverage_write(FILE *file);

@@ -2,6 +2,10 @@
 /*
  * From the PTX tree to a program. One PTX instruction becomes one insn or a few; each decode_
  * function takes an instruction and appends what runs it, or fails with a message.
+ *
+ * The instruction is builder->instruction, its opcode split into the tokens. A function that has
+ * failed the builder (CUDA_ERROR_NOT_SUPPORTED or CUDA_ERROR_INVALID_PTX) may have appended
+ * something; a builder that has failed before is left alone. The thread that builds calls them.
  */
 #pragma once
 
@@ -11,10 +15,11 @@
 /* Comes back from the function, or ends the kernel's thread. */
 void emit_return(struct builder *builder);
 
-/* What runs the insn, inside a floating-point environment if it is not the usual one. */
+/* What runs the insn, inside a floating-point environment if it is not the usual one; environment
+ * as insn.environment has it. */
 void set_handler(struct insn *insn, handler_fn run, unsigned environment);
 
-/* Bytes have come, for the barrier at this operand. */
+/* Bytes have come, for the barrier that operand number `address` names in that space. */
 void emit_completion(struct builder *builder, unsigned address, enum ptx_space space,
                      unsigned bytes);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the decoders of memory accesses share: modifiers, addresses, accesses of 128 bits.
+ * What the decoders of memory accesses share: modifiers, addresses, accesses of 128 bits. A
+ * false answer means that the builder has failed.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 struct access {
     enum ptx_space space;
     enum ptx_type type;
-    uint8_t width;
+    uint8_t width;     /* elements: 1, 2 or 4 */
     bool synchronizes; /* others may be waiting for it, or it for others */
     bool releases;
     bool has_hint; /* a last operand for the cache, which we do not have */
@@ -22,7 +23,7 @@ bool decode_access(struct builder *builder, const struct tokens *tokens, unsigne
                    struct access *ret_access);
 /* Whether the word is a state space. */
 bool token_space(const struct tokens *tokens, unsigned index, enum ptx_space *ret_space);
-/* Fills in a, imm, space and flags. */
+/* Fills in a, imm (bytes), space and flags; may emit code before that. */
 void decode_address(struct builder *builder, const struct ptx_operand *from, enum ptx_space space,
                     struct insn *ret_insn);
 /* The enum atomic_op in the opcode and which token it is, or -1. */

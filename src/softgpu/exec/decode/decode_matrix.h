@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the decoders of instructions on matrices share.
+ * What the decoders of instructions on matrices share. The functions hold no
+ * state and cannot fail.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the registers, variables and parameters of functions are.
+ * Where the registers, variables and parameters of functions are. Offsets and sizes are bytes.
+ * Arrays belong to the builder, which frees them. The thread that builds calls the functions.
  */
 #pragma once
 
@@ -33,8 +34,14 @@ struct layout {
     uint32_t deepest; /* bytes of local memory with all it calls */
 };
 
+/* Lays out the kernel and all that it may call, callees first. False: the builder has failed, with
+ * CUDA_ERROR_OUT_OF_MEMORY, or CUDA_ERROR_INVALID_PTX for what is too large. */
 bool layout_program(struct builder *builder);
+/* Where parameters are that follow each other from `start` on; the end of the last one. ret_offsets
+ * has room for `count`, or is NULL. Sizes beyond what a frame may have are cut, and refused later.
+ */
 uint32_t layout_params(struct ptx_symbol *const *params, uint32_t count, uint32_t start,
                        uint32_t *ret_offsets);
 uint32_t kernel_params_size(const struct ptx_function *kernel);
+/* Of a function of the builder's module; never NULL. */
 struct layout *layout_of(struct builder *builder, const struct ptx_function *function);

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The operands of the instruction that is decoded: registers, constants, addresses.
+ *
+ * Offsets are bytes in the register file. An operand that does not fit fails the builder with
+ * CUDA_ERROR_INVALID_PTX; what comes back then may be used, and is never run. Operands stay the
+ * module's. The thread that builds calls the functions.
  */
 #pragma once
 
 #include "builder.h"
 
 unsigned operand_count(const struct builder *builder);
+/* Fails where there is none of this index, and gives a sink. */
 const struct ptx_operand *operand_at(struct builder *builder, unsigned index);
+/* Whether a lane's value takes 8 bytes. */
 bool is_wide_type(enum ptx_type type);
+/* Of an operand that is a register. */
 enum ptx_type register_type(const struct builder *builder, const struct ptx_operand *operand);
 bool is_register(const struct builder *builder, const struct ptx_operand *operand,
                  bool want_predicate);
+/* A row that holds this in all lanes; equal ones share it. */
 uint32_t operand_constant(struct builder *builder, uint64_t bits, bool is_wide);
 /* Offset of a source of this type, whatever it is; may emit code that fetches it. */
 uint32_t operand_source(struct builder *builder, const struct ptx_operand *operand,
@@ -19,6 +27,7 @@ uint32_t operand_source(struct builder *builder, const struct ptx_operand *opera
 /* A predicate source; *ret_negated is for !p. A constant predicate is possible. */
 uint32_t operand_source_predicate(struct builder *builder, const struct ptx_operand *operand,
                                   bool *ret_negated);
+/* NO_OPERAND for a sink. */
 uint32_t operand_destination_predicate(struct builder *builder, const struct ptx_operand *operand);
 /*
  * A destination for a value of this type. If the register is wider the value goes into a temporary,
@@ -32,4 +41,6 @@ void operand_finish_destination(struct builder *builder, const struct ptx_operan
  * parameter. */
 bool operand_frame_offset(struct builder *builder, const struct ptx_symbol *symbol,
                           uint32_t *ret_offset);
+/* Of a parameter of the function that is decoded: in its frame, or an entry's in the parameter
+ * buffer. */
 uint32_t param_offset(struct builder *builder, const struct ptx_symbol *symbol);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs of kernels.
+ * The programs of kernels. Any thread may build; nothing is shared but the module, which is only
+ * read.
  */
 #pragma once
 
@@ -11,7 +12,9 @@
 #include "program.h"
 #include "variable_addresses.h"
 
-/* NULL on an error: *ret_result says which, and the log holds a message. */
+/* NULL on an error: *ret_result says which (CUDA_ERROR_INVALID_PTX, _NOT_SUPPORTED,
+ * _OUT_OF_MEMORY), and the log, of log_size bytes or none, holds a message. The caller destroys the
+ * program. */
 struct program *program_build(const struct variable_addresses *variables,
                               const struct ptx_module *module, const struct ptx_function *kernel,
                               char *log, size_t log_size, CUresult *ret_result);
@@ -21,4 +24,5 @@ struct program *program_build(const struct variable_addresses *variables,
  */
 struct program *program_check(const struct ptx_module *module, const struct ptx_function *kernel,
                               bool *checked, char *log, size_t log_size, CUresult *ret_result);
+/* Nothing may run it any more; NULL is allowed. */
 void program_destroy(struct program *program);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opcodes of PTX that are refused.
+ * Opcodes of PTX that are refused. The tables are constant; any thread may call the functions.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opcodes taken apart at their dots.
+ * Opcodes taken apart at their dots. Tokens point into the opcode, which has to outlive them. The
+ * functions hold no state. Where an index is asked for that is not there, the answer is no.
  */
 #pragma once
 
@@ -18,6 +19,7 @@ struct tokens {
     unsigned count;
 };
 
+/* False, and nothing is written, when a word is empty or there are more than MAX_TOKENS. */
 bool tokens_split(const char *opcode, struct tokens *ret_tokens);
 bool token_is(const struct tokens *tokens, unsigned index, const char *word);
 bool token_starts(const struct tokens *tokens, unsigned index, const char *word);
@@ -25,6 +27,7 @@ bool token_starts(const struct tokens *tokens, unsigned index, const char *word)
 int token_find(const struct tokens *tokens, const char *word);
 /* 0 to 3, as insn.environment has it; -1: the word is no rounding. */
 int token_rounding(const struct tokens *tokens, unsigned index);
+/* Of an index that is there; what ptx_type_from_name() says. */
 enum ptx_type token_type(const struct tokens *tokens, unsigned index);
 /* The type that ends the opcode. */
 enum ptx_type last_type(const struct tokens *tokens);

@@ -131,6 +131,7 @@ static inline struct fragment_place place_c(const struct matrix_op *op, unsigned
 }
 
 /* ---- matrix_multiply.c, for each ISA variant ---- */
+/* D = A * B + C of insn.matrix, from registers to registers. They cannot fault. */
 struct matrix_handlers {
     handler_fn multiply_f32; /* f16, bf16, tf32, fp8 into f32 or f16 */
     handler_fn multiply_f64;
@@ -140,6 +141,7 @@ struct matrix_handlers {
 extern const struct matrix_handlers matrix_handlers_base;
 extern const struct matrix_handlers matrix_handlers_v3;
 extern const struct matrix_handlers matrix_handlers_v4;
+/* Of the best variant that runs here. Any thread may call it. */
 const struct matrix_handlers *matrix_handlers(void);
 
 /* ---- matrix_sparse.c ---- */
@@ -151,8 +153,11 @@ void matrix_sparse_rows(struct warp *warp, const struct matrix_op *op, uint8_t *
 void run_multiply_quads(struct warp *warp, const struct insn *insn);
 
 /* ---- fragment_memory.c ---- */
+/* wmma.load and .store, ldmatrix and stmatrix: CUDA_ERROR_ILLEGAL_ADDRESS or
+ * CUDA_ERROR_MISALIGNED_ADDRESS of the lane whose row it is. */
 void run_fragment_load(struct warp *warp, const struct insn *insn);
 void run_fragment_store(struct warp *warp, const struct insn *insn);
 void run_load_matrices(struct warp *warp, const struct insn *insn);
 void run_store_matrices(struct warp *warp, const struct insn *insn);
+/* movmatrix: in registers alone. */
 void run_transpose_matrix(struct warp *warp, const struct insn *insn);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What multiplying matrices computes, once they lie whole in memory: elements are made wide, and
- * products are summed up.
+ * products are summed up. Counts are elements unless they say words (of 32 bits, or 64 for f64).
+ * The functions hold no state; matrices are the caller's and never overlap.
  */
 #pragma once
 

@@ -3,6 +3,9 @@
  * wgmma: a warpgroup, four warps, multiplies 64 rows of A with B, which lies in shared memory, as A
  * may, too. Each warp computes its own 16 rows at once when it comes to the instruction; what makes
  * the four wait for each other is wgmma.wait_group.
+ *
+ * A descriptor that means nothing here, or leads outside of shared memory, is a fault. The host
+ * thread that runs the warp's block calls the handlers.
  */
 #pragma once
 
@@ -39,6 +42,7 @@ struct wgmma_handlers {
 extern const struct wgmma_handlers wgmma_handlers_base;
 extern const struct wgmma_handlers wgmma_handlers_v3;
 extern const struct wgmma_handlers wgmma_handlers_v4;
+/* Any thread may call it. */
 const struct wgmma_handlers *wgmma_handlers(void);
 
 void run_wgmma_commit(struct warp *warp, const struct insn *insn);
