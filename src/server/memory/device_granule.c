@@ -96,11 +96,51 @@ static void unmap_granule(struct session *session, const struct granule *granule
     refund(session, granule);
 }
 
+/* Making memory of the host takes longer than copying what goes there, so the memory of a granule
+ * that comes back to the device is kept for the next one that goes. It stays charged. */
+static void end_memory(struct session *session, const struct granule *granule)
+{
+    struct granule *spare = &session->memory->spare_host;
+
+    if (granule->on_host && !spare->size) {
+        *spare = *granule;
+        return;
+    }
+    driver.cuMemRelease(granule->handle);
+    refund(session, granule);
+}
+
+/* The granule has been charged as well. */
+static bool take_spare(struct session *session, struct granule *granule)
+{
+    struct granule *spare = &session->memory->spare_host;
+
+    if (!granule->on_host || spare->size != granule->size || spare->part != granule->part)
+        return false;
+    granule->handle = spare->handle;
+    refund(session, spare);
+    *spare = (struct granule){.size = 0};
+    return true;
+}
+
+void device_granules_end_spare(struct session *session)
+{
+    struct granule *spare = &session->memory->spare_host;
+
+    if (!spare->size)
+        return;
+    driver.cuMemRelease(spare->handle);
+    refund(session, spare);
+    *spare = (struct granule){.size = 0};
+}
+
 static CUresult make_memory(struct session *session, const struct device *device,
                             struct granule *granule)
 {
     CUmemAllocationProp prop = properties_of(device, granule);
 
+    if (take_spare(session, granule))
+        return CUDA_SUCCESS;
     return memory_create(session, granule->size, &prop, &granule->handle);
 }
 
@@ -293,8 +333,7 @@ static CUresult change_places(struct session *session, struct granule *granule,
     driver.cuMemUnmap(granule->address, granule->size);
     CUresult result = map_granule(session, &new);
     if (result == CUDA_SUCCESS) {
-        driver.cuMemRelease(granule->handle);
-        refund(session, granule);
+        end_memory(session, granule);
         granule->handle = other->handle;
         granule->on_host = other->on_host;
     } else if (map_granule(session, granule) != CUDA_SUCCESS) {

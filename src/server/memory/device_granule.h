@@ -21,3 +21,6 @@ typedef CUresult device_granule_copier(CUdeviceptr dst, CUdeviceptr src, uint64_
  * uses the granule. CUDA_ERROR_OUT_OF_MEMORY, or what the driver says; then all is as before. */
 CUresult device_granule_exchange(struct session *session, struct granule *granule, bool on_host,
                                  device_granule_copier *copy);
+
+/* The session ends: gives back what exchanges have kept. */
+void device_granules_end_spare(struct session *session);

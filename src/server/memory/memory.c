@@ -193,6 +193,7 @@ void memory_release_all(struct session *session)
 {
     ipc_memory_close_all(session);
     release_granules(session);
+    device_granules_end_spare(session);
 }
 
 /* What the client's limit leaves it, but not more than there is. */

@@ -44,5 +44,6 @@ struct session_memory {
     uint64_t held_bytes;
     struct ranges mappings; /* struct mapping, in reservations: vmm.c */
     unsigned allocations;
-    struct list imports; /* struct ipc_import: granules of other clients */
+    struct granule spare_host; /* memory of the host that exchanges have left; size 0 = none */
+    struct list imports;       /* struct ipc_import: granules of other clients */
 };
