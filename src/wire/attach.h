@@ -26,7 +26,11 @@
 
 /* Windows: ranges of virtual addresses, the same in client, server and on the GPU. The first one,
  * and the part of each that is host memory (behind the devices' part). */
+#ifdef __SANITIZE_THREAD__ /* which knows no other addresses of a program's */
+#define WINDOW_FIRST 0x1000000000ull
+#else
 #define WINDOW_FIRST 0x110000000000ull
+#endif
 #define WINDOW_HOST_SPAN (64ull << 30)
 
 /* Where cuMemAddressReserve's addresses are, of all clients: above what position-independent

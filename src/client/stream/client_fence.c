@@ -209,6 +209,8 @@ CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mo
 
 bool fence_orphans_passed(void)
 {
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&fences.lock);
+
     for (uint32_t word = 0; word < fences.used; word++)
         if (!fences.words[word].used && !fence_word_idle(word))
             return false;
@@ -217,6 +219,7 @@ bool fence_orphans_passed(void)
 
 bool fence_device_idle(int device)
 {
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&fences.lock);
     uint32_t used = atomic_load_explicit(&fences.used, memory_order_acquire);
 
     for (uint32_t word = 0; word < used; word++)

@@ -20,7 +20,11 @@
 #include "shm.h"
 
 /* Position-independent programs are loaded near 0x550000000000, and reservations lie above that. */
+#ifdef __SANITIZE_THREAD__
+#define WINDOW_LIMIT 0x7f00000000ull /* see WINDOW_FIRST */
+#else
 #define WINDOW_LIMIT 0x540000000000ull
+#endif
 #define WINDOW_ALIGNMENT (4ull << 30)
 
 /* How many windows have their memory before a client asks for them. */
