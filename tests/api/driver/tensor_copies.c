@@ -587,10 +587,10 @@ static void stores(const struct map *map, const struct place *places, unsigned c
 
 static void boxes_are_stored(void)
 {
-    static const struct place of_line[] = {{{0}}, {{960}}, {{-12}}, {{2000}}};
-    static const struct place of_matrix[] = {{{0, 0}}, {{168, 40}}, {{-8, -5}}};
-    static const struct place of_many[] = {{{16, 2, 1, 0, 4}}, {{-16, -1, -2, -1, -1}}};
-    static const struct place of_images[] = {{{0, 0, 0, 0}}, {{16, 3, 2, 3}}};
+    static const struct place of_line[] = {{{0}}, {{960}}, {{100}}, {{2000}}};
+    static const struct place of_matrix[] = {{{0, 0}}, {{168, 40}}, {{8, 5}}};
+    static const struct place of_many[] = {{{0, 0, 0, 0, 0}}, {{0, 2, 1, 0, 4}}};
+    static const struct place of_images[] = {{{0, 0, 0, 0}}, {{16, 3, 2, 3}}, {{0, 8, 6, 2}}};
     struct map map = matrix;
 
     stores(&line, of_line, COUNT(of_line), NULL, NULL);
@@ -598,12 +598,15 @@ static void boxes_are_stored(void)
     map.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
     stores(&map, of_matrix, COUNT(of_matrix), NULL, NULL);
     stores(&many, of_many, COUNT(of_many), NULL, NULL);
-    stores(&images, of_images, COUNT(of_images), NULL, NULL);
+    map = images;
+    memset(map.lower, 0, sizeof(map.lower));
+    memset(map.upper, 0, sizeof(map.upper));
+    stores(&map, of_images, COUNT(of_images), NULL, NULL);
 }
 
 static void boxes_are_reduced(void)
 {
-    static const struct place places[] = {{{0}}, {{960}}, {{-12}}};
+    static const struct place places[] = {{{0}}, {{960}}, {{100}}};
 
     stores(&line, places, COUNT(places), ".add", combine_add);
     stores(&line, places, COUNT(places), ".min", combine_min);

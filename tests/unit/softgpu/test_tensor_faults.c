@@ -153,6 +153,10 @@ static void to_pixels(struct cuda_tensor_map *map)
     map->pixels = 4;
 }
 
+#define STORE                                                    \
+    "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group" \
+    " [%rd1, {%r1, 0}], [%r2]"
+
 /* Where boxes may begin; an H200 says so, the ISA does not. */
 static void test_begins(void **state)
 {
@@ -168,7 +172,12 @@ static void test_begins(void **state)
     expect_fault(KERNEL "mov.u16 %h2, 0; mov.u32 %r1, 0;" PIXELS END, to_pixels, CUDA_SUCCESS,
                  NULL);
     expect_fault(KERNEL "mov.u16 %h2, 0; mov.u32 %r1, -1;" PIXELS END, to_pixels,
-                 CUDA_ERROR_ILLEGAL_INSTRUCTION, "before the lower corner");
+                 CUDA_ERROR_ILLEGAL_INSTRUCTION, "between the corners");
+    expect_fault(KERNEL "mov.u16 %h2, 0; mov.u32 %r1, 8;" PIXELS END, to_pixels,
+                 CUDA_ERROR_ILLEGAL_INSTRUCTION, "between the corners");
+    expect_fault(KERNEL "mov.u32 %r1, -4;" STORE END, NULL, CUDA_ERROR_ILLEGAL_INSTRUCTION,
+                 "in front of the innermost dimension");
+    expect_fault(KERNEL "mov.u32 %r1, 4;" STORE END, NULL, CUDA_SUCCESS, NULL);
 }
 
 static void test_replacements(void **state)

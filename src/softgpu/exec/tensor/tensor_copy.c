@@ -92,24 +92,39 @@ static uint32_t slot(const struct copy *copy, unsigned index)
     return offset == NO_OPERAND ? 0 : ((const uint32_t *)reg(copy->warp, offset))[copy->lane];
 }
 
-/* Anything else is an illegal instruction on an H200, too. */
+/* NULL, or what is wrong with the corners of an image, or with where its pixels begin. */
+static const char *pixels_refusal(const struct copy *copy, const int32_t *coordinates)
+{
+    const struct cuda_tensor_map *map = &copy->map;
+
+    for (unsigned i = 1; i + 1 < map->rank; i++) {
+        int64_t last = (int64_t)map->dims[i] - 1 + map->upper[i - 1];
+
+        if (copy->insn->mode != TENSOR_LOAD && (map->lower[i - 1] || map->upper[i - 1]))
+            return "stores of pixels with corners";
+        if (coordinates[i] < map->lower[i - 1] || coordinates[i] > last)
+            return "pixels that do not begin between the corners";
+    }
+    return NULL;
+}
+
+/* Where a box may begin, as was found on an H200; anything else is an illegal instruction there,
+ * and the ISA does not say so. */
 static bool may_begin(struct copy *copy, const int32_t *coordinates)
 {
     const struct cuda_tensor_map *map = &copy->map;
     int64_t inner = (int64_t)coordinates[0] * cuda_tensor_element_size(map->type);
+    const char *refusal = NULL;
 
-    if (inner % CHUNK) {
-        fault(copy, CUDA_ERROR_ILLEGAL_INSTRUCTION,
-              "a box that does not begin at a multiple of 16 bytes of the innermost dimension");
-        return false;
-    }
-    for (unsigned i = 1; map->kind == TENSOR_MAP_IM2COL && i + 1 < map->rank; i++) {
-        if (coordinates[i] >= map->lower[i - 1])
-            continue;
-        fault(copy, CUDA_ERROR_ILLEGAL_INSTRUCTION, "pixels that begin before the lower corner");
-        return false;
-    }
-    return true;
+    if (inner % CHUNK)
+        refusal = "a box that does not begin at a multiple of 16 bytes of the innermost dimension";
+    else if (inner < 0 && copy->insn->mode != TENSOR_LOAD)
+        refusal = "a store that begins in front of the innermost dimension";
+    else if (map->kind == TENSOR_MAP_IM2COL)
+        refusal = pixels_refusal(copy, coordinates);
+    if (refusal)
+        fault(copy, CUDA_ERROR_ILLEGAL_INSTRUCTION, refusal);
+    return !refusal;
 }
 
 static bool begin_box(struct copy *copy)
