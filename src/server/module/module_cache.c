@@ -45,7 +45,9 @@ bool cached_has_state(const struct cached *cached)
 
 void module_cache_init(struct module_cache *cache, struct quiesce *quiesce, bool enabled)
 {
-    *cache = (struct module_cache){.enabled = enabled, .idle_bytes_max = MODULE_CACHE_IDLE_BYTES};
+    *cache = (struct module_cache){.enabled = enabled,
+                                   .idle_bytes_max = MODULE_CACHE_IDLE_BYTES,
+                                   .idle_count_max = MODULE_CACHE_IDLE_MAX};
     image_store_init(&cache->images);
     pthread_mutex_init(&cache->lock, NULL);
     pthread_cond_init(&cache->loaded, NULL);
@@ -137,6 +139,13 @@ static struct cached *find_locked(struct module_cache *cache, const struct image
     return NULL;
 }
 
+/* The entry becomes idle (1), or it is in use or gone (-1). */
+static void count_idle_locked(struct module_cache *cache, const struct cached *cached, int sign)
+{
+    cache->idle_bytes += (uint64_t)sign * kept_bytes(cached);
+    cache->idle_count += (unsigned)sign;
+}
+
 /* Takes a use of the entry, after its load if it is being loaded. The load may fail, and then the
  * entry is gone and the search begins anew. */
 static struct cached *use_locked(struct module_cache *cache, const struct image_request *request)
@@ -148,7 +157,7 @@ static struct cached *use_locked(struct module_cache *cache, const struct image_
     if (!cached)
         return NULL;
     if (!cached->users++)
-        cache->idle_bytes -= kept_bytes(cached);
+        count_idle_locked(cache, cached, -1);
     cache->preloads_used += cached->is_preloaded;
     cached->is_preloaded = false;
     list_remove(&cached->link);
@@ -363,7 +372,7 @@ CUresult module_cache_join(const struct cached *twin, const struct device *devic
 static void take_out_locked(struct module_cache *cache, struct cached *cached,
                             struct list *ret_evicted)
 {
-    cache->idle_bytes -= kept_bytes(cached);
+    count_idle_locked(cache, cached, -1);
     list_remove(&cached->link);
     list_append(ret_evicted, &cached->link);
 }
@@ -372,7 +381,8 @@ static void take_out_locked(struct module_cache *cache, struct cached *cached,
 static void evict_locked(struct module_cache *cache, struct list *ret_evicted)
 {
     list_for_each_safe (struct cached, cached, &cache->entries, link) {
-        if (cache->idle_bytes <= cache->idle_bytes_max)
+        if (cache->idle_bytes <= cache->idle_bytes_max &&
+            cache->idle_count <= cache->idle_count_max)
             return;
         if (!cached->users)
             take_out_locked(cache, cached, ret_evicted);
@@ -436,7 +446,7 @@ static void put_shared(struct module_cache *cache, struct cached *cached, struct
         return;
     if (cached->sharing == IN_TURN)
         list_append(&cache->entries, &cached->link);
-    cache->idle_bytes += kept_bytes(cached);
+    count_idle_locked(cache, cached, 1);
     evict_locked(cache, ret_evicted);
 }
 

@@ -21,6 +21,9 @@
 /* Bytes of images of idle libraries. */
 #define MODULE_CACHE_IDLE_BYTES (512ull << 20)
 
+/* How many idle libraries are kept: a small one costs far more memory than its image has bytes. */
+#define MODULE_CACHE_IDLE_MAX 1024u
+
 /* How many libraries with variables a client may have unloaded that wait for its end. */
 #define MODULE_CACHE_PARKED_MAX 64u
 
@@ -38,6 +41,7 @@ struct module_cache {
     pthread_cond_t loaded;
     struct list entries; /* struct cached; the one that was used last is the last */
     uint64_t idle_bytes, idle_bytes_max;
+    unsigned idle_count, idle_count_max;
     bool enabled;
     unsigned preloads_used; /* libraries of the code cache that clients have asked for */
     struct retired retired;

@@ -420,6 +420,27 @@ static void the_longest_idle_library_is_evicted_first(void **state)
     assert_string_equal(unload(cache_of(*state)), "unload l1; ");
 }
 
+/* However few bytes their images have. */
+static void so_many_idle_libraries_are_kept(void **state)
+{
+    struct cached *cached[3];
+    char text[3][sizeof(plain) + 8];
+
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(text[i], sizeof(text[i]), "%s// %u\n", plain, i);
+        cached[i] = get(*state, text[i]);
+    }
+    cache_of(*state)->idle_count_max = 2;
+    fake_trace();
+    module_cache_put(cache_of(*state), cached[0]);
+    module_cache_put(cache_of(*state), cached[1]);
+    module_cache_put(cache_of(*state), get(*state, text[0]));
+    assert_string_equal(fake_trace(), "");
+    module_cache_put(cache_of(*state), cached[2]);
+    assert_string_equal(unload(cache_of(*state)), "unload l2; ");
+    assert_int_equal(cache_of(*state)->idle_count, 2);
+}
+
 static uint64_t hash_of(const char *text)
 {
     return hash_bytes(text, strlen(text));
@@ -626,6 +647,7 @@ int main(void)
         CASE(failed_loads_are_not_kept),
         CASE(libraries_that_do_not_compile_are_retired),
         CASE(the_longest_idle_library_is_evicted_first),
+        CASE(so_many_idle_libraries_are_kept),
         CASE(images_with_the_same_hash_are_told_apart),
         CASE(libraries_in_use_stay),
         CASE(it_can_be_switched_off),
