@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for funnel-server that has no GPU: it welcomes clients, logs what it was told, and
 can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
-silent, rude; exclusive: while another one has the device), to have contexts of some size
+silent, rude, endless: far too many rows of status; exclusive: while another one has the device), to have contexts of some size
 (FUNNEL_FAKE_OWN_MIB), or to report clients of another PID namespace, which have no process id
 (foreign). It writes one JSON line to its log for each message."""
 import array
@@ -109,7 +109,7 @@ def usage():
 def on_status(request):
     if how == "silent":
         return
-    for pid, number, identity, limits in clients.values():
+    for pid, number, identity, limits in list(clients.values()) * (6000 if how == "endless" else 1):
         tail = struct.pack("<IIQ", number, 1,
                            1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", 1 << 20,
                                        *[0] * 31, 2 << 20, *[0] * 31, 5, 33, *[0] * 31)

@@ -101,6 +101,21 @@ class Hostile(harness.TestCase):
         self.assertIn("what it says", shown)
         self.assertNotIn("test_hostile.py", shown)
 
+    def test_rows_without_end(self):
+        """A server that reports far more clients than any server takes."""
+        self.mps("quit\n")
+        wait_until(lambda: not os.path.exists(os.path.join(self.pipe, "nvidia-cuda-mps-control.pid")),
+                   "the end of the first daemon")
+        self.environment["FUNNEL_FAKE"] = "endless"
+        self.start()
+        peer = self.connect()
+        peer.send(wire.hello())
+        self.assertIsNotNone(peer.recv(8192))
+        rows = [line for line in self.mps("ps\n") if line.startswith(f"{os.getpid()} ")]
+        self.assertGreater(len(rows), 0)
+        self.assertLessEqual(len(rows), 4096)
+        self.assert_serves()
+
     def test_commands_that_command_terminals(self):
         for line in ("\x1b[31mred", "get_server_status \x1b]0;owned\x07", "quit -t \x1b[2J"):
             for answer in self.mps(line + "\n"):

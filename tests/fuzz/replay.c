@@ -3,8 +3,9 @@
  * inputs from a generator that is the same in every run. Without coverage it is no fuzzer, but it
  * keeps the targets building, and repeats what a fuzzer has found.
  *
- *     replay_X [FILE...]
+ *     replay_X [FILE...]            (a file that ends in .pack holds many inputs: corpus.py)
  *     replay_X --count INPUTS SEED      (a billion in some minutes, without a sanitizer) */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,17 +48,45 @@ static void feed_many(uint64_t count)
     printf("%llu inputs\n", (unsigned long long)count);
 }
 
+/* Each input has its size before it. */
+static int feed_pack(FILE *file)
+{
+    static uint8_t input[1 << 16];
+    uint32_t size;
+    unsigned count = 0;
+
+    while (fread(&size, sizeof(size), 1, file) == 1) {
+        if (size > sizeof(input) || fread(input, 1, size, file) != size)
+            return 1;
+        LLVMFuzzerTestOneInput(input, size);
+        count++;
+    }
+    return count == 0;
+}
+
+static bool is_pack(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    return dot && !strcmp(dot, ".pack");
+}
+
 static int feed_file(const char *path)
 {
     static uint8_t input[1 << 24];
     FILE *file = fopen(path, "rb");
+    int failed = 0;
+
     if (!file) {
         perror(path);
         return 1;
     }
-    LLVMFuzzerTestOneInput(input, fread(input, 1, sizeof(input), file));
+    if (is_pack(path))
+        failed = feed_pack(file);
+    else
+        LLVMFuzzerTestOneInput(input, fread(input, 1, sizeof(input), file));
     fclose(file);
-    return 0;
+    return failed;
 }
 
 int main(int argc, char **argv)

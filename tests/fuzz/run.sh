@@ -3,6 +3,8 @@
 # Builds the fuzz targets with libFuzzer and sanitizers and runs each for some seconds.
 #
 #     tests/fuzz/run.sh WORK_DIRECTORY [SECONDS]      (the corpus grows in WORK_DIRECTORY/corpus-*)
+#
+# What earlier runs found worth keeping is in tests/fuzz/corpus (corpus.py).
 set -eu
 
 work=$1
@@ -77,7 +79,11 @@ start build fuzz_fatbin -I"$image" -I"$image/expand" -I"$root/src/softgpu/fatbin
     "$root"/src/softgpu/fatbin/*.c "$image"/*.c "$image"/expand/*.c -lzstd -llz4
 start build fuzz_image -I"$image" -I"$image/expand" -I"$image/contents" "$image"/*.c \
     "$image"/expand/*.c "$image"/contents/*.c -lzstd -llz4
+start build fuzz_toml -I"$root/src/funneld/config" "$root"/src/funneld/config/toml*.c
 finish
+for target in fuzz_decode fuzz_toml; do
+    python3 -B "$fuzz/corpus.py" unpack "$fuzz/corpus/$target.pack" "$work/corpus-$target"
+done
 # Text is found sooner from text.
 mkdir -p "$work/corpus-fuzz_ptx"
 sed '1,/^\.address_size/d' "$root/tests/unit/softgpu/data/features.ptx" \
@@ -93,5 +99,6 @@ start run fuzz_ring 1024
 start run fuzz_decode 4096
 start run fuzz_fatbin 4096
 start run fuzz_ptx 32768
+start run fuzz_toml 2048
 start run fuzz_image 32768
 finish
