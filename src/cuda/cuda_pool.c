@@ -120,3 +120,18 @@ CUresult cuda_pool_check_place(const CUmemLocation *location, CUmemAllocationTyp
                ? CUDA_SUCCESS
                : CUDA_ERROR_NOT_SUPPORTED;
 }
+
+bool cuda_pool_is_descriptor(CUmemAllocationHandleType type, unsigned long long flags)
+{
+    return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && flags == 0;
+}
+
+CUresult cuda_pool_check_access(const CUmemAccessDesc *access, bool is_own)
+{
+    bool given = access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+
+    if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        (!given && access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE))
+        return CUDA_ERROR_INVALID_VALUE;
+    return is_own && !given ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}

@@ -36,6 +36,13 @@ CUresult cuda_pool_get(const struct cuda_pool *pool, CUmemPool_attribute attribu
                        void *ret_value);
 CUresult cuda_pool_set(struct cuda_pool *pool, CUmemPool_attribute attribute, const void *value);
 
+/* Whether a pool can be shared so: as a file descriptor. */
+bool cuda_pool_is_descriptor(CUmemAllocationHandleType type, unsigned long long flags);
+
+/* For cuMemPoolSetAccess(): CUDA_ERROR_INVALID_VALUE for what is no device or no such access,
+ * CUDA_ERROR_INVALID_DEVICE where a device would lose its own pool. */
+CUresult cuda_pool_check_access(const CUmemAccessDesc *access, bool is_own);
+
 /* For cuMemGetDefaultMemPool() and the like, which name a pool by its place: there are pools of
  * pinned memory of devices only. CUDA_ERROR_INVALID_VALUE without a location, else
  * CUDA_ERROR_NOT_SUPPORTED. */

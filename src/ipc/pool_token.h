@@ -19,6 +19,12 @@ struct pool_token {
 #define POOL_POINTER_HANDLE_SIZE 40u
 #define POOL_POINTER_SIZE 64u
 
+/* Whether it is a pool's name. */
+static inline bool pool_token_is_set(const struct pool_token *token)
+{
+    return token->key[0] || token->key[1];
+}
+
 /* A new name: 0 or -errno. */
 int pool_token_make(uint32_t device, struct pool_token *ret_token);
 

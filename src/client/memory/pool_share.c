@@ -14,16 +14,6 @@
 
 _Static_assert(sizeof(CUmemPoolPtrExportData) == POOL_POINTER_SIZE, "CUDA's size of a name");
 
-static bool is_descriptor(CUmemAllocationHandleType type, unsigned long long flags)
-{
-    return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && flags == 0;
-}
-
-static bool is_named(const struct pool_sharing *pool)
-{
-    return pool->token.key[0] || pool->token.key[1];
-}
-
 /* ---- other processes ---- */
 
 CUresult client_cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool,
@@ -33,10 +23,11 @@ CUresult client_cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool 
     struct pool_sharing sharing;
     int fd;
 
-    if (!handle_out || !is_descriptor(handleType, flags) || !pool_sharing_get(pool, &sharing) ||
-        !sharing.shareable || sharing.imported)
+    if (!handle_out || !cuda_pool_is_descriptor(handleType, flags) ||
+        !pool_sharing_get(pool, &sharing) || !sharing.shareable || sharing.imported)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!is_named(&sharing) && pool_token_make(sharing.device->index, &sharing.token))
+    if (!pool_token_is_set(&sharing.token) &&
+        pool_token_make(sharing.device->index, &sharing.token))
         return CUDA_ERROR_OPERATING_SYSTEM;
     if (pool_token_write(&sharing.token, &fd))
         return CUDA_ERROR_OPERATING_SYSTEM;
@@ -54,7 +45,7 @@ CUresult client_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void 
     struct device *device;
     CUmemoryPool pool;
 
-    if (!pool_out || !is_descriptor(handleType, flags) ||
+    if (!pool_out || !cuda_pool_is_descriptor(handleType, flags) ||
         pool_token_read((int)(intptr_t)handle, &token))
         return CUDA_ERROR_INVALID_VALUE;
     device = device_with_index(token.device);
@@ -82,7 +73,8 @@ CUresult client_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CU
         return result;
     if (!memory_find(ptr, &allocation, &place) || place != PLACE_DEVICE ||
         allocation.address != ptr || !allocation.pool ||
-        !pool_sharing_get((CUmemoryPool)allocation.pool, &sharing) || !is_named(&sharing))
+        !pool_sharing_get((CUmemoryPool)allocation.pool, &sharing) ||
+        !pool_token_is_set(&sharing.token))
         return CUDA_ERROR_INVALID_VALUE;
     result = ipc_name_allocation(&allocation, handle);
     if (result == CUDA_SUCCESS)
@@ -114,15 +106,12 @@ CUresult client_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
 static CUresult set_access(const CUmemAccessDesc *access, struct pool_sharing *sharing)
 {
     struct device *device = device_lookup(access->location.id);
-    CUresult result = CUDA_SUCCESS;
+    CUresult result = cuda_pool_check_access(access, device && device == sharing->device);
 
-    if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !device ||
-        (access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE &&
-         access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE))
-        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS || !device)
+        return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
     if (device == sharing->device)
-        return access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? CUDA_SUCCESS
-                                                                   : CUDA_ERROR_INVALID_DEVICE;
+        return CUDA_SUCCESS;
     if (access->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
         sharing->reached_by &= ~(1u << device->ordinal);
         return CUDA_SUCCESS;

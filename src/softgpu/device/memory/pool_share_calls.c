@@ -9,16 +9,6 @@
 
 _Static_assert(sizeof(CUmemPoolPtrExportData) == POOL_POINTER_SIZE, "CUDA's size of a name");
 
-static bool is_descriptor(CUmemAllocationHandleType type, unsigned long long flags)
-{
-    return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && flags == 0;
-}
-
-static bool is_named(const struct pool *pool)
-{
-    return pool->token.key[0] || pool->token.key[1];
-}
-
 CUresult soft_cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool,
                                                CUmemAllocationHandleType handleType,
                                                unsigned long long flags)
@@ -26,13 +16,13 @@ CUresult soft_cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool po
     struct pool *found;
     int fd;
 
-    if (!handle_out || !is_descriptor(handleType, flags))
+    if (!handle_out || !cuda_pool_is_descriptor(handleType, flags))
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     found = soft_get(SOFT_POOL, pool);
     if (!found || !found->shareable || found->imported)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!is_named(found) && pool_token_make(found->device->number, &found->token))
+    if (!pool_token_is_set(&found->token) && pool_token_make(found->device->number, &found->token))
         return CUDA_ERROR_OPERATING_SYSTEM;
     if (pool_token_write(&found->token, &fd))
         return CUDA_ERROR_OPERATING_SYSTEM;
@@ -55,7 +45,7 @@ CUresult soft_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *h
     struct pool_token token;
     struct device *device;
 
-    if (!pool_out || !is_descriptor(handleType, flags) ||
+    if (!pool_out || !cuda_pool_is_descriptor(handleType, flags) ||
         pool_token_read((int)(intptr_t)handle, &token))
         return CUDA_ERROR_INVALID_VALUE;
     device = device_with_number(token.device);
@@ -81,7 +71,8 @@ CUresult soft_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUde
         return result;
     memory = memory_find_locked(ptr);
     pool = memory ? soft_get(SOFT_POOL, (void *)memory->pool) : NULL;
-    if (!pool || memory->address != ptr || !memory_is_in_arena(memory) || !is_named(pool))
+    if (!pool || memory->address != ptr || !memory_is_in_arena(memory) ||
+        !pool_token_is_set(&pool->token))
         return CUDA_ERROR_INVALID_VALUE;
     result = ipc_name_locked(memory, handle);
     if (!result)
@@ -114,15 +105,11 @@ CUresult soft_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
 static CUresult check_access(const CUmemAccessDesc *access, const struct device *own)
 {
     const struct device *device = device_get(access->location.id);
+    CUresult result = cuda_pool_check_access(access, device && device == own);
 
-    if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !device ||
-        (access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE &&
-         access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (device != own)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? CUDA_SUCCESS
-                                                               : CUDA_ERROR_INVALID_DEVICE;
+    if (result || !device)
+        return result ? result : CUDA_ERROR_INVALID_VALUE;
+    return device == own ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 CUresult soft_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
