@@ -67,7 +67,6 @@ static int init_launch(struct server *server)
         .no_batching = switch_is_on("FUNNEL_NO_LAUNCH_BATCHING"),
         .no_fence_kernel = switch_is_on("FUNNEL_NO_FENCE_KERNEL"),
         .no_fence_counter = switch_is_on("FUNNEL_NO_FENCE_TALLY"),
-        .combines = switch_is_on("FUNNEL_COMBINE_LAUNCHES"),
     };
 
     return server_launch_init(server, &options);

@@ -11,9 +11,7 @@
 #include "cuda_error.h"
 #include "function.h"
 #include "kernel_call.h"
-#include "launch_combiner.h"
 #include "loader.h"
-#include "spin.h"
 
 /* How often a length must be wanted before its batch is created. */
 #define WANTED_OFTEN 3u
@@ -206,8 +204,7 @@ bool graph_batches_launch_fenced(struct graph_batches *batches, CUstream stream,
         return false;
     struct graph_batch *batch = prepare(batches, GRAPH_BATCH_FENCED, launches);
 
-    return batch && launch_combined(spin_is_cheap() ? batches->combiner : NULL, batches->place,
-                                    batch->exec, stream) == CUDA_SUCCESS;
+    return batch && driver.cuGraphLaunch(batch->exec, stream) == CUDA_SUCCESS;
 }
 
 static bool graph_batch_uses(const struct graph_batch *batch, const struct module *module)

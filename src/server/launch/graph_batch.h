@@ -44,9 +44,7 @@ struct graph_batches {
     unsigned wanted[GRAPH_BATCH_KINDS];
     /* Of their nodes, because a node does not get those of the stream that it is launched into. */
     int priority, urgent_priority;
-    struct launch_combiner *combiner; /* or NULL: launch_combiner.h */
-    int place;                        /* there; -1 = none */
-    bool unavailable;                 /* the driver has no graph batches for this stream */
+    bool unavailable; /* the driver has no graph batches for this stream */
 };
 
 /* Launches the first of `count` kernels as one batch: returns how many, or 0 when they have to be

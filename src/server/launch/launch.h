@@ -36,7 +36,6 @@ struct launch_options {
     bool no_batching;      /* FUNNEL_NO_LAUNCH_BATCHING */
     bool no_fence_kernel;  /* FUNNEL_NO_FENCE_KERNEL */
     bool no_fence_counter; /* FUNNEL_NO_FENCE_TALLY */
-    bool combines;         /* FUNNEL_COMBINE_LAUNCHES */
 };
 
 /* The launch subsystem's part of the server, whose devices, streams and modules are initialized,

@@ -8,7 +8,6 @@
 #include "fence_counter.h"
 #include "fence_kernel.h"
 #include "launch.h"
-#include "launch_combiner.h"
 #include "launch_record.h"
 
 /* ---- streams ---- */
@@ -27,10 +26,6 @@ static void on_ready(struct stream *stream)
     graph_batches_fini(batches);
     batches->priority = stream->granted_priority;
     batches->urgent_priority = stream->device->record.priority_greatest;
-    if (!batches->combiner && stream->device->launch->combiner) {
-        batches->combiner = stream->device->launch->combiner;
-        batches->place = launch_combiner_join(batches->combiner);
-    }
 }
 
 static void on_closing(struct stream *stream)
@@ -40,8 +35,6 @@ static void on_closing(struct stream *stream)
     if (!launch)
         return;
     graph_batches_fini(&launch->graph_batches);
-    if (launch->graph_batches.combiner)
-        launch_combiner_leave(launch->graph_batches.combiner, launch->graph_batches.place);
     fence_counters_put_back(stream->device->launch->fence_counters, launch->fence_counter);
     free(launch);
 }
@@ -62,8 +55,6 @@ static void load_fence_kernel(struct device *device, const struct launch_options
     if (options->no_batching || options->no_fence_kernel)
         return;
     fence_kernel_load(device);
-    if (device->launch->fence_kernel && options->combines)
-        device->launch->combiner = launch_combiner_create();
     if (device->launch->fence_kernel && !options->no_fence_counter)
         device->launch->fence_counters = fence_counters_create();
 }
@@ -96,7 +87,6 @@ void server_launch_fini(struct server *server)
 {
     for (unsigned i = 0; i < devices_context_count(&server->devices); i++) {
         fence_kernel_unload(&server->devices.device[i]);
-        launch_combiner_destroy(server->devices.device[i].launch->combiner);
         free(server->devices.device[i].launch);
     }
     free(server->launch);

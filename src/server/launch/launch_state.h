@@ -51,5 +51,4 @@ struct stream_launch {
 struct device_launch {
     struct function *fence_kernel;         /* NULL: the driver writes all fences */
     struct fence_counters *fence_counters; /* NULL: the kernel is given each number */
-    struct launch_combiner *combiner;      /* NULL: each thread makes its own launches */
 };
