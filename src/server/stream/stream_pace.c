@@ -23,8 +23,11 @@
  * So after this time without progress it may run twice as far ahead. */
 #define PATIENCE_NS (2 * NS_PER_SEC)
 
+/* A mark is looked at a few times in the time that it takes: each look takes the driver's lock. */
+#define LOOKS_AT_MARK 4
 #define PAUSE_NS_MIN (20 * NS_PER_US)
-#define PAUSE_NS_MAX (200 * NS_PER_US)
+#define PAUSE_NS_MAX (1 * NS_PER_MS)
+#define HELD_PAUSE_NS (100 * NS_PER_US)
 
 /* One part in so many of the average is replaced by a new time. */
 #define WEIGHT 4
@@ -80,12 +83,13 @@ static void add_mark(struct stream *stream, int32_t pieces)
     driver.cuEventRecord(pace->marks[last].event, stream->driver);
 }
 
-static void learn(struct stream_pace *pace, uint64_t took, int32_t pieces)
+static void learn(struct stream_pace *pace, uint64_t piece_ns)
 {
-    uint64_t piece = took / (uint64_t)pieces, known = pace->piece_ns;
+    uint64_t known = pace->piece_ns, most = 2 * (uint64_t)pace->limit;
 
-    pace->piece_ns = known ? known - known / WEIGHT + piece / WEIGHT : piece;
-    set_limit(pace, PACE_AHEAD_NS / (pace->piece_ns + 1));
+    pace->piece_ns = known ? known - known / WEIGHT + piece_ns / WEIGHT : piece_ns;
+    uint64_t limit = PACE_AHEAD_NS / (pace->piece_ns + 1);
+    set_limit(pace, limit < most ? limit : most);
 }
 
 /* The stream has done these pieces in that time, in which it may have been idle. */
@@ -101,22 +105,36 @@ static void note_progress(const struct stream *stream, uint64_t now)
     atomic_store_explicit(&stream->session->streams->progressed_at, now, memory_order_relaxed);
 }
 
-/* Forgets the marks to which the stream has come; `watched` says that it had not come to any a
- * moment ago. Whether there were some. */
-static bool take_passed(struct stream *stream, bool watched)
+/* The thread may have slept for long before it looked, so that it knows only when the stream had
+ * not come to a mark yet, and when it had. What takes at least longer or at most less than was
+ * known counts. */
+static void learn_between(struct stream_pace *pace, uint64_t before, uint64_t now, int32_t pieces)
+{
+    uint64_t least = (before - pace->passed_at) / (uint64_t)pieces;
+    uint64_t most = (now - pace->passed_after) / (uint64_t)pieces;
+
+    if (least > pace->piece_ns)
+        learn(pace, least);
+    else if (!pace->piece_ns || most < pace->piece_ns)
+        learn(pace, most);
+}
+
+/* Forgets the marks to which the stream has come by `now`; the first of them was still to come at
+ * `before`, or that is 0. Whether there were some. */
+static bool take_passed(struct stream *stream, uint64_t before, uint64_t now)
 {
     struct stream_pace *pace = &stream->pace;
-    int32_t before = pace->in_flight;
+    int32_t in_flight = pace->in_flight;
 
     while (pace->count &&
            driver.cuEventQuery(pace->marks[pace->first].event) != CUDA_ERROR_NOT_READY)
         forget_first(stream);
-    if (before == pace->in_flight)
+    if (in_flight == pace->in_flight)
         return false;
-    uint64_t now = clock_ns();
-    if (watched && pace->passed_at)
-        learn(pace, now - pace->passed_at, before - pace->in_flight);
-    pace->passed_at = watched ? now : 0;
+    if (before && pace->passed_at)
+        learn_between(pace, before, now, in_flight - pace->in_flight);
+    pace->passed_after = before;
+    pace->passed_at = before ? now : 0;
     note_progress(stream, now);
     return true;
 }
@@ -166,15 +184,23 @@ static void lose_patience(struct stream_pace *pace)
     pace->passed_at = 0;
 }
 
+static uint64_t pause_between_looks(const struct stream_pace *pace)
+{
+    uint64_t pieces = pace->count ? (uint64_t)pace->marks[pace->first].pieces : 0;
+    uint64_t pause = pieces * pace->piece_ns / LOOKS_AT_MARK;
+
+    return pause < PAUSE_NS_MIN ? PAUSE_NS_MIN : pause > PAUSE_NS_MAX ? PAUSE_NS_MAX : pause;
+}
+
 static void await_marks(struct stream *stream)
 {
-    uint64_t since = clock_ns(), pause = PAUSE_NS_MIN;
+    uint64_t now = clock_ns(), since = now;
 
     while (!may_be_given_more(stream) && !stream->session->stop) {
-        pause_for(pause);
-        pause = pause * 2 < PAUSE_NS_MAX ? pause * 2 : PAUSE_NS_MAX;
-        uint64_t now = clock_ns();
-        if (take_passed(stream, true)) {
+        uint64_t before = now;
+        pause_for(pause_between_looks(&stream->pace));
+        now = clock_ns();
+        if (take_passed(stream, before, now)) {
             since = now;
         } else if (now - since >= PATIENCE_NS) {
             lose_patience(&stream->pace);
@@ -196,7 +222,7 @@ static void look_at_marks(struct session *session)
     for (unsigned i = 0; i < session->server->devices.count; i++) {
         list_for_each (struct stream, stream, &session->streams->of_device[i], link) {
             if (stream->pace.count && session_enter(session, stream->device) == CUDA_SUCCESS)
-                take_passed(stream, false);
+                take_passed(stream, 0, clock_ns());
         }
     }
 }
@@ -208,7 +234,7 @@ void streams_stay_held(struct session *session)
         return;
     set_at_rest(session, true);
     while (streams_are_held(session)) {
-        pause_for(PAUSE_NS_MAX / 2);
+        pause_for(HELD_PAUSE_NS);
         look_at_marks(session);
     }
     set_at_rest(session, false);
@@ -244,7 +270,7 @@ static void step_ahead(struct stream *stream, int32_t pieces, uint64_t now)
 {
     if (pieces)
         add_mark(stream, pieces);
-    take_passed(stream, false);
+    take_passed(stream, 0, now);
     if (!stream->pace.count)
         note_idle(&stream->pace, pieces, now);
     if (!may_be_given_more(stream))

@@ -39,9 +39,10 @@ struct stream_pace {
         CUevent event;
         int32_t pieces; /* between the mark before and this one */
     } marks[PACE_MARKS_MAX];
-    uint64_t passed_at;  /* clock_ns() when the stream came to a mark; 0 = nobody looked */
-    uint64_t stepped_at; /* clock_ns() at the last step */
-    uint64_t piece_ns;   /* the time of a piece, an average; 0 = unknown */
+    uint64_t passed_after, passed_at; /* clock_ns(): the stream came to a mark between these; 0 =
+                                       * nobody looked */
+    uint64_t stepped_at;              /* clock_ns() at the last step */
+    uint64_t piece_ns;                /* the time of a piece, an average; 0 = unknown */
 };
 
 #define PACE_BATCH_MAX 16
