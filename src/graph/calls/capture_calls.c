@@ -153,7 +153,7 @@ static bool are_marked(const struct capture_tails *tails)
     for (size_t i = 0; i < tails->count; i++) {
         const struct graph_node *node = graph_node_get(tails->nodes[i]);
 
-        if (node && !node->cursor)
+        if (node && node->has_to_be_joined && !node->cursor)
             return false;
     }
     return true;
@@ -284,6 +284,26 @@ CUresult graph_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *c
                                            NULL);
 }
 
+static bool holds(const struct capture_tails *tails, CUgraphNode node)
+{
+    for (size_t i = 0; i < tails->count; i++) {
+        if (tails->nodes[i] == node)
+            return true;
+    }
+    return false;
+}
+
+/* What a program takes out of a stream's dependencies need not be joined any more. */
+static void forget_removed(const struct capture_tails *before, const struct capture_tails *after)
+{
+    for (size_t i = 0; i < before->count; i++) {
+        struct graph_node *node = graph_node_get(before->nodes[i]);
+
+        if (node && !holds(after, before->nodes[i]))
+            node->has_to_be_joined = false;
+    }
+}
+
 CUresult graph_cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode *dependencies,
                                                     const CUgraphEdgeData *dependencyData,
                                                     size_t numDependencies, unsigned int flags)
@@ -310,6 +330,7 @@ CUresult graph_cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNod
         capture_tails_clear(&tails);
         return result;
     }
+    forget_removed(&stream->tails, &tails);
     capture_tails_clear(&stream->tails);
     stream->tails = tails;
     return CUDA_SUCCESS;

@@ -153,6 +153,7 @@ static CUresult append_with(struct capture_stream *stream, struct graph_work *wo
         graph_remove(node);
         return result;
     }
+    node->has_to_be_joined = true;
     capture_tails_clear(&stream->tails);
     return capture_tails_add(&stream->tails, graph_node_handle(node), NULL);
 }

@@ -88,6 +88,7 @@ struct graph_node {
     struct graph_edges dependencies; /* in the order of their adding */
     struct graph_edges dependents;
     struct list in_graph;
+    bool has_to_be_joined; /* the capturing stream's origin has to wait for it, directly or not */
     /* In an exec. */
     unsigned index; /* in exec->nodes */
     bool disabled;  /* keeps its place among the others, and does nothing */

@@ -94,6 +94,52 @@ static void work_that_nobody_joins(void)
     IS_TRUE(status_of(other) == CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
+/* The node behind all that the stream has captured. */
+static CUgraphNode add_behind(CUstream captured)
+{
+    CUstreamCaptureStatus status;
+    const CUgraphNode *tails;
+    const CUgraphEdgeData *edges;
+    CUgraphNode node;
+    CUgraph graph;
+    size_t count;
+
+    MUST(cuStreamGetCaptureInfo_v3(captured, &status, NULL, &graph, &tails, &edges, &count));
+    MUST(cuGraphAddEmptyNode(&node, graph, tails, count));
+    return node;
+}
+
+/* What a program has put in the place of captured work it need not join, nor that work. */
+static void set_dependencies_need_no_join(void)
+{
+    CUgraphNode behind;
+    CUgraph graph = NULL;
+
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    MUST(cuEventRecord(event, stream));
+    MUST(cuStreamWaitEvent(other, event, 0));
+    MUST(cuMemsetD32Async(word, 2, 1, other));
+    behind = add_behind(other);
+    MUST(cuStreamUpdateCaptureDependencies(other, &behind, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    EXPECT(CUDA_SUCCESS, cuStreamEndCapture(stream, &graph));
+    if (graph)
+        MUST(cuGraphDestroy(graph));
+}
+
+/* Work behind such a node is captured as any other. */
+static void work_behind_set_dependencies_is_joined(void)
+{
+    CUgraphNode behind;
+
+    begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    MUST(cuEventRecord(event, stream));
+    MUST(cuStreamWaitEvent(other, event, 0));
+    behind = add_behind(other);
+    MUST(cuStreamUpdateCaptureDependencies(other, &behind, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    MUST(cuMemsetD32Async(word, 2, 1, other));
+    end_broken(CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+}
+
 /* Begins a capture that `joined`, a new stream, takes part in with a node of its own. */
 static void begin_with(CUstream joined)
 {
@@ -316,6 +362,8 @@ int main(void)
     RUN(captures_do_not_merge);
     RUN(only_the_origin_ends);
     RUN(work_that_nobody_joins);
+    RUN(set_dependencies_need_no_join);
+    RUN(work_behind_set_dependencies_is_joined);
     RUN(joined_streams_may_go);
     RUN(no_way_in_from_outside);
     RUN(the_legacy_stream_would_wait);
