@@ -15,6 +15,7 @@ import clients
 import modes
 from clients import BenchError, Skipped, run_together
 from limit_ways import NoAnswer, Way
+from observers import OBSERVERS, observed
 from trainings import beside_trainings
 
 # ---- measurements: function(bench, mode, clients, seconds) -> {figure: value} ----
@@ -301,6 +302,10 @@ MEASUREMENTS = {
     **{f"stall_{kind}": (stall(kind), f"200 ms kernels here, {what} there: a third's worst launch")
        for kind, what in STALLS.items()},
 }
+OBSERVED = {
+    f"{row}_{how}": (observed(MEASUREMENTS[row][0], how), f"{MEASUREMENTS[row][1]}, {what}")
+    for row in ("launch_sync", "queued") for how, what in OBSERVERS.items()}
+MEASUREMENTS.update(OBSERVED)
 # What the software GPU does in reasonable time; others only when they are asked for.
 SOFT = {"launch_sync", "oversubscribed", "queued", "h2d_pageable", "d2h_pageable", "malloc",
         "managed_turns_4k", "managed_turns_1m",
@@ -313,7 +318,7 @@ ONLY_SOFT = {*HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
 # Without CUDA there is nothing to share.
 ONLY_NATIVE = {*HOST_RATES}
 # No driver but ours takes so many.
-ONLY_FUNNEL = {"attach", "oversubscribed", *[f"spare_{kind}" for kind in NEW_CLIENTS]}
+ONLY_FUNNEL = {"attach", "oversubscribed", *OBSERVED, *[f"spare_{kind}" for kind in NEW_CLIENTS]}
 # Also there with all clients: they are what it is about.
 ALL_CLIENTS = {"oversubscribed"}
 
@@ -401,6 +406,8 @@ ROWS = [
     Row("queued", "rate", (1, 2, 4, 8), {8: beside("mps")}),
     Row("queued", "cpu_us", (1, 8), {None: Goal(0.25)}),
     Row("queued", "fairness", (8,), {8: Goal(0.9)}),
+    *[Row(measurement, "kept", (1,), {1: Goal(0.99)} if measurement.endswith("scraped") else None)
+      for measurement in OBSERVED],
     Row("h2d_pageable", "gb_per_s", (1, 8), {1: beside("native"), 8: beside("mps")}),
     Row("d2h_pageable", "gb_per_s", (1, 8), {1: beside("native"), 8: beside("mps")}),
     Row("h2d_pageable", "fairness", (8,), {8: Goal(0.9)}),
