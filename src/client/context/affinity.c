@@ -19,7 +19,7 @@ static bool by_context(void)
     return switch_is_on("CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING");
 }
 
-static void destroy_share(uint32_t share)
+void affinity_destroy_share(uint32_t share)
 {
     struct wire_fnShareDestroy in = {.share = share};
 
@@ -44,7 +44,7 @@ static CUresult open_with_share(CUcontext *pctx, unsigned flags, CUdevice dev,
         return result;
     result = context_open(pctx, flags, dev, reply.share, reply.sm_count);
     if (result != CUDA_SUCCESS)
-        destroy_share(reply.share);
+        affinity_destroy_share(reply.share);
     return result;
 }
 
@@ -98,7 +98,7 @@ CUresult client_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreatePara
 void affinity_release(struct context *context)
 {
     context->legacy = NULL;
-    destroy_share(context->share);
+    affinity_destroy_share(context->share);
     context->share = 0;
 }
 

@@ -12,5 +12,8 @@ int affinity_sm_count(const struct device *device);
  * no such part. */
 CUresult affinity_replay(struct context *context);
 
+/* Gives a share of the server's back. 0 is none. */
+void affinity_destroy_share(uint32_t share);
+
 /* Gives a context's share back, when its streams are gone. */
 void affinity_release(struct context *context);

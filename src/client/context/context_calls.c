@@ -104,7 +104,7 @@ CUresult client_cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 
     if (!ctxId)
         return CUDA_ERROR_INVALID_VALUE;
-    result = context_resolve(ctx, &context);
+    result = context_resolve_streams(ctx, &context);
     if (result == CUDA_SUCCESS)
         *ctxId = context->id;
     return result;

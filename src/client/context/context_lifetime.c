@@ -15,6 +15,7 @@
 #include "client_texture.h"
 #include "client_thread.h"
 #include "cudart.h"
+#include "stream_join.h"
 
 /* Ends everything that the context owns. Libraries are called back first, while what they have
  * attached to still exists. */
@@ -23,6 +24,7 @@ static void context_empty(struct context *context)
     cudart_context_gone(context->handle);
     if (client_error() == CUDA_SUCCESS)
         stream_synchronize_context(context);
+    stream_join_end(context);
     event_destroy_all(context);
     stream_destroy_all(context);
     affinity_release(context);
@@ -180,7 +182,7 @@ CUresult client_cuCtxDestroy_v2(CUcontext ctx)
     struct context *context = context_lookup(ctx);
     struct thread *thread = thread_self();
 
-    if (!context || context->primary)
+    if (!context || context->primary || context->green)
         return CUDA_ERROR_INVALID_CONTEXT;
     context_empty(context);
     if (!handles_remove(&client->handles, CLIENT_CONTEXT, (uint64_t)ctx))

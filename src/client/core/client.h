@@ -30,6 +30,8 @@ enum client_kind {
     CLIENT_LIBRARY = 101,
     CLIENT_KERNEL = 102,
     CLIENT_POOL = 103,
+    CLIENT_GREEN = 104,    /* a context as a CUgreenCtx */
+    CLIENT_RESOURCE = 105, /* a CUdevResourceDesc */
 };
 
 /* The hello of the first attach and the socket it went to: another server is sent the same. */

@@ -49,6 +49,14 @@ struct context *context_lookup(CUcontext handle)
     return handles_get(&client->handles, CLIENT_CONTEXT, (uint64_t)handle);
 }
 
+static CUresult primary_of_green(const struct context *context, struct context **ret_context)
+{
+    if (!context->green || !context_active(context->device->primary))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *ret_context = context->device->primary;
+    return CUDA_SUCCESS;
+}
+
 static CUresult usable(CUcontext handle, struct context **ret_context)
 {
     struct context *context = context_lookup(handle);
@@ -56,7 +64,7 @@ static CUresult usable(CUcontext handle, struct context **ret_context)
     if (!context)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (!context_active(context))
-        return CUDA_ERROR_INVALID_CONTEXT;
+        return primary_of_green(context, ret_context);
     *ret_context = context;
     return CUDA_SUCCESS;
 }
@@ -80,4 +88,29 @@ CUresult context_resolve(CUcontext handle, struct context **ret_context)
     if (!handle)
         return context_current(ret_context);
     return usable(handle, ret_context) == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+struct context *context_of_streams(struct context *context)
+{
+    struct context *top;
+
+    if (!context_has_greens(context))
+        return context;
+    top = context_lookup(context_stack_top(&thread_self()->stack));
+    return top && top->green && top->device == context->device ? top : context;
+}
+
+CUresult context_resolve_streams(CUcontext handle, struct context **ret_context)
+{
+    struct context *context;
+    CUresult result = context_resolve(handle, &context);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!handle)
+        context = context_of_streams(context);
+    else if (context_lookup(handle) && context_lookup(handle)->green)
+        context = context_lookup(handle);
+    *ret_context = context;
+    return CUDA_SUCCESS;
 }

@@ -28,6 +28,12 @@ struct context {
     uint64_t epoch;    /* grows with every reset */
     uint32_t share;    /* of the client's multiprocessors, 0 = all of them: see affinity.c */
     uint32_t sm_count; /* in that share */
+    CUgreenCtx green; /* NULL, or how a green context is called; then this owns nothing but streams,
+                       * is never active, and is the primary context for all else */
+    atomic_uint greens; /* atomic; of a primary one: how many green ones it has */
+    uint64_t joiner;    /* a stream behind those of the context, 0 = none yet: stream_join.c */
+    uint64_t join_event;
+    bool has_barrier;              /* streams that are made have to wait for the joiner */
     struct stream *_Atomic legacy; /* of a share; others use the device's; under client->lock */
     CUfunc_cache cache;
     unsigned limits_set; /* bit l: the program has set limits[l] */
@@ -53,11 +59,24 @@ CUresult context_current(struct context **ret_context);
 /* The same for calls that reach the device: they report what has been lost before. */
 CUresult context_enter(struct context **ret_context);
 
+/* The context in which the calling thread's streams are: `context`, or the green one of its device
+ * that is current instead. */
+struct context *context_of_streams(struct context *context);
+
+/* The same for a context that a handle means, or the current one where it is NULL. */
+CUresult context_resolve_streams(CUcontext handle, struct context **ret_context);
+
 /* `handle`, or the current one where it is NULL. CUDA_ERROR_INVALID_CONTEXT unless it is active. */
 CUresult context_resolve(CUcontext handle, struct context **ret_context);
 
 /* The context behind a handle, active or not; NULL when there is none. */
 struct context *context_lookup(CUcontext handle);
+
+/* Read by threads that look for a stream; the partner is the one that makes a green context. */
+static inline bool context_has_greens(const struct context *context)
+{
+    return atomic_load_explicit(&context->greens, memory_order_relaxed) != 0;
+}
 
 static inline bool context_active(const struct context *context)
 {

@@ -87,6 +87,8 @@ static void check_object(void *context, uint64_t handle, void *object)
     case CLIENT_KERNEL:
     case CLIENT_POOL:
     case CLIENT_CONTEXT:
+    case CLIENT_GREEN:
+    case CLIENT_RESOURCE:
         break;
     case WIRE_ALLOCATION:
         if (!vmm_physical_can_move(object))

@@ -48,6 +48,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_fnNote:
     case WIRE_fnReason:
     case WIRE_fnTensorMap:
+    case WIRE_fnShareAsk:
         return RECOVERY_WORK;
     case WIRE_cuStreamCreateWithPriority:
     case WIRE_cuEventCreate:
@@ -103,6 +104,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuLinkComplete:
     case WIRE_fnShareCreate:
         return RECOVERY_STAYS;
+    case WIRE_fnShareCreateOf:
     case WIRE_cuIpcGetMemHandle:
     case WIRE_fnIpcWithdraw:
     case WIRE_cuIpcOpenMemHandle_v2:

@@ -276,7 +276,9 @@ CUresult event_record_on(CUevent handle, struct stream *stream)
 {
     struct event *event = event_lookup(handle);
 
-    return event ? record(event, stream) : CUDA_ERROR_INVALID_HANDLE;
+    if (!event || event->context->device != stream->device)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return record(event, stream);
 }
 
 CUresult event_record_captured(CUevent handle, struct stream *stream, CUgraphEdgeData data)
@@ -285,6 +287,13 @@ CUresult event_record_captured(CUevent handle, struct stream *stream, CUgraphEdg
 
     return event ? capture_record_of_launch(stream, &event->capture, handle, data)
                  : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult event_check(CUevent handle)
+{
+    struct event *event = event_lookup(handle);
+
+    return event ? capture_check_event(&event->capture) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 struct fence event_fence(CUevent handle)

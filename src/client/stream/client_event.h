@@ -17,6 +17,10 @@ bool event_has_time(const void *event);
 /* Whether the handle is that of an event. Takes no lock. */
 bool event_exists(CUevent handle);
 
+/* CUDA_ERROR_INVALID_HANDLE for no event, CUDA_ERROR_CAPTURED_EVENT for one whose last record was
+ * captured; that capture is invalid from then on. */
+CUresult event_check(CUevent handle);
+
 /* The fence of the last record; one that has passed if there is none. Takes the channel lock. */
 struct fence event_fence(CUevent handle);
 /* Whether such a one is told the time when it is recorded. */

@@ -12,7 +12,9 @@
 #include "cleanup.h"
 #include "client_capture.h"
 #include "client_thread.h"
+#include "map.h"
 #include "stream_group.h"
+#include "stream_join.h"
 #include "wire_calls.h"
 
 static struct stream_group groups[ATTACH_DEVICES_MAX];
@@ -106,7 +108,7 @@ struct stream *stream_create_own(struct context *context)
 
 /* The contexts of a device have its legacy stream in common. One with a share of the
  * multiprocessors has its own, which ends with the context. */
-static struct stream *legacy_stream(struct context *context)
+static struct stream *legacy_of(struct context *context)
 {
     struct stream *_Atomic *legacy =
         context->share ? &context->legacy : &stream_group_of(context->device)->legacy;
@@ -125,6 +127,21 @@ static struct stream *legacy_stream(struct context *context)
     return *legacy;
 }
 
+static inline struct stream *legacy_stream(struct context *context)
+{
+    return legacy_of(context_has_greens(context) ? context_of_streams(context) : context);
+}
+
+CUresult stream_legacy_of(struct context *context, struct stream **ret_stream)
+{
+    struct stream *stream = legacy_of(context);
+
+    if (!stream)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *ret_stream = stream;
+    return CUDA_SUCCESS;
+}
+
 struct stream *stream_create(struct context *context, enum stream_kind kind, int priority)
 {
     struct stream *stream = stream_mint(context, kind, priority);
@@ -134,6 +151,8 @@ struct stream *stream_create(struct context *context, enum stream_kind kind, int
     pthread_mutex_lock(&client->lock);
     list_append(&context->streams, &stream->link);
     pthread_mutex_unlock(&client->lock);
+    if (context->has_barrier)
+        stream_join_later(stream);
     return stream;
 }
 
@@ -156,9 +175,11 @@ static struct thread_stream *thread_stream_slot(struct thread *thread, struct co
 /* An ordinary blocking stream that only the calling thread uses. */
 static struct stream *per_thread_stream(struct context *context)
 {
-    struct thread_stream *slot = thread_stream_slot(thread_self(), context);
+    struct thread_stream *slot;
     struct stream *stream;
 
+    context = context_of_streams(context);
+    slot = thread_stream_slot(thread_self(), context);
     if (!slot)
         return NULL;
     if (slot->stream && slot->epoch == context->epoch) {
@@ -174,6 +195,17 @@ static struct stream *per_thread_stream(struct context *context)
     return stream;
 }
 
+/* Streams that their green context has left behind are keys. Under client->lock. */
+static struct map detached;
+
+CUresult stream_unknown(CUstream handle)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    return map_get(&detached, (uint64_t)handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                : CUDA_ERROR_INVALID_HANDLE;
+}
+
 CUresult stream_resolve(struct context *context, CUstream handle, struct stream **ret_stream)
 {
     struct stream *stream;
@@ -185,7 +217,7 @@ CUresult stream_resolve(struct context *context, CUstream handle, struct stream 
     else if (handle == CU_STREAM_PER_THREAD)
         stream = per_thread_stream(context);
     else if (!(stream = handles_get(&client->handles, WIRE_STREAM, (uint64_t)handle)))
-        return CUDA_ERROR_INVALID_HANDLE;
+        return stream_unknown(handle);
     if (!stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_stream = stream;
@@ -260,4 +292,17 @@ void stream_destroy_all(struct context *context)
 
     while ((handle = any_stream(context)) != NULL)
         stream_destroy_handle(handle);
+}
+
+/* The handles of the program's are remembered for the error that CUDA gives for them. */
+void stream_detach_all(struct context *context)
+{
+    CUstream handle;
+
+    while ((handle = any_stream(context)) != NULL) {
+        pthread_mutex_lock(&client->lock);
+        map_put(&detached, (uint64_t)handle, (void *)handle);
+        pthread_mutex_unlock(&client->lock);
+        stream_destroy_handle(handle);
+    }
 }

@@ -53,6 +53,9 @@ int stream_clamp_priority(const struct device *device, int priority);
  * CUDA_ERROR_OUT_OF_MEMORY for one that is made now. */
 CUresult stream_resolve(struct context *context, CUstream handle, struct stream **ret_stream);
 
+/* The legacy stream of just this context, whatever is current. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult stream_legacy_of(struct context *context, struct stream **ret_stream);
+
 /* context_enter() and stream_resolve() in one. */
 CUresult stream_enter(CUstream handle, struct stream **ret_stream);
 
@@ -128,6 +131,12 @@ CUresult stream_replay(const struct stream *stream);
 
 /* Destroys the streams of a context. */
 void stream_destroy_all(struct context *context);
+
+/* The same when the program still has their handles: stream_unknown() knows them from then on. */
+void stream_detach_all(struct context *context);
+
+/* What a call answers for a handle of no stream. */
+CUresult stream_unknown(CUstream handle);
 
 /* Destroys a stream, behind all that is on it. Does nothing when there is no such stream any more.
  */

@@ -27,6 +27,7 @@ CUresult client_cuStreamCreateWithPriority(CUstream *phStream, unsigned flags, i
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
+    context = context_of_streams(context);
     stream = stream_create(context, flags ? STREAM_NONBLOCKING : STREAM_BLOCKING,
                            stream_clamp_priority(context->device, priority));
     if (!stream)
@@ -44,7 +45,9 @@ CUresult client_cuStreamDestroy_v2(CUstream hStream)
 {
     struct stream *stream = handles_get(&client->handles, WIRE_STREAM, (uint64_t)hStream);
 
-    if (!stream || stream->kind == STREAM_LEGACY)
+    if (!stream)
+        return stream_unknown(hStream);
+    if (stream->kind == STREAM_LEGACY)
         return CUDA_ERROR_INVALID_HANDLE;
     stream_destroy_handle(hStream);
     return client_error();
@@ -93,7 +96,7 @@ CUresult client_cuCtxSynchronize(void)
     struct context *context;
     CUresult result = context_enter_unsafe(&context);
 
-    return result != CUDA_SUCCESS ? result : wait_for_context(context);
+    return result != CUDA_SUCCESS ? result : wait_for_context(context_of_streams(context));
 }
 
 CUresult client_cuCtxSynchronize_v2(CUcontext ctx)
@@ -102,7 +105,7 @@ CUresult client_cuCtxSynchronize_v2(CUcontext ctx)
     CUresult result = client_error();
 
     if (result == CUDA_SUCCESS)
-        result = context_resolve(ctx, &context);
+        result = context_resolve_streams(ctx, &context);
     if (result == CUDA_SUCCESS)
         result = capture_check_unsafe();
     return result != CUDA_SUCCESS ? result : wait_for_context(context);

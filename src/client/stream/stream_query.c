@@ -57,26 +57,38 @@ CUresult client_cuStreamGetDevice(CUstream hStream, CUdevice *device)
     return result;
 }
 
-CUresult client_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+/* Of a stream in a green context the primary one. */
+CUresult client_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
     struct context *context;
     struct stream *stream;
     CUresult result = context_enter(&context);
 
-    if (!pctx)
+    if (!pCtx)
         return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = stream_resolve(context, hStream, &stream);
-    if (result == CUDA_SUCCESS)
-        *pctx = stream->kind == STREAM_LEGACY ? context->handle : stream->context->handle;
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (pGreenCtx)
+        *pGreenCtx = stream->context->green;
+    if (stream->context->green)
+        *pCtx = stream->device->primary->handle;
+    else
+        *pCtx = stream->kind == STREAM_LEGACY ? context->handle : stream->context->handle;
+    return CUDA_SUCCESS;
 }
 
-CUresult client_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+CUresult client_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
-    if (pGreenCtx)
-        *pGreenCtx = NULL;
-    return client_cuStreamGetCtx(hStream, pCtx);
+    return client_cuStreamGetCtx_v2(hStream, pctx, NULL);
+}
+
+CUresult client_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
+{
+    CUcontext unused;
+
+    return client_cuStreamGetCtx_v2(hStream, &unused, phCtx);
 }
 
 /* Attributes are hints: all but the priority are kept and no more, and the priority is that of

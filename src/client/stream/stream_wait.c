@@ -49,10 +49,16 @@ CUresult stream_synchronize(struct stream *stream)
     return end_waiting(result);
 }
 
+/* The legacy stream that contexts of the device have in common. */
+static struct stream *device_legacy(const struct context *context)
+{
+    return context->green ? NULL : stream_group_of(context->device)->legacy;
+}
+
 /* Sends all fences first, so that the streams finish concurrently. */
 static CUresult fence_context_locked(struct context *context)
 {
-    struct stream *legacy = stream_group_of(context->device)->legacy;
+    struct stream *legacy = device_legacy(context);
     CUresult result = CUDA_SUCCESS;
     struct fence fence;
 
@@ -95,7 +101,7 @@ static bool is_busy(const struct stream *stream, struct fence *ret_fence)
 static uint64_t next_busy_stream(struct context *context, struct fence *ret_fence)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
-    struct stream *legacy = stream_group_of(context->device)->legacy;
+    struct stream *legacy = device_legacy(context);
 
     list_for_each (struct stream, stream, &context->streams, link) {
         if (is_busy(stream, ret_fence))
@@ -104,6 +110,42 @@ static uint64_t next_busy_stream(struct context *context, struct fence *ret_fenc
     return legacy && is_busy(legacy, ret_fence) ? legacy->handle : 0;
 }
 
+/* A green context of a device with work, or NULL. They are not freed. */
+static struct context *next_busy_green(const struct device *device)
+{
+    struct fence fence;
+
+    list_for_each (struct context, context, &client->contexts, link) {
+        if (!context->green || context->device != device)
+            continue;
+        list_for_each (struct stream, stream, &context->streams, link) {
+            if (is_busy(stream, &fence))
+                return context;
+        }
+    }
+    return NULL;
+}
+
+static CUresult wait_for_greens(struct context *primary)
+{
+    CUresult result = fence_device(primary->device);
+
+    while (result == CUDA_SUCCESS) {
+        struct fence fence;
+
+        pthread_mutex_lock(&client->lock);
+        struct context *green = next_busy_green(primary->device);
+        pthread_mutex_unlock(&client->lock);
+        uint64_t busy = green ? next_busy_stream(green, &fence) : 0;
+        if (!green)
+            break;
+        if (busy)
+            result = fence_wait(fence, busy, wait_mode_of(primary));
+    }
+    return result;
+}
+
+/* A primary context waits for its green ones, too. */
 CUresult stream_synchronize_context(struct context *context)
 {
     struct fence fence;
@@ -112,6 +154,8 @@ CUresult stream_synchronize_context(struct context *context)
 
     managed_ahead(NULL);
     result = fence_context(context);
+    if (result == CUDA_SUCCESS && context_has_greens(context))
+        result = wait_for_greens(context);
     while (result == CUDA_SUCCESS && (busy = next_busy_stream(context, &fence)) != 0)
         result = fence_wait(fence, busy, wait_mode_of(context));
     return end_waiting(result);

@@ -32,7 +32,7 @@ static bool driver_can_divide(void)
 
 static CUresult divide(struct partitions *partitions)
 {
-    CUdevResource all, rest;
+    CUdevResource all = {0}, rest;
     unsigned count = PARTITION_GROUPS_MAX;
     CUresult result =
         driver.cuDeviceGetDevResource(partitions->device->ordinal, &all, CU_DEV_RESOURCE_TYPE_SM);
@@ -45,6 +45,8 @@ static CUresult divide(struct partitions *partitions)
         return result;
     partitions->group_count = count;
     partitions->group_sms = count ? partitions->groups[0].sm.smCount : 0;
+    partitions->least = all.sm.minSmPartitionSize;
+    partitions->scheduled = all.sm.smCoscheduledAlignment;
     return CUDA_SUCCESS;
 }
 
@@ -138,12 +140,18 @@ static unsigned emptiest_place_locked(const struct partitions *partitions, struc
     return best;
 }
 
+static unsigned group_at(const struct partitions *partitions, const struct partition *partition,
+                         unsigned i)
+{
+    return partition->listed ? partition->groups[i]
+                             : (partition->first_group + i) % partitions->group_count;
+}
+
 static void count_user_locked(struct partitions *partitions, const struct partition *partition,
                               int change)
 {
     for (unsigned i = 0; i < partition->group_count; i++)
-        partitions->users[(partition->first_group + i) % partitions->group_count] +=
-            (unsigned)change;
+        partitions->users[group_at(partitions, partition, i)] += (unsigned)change;
 }
 
 /* ---- idle partitions ---- */
@@ -181,8 +189,8 @@ static struct partition *pop_idle_locked(struct partitions *partitions, struct s
 
     list_for_each (struct partition, partition, &partitions->idle, link) {
         unsigned load = load_of_locked(partitions, partition->first_group, count);
-        if (partition->sm_count != sm_count || !lies_in(partitions, partition, span) ||
-            load >= least)
+        if (partition->listed || partition->sm_count != sm_count ||
+            !lies_in(partitions, partition, span) || load >= least)
             continue;
         best = partition;
         least = load;
@@ -271,7 +279,7 @@ static CUresult make_green(const struct partitions *partitions, struct session *
     CUdevResourceDesc description = NULL;
 
     for (unsigned i = 0; i < partition->group_count; i++)
-        parts[i] = partitions->groups[(partition->first_group + i) % partitions->group_count];
+        parts[i] = partitions->groups[group_at(partitions, partition, i)];
     CUresult result = driver.cuDevResourceGenerateDesc(&description, parts, partition->group_count);
     if (result == CUDA_SUCCESS)
         result = session ? calm_begin(session, partition->device, call, &calm)
@@ -284,11 +292,10 @@ static CUresult make_green(const struct partitions *partitions, struct session *
     return result;
 }
 
-static CUresult take(struct partitions *partitions, struct session *session, struct span span,
-                     unsigned sm_count, struct partition **ret_partition)
+/* What was claimed, with a green context. */
+static CUresult complete(struct partitions *partitions, struct session *session,
+                         struct partition *partition, struct partition **ret_partition)
 {
-    struct partition *partition = claim(partitions, span, sm_count);
-
     if (!partition)
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = partition->green ? CUDA_SUCCESS : make_green(partitions, session, partition);
@@ -298,6 +305,12 @@ static CUresult take(struct partitions *partitions, struct session *session, str
     }
     *ret_partition = partition;
     return CUDA_SUCCESS;
+}
+
+static CUresult take(struct partitions *partitions, struct session *session, struct span span,
+                     unsigned sm_count, struct partition **ret_partition)
+{
+    return complete(partitions, session, claim(partitions, span, sm_count), ret_partition);
 }
 
 CUresult partitions_take(struct partitions *partitions, struct session *session, unsigned sm_count,
@@ -319,6 +332,71 @@ CUresult partitions_take_within(struct partitions *partitions, struct session *s
                 ret_partition);
 }
 
+/* ---- groups that a client names ---- */
+
+unsigned partitions_count_groups(const struct partitions *partitions,
+                                 const struct partition *within)
+{
+    return within ? within->group_count : partitions->group_count;
+}
+
+static struct partition *list_groups(const struct partitions *partitions,
+                                     const struct partition *within, const uint8_t *groups,
+                                     unsigned count)
+{
+    unsigned range = partitions_count_groups(partitions, within);
+    struct partition *partition = partition_create(partitions, 0, 0);
+
+    if (!partition)
+        return NULL;
+    partition->listed = true;
+    partition->group_count = 0;
+    for (unsigned i = 0; i < count && i < range; i++) {
+        unsigned group = groups[i] % range;
+
+        if (within)
+            group = group_at(partitions, within, group);
+        if (!memchr(partition->groups, (int)group, partition->group_count))
+            partition->groups[partition->group_count++] = (uint8_t)group;
+    }
+    partition->sm_count = partition->group_count * partitions->group_sms;
+    return partition;
+}
+
+static struct partition *pop_same_locked(struct partitions *partitions,
+                                         const struct partition *wanted)
+{
+    list_for_each (struct partition, partition, &partitions->idle, link) {
+        if (!partition->listed || partition->group_count != wanted->group_count ||
+            memcmp(partition->groups, wanted->groups, wanted->group_count) != 0)
+            continue;
+        list_remove(&partition->link);
+        partitions->idle_count--;
+        return partition;
+    }
+    return NULL;
+}
+
+CUresult partitions_take_groups(struct partitions *partitions, struct session *session,
+                                const struct partition *within, const uint8_t *groups,
+                                unsigned count, struct partition **ret_partition)
+{
+    struct partition *partition = list_groups(partitions, within, groups, count), *same;
+
+    if (!partition)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_lock(&partitions->lock);
+    same = pop_same_locked(partitions, partition);
+    if (same) {
+        free(partition);
+        partition = same;
+    }
+    partitions->settled = false;
+    count_user_locked(partitions, partition, 1);
+    pthread_mutex_unlock(&partitions->lock);
+    return complete(partitions, session, partition, ret_partition);
+}
+
 void partitions_put_back(struct partitions *partitions, struct partition *partition)
 {
     if (!partition)
@@ -336,7 +414,7 @@ void partitions_put_back(struct partitions *partitions, struct partition *partit
 static void count_idle_locked(struct partitions *partitions, unsigned sm_count, int change)
 {
     list_for_each (struct partition, partition, &partitions->idle, link) {
-        if (partition->sm_count == sm_count)
+        if (!partition->listed && partition->sm_count == sm_count)
             count_user_locked(partitions, partition, change);
     }
 }

@@ -32,6 +32,8 @@ struct partition {
     CUgreenCtx green;
     unsigned sm_count;
     unsigned first_group, group_count; /* in groups of the device, which wrap around at its end */
+    bool listed; /* these groups instead, in this order: a client named them */
+    uint8_t groups[PARTITION_GROUPS_MAX];
 };
 
 /* The partitions of one device. */
@@ -41,6 +43,7 @@ struct partitions {
     CUdevResource groups[PARTITION_GROUPS_MAX];
     unsigned group_count; /* 0 = this driver cannot divide the device */
     unsigned group_sms;
+    unsigned least, scheduled; /* the smallest part with co-scheduling, and its multiples */
     unsigned users[PARTITION_GROUPS_MAX]; /* how many clients a group serves now */
     unsigned sizes[PARTITION_SIZES];      /* taken last, the newest first; 0 = none */
     struct list idle;                     /* the one that was used last comes last */
@@ -68,6 +71,16 @@ CUresult partitions_take(struct partitions *partitions, struct session *session,
 CUresult partitions_take_within(struct partitions *partitions, struct session *session,
                                 unsigned first_sm, unsigned part_sms, unsigned sm_count,
                                 struct partition **ret_partition);
+
+/* Of `count` groups of the range that `within` is, by number; NULL is the whole device. Groups that
+ * the range does not have count from its beginning again. */
+CUresult partitions_take_groups(struct partitions *partitions, struct session *session,
+                                const struct partition *within, const uint8_t *groups,
+                                unsigned count, struct partition **ret_partition);
+
+/* How many groups that range has. */
+unsigned partitions_count_groups(const struct partitions *partitions,
+                                 const struct partition *within);
 
 /* The client of the partition is gone. NULL is allowed. */
 void partitions_put_back(struct partitions *partitions, struct partition *partition);

@@ -146,6 +146,16 @@ struct sm_share *sm_share_find(struct session *session, const struct device *dev
     return NULL;
 }
 
+/* Takes the groups that a share names, of those that the client has now. */
+static CUresult take_groups(struct session *session, const struct sm_share *share,
+                            struct partition **ret_partition)
+{
+    const struct partition *own = session->sm_shares->own[share->device->ordinal].partition;
+
+    return partitions_take_groups(partitions_of(session, share->device), session, own,
+                                  share->groups, share->group_count, ret_partition);
+}
+
 /* ---- following the limits ---- */
 
 typedef void stream_mover(struct session *session, const struct sm_share *share);
@@ -173,6 +183,23 @@ static void resize(struct session *session, struct sm_share *share, unsigned sm_
         partitions_put_back(partitions_of(session, share->device), old);
 }
 
+/* Its groups are others when those of the client are; where the client has fewer now, some of its
+ * shares may have groups in common. */
+static void follow_own(struct session *session, struct sm_share *share, stream_mover *move)
+{
+    struct partition *old = share->partition;
+    CUresult result = take_groups(session, share, &share->partition);
+
+    if (result != CUDA_SUCCESS) {
+        log_line("Client " CLIENT_FORMAT " keeps %u SMs of device %d for a green context: %s",
+                 CLIENT_ARGS(session), old ? old->sm_count : 0, share->device->ordinal,
+                 driver_error_name(result));
+        return;
+    }
+    move(session, share);
+    partitions_put_back(partitions_of(session, share->device), old);
+}
+
 void sm_shares_follow_limits(struct session *session, stream_mover *move)
 {
     uint32_t centipercent = session->limits.sm_centipercent;
@@ -188,7 +215,10 @@ void sm_shares_follow_limits(struct session *session, stream_mover *move)
     }
     list_for_each (struct sm_share, share, &session->sm_shares->others, link) {
         unsigned most = sms_of_client(session, share->device);
-        resize(session, share, share->sm_count < most ? share->sm_count : most, move);
+        if (share->listed)
+            follow_own(session, share, move);
+        else
+            resize(session, share, share->sm_count < most ? share->sm_count : most, move);
     }
 }
 
@@ -210,17 +240,20 @@ static CUresult count_wanted(struct session *session, const struct device *devic
     return CUDA_SUCCESS;
 }
 
-static CUresult sm_share_create(struct session *session, const struct device *device,
-                                unsigned sm_count, struct sm_share **ret_share)
+/* A share that nobody knows yet and that has no partition, or NULL without memory. */
+static struct sm_share *sm_share_new(const struct device *device)
 {
-    unsigned most = sms_of_client(session, device);
     struct sm_share *share = calloc(1, sizeof(*share));
 
-    if (!share)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    share->device = device;
-    share->sm_count = sm_count;
-    CUresult result = take(session, device, sm_count < most ? sm_count : most, &share->partition);
+    if (share)
+        share->device = device;
+    return share;
+}
+
+/* The partition was taken with `result`: the share counts, or is freed. */
+static CUresult announce(struct session *session, CUresult result, struct sm_share *share,
+                         struct sm_share **ret_share)
+{
     if (result != CUDA_SUCCESS) {
         free(share);
         return result;
@@ -232,28 +265,49 @@ static CUresult sm_share_create(struct session *session, const struct device *de
     return CUDA_SUCCESS;
 }
 
+static CUresult sm_share_create(struct session *session, const struct device *device,
+                                unsigned sm_count, struct sm_share **ret_share)
+{
+    unsigned most = sms_of_client(session, device);
+    struct sm_share *share = sm_share_new(device);
+
+    if (!share)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    share->sm_count = sm_count;
+    CUresult result = take(session, device, sm_count < most ? sm_count : most, &share->partition);
+    return announce(session, result, share, ret_share);
+}
+
+/* Whether the client may have one more share of a device; its context is current then. */
+static CUresult admit(struct session *session, const char *call, const struct device *device,
+                      unsigned index, CUresult refusal)
+{
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (!session_stay_primary(session, index)) {
+        session_log_error(
+            session, "%s: there are no SM shares in the spare context, where this client works",
+            call);
+        return refusal;
+    }
+    if (session->sm_shares->count >= SM_SHARES_MAX) {
+        session_log_error(session, "%s: more than %u contexts with an SM share", call,
+                          SM_SHARES_MAX);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult result = sm_share_barred(session, index);
+    return result == CUDA_SUCCESS ? session_enter(session, device) : result;
+}
+
 CUresult serve_fnShareCreate(struct session *session, const struct wire_fnShareCreate *in,
                              struct wire_fnShareCreate_reply *ret_out)
 {
     const struct device *device = session_find_device(session, "cuCtxCreate", in->device);
     struct sm_share *share = NULL;
     unsigned sm_count = 0;
+    CUresult result =
+        admit(session, "cuCtxCreate", device, in->device, CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
 
-    if (!device)
-        return CUDA_ERROR_INVALID_DEVICE;
-    if (!session_stay_primary(session, in->device)) {
-        session_log_error(session, "cuCtxCreate: there are no SM shares in the spare context, "
-                                   "where this client works");
-        return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-    }
-    if (session->sm_shares->count >= SM_SHARES_MAX) {
-        session_log_error(session, "cuCtxCreate: more than %u contexts with an SM share",
-                          SM_SHARES_MAX);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    CUresult result = sm_share_barred(session, in->device);
-    if (result == CUDA_SUCCESS)
-        result = session_enter(session, device);
     if (result == CUDA_SUCCESS)
         result = count_wanted(session, device, in, &sm_count);
     if (result == CUDA_SUCCESS)
@@ -263,6 +317,76 @@ CUresult serve_fnShareCreate(struct session *session, const struct wire_fnShareC
     ret_out->share = share->number;
     ret_out->sm_count = share->partition ? share->partition->sm_count : sms_of_device(device);
     return CUDA_SUCCESS;
+}
+
+/* ---- shares of the groups that a client names ---- */
+
+CUresult serve_fnShareAsk(struct session *session, const struct wire_fnShareAsk *in,
+                          struct wire_fnShareAsk_reply *ret_out)
+{
+    const struct device *device =
+        session_find_device(session, "cuDeviceGetDevResource", in->device);
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    const struct partitions *partitions = partitions_of(session, device);
+    const struct partition *own = session->sm_shares->own[device->ordinal].partition;
+    unsigned unit = partitions->group_sms;
+
+    if (!partitions->group_count)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    ret_out->sm_count = partitions_count_groups(partitions, own) * unit;
+    ret_out->unit = unit;
+    ret_out->least = partitions->least > unit ? partitions->least : unit;
+    ret_out->scheduled = partitions->scheduled > unit ? partitions->scheduled : unit;
+    return CUDA_SUCCESS;
+}
+
+/* The numbers of the bits that are set, all of which have to be below `end`. */
+static bool list_bits(const uint64_t *words, unsigned end, uint8_t *ret_bits, unsigned *ret_count)
+{
+    unsigned count = 0;
+
+    for (unsigned bit = 0; bit < PARTITION_GROUPS_MAX; bit++) {
+        if (!(words[bit / 64] >> bit % 64 & 1))
+            continue;
+        if (bit >= end)
+            return false;
+        ret_bits[count++] = (uint8_t)bit;
+    }
+    *ret_count = count;
+    return count > 0;
+}
+
+static CUresult sm_share_create_of(struct session *session, const struct device *device,
+                                   const uint64_t *groups, struct sm_share **ret_share)
+{
+    const struct partition *own = session->sm_shares->own[device->ordinal].partition;
+    unsigned end = partitions_count_groups(partitions_of(session, device), own);
+    struct sm_share *share = sm_share_new(device);
+
+    if (!share)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    share->listed = true;
+    CUresult result = CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+    if (list_bits(groups, end, share->groups, &share->group_count))
+        result = take_groups(session, share, &share->partition);
+    return announce(session, result, share, ret_share);
+}
+
+CUresult serve_fnShareCreateOf(struct session *session, const struct wire_fnShareCreateOf *in,
+                               struct wire_fnShareCreateOf_reply *ret_out)
+{
+    const struct device *device = session_find_device(session, "cuGreenCtxCreate", in->device);
+    struct sm_share *share = NULL;
+    CUresult result =
+        admit(session, "cuGreenCtxCreate", device, in->device, CUDA_ERROR_NOT_SUPPORTED);
+
+    if (result == CUDA_SUCCESS)
+        result = sm_share_create_of(session, device, in->groups, &share);
+    if (result == CUDA_SUCCESS)
+        ret_out->share = share->number;
+    return result;
 }
 
 static void sm_share_destroy(struct session *session, struct sm_share *share)

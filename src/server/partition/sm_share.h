@@ -22,7 +22,10 @@ struct sm_share {
     struct partition *partition; /* NULL = the whole device */
     unsigned sm_count;           /* as it was asked for; with number 0 as it was granted */
     unsigned streams;            /* how many run in it */
-    struct stream *legacy;       /* owned by the stream code; NULL until the client creates it */
+    bool listed; /* of just these of the client's groups, of which there are so many */
+    unsigned group_count;
+    uint8_t groups[PARTITION_GROUPS_MAX];
+    struct stream *legacy; /* owned by the stream code; NULL until the client creates it */
 };
 
 /* How many a client may have besides its own. */

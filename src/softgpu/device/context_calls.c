@@ -6,6 +6,7 @@
 #include "cudart.h"
 #include "device_sync.h"
 #include "soft_context.h"
+#include "soft_green.h"
 #include "soft_stream.h"
 
 static CUresult create(CUcontext *ret_handle, unsigned flags, CUdevice ordinal)
@@ -69,7 +70,7 @@ CUresult soft_cuCtxDestroy_v2(CUcontext ctx)
 {
     struct context *context = context_get(ctx);
 
-    if (!context || context->is_primary)
+    if (!context || context->is_primary) /* a green one is the primary, too */
         return CUDA_ERROR_INVALID_CONTEXT;
     cudart_context_gone(ctx);
     pop_if_current(ctx);
@@ -81,6 +82,11 @@ CUresult soft_cuCtxDestroy_v2(CUcontext ctx)
     return CUDA_SUCCESS;
 }
 
+static CUresult synchronize_locked(struct context *context, struct green *green)
+{
+    return green ? green_synchronize_locked(green) : context_synchronize_locked(context);
+}
+
 CUresult soft_cuCtxSynchronize(void)
 {
     struct context *context;
@@ -90,7 +96,7 @@ CUresult soft_cuCtxSynchronize(void)
     /* Of a context that has failed, too, the text of its kernels comes out. */
     if (!result)
         result = context_current_locked(&context);
-    return result ? result : context_synchronize_locked(context);
+    return result ? result : synchronize_locked(context, green_current_locked());
 }
 
 CUresult soft_cuCtxSynchronize_v2(CUcontext ctx)
@@ -98,8 +104,9 @@ CUresult soft_cuCtxSynchronize_v2(CUcontext ctx)
     struct context *context;
     SOFT_LOCKED;
     CUresult result = context_find_locked(ctx, &context);
+    struct green *green = ctx ? green_of_context_locked(ctx) : green_current_locked();
 
-    return result ? result : context_synchronize_locked(context);
+    return result ? result : synchronize_locked(context, green);
 }
 
 CUresult soft_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
@@ -124,9 +131,10 @@ CUresult soft_cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = context_find_locked(ctx, &context);
+    struct green *green = ctx ? green_of_context_locked(ctx) : green_current_locked();
 
     if (!result)
-        *ctxId = context->id;
+        *ctxId = green ? green->id : context->id;
     return result;
 }
 

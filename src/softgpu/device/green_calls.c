@@ -1,69 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of a device: sets of virtual SMs, and the streams whose kernels run on no others. The
- * divisions are an H100's: by eight, or by two when the caller gives up co-scheduling.
+ * The calls on parts of a device and on green contexts. The divisions are an H100's: by eight, or
+ * by two when the caller gives up co-scheduling.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "device_sync.h"
-#include "soft_context.h"
-#include "soft_stream.h"
+#include "soft_event.h"
+#include "soft_green.h"
+#include "stream_prepare.h"
 
 #define COSCHEDULED 8u
 #define SMALLEST 2u
-#define KNOWN_FLAGS                                    \
-    (CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING | \
-     CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE)
 
-/* What the opaque bytes of a resource hold. */
-struct sm_set {
-    uint32_t device_number;
-    uint64_t sms[SG_MAX_SMS / 64];
-};
-
-/* A descriptor, or a green context, which keeps the primary one alive. */
-struct part {
-    uint64_t handle;
-    struct device *device;
-    struct sm_set set;
-};
-
-_Static_assert(sizeof(struct sm_set) <= sizeof(((CUdevResource *)0)->_internal_padding),
-               "a set of SMs fits into a resource");
-
-static unsigned set_count(const struct sm_set *set)
+static void set_of_device(const struct device *device, struct sm_set *ret_set)
 {
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < SG_MAX_SMS / 64; i++)
-        count += __builtin_popcountll(set->sms[i]);
-    return count;
-}
-
-static void write_resource(CUdevResource *resource, const struct sm_set *set)
-{
-    memset(resource, 0, sizeof(*resource));
-    resource->type = CU_DEV_RESOURCE_TYPE_SM;
-    memcpy(resource->_internal_padding, set, sizeof(*set));
-    resource->sm.smCount = set_count(set);
-    resource->sm.minSmPartitionSize = SMALLEST;
-    resource->sm.smCoscheduledAlignment = COSCHEDULED;
-}
-
-static bool read_resource(const CUdevResource *resource, struct sm_set *ret_set)
-{
-    if (resource->type != CU_DEV_RESOURCE_TYPE_SM)
-        return false;
-    memcpy(ret_set, resource->_internal_padding, sizeof(*ret_set));
-    return set_count(ret_set) > 0 && set_count(ret_set) == resource->sm.smCount;
+    *ret_set = (struct sm_set){
+        .device = device->number, .unit = SMALLEST, .least = COSCHEDULED, .scheduled = COSCHEDULED};
+    sm_set_fill(ret_set, device->sm_count);
 }
 
 CUresult soft_cuDeviceGetDevResource(CUdevice device, CUdevResource *resource,
                                      CUdevResourceType type)
 {
     struct device *found = device_get(device);
-    struct sm_set set = {0};
+    struct sm_set set;
 
     if (!resource)
         return CUDA_ERROR_INVALID_VALUE;
@@ -71,150 +32,136 @@ CUresult soft_cuDeviceGetDevResource(CUdevice device, CUdevResource *resource,
         return CUDA_ERROR_INVALID_DEVICE;
     if (type != CU_DEV_RESOURCE_TYPE_SM)
         return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    set.device_number = found->number;
-    for (unsigned sm = 0; sm < found->sm_count; sm++)
-        set.sms[sm / 64] |= 1ull << sm % 64;
-    write_resource(resource, &set);
+    set_of_device(found, &set);
+    sm_set_to_resource(&set, resource);
     return CUDA_SUCCESS;
 }
 
-/* Moves the lowest `count` SMs of one set into another. */
-static void take(struct sm_set *from, struct sm_set *to, unsigned count)
+CUresult soft_cuCtxGetDevResource(CUcontext hCtx, CUdevResource *resource, CUdevResourceType type)
 {
-    to->device_number = from->device_number;
-    for (unsigned sm = 0; sm < SG_MAX_SMS && count > 0; sm++) {
-        uint64_t bit = 1ull << sm % 64;
+    struct context *context;
+    struct sm_set set;
 
-        if (!(from->sms[sm / 64] & bit))
-            continue;
-        from->sms[sm / 64] &= ~bit;
-        to->sms[sm / 64] |= bit;
-        count--;
-    }
+    if (!resource)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_DEV_RESOURCE_TYPE_SM)
+        return CUDA_ERROR_INVALID_RESOURCE_TYPE;
+    SOFT_LOCKED;
+    CUresult result = hCtx ? context_find_locked(hCtx, &context) : CUDA_ERROR_INVALID_CONTEXT;
+    struct green *green = green_of_context_locked(hCtx);
+
+    if (result)
+        return result;
+    set_of_device(context->device, &set);
+    sm_set_to_resource(green ? &green->set : &set, resource);
+    return CUDA_SUCCESS;
 }
 
-static unsigned group_size(unsigned least, unsigned flags)
+CUresult soft_cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resource,
+                                       CUdevResourceType type)
 {
-    unsigned unit =
-        flags & CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING ? SMALLEST : COSCHEDULED;
+    struct green *green = soft_get(SOFT_GREEN, hCtx);
 
-    return least <= unit ? unit : (least + unit - 1) / unit * unit;
+    if (!resource)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!green)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (type != CU_DEV_RESOURCE_TYPE_SM)
+        return CUDA_ERROR_INVALID_RESOURCE_TYPE;
+    sm_set_to_resource(&green->set, resource);
+    return CUDA_SUCCESS;
 }
 
 CUresult soft_cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *nbGroups,
                                           const CUdevResource *input, CUdevResource *remaining,
                                           unsigned int useFlags, unsigned int minCount)
 {
-    struct sm_set left;
-    unsigned possible, wanted, size;
-
-    if (!nbGroups || !input || (useFlags & ~KNOWN_FLAGS))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!read_resource(input, &left))
-        return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    if (minCount > set_count(&left))
-        return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-    size = group_size(minCount, useFlags);
-    possible = set_count(&left) / size;
-    if (possible == 0)
-        return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-    wanted = result && *nbGroups < possible ? *nbGroups : possible;
-    for (unsigned i = 0; i < wanted; i++) {
-        struct sm_set group = {0};
-
-        take(&left, &group, size);
-        if (result)
-            write_resource(&result[i], &group);
-    }
-    *nbGroups = wanted;
-    if (remaining && set_count(&left))
-        write_resource(remaining, &left);
-    else if (remaining)
-        memset(remaining, 0, sizeof(*remaining));
-    return CUDA_SUCCESS;
-}
-
-/* Several resources of one device are one part. */
-static CUresult join(const CUdevResource *resources, unsigned count, struct sm_set *ret_set)
-{
-    struct sm_set all = {0};
-
-    for (unsigned i = 0; i < count; i++) {
-        struct sm_set set;
-
-        if (!read_resource(&resources[i], &set))
-            return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-        if (i > 0 && set.device_number != all.device_number)
-            return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-        all.device_number = set.device_number;
-        for (unsigned word = 0; word < SG_MAX_SMS / 64; word++)
-            all.sms[word] |= set.sms[word];
-    }
-    *ret_set = all;
-    return CUDA_SUCCESS;
-}
-
-static CUresult part_create(enum soft_handle_type type, const struct part *like,
-                            struct part **ret_part)
-{
-    struct part *part = malloc(sizeof(*part));
-
-    if (!part)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    *part = *like;
-    part->handle = soft_add(type, part);
-    if (!part->handle) {
-        free(part);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    *ret_part = part;
-    return CUDA_SUCCESS;
-}
-
-static void synchronize_primary(struct device *device)
-{
-    SOFT_LOCKED;
-    device_sync_emulate_locked(device->primary);
+    return sm_set_split(result, nbGroups, input, remaining, useFlags, minCount);
 }
 
 /* Descriptors have no end in the API; they live as long as the process. */
 CUresult soft_cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResource *resources,
                                         unsigned int nbResources)
 {
-    struct part like = {0}, *part;
-    CUresult result;
+    struct sm_set set, *kept;
 
     if (!phDesc || !resources || nbResources == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    result = join(resources, nbResources, &like.set);
-    if (!result)
-        result = part_create(SOFT_RESOURCE, &like, &part);
-    if (!result)
-        *phDesc = (CUdevResourceDesc)part->handle;
-    return result;
+    CUresult result = sm_set_join(resources, nbResources, &set);
+    if (result)
+        return result;
+    kept = malloc(sizeof(*kept));
+    uint64_t handle = kept ? soft_add(SOFT_RESOURCE, kept) : 0;
+    if (!handle) {
+        free(kept);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *kept = set;
+    *phDesc = (CUdevResourceDesc)handle;
+    return CUDA_SUCCESS;
+}
+
+/* ---- the life of green contexts ---- */
+
+static void forget_locked(struct green *green)
+{
+    if (green->handle)
+        handles_remove(&soft_handles, SOFT_GREEN, green->handle);
+    if (green->as_context)
+        handles_remove(&soft_handles, SOFT_GREEN_CONTEXT, green->as_context);
+    operation_unref_locked(green->barrier);
+    free(green);
+}
+
+static CUresult create_locked(struct device *device, const struct sm_set *set,
+                              struct green **ret_green)
+{
+    struct green *green = calloc(1, sizeof(*green));
+    struct stream *legacy = NULL;
+
+    if (!green)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    green->device = device;
+    green->set = *set;
+    green->set.is_part = false;
+    green->id = context_new_id_locked();
+    green->handle = soft_add(SOFT_GREEN, green);
+    green->as_context = soft_add(SOFT_GREEN_CONTEXT, green);
+    if (green->handle && green->as_context)
+        legacy = stream_create_locked(device->primary, CU_STREAM_DEFAULT, SOFT_LEAST_PRIORITY);
+    if (!legacy) {
+        forget_locked(green);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    legacy->capture.is_legacy = true;
+    legacy->capture.context = (CUcontext)green->as_context;
+    green->legacy = legacy->handle;
+    green_add_stream_locked(green, legacy);
+    *ret_green = green;
+    return CUDA_SUCCESS;
 }
 
 CUresult soft_cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev,
                                unsigned int flags)
 {
     struct device *device = device_get(dev);
-    struct part *resource = soft_get(SOFT_RESOURCE, desc);
-    struct part like, *green;
+    const struct sm_set *set = soft_get(SOFT_RESOURCE, desc);
+    struct green *green;
     CUcontext primary;
-    CUresult result;
 
     if (!phCtx || flags != CU_GREEN_CTX_DEFAULT_STREAM)
         return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (!resource || resource->set.device_number != device->number)
+    if (!set || set->device != device->number)
         return CUDA_ERROR_INVALID_VALUE;
-    result = soft_cuDevicePrimaryCtxRetain(&primary, dev);
+    CUresult result = soft_cuDevicePrimaryCtxRetain(&primary, dev);
     if (result)
         return result;
-    synchronize_primary(device);
-    like = (struct part){.device = device, .set = resource->set};
-    result = part_create(SOFT_GREEN, &like, &green);
+    pthread_mutex_lock(&soft_lock);
+    device_sync_emulate_locked(device->primary);
+    result = create_locked(device, set, &green);
+    pthread_mutex_unlock(&soft_lock);
     if (result)
         soft_cuDevicePrimaryCtxRelease_v2(dev);
     else
@@ -222,23 +169,82 @@ CUresult soft_cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevi
     return result;
 }
 
-/* Streams that were made in it keep their SMs. */
+/* Streams of it that are still there can only be told that it is gone. What is in them is done. */
+static void detach_streams_locked(struct green *green)
+{
+    list_for_each_safe (struct stream, stream, &green->device->primary->streams, in_context) {
+        if (stream->green != green)
+            continue;
+        stream->green = NULL;
+        stream->detached = true;
+        capture_stream_gone_locked(&stream->capture);
+    }
+}
+
 CUresult soft_cuGreenCtxDestroy(CUgreenCtx hCtx)
 {
-    struct part *green = handles_remove(&soft_handles, SOFT_GREEN, (uintptr_t)hCtx);
     CUdevice device;
+    struct green *green;
 
+    pthread_mutex_lock(&soft_lock);
+    green = handles_remove(&soft_handles, SOFT_GREEN, (uintptr_t)hCtx);
+    if (green) {
+        struct stream *legacy = green_default_locked(green);
+
+        device = green->device->ordinal;
+        green->handle = 0;
+        detach_streams_locked(green);
+        if (legacy)
+            stream_destroy_locked(legacy);
+        forget_locked(green);
+    }
+    pthread_mutex_unlock(&soft_lock);
+    return green ? soft_cuDevicePrimaryCtxRelease_v2(device) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult soft_cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
+{
+    struct green *green = soft_get(SOFT_GREEN, hCtx);
+
+    if (!pContext)
+        return CUDA_ERROR_INVALID_VALUE;
     if (!green)
         return CUDA_ERROR_INVALID_CONTEXT;
-    device = green->device->ordinal;
-    free(green);
-    return soft_cuDevicePrimaryCtxRelease_v2(device);
+    *pContext = (CUcontext)green->as_context;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxId)
+{
+    struct green *green = soft_get(SOFT_GREEN, greenCtx);
+
+    if (!greenCtxId)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!green)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *greenCtxId = green->id;
+    return CUDA_SUCCESS;
+}
+
+/* ---- streams and events ---- */
+
+static CUresult primary_of_locked(const struct green *green, struct context **ret_context)
+{
+    struct context *context = green->device->primary;
+
+    if (context->error)
+        return context->error;
+    if (!context->active)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *ret_context = context;
+    return CUDA_SUCCESS;
 }
 
 CUresult soft_cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags,
                                      int priority)
 {
-    struct part *green;
+    struct green *green;
+    struct context *context;
     struct stream *stream;
     SOFT_LOCKED;
 
@@ -247,17 +253,147 @@ CUresult soft_cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, un
     green = soft_get(SOFT_GREEN, greenCtx);
     if (!green)
         return CUDA_ERROR_INVALID_CONTEXT;
+    CUresult result = primary_of_locked(green, &context);
 
-    struct context *context = green->device->primary;
-
-    if (context->error)
-        return context->error;
-    if (!context->active)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    stream = stream_create_locked(context, flags, priority);
-    if (!stream)
+    if (result)
+        return result;
+    stream = stream_create_locked(context, flags, stream_clamp_priority(priority));
+    if (!stream || !green_add_stream_locked(green, stream))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    memcpy(stream->sms, green->set.sms, sizeof(stream->sms));
     *phStream = (CUstream)stream->handle;
     return CUDA_SUCCESS;
+}
+
+/* Work that is captured is no work of the context: its capture is over. */
+static CUresult refuse_captures_locked(struct context *context, const struct green *green)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    list_for_each (struct stream, stream, &context->streams, in_context) {
+        if ((!green || stream->green == green) && capture_is_on(&stream->capture))
+            result = capture_refuse_locked(&stream->capture);
+    }
+    return result;
+}
+
+/* Of all streams of a context, its green contexts' included, or of one green context. */
+static CUresult record_locked(struct context *context, const struct green *green, CUevent handle)
+{
+    const struct event *event = soft_get(SOFT_EVENT, handle);
+    struct operation *record;
+
+    if (!event || event->context != context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = refuse_captures_locked(context, green);
+    if (!result)
+        result = event_prepare_locked(handle, &record);
+    if (result)
+        return result;
+    list_for_each (struct stream, stream, &context->streams, in_context) {
+        if (!green || stream->green == green)
+            operation_depend_locked(record, stream->last);
+    }
+    event_recorded_locked(handle, record);
+    schedule_begin_locked(context, record);
+    operation_unref_locked(record);
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent)
+{
+    struct green *green;
+    struct context *context;
+    SOFT_LOCKED;
+
+    green = soft_get(SOFT_GREEN, hCtx);
+    if (!green)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    CUresult result = primary_of_locked(green, &context);
+
+    return result ? result : record_locked(context, green, hEvent);
+}
+
+CUresult soft_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct context *context;
+    SOFT_LOCKED;
+    CUresult result = context_find_locked(hCtx, &context);
+    struct green *green = hCtx ? green_of_context_locked(hCtx) : green_current_locked();
+
+    if (!result)
+        result = context->error;
+    return result ? result : record_locked(context, green, hEvent);
+}
+
+static CUresult hold_stream_locked(struct stream *stream, CUevent event)
+{
+    struct operation *wait;
+    CUresult result = event_prepare_locked(event, &wait);
+
+    if (result)
+        return result;
+    event_awaited_locked(event, wait);
+    schedule_enqueue_locked(stream, wait);
+    operation_unref_locked(wait);
+    return CUDA_SUCCESS;
+}
+
+/* Streams that are made later wait behind the barrier. */
+static CUresult set_barrier_locked(struct green *green, CUevent event)
+{
+    struct operation *old = green->barrier, *barrier;
+    CUresult result = event_prepare_locked(event, &barrier);
+
+    if (result)
+        return result;
+    operation_depend_locked(barrier, old);
+    event_awaited_locked(event, barrier);
+    schedule_begin_locked(green->device->primary, barrier);
+    green->barrier = barrier;
+    operation_unref_locked(old);
+    return CUDA_SUCCESS;
+}
+
+static CUresult wait_locked(struct context *context, struct green *green, CUevent handle)
+{
+    struct event *event = soft_get(SOFT_EVENT, handle);
+    CUresult result;
+
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    result = capture_has_event(&event->capture) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                                                : refuse_captures_locked(context, green);
+    if (result || !event->record || event->record->state == OPERATION_FINISHED)
+        return result;
+    list_for_each (struct stream, stream, &context->streams, in_context) {
+        if (!result && !stream->destroyed && (!green || stream->green == green))
+            result = hold_stream_locked(stream, handle);
+    }
+    return green && !result ? set_barrier_locked(green, handle) : result;
+}
+
+CUresult soft_cuGreenCtxWaitEvent(CUgreenCtx hCtx, CUevent hEvent)
+{
+    struct green *green;
+    struct context *context;
+    SOFT_LOCKED;
+
+    green = soft_get(SOFT_GREEN, hCtx);
+    if (!green)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    CUresult result = primary_of_locked(green, &context);
+
+    return result ? result : wait_locked(context, green, hEvent);
+}
+
+CUresult soft_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct context *context;
+    SOFT_LOCKED;
+    CUresult result = context_find_locked(hCtx, &context);
+    struct green *green = hCtx ? green_of_context_locked(hCtx) : green_current_locked();
+
+    if (!result)
+        result = context->error;
+    return result ? result : wait_locked(context, green, hEvent);
 }

@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "soft.h"
 #include "soft_context.h"
+#include "soft_green.h"
 #include "soft_stream.h"
 
 struct edge {
@@ -173,16 +174,17 @@ static void run_ready_locked(void)
  * calls. */
 static void order_with_legacy_locked(struct stream *stream, struct operation *operation)
 {
-    struct context *context = stream->context;
+    struct stream *legacy = green_legacy_locked(stream);
 
     if (stream->flags & CU_STREAM_NON_BLOCKING)
         return;
-    if (stream != context->legacy) {
-        operation_depend_locked(operation, context->legacy->last);
+    if (stream != legacy) {
+        operation_depend_locked(operation, legacy ? legacy->last : NULL);
         return;
     }
-    list_for_each (struct stream, other, &context->streams, in_context) {
-        if (other != stream && !(other->flags & CU_STREAM_NON_BLOCKING))
+    list_for_each (struct stream, other, &stream->context->streams, in_context) {
+        if (other != stream && other->green == stream->green &&
+            !(other->flags & CU_STREAM_NON_BLOCKING))
             operation_depend_locked(operation, other->last);
     }
 }

@@ -30,6 +30,7 @@ enum soft_handle_type {
     SOFT_POOL,
     SOFT_RESOURCE,
     SOFT_GREEN,
+    SOFT_GREEN_CONTEXT,
     SOFT_ARRAY,
     SOFT_MIPMAP,
     SOFT_LINK,

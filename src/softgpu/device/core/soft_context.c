@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "schedule.h"
+#include "soft_green.h"
 #include "soft_part.h"
 #include "soft_printf.h"
 #include "soft_stream.h"
@@ -21,6 +22,11 @@ void context_free(struct context *context)
     free(context);
 }
 
+unsigned long long context_new_id_locked(void)
+{
+    return ++last_id;
+}
+
 static struct context *context_new_locked(struct device *device, unsigned flags)
 {
     struct context *context = calloc(1, sizeof(*context));
@@ -29,7 +35,7 @@ static struct context *context_new_locked(struct device *device, unsigned flags)
         return NULL;
     context->device = device;
     context->flags = flags;
-    context->id = ++last_id;
+    context->id = context_new_id_locked();
     context->api_version = 3020;
     list_init(&context->streams);
     list_init(&context->events);
@@ -149,9 +155,13 @@ void context_deactivate_locked(struct context *context)
     part_from_peers_locked(context);
 }
 
+/* A green context is the primary one for all but streams. */
 struct context *context_get(CUcontext handle)
 {
-    return soft_get(SOFT_CONTEXT, handle);
+    struct context *context = soft_get(SOFT_CONTEXT, handle);
+    struct green *green = context ? NULL : green_of_context_locked(handle);
+
+    return green ? green->device->primary : context;
 }
 
 CUresult context_find_locked(CUcontext handle, struct context **ret_context)
@@ -192,17 +202,9 @@ void context_fail_locked(struct context *context, CUresult error, const char *me
 
 static const struct operation_type join_type = {0};
 
-/* One operation that waits for the last of every stream without any of these flags. */
-static CUresult join_locked(struct context *context, unsigned flags_left_out)
+/* Waits for an operation that other operations hold up, and shows what was printed. */
+static CUresult join_locked(struct context *context, struct operation *join)
 {
-    struct operation *join = operation_create(sizeof(*join), &join_type);
-
-    if (!join)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    list_for_each (struct stream, stream, &context->streams, in_context) {
-        if (!(stream->flags & flags_left_out))
-            operation_depend_locked(join, stream->last);
-    }
     schedule_begin_locked(context, join);
     operation_wait_finished_locked(join);
     operation_unref_locked(join);
@@ -211,14 +213,30 @@ static CUresult join_locked(struct context *context, unsigned flags_left_out)
     return context->error;
 }
 
-CUresult context_synchronize_locked(struct context *context)
+CUresult context_join_locked(struct context *context, const struct green *green,
+                             unsigned flags_left_out)
 {
-    return join_locked(context, 0);
+    struct operation *join = operation_create(sizeof(*join), &join_type);
+
+    if (!join)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    list_for_each (struct stream, stream, &context->streams, in_context) {
+        if (stream->green == green && !(stream->flags & flags_left_out))
+            operation_depend_locked(join, stream->last);
+    }
+    return join_locked(context, join);
 }
 
-CUresult context_synchronize_legacy_locked(struct context *context)
+/* Streams of its green contexts are among them. */
+CUresult context_synchronize_locked(struct context *context)
 {
-    return join_locked(context, CU_STREAM_NON_BLOCKING);
+    struct operation *join = operation_create(sizeof(*join), &join_type);
+
+    if (!join)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    list_for_each (struct stream, stream, &context->streams, in_context)
+        operation_depend_locked(join, stream->last);
+    return join_locked(context, join);
 }
 
 static bool sees(struct context *context, const struct context *owner)

@@ -8,6 +8,8 @@
 #include "soft.h"
 #include "soft_device.h"
 
+struct green;
+
 struct context {
     uint64_t handle;
     unsigned long long id;
@@ -45,6 +47,8 @@ void context_deactivate_locked(struct context *context);
 void context_free(struct context *context);
 
 struct context *context_get(CUcontext handle);
+/* A number that no other context has. */
+unsigned long long context_new_id_locked(void);
 /* The thread's current context: 201 without one, 709 when it was destroyed. */
 CUresult context_current_locked(struct context **ret_context);
 /* The same, and its sticky error if it has one: for calls that do work. */
@@ -56,8 +60,10 @@ CUresult context_find_locked(CUcontext handle, struct context **ret_context);
 void context_fail_locked(struct context *context, CUresult error, const char *message);
 /* Waits for all of its streams as they stand now; then its sticky error. */
 CUresult context_synchronize_locked(struct context *context);
-/* As context_synchronize_locked(), for the streams that the legacy stream waits for. */
-CUresult context_synchronize_legacy_locked(struct context *context);
+/* As context_synchronize_locked(), for the streams of a green context, or of none where it is NULL,
+ * that have none of these flags. */
+CUresult context_join_locked(struct context *context, const struct green *green,
+                             unsigned flags_left_out);
 
 /* Adds or removes a range that kernels of this context may touch; host memory is every context's.
  */

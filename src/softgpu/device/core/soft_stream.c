@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "soft_context.h"
+#include "soft_green.h"
 #include "soft_part.h"
 #include "soft_printf.h"
 
@@ -81,7 +82,7 @@ static CUresult own_stream_locked(struct context *context, struct stream **ret_s
     for (unsigned i = 0; i < OWN_STREAMS; i++) {
         struct stream *stream = soft_get(SOFT_STREAM, (void *)own_streams[i]);
 
-        if (stream && stream->context == context) {
+        if (stream && stream->context == context && stream->green == green_current_locked()) {
             *ret_stream = stream;
             return CUDA_SUCCESS;
         }
@@ -91,7 +92,7 @@ static CUresult own_stream_locked(struct context *context, struct stream **ret_s
     if (place == OWN_STREAMS)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_stream = stream_create_locked(context, CU_STREAM_DEFAULT, SOFT_LEAST_PRIORITY);
-    if (!*ret_stream)
+    if (!*ret_stream || !green_adopt_stream_locked(*ret_stream))
         return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_once(&own_once, own_key_create);
     pthread_setspecific(own_key, own_streams);
@@ -108,8 +109,10 @@ static CUresult default_stream_locked(CUstream which, struct stream **ret_stream
         return result;
     if (which == CU_STREAM_PER_THREAD)
         return own_stream_locked(context, ret_stream);
-    *ret_stream = context->legacy;
-    return CUDA_SUCCESS;
+    struct green *green = green_current_locked();
+
+    *ret_stream = green ? green_default_locked(green) : context->legacy;
+    return *ret_stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult stream_find_locked(CUstream handle, struct stream **ret_stream)
@@ -123,6 +126,8 @@ CUresult stream_find_locked(CUstream handle, struct stream **ret_stream)
     stream = soft_get(SOFT_STREAM, handle);
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
+    if (stream->detached)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     *ret_stream = stream;
     return CUDA_SUCCESS;
 }
@@ -159,8 +164,8 @@ CUresult stream_synchronize_locked(struct stream *stream)
 {
     struct context *context = stream->context;
 
-    if (stream == context->legacy)
-        return context_synchronize_legacy_locked(context);
+    if (stream == green_legacy_locked(stream))
+        return context_join_locked(context, stream->green, CU_STREAM_NON_BLOCKING);
     if (stream->last)
         operation_wait_finished_locked(stream->last);
     parts_synchronized_locked(context->device);

@@ -17,10 +17,12 @@ struct stream {
     uint64_t handle;
     unsigned long long id;
     struct context *context;
+    struct green *green; /* in which it is, or NULL */
     unsigned flags;
     int priority;
     struct cuda_stream_attributes attributes;
     uint64_t sms[SG_MAX_SMS / 64]; /* those that it is confined to; none set: all */
+    bool detached;                 /* its green context is gone */
     bool destroyed;                /* goes when its last operation has finished */
     struct operation *first;
     struct operation *last;

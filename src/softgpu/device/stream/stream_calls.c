@@ -3,6 +3,7 @@
  * The calls about streams.
  */
 #include "soft_context.h"
+#include "soft_green.h"
 #include "soft_stream.h"
 
 CUresult soft_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
@@ -18,7 +19,7 @@ CUresult soft_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags,
     if (result)
         return result;
     stream = stream_create_locked(context, flags, stream_clamp_priority(priority));
-    if (!stream)
+    if (!stream || !green_adopt_stream_locked(stream))
         return CUDA_ERROR_OUT_OF_MEMORY;
     *phStream = (CUstream)stream->handle;
     return CUDA_SUCCESS;
@@ -37,6 +38,8 @@ CUresult soft_cuStreamDestroy_v2(CUstream hStream)
     stream = soft_get(SOFT_STREAM, hStream);
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
+    if (stream->detached)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     stream_destroy_locked(stream);
     return CUDA_SUCCESS;
 }
@@ -54,10 +57,11 @@ static bool is_idle_locked(const struct stream *stream)
 {
     struct context *context = stream->context;
 
-    if (stream != context->legacy)
+    if (stream != green_legacy_locked(stream))
         return !stream->last;
     list_for_each (struct stream, other, &context->streams, in_context) {
-        if (!(other->flags & CU_STREAM_NON_BLOCKING) && other->last)
+        if (other->green == stream->green && !(other->flags & CU_STREAM_NON_BLOCKING) &&
+            other->last)
             return false;
     }
     return true;
@@ -148,7 +152,19 @@ CUresult soft_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *p
 {
     CUresult result = soft_cuStreamGetCtx(hStream, pCtx);
 
-    if (!result && pGreenCtx)
-        *pGreenCtx = NULL;
+    return result || !pGreenCtx ? result : soft_cuStreamGetGreenCtx(hStream, pGreenCtx);
+}
+
+CUresult soft_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
+{
+    struct stream *stream;
+
+    if (!phCtx)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = stream_find_locked(hStream, &stream);
+
+    if (!result)
+        *phCtx = stream->green ? (CUgreenCtx)stream->green->handle : NULL;
     return result;
 }
