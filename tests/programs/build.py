@@ -111,10 +111,12 @@ def commands_of(sample, rules, nvcc, samples, folder, out, architecture, machine
 
 
 def prepare_folder(sample, samples, work, folder):
-    """Fills the folder that a run starts in: links to the sample's files, image and program."""
-    for source in [samples / "Samples" / sample.folder, work / sample.name]:
-        for path in source.iterdir():
-            link = folder / path.name
-            if not link.exists():
-                link.symlink_to(path)
+    """Fills the folder that a run starts in: the sample's files, and links to image and program.
+    The files are copies, because some samples write beside what they read, and the copies of a
+    program that run at once would overwrite each other's results."""
+    shutil.copytree(samples / "Samples" / sample.folder, folder, dirs_exist_ok=True)
+    for path in (work / sample.name).iterdir():
+        link = folder / path.name
+        if not link.exists():
+            link.symlink_to(path)
     return pathlib.Path(folder, sample.name)

@@ -62,7 +62,7 @@ def run_command(command, folder, environment, timeout):
         end_group(child)
         if cpu is None:
             cpu = wait_for(child, float("inf"))
-            return Result("timeout", timeout, f"no end within {timeout} s", cpu)
+            return Result("timeout", timeout, f"no end within {timeout:.0f} s", cpu)
         output.seek(0)
         text = output.read().decode(errors="replace")
     status = child.returncode
@@ -92,13 +92,19 @@ class Way:
         remark = f"{len(worst)} of {self.clients}: " if self.clients > 1 else ""
         return Result(worst[0].verdict, slowest, remark + worst[0].remark, cpu)
 
+    def timeout(self, sample):
+        """Copies at once share the GPU: each may take as long as all would one after the other,
+        and half as long again."""
+        alone = [result.seconds for result in sample.runs.values() if result.verdict == "passed"]
+        return max(self.options.timeout, *(1.5 * self.clients * seconds for seconds in alone), 0)
+
     def run_once(self, sample):
         with tempfile.TemporaryDirectory(prefix="funnel-program-") as folder:
             program = build.prepare_folder(sample, self.options.samples, self.options.work,
                                            pathlib.Path(folder))
             ranks = ["mpirun", "--allow-run-as-root", "-n", "2"] if "mpi" in sample.needs else []
             command = [*ranks, *self.words, f"./{program.name}", *sample.arguments]
-            return run_command(command, folder, self.environment, self.options.timeout)
+            return run_command(command, folder, self.environment, self.timeout(sample))
 
 
 def funnel_environment(scratch):
