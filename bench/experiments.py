@@ -252,7 +252,9 @@ def parse_arguments():
     parser.add_argument("--seconds", type=float, default=3, help="each client's work")
     parser.add_argument("--output", type=Path, default=None,
                         help="folder for experiments.json, .md and .svg; default: BUILD/bench")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.build = options.build.resolve()  # programs run in folders of their own
+    return options
 
 
 def main():
