@@ -109,6 +109,54 @@ static void dies_with_a_kernel_running(void **state)
     assert_true(free_memory_comes_back_to(before));
 }
 
+static const char write_ptx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry write(.param .u64 address, .param .u32 iterations)\n"
+    "{\n"
+    "    .reg .pred %p<2>;\n    .reg .b32 %r<3>;\n    .reg .b64 %rd<2>;\n"
+    "    ld.param.u64 %rd1, [address];\n    ld.param.u32 %r1, [iterations];\n    mov.u32 %r2, 0;\n"
+    "LOOP:\n    st.global.u32 [%rd1], %r2;\n    add.u32 %r2, %r2, 1;\n"
+    "    setp.lt.u32 %p1, %r2, %r1;\n    @%p1 bra LOOP;\n"
+    "    ret;\n}\n";
+
+/* A kernel that uses the peer's memory for a while, on a stream that is destroyed meanwhile. */
+static void write_behind_a_destroyed_stream(struct peer *peer)
+{
+    struct {
+        uint64_t address;
+        uint32_t iterations;
+    } parameters = {.iterations = 3000000};
+    uint64_t stream = peer_make_stream(peer, 1), module, function;
+
+    peer_make_granule(peer, 2 * MIB, &parameters.address);
+    peer_load_module(peer, write_ptx, sizeof(write_ptx), &module);
+    peer_find_function(peer, module, "write", &function);
+    const struct wire_cuLaunchKernelEx in = {.f = function,
+                                             .shape = {1, 1, 1, 32, 1, 1},
+                                             .hStream = stream,
+                                             .params = &parameters,
+                                             .params_size = 12};
+    const struct wire_cuStreamDestroy_v2 end = {.hStream = stream};
+    channel_lock(&peer->channel);
+    peer_launch(peer, &in);
+    wire_cuStreamDestroy_v2(&peer->channel, &end);
+    channel_unlock(&peer->channel);
+}
+
+/* The memory stays while the kernel runs, else its fault would end the witness, too. */
+static void dies_after_destroying_a_stream(void **state)
+{
+    uint64_t before = free_memory();
+
+    (void)state;
+    for (unsigned i = 0; i < 5; i++) {
+        act_and_die(write_behind_a_destroyed_stream);
+        assert_int_equal(hostile_check(NULL), 0);
+    }
+    assert_true(free_memory_comes_back_to(before));
+    assert_int_equal(hostile_check(NULL), 0);
+}
+
 static void hold_streams(struct peer *peer)
 {
     channel_lock(&peer->channel);
@@ -255,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HOSTILE_CASE(memory_comes_back),
         HOSTILE_CASE(dies_with_a_kernel_running),
+        HOSTILE_CASE(dies_after_destroying_a_stream),
         HOSTILE_CASE(dies_holding_streams),
         HOSTILE_CASE(dies_at_any_moment),
         HOSTILE_CASE(stopped_clients_stop_no_other),

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "ended_streams.h"
 #include "fence.h"
 #include "log.h"
 #include "placement.h"
@@ -149,6 +150,7 @@ static CUresult stream_check(struct session *session,
         session_log_error(session, "cuStreamCreate: there is no SM share %u", in->share);
         return CUDA_ERROR_INVALID_VALUE;
     }
+    ended_streams_are_idle(session);
     if (!quota_allows(session, QUOTA_STREAMS, 1))
         return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_device = device;
@@ -326,12 +328,14 @@ CUresult serve_cuStreamCreateWithPriority(struct session *session,
     return result;
 }
 
-void stream_destroy(struct stream *stream)
+void stream_close(struct stream *stream)
 {
-    if (!stream)
-        return;
     announce_end(stream);
     stream_pace_end(stream);
+}
+
+void stream_destroy(struct stream *stream)
+{
     if (stream->order)
         driver.cuEventDestroy_v2(stream->order);
     if (stream->driver)
@@ -353,8 +357,8 @@ CUresult serve_cuStreamDestroy_v2(struct session *session, const struct wire_cuS
     hStream->sm_share->streams--;
     unlist_under_lock(hStream);
     session_remove(session, WIRE_STREAM, in->hStream);
-    quota_give(session, QUOTA_STREAMS, 1);
-    stream_destroy(hStream);
+    ended_streams_take(hStream);
+    ended_streams_are_idle(session);
     return result;
 }
 
@@ -386,7 +390,7 @@ bool streams_are_idle(struct session *session)
         if (!device_is_idle(session, session_device(session, i)))
             return false;
     }
-    return true;
+    return ended_streams_are_idle(session);
 }
 
 static void forget_object(void *context, uint64_t handle, void *object)
@@ -418,9 +422,11 @@ void streams_destroy_all(struct session *session)
         session_visit(session, session_device(session, i));
         list_for_each_safe (struct stream, stream, &session->streams->of_device[i], link) {
             unlist_under_lock(stream);
+            stream_close(stream);
             stream_destroy(stream);
         }
     }
+    ended_streams_forget_all(session);
     sm_shares_close_all(session);
 }
 

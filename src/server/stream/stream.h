@@ -101,7 +101,11 @@ struct list *session_device_streams(const struct session *session, const struct 
  * the priority that the client may have now. */
 void streams_follow_limits(struct session *session);
 
-/* Ends a stream that is neither in the handle table nor in a list any more. NULL is allowed. */
+/* The end of a stream that is neither in the handle table nor in a list any more, in its context:
+ * it is given nothing more, and other subsystems forget it. */
+void stream_close(struct stream *stream);
+
+/* After stream_close(): destroys the driver's stream, whose work goes on, and frees it. */
 void stream_destroy(struct stream *stream);
 
 /* Whether all of the client's streams are idle. A fatal error of the driver ends the server. */

@@ -42,6 +42,7 @@ int session_streams_init(struct session *session)
     pthread_mutex_init(&streams->lock, NULL);
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         list_init(&streams->of_device[i]);
+    list_init(&streams->ended);
     list_init(&streams->host_waits);
     session->streams = streams;
     return 0;

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver's stream is destroyed at once where an event can stand for it: it may be one of a
+ * green context that ends before the work does.
+ */
+#include "ended_streams.h"
+
+#include "cleanup.h"
+#include "loader.h"
+#include "quota.h"
+#include "stream_state.h"
+
+static CUresult record_end(struct stream *stream)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    if (!stream->order)
+        result = driver.cuEventCreate(&stream->order, CU_EVENT_DISABLE_TIMING);
+    return result == CUDA_SUCCESS ? driver.cuEventRecord(stream->order, stream->driver) : result;
+}
+
+static bool has_work(const struct stream *stream)
+{
+    CUresult result =
+        stream->driver ? driver.cuStreamQuery(stream->driver) : driver.cuEventQuery(stream->order);
+
+    return result == CUDA_ERROR_NOT_READY;
+}
+
+static void forget(struct stream *stream)
+{
+    quota_give(stream->session, QUOTA_STREAMS, 1);
+    list_remove(&stream->link);
+    stream_destroy(stream);
+}
+
+void ended_streams_take(struct stream *stream)
+{
+    list_append(&stream->session->streams->ended, &stream->link);
+    stream_close(stream);
+    if (!stream->driver || !has_work(stream))
+        forget(stream);
+    else if (record_end(stream) == CUDA_SUCCESS)
+        driver.cuStreamDestroy_v2(steal_pointer(stream->driver));
+}
+
+bool ended_streams_are_idle(struct session *session)
+{
+    list_for_each_safe (struct stream, stream, &session->streams->ended, link) {
+        if (session_visit(session, stream->device) == CUDA_SUCCESS && !has_work(stream))
+            forget(stream);
+    }
+    return list_empty(&session->streams->ended);
+}
+
+void ended_streams_forget_all(struct session *session)
+{
+    list_for_each_safe (struct stream, stream, &session->streams->ended, link) {
+        session_visit(session, stream->device);
+        forget(stream);
+    }
+}
