@@ -12,6 +12,7 @@
 
 #include "cleanup.h"
 #include "client_event.h"
+#include "client_peer_access.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "client_vmm.h"
@@ -207,19 +208,16 @@ static struct opened *find_handle_locked(const struct ipc_handle *handle)
     return NULL;
 }
 
-CUresult ipc_open(struct context *context, const void *handle, bool of_pool,
-                  CUdeviceptr *ret_address)
+static CUresult open_named(struct context *context, const struct ipc_handle *name, bool of_pool,
+                           CUdeviceptr *ret_address)
 {
-    struct ipc_handle name;
     struct opened *opened;
     CUresult result = CUDA_SUCCESS;
-
-    if (!read_handle(handle, IPC_MEMORY, &name))
-        return CUDA_ERROR_INVALID_VALUE;
     IPC_LOCKED;
-    opened = find_handle_locked(&name);
+
+    opened = find_handle_locked(name);
     if (!opened)
-        result = open_anew_locked(&name, context, &opened);
+        result = open_anew_locked(name, context, &opened);
     if (result != CUDA_SUCCESS)
         return result;
     opened->opens++;
@@ -228,14 +226,13 @@ CUresult ipc_open(struct context *context, const void *handle, bool of_pool,
     return CUDA_SUCCESS;
 }
 
-CUresult client_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned Flags)
+CUresult ipc_open(struct context *context, const void *handle, bool of_pool,
+                  CUdeviceptr *ret_address)
 {
-    struct context *context;
-    CUresult result = context_enter(&context);
+    struct ipc_handle name;
 
-    if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
-        return CUDA_ERROR_INVALID_VALUE;
-    return result != CUDA_SUCCESS ? result : ipc_open(context, &handle, false, pdptr);
+    return read_handle(handle, IPC_MEMORY, &name) ? open_named(context, &name, of_pool, ret_address)
+                                                  : CUDA_ERROR_INVALID_VALUE;
 }
 
 static void close_locked(struct opened *opened)
@@ -256,6 +253,30 @@ static CUresult close_one(CUdeviceptr address, bool of_pool)
     if (--opened->opens == 0)
         close_locked(opened);
     return client_sync_error();
+}
+
+/* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS: the context's device reaches memory of another one. */
+static CUresult reach_opened(struct context *context, CUdeviceptr address)
+{
+    const struct device *home = memory_device_of(address);
+    CUresult result =
+        home && home != context->device ? peer_reach(context->device, home) : CUDA_SUCCESS;
+
+    if (result != CUDA_SUCCESS)
+        close_one(address, false);
+    return result;
+}
+
+CUresult client_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned Flags)
+{
+    struct context *context;
+    CUresult result = context_enter(&context);
+
+    if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = ipc_open(context, &handle, false, pdptr);
+    return result == CUDA_SUCCESS ? reach_opened(context, *pdptr) : result;
 }
 
 bool ipc_takes_free(CUdeviceptr address, bool of_pool, CUresult *ret_result)
