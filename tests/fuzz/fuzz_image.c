@@ -7,8 +7,7 @@
 #include "fuzz.h"
 #include "image_bundle.h"
 #include "image_check.h"
-#include "image_contents.h"
-#include "image_names.h"
+#include "image_facts.h"
 
 static void wrap(const uint8_t *bytes, size_t size)
 {
@@ -20,19 +19,17 @@ static void wrap(const uint8_t *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t left)
 {
-    struct image_names names;
+    struct image_facts facts;
     uint8_t *bytes = calloc(left + 1, 1);
 
     if (left > 0)
         memcpy(bytes, input, left);
     if (image_is_sound(bytes, left)) {
         wrap(bytes, left);
-        image_prints(bytes, left);
-        if (image_names_read(bytes, left, 90, &names)) {
-            if (!image_has_variables(bytes, left))
-                abort();
-            image_names_fini(&names);
-        }
+        image_facts_read(bytes, left, 90, &facts);
+        if (facts.has_names != (facts.names.count > 0) || (facts.has_names && !facts.has_variables))
+            abort();
+        image_facts_fini(&facts);
     }
     free(bytes);
     return 0;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the code of an image may do. All take an image that is sound (image_check.h), and answer
- * with true where they cannot know. They hold no state and take no lock.
+ * What the code in one part of an image may do. All answer with true where they cannot know. They
+ * hold no state and take no lock.
  */
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
+
+#include "image_parts.h"
 
 /* Whether kernels may call printf. */
-bool image_prints(const void *bytes, size_t size);
+bool image_part_prints(const struct image_part *part);
 
-/* Whether kernels may call printf, and whether they may allocate on the device's own heap. */
-void image_calls(const void *bytes, size_t size, bool *ret_prints, bool *ret_allocates);
+/* Whether kernels may allocate on the device's own heap. */
+bool image_part_allocates(const struct image_part *part);
 
-/* Whether the image may have variables that outlive a kernel. */
-bool image_has_variables(const void *bytes, size_t size);
+/* Whether there may be variables that outlive a kernel. */
+bool image_part_has_variables(const struct image_part *part);

@@ -1,23 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * First it is found out which parts a driver would take: the newest machine code that the device
- * runs, else the newest text. The other parts may have other variables. Of a bundle it is not known
- * what a driver would take, for it links.
- */
+/* The list of names, and what names of variables say. */
 #include "image_names.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "image_bundle.h"
-
-struct choice {
-    unsigned device_sm;
-    enum image_kind kind;
-    unsigned sm;
-    bool found, complete;
-    struct image_names *names;
-};
 
 bool image_names_add(struct image_names *names, const char *name, size_t length, uint64_t size,
                      bool constant)
@@ -78,36 +64,7 @@ void image_names_fini(struct image_names *names)
     *names = (struct image_names){0};
 }
 
-/* ---- which parts ---- */
-
-static bool device_runs(const struct choice *choice, const struct image_part *part)
-{
-    if (part->kind == IMAGE_ELF && part->sm)
-        return part->sm / 10 == choice->device_sm / 10 && part->sm <= choice->device_sm;
-    return part->sm <= choice->device_sm;
-}
-
-static bool is_better(const struct choice *choice, const struct image_part *part)
-{
-    if (!choice->found || part->kind != choice->kind)
-        return !choice->found || part->kind == IMAGE_ELF;
-    return part->sm > choice->sm;
-}
-
-/* Looks only: wants none. */
-static bool choose(void *context, const struct image_part *part)
-{
-    struct choice *choice = context;
-
-    if (device_runs(choice, part) && is_better(choice, part)) {
-        choice->found = true;
-        choice->kind = part->kind;
-        choice->sm = part->sm;
-    }
-    return false;
-}
-
-/* ---- what is in them ---- */
+/* ---- of the parts ---- */
 
 static int compare(const void *a, const void *b)
 {
@@ -124,31 +81,22 @@ static bool are_distinct(struct image_name *names, uint32_t count)
     return true;
 }
 
-static bool is_chosen(void *context, const struct image_part *part)
+bool image_part_names(const struct image_part *part, struct image_names *names)
 {
-    const struct choice *choice = context;
+    uint32_t before = names->count;
+    bool complete =
+        part->kind == IMAGE_ELF ? image_code_names(part, names) : image_text_names(part, names);
 
-    return part->kind == choice->kind && part->sm == choice->sm;
+    return complete &&
+           (!names->count || are_distinct(names->names + before, names->count - before));
 }
 
-static bool gather(void *context, const struct image_part *part)
-{
-    struct choice *choice = context;
-    uint32_t before = choice->names->count;
-
-    choice->complete = part->kind == IMAGE_ELF ? image_code_names(part, choice->names)
-                                               : image_text_names(part, choice->names);
-    if (choice->names->count)
-        choice->complete = choice->complete && are_distinct(choice->names->names + before,
-                                                            choice->names->count - before);
-    return !choice->complete;
-}
-
-/* Several parts for one device are variants of the same code. */
-static void merge(struct image_names *names)
+void image_names_merge(struct image_names *names)
 {
     uint32_t kept = 0;
 
+    if (!names->count)
+        return;
     qsort(names->names, names->count, sizeof(*names->names), compare);
     for (uint32_t i = 0; i < names->count; i++) {
         if (kept && strcmp(names->names[kept - 1].name, names->names[i].name) == 0)
@@ -157,22 +105,4 @@ static void merge(struct image_names *names)
             names->names[kept++] = names->names[i];
     }
     names->count = kept;
-}
-
-bool image_names_read(const void *bytes, size_t size, unsigned sm, struct image_names *ret_names)
-{
-    struct image_names names = {0};
-    struct choice choice = {.device_sm = sm, .names = &names};
-
-    const struct image_visit look = {.wants = choose, .context = &choice};
-    const struct image_visit read = {.wants = is_chosen, .test = gather, .context = &choice};
-
-    if (!image_is_bundle(bytes, size) && !image_any_part(bytes, size, &look) && choice.found &&
-        !image_any_part(bytes, size, &read) && choice.complete && names.count) {
-        merge(&names);
-        *ret_names = names;
-        return true;
-    }
-    image_names_fini(&names);
-    return false;
 }

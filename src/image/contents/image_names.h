@@ -25,10 +25,12 @@ struct image_names {
     uint32_t count, capacity;
 };
 
-/* The names of all variables that an image, which is sound, has on a device of this architecture:
- * false when they cannot be known, or a variable is of a kind whose state is not in its bytes. The
- * caller ends the names. */
-bool image_names_read(const void *bytes, size_t size, unsigned sm, struct image_names *ret_names);
+/* Adds the names of all variables that a part has: false when they cannot be known, or a variable
+ * is of a kind whose state is not in its bytes. */
+bool image_part_names(const struct image_part *part, struct image_names *names);
+
+/* Keeps one of each name, in order: several parts for one device are variants of the same code. */
+void image_names_merge(struct image_names *names);
 
 /* Whether no kernel writes to any of them: they are constant, or compilers and the libraries of
  * CUDA C++ have made them, for texts, tables and objects without contents. */

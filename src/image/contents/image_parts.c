@@ -15,8 +15,11 @@
 
 static struct image_part part_of(const struct image_entry *entry, const void *bytes, size_t size)
 {
-    return (struct image_part){
-        .kind = (enum image_kind)entry->kind, .sm = entry->sm, .bytes = bytes, .size = size};
+    return (struct image_part){.kind = (enum image_kind)entry->kind,
+                               .sm = entry->sm,
+                               .is_specific = entry->flags & IMAGE_ARCH_SPECIFIC,
+                               .bytes = bytes,
+                               .size = size};
 }
 
 static bool is_wanted(const struct image_visit *visit, const struct image_entry *entry)

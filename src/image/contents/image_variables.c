@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether an image has variables that outlive a kernel. Such a module has a state, and two clients
+ * Whether a part has variables that outlive a kernel. Such a module has a state, and two clients
  * must not share it. Whatever is not known to be harmless counts as a variable.
  */
 #include <ctype.h>
@@ -8,7 +8,6 @@
 
 #include "image_contents.h"
 #include "image_elf.h"
-#include "image_parts.h"
 #include "image_sections.h"
 
 static bool code_has_variables(const struct image_part *part)
@@ -42,19 +41,13 @@ static bool declares(const char *text, size_t size, const char *space)
     return false;
 }
 
-static bool part_has_variables(void *unused, const struct image_part *part)
+bool image_part_has_variables(const struct image_part *part)
 {
     const char *bytes = part->bytes;
     size_t size = part->size;
 
-    (void)unused;
     if (part->kind == IMAGE_ELF)
         return code_has_variables(part);
     return declares(bytes, size, ".global") || declares(bytes, size, ".const") ||
            declares(bytes, size, ".tex") || declares(bytes, size, ".surf");
-}
-
-bool image_has_variables(const void *bytes, size_t size)
-{
-    return image_any_part(bytes, size, &(struct image_visit){.test = part_has_variables});
 }

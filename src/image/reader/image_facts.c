@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image_choice.h"
 #include "image_contents.h"
 
 enum flags {
@@ -28,13 +29,62 @@ struct record {
     uint32_t length; /* of the name, without a NUL */
 };
 
+/* ---- looking ---- */
+
+struct look {
+    const struct image_choice *choice; /* NULL: all parts count, and their names say nothing */
+    struct image_facts *facts;
+    bool complete; /* all variables so far are known by name */
+};
+
+static bool is_wanted(void *context, const struct image_part *part)
+{
+    const struct look *look = context;
+
+    return !look->choice || image_is_chosen(look->choice, part);
+}
+
+static bool look_at(void *context, const struct image_part *part)
+{
+    struct look *look = context;
+    struct image_facts *facts = look->facts;
+
+    facts->prints = facts->prints || image_part_prints(part);
+    facts->allocates = facts->allocates || image_part_allocates(part);
+    if (!image_part_has_variables(part))
+        return false;
+    facts->has_variables = true;
+    look->complete = look->choice && look->complete && image_part_names(part, &facts->names);
+    return false;
+}
+
+/* Sections that could hold variables, but hold none, are none. */
+static void conclude(const struct look *look)
+{
+    struct image_facts *facts = look->facts;
+
+    if (!look->complete)
+        image_names_fini(&facts->names);
+    image_names_merge(&facts->names);
+    facts->has_names = facts->names.count > 0;
+    facts->has_variables = facts->has_variables && (facts->has_names || !look->complete);
+}
+
 void image_facts_read(const void *bytes, size_t size, unsigned sm, struct image_facts *ret_facts)
 {
     struct image_facts facts = {0};
+    struct image_choice choice;
+    struct look look = {.facts = &facts, .complete = true};
+    const struct image_visit visit = {.wants = is_wanted, .test = look_at, .context = &look};
 
-    image_calls(bytes, size, &facts.prints, &facts.allocates);
-    facts.has_variables = image_has_variables(bytes, size);
-    facts.has_names = facts.has_variables && image_names_read(bytes, size, sm, &facts.names);
+    if (image_choose(bytes, size, sm, &choice))
+        look.choice = &choice;
+    if (image_any_part(bytes, size, &visit)) {
+        image_facts_fini(&facts);
+        image_facts_assume(&facts);
+    } else {
+        conclude(&look);
+    }
     *ret_facts = facts;
 }
 

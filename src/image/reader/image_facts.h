@@ -19,7 +19,8 @@ struct image_facts {
     struct image_names names;
 };
 
-/* Looks into an image that is sound (image_check.h), for a device of this architecture. */
+/* Looks into an image that is sound (image_check.h), for a device of this architecture: at the
+ * parts that the device gets (image_choice.h), each expanded once. */
 void image_facts_read(const void *bytes, size_t size, unsigned sm, struct image_facts *ret_facts);
 
 /* What holds for every image. */

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "image_contents.h"
-#include "image_names.h"
+#include "image_facts.h"
 
 #define PTX ".version 8.0\n.target sm_90\n.address_size 64\n"
 
@@ -15,10 +14,12 @@
 static const char *names_in(const void *bytes, size_t size)
 {
     static char text[512];
-    struct image_names names;
+    struct image_facts facts;
 
-    if (!image_names_read(bytes, size, 90, &names))
+    image_facts_read(bytes, size, 90, &facts);
+    if (!facts.has_names)
         return "-";
+    struct image_names names = facts.names;
     text[0] = '\0';
     for (uint32_t i = 0; i < names.count; i++)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? " " : "",
@@ -49,13 +50,14 @@ static void declarations_in_text(void **state)
 /* Of the only variable; UINT64_MAX when it cannot be known whether there is one. */
 static uint64_t size_in(const char *text)
 {
-    struct image_names names;
+    struct image_facts facts;
 
-    if (!image_names_read(text, strlen(text), 90, &names))
+    image_facts_read(text, strlen(text), 90, &facts);
+    if (!facts.has_names)
         return UINT64_MAX;
-    assert_int_equal(names.count, 1);
-    uint64_t size = names.names[0].size;
-    image_names_fini(&names);
+    assert_int_equal(facts.names.count, 1);
+    uint64_t size = facts.names.names[0].size;
+    image_facts_fini(&facts);
     return size;
 }
 
@@ -91,48 +93,62 @@ static void text_that_is_not_understood(void **state)
 
 /* ---- containers ---- */
 
-/* An empty container, or one of a part of text behind its header of 64 bytes. */
-static size_t put_container(unsigned char *bytes, const char *text)
+static size_t put_empty_container(unsigned char *bytes)
 {
-    struct image_container header = {
+    const struct image_container header = {
         .magic = IMAGE_CONTAINER_MAGIC, .version = 1, .header_size = sizeof(header)};
-    uint64_t length = text ? (strlen(text) + 8) / 8 * 8 : 0;
-    uint32_t entry_header = 64, sm = 75;
-    uint16_t kind = IMAGE_PTX;
 
-    header.size = text ? entry_header + length : 0;
-    memset(bytes, 0, sizeof(header) + header.size);
     memcpy(bytes, &header, sizeof(header));
-    if (!text)
-        return sizeof(header);
-    bytes += sizeof(header);
-    memcpy(bytes, &kind, sizeof(kind));
-    memcpy(bytes + 4, &entry_header, sizeof(entry_header));
-    memcpy(bytes + 8, &length, sizeof(length));
-    memcpy(bytes + 28, &sm, sizeof(sm));
-    memcpy(bytes + entry_header, text, strlen(text));
-    return sizeof(header) + header.size;
+    return sizeof(header);
+}
+
+/* Adds a part to a container that ends at `end`, and returns the new end. */
+static size_t add_part(unsigned char *bytes, size_t end, struct image_entry_header entry,
+                       const void *payload, size_t size)
+{
+    uint64_t length = (size + 8) / 8 * 8, all;
+
+    entry.header_size = sizeof(entry);
+    entry.payload_size = length;
+    memcpy(bytes + end, &entry, sizeof(entry));
+    memset(bytes + end + sizeof(entry), 0, length);
+    memcpy(bytes + end + sizeof(entry), payload, size);
+    end += sizeof(entry) + length;
+    all = end - sizeof(struct image_container);
+    memcpy(bytes + offsetof(struct image_container, size), &all, sizeof(all));
+    return end;
+}
+
+static size_t add_text(unsigned char *bytes, size_t end, unsigned sm, const char *text)
+{
+    const struct image_entry_header entry = {.kind = IMAGE_PTX, .sm = sm};
+
+    return add_part(bytes, end, entry, text, strlen(text));
 }
 
 /* What is linked is the driver's choice. */
 static void a_bundle_is_not_understood(void **state)
 {
     unsigned char bytes[512];
-    size_t size = put_container(bytes, PTX ".global .u32 a;\n");
+    size_t size = add_text(bytes, put_empty_container(bytes), 75, PTX ".global .u32 a;\n");
+    struct image_facts facts;
 
     (void)state;
     assert_string_equal(names_in(bytes, size), "a");
-    size = put_container(bytes, NULL);
-    size += put_container(bytes + size, PTX ".global .u32 a;\n");
+    size = put_empty_container(bytes);
+    size += add_text(bytes + size, put_empty_container(bytes + size), 75, PTX ".global .u32 a;\n");
     assert_string_equal(names_in(bytes, size), "-");
-    assert_true(image_has_variables(bytes, size));
+    image_facts_read(bytes, size, 90, &facts);
+    assert_true(facts.has_variables);
+    image_facts_fini(&facts);
 }
 
 /* ---- machine code ---- */
 
 /* Sections by number: nothing, names, strings, symbols, .nv.global.init, .nv.global, one more. */
-#define SECTION_NAMES \
-    "\0.shstrtab\0.strtab\0.symtab\0.nv.global.init\0.nv.global\0.text.k\0.nv.other\0"
+#define SECTION_NAMES                                                                           \
+    "\0.shstrtab\0.strtab\0.symtab\0.nv.global.init\0.nv.global\0.text.k\0.nv.other\0.rela.nv." \
+    "constant2.k\0"
 #define STRINGS "\0a\0b\0"
 
 struct stored_image {
@@ -207,6 +223,8 @@ static void symbols_of_code(void **state)
 
     (void)state;
     assert_string_equal(in_code(&code), "a b");
+    code.sections[6].sh_name = name_at(".rela.nv.constant2.k");
+    assert_string_equal(in_code(&code), "a b");
     code.symbols[3] = variable(0, SHN_UNDEF, 4); /* of no interest */
     assert_string_equal(in_code(&code), "a b");
 }
@@ -247,10 +265,94 @@ static void code_that_is_not_understood(void **state)
 static void code_cut_anywhere(void **state)
 {
     struct stored_image code = make_code();
+    size_t whole = offsetof(struct stored_image, strings) + sizeof(code.strings);
 
     (void)state;
-    for (size_t size = 4; size < sizeof(code) - 1; size++)
+    for (size_t size = 4; size < whole; size++)
         assert_string_equal(names_in(&code, size), "-");
+}
+
+/* ---- parts for other devices ---- */
+
+static struct image_facts facts_of(const unsigned char *bytes, size_t size)
+{
+    struct image_facts facts;
+
+    image_facts_read(bytes, size, 90, &facts);
+    image_facts_fini(&facts);
+    return facts;
+}
+
+/* The newest code that the device runs decides, whatever the others hold. */
+static void only_what_the_device_gets_counts(void **state)
+{
+    static const char plain[] = PTX ".entry k() {}\n",
+                      full[] = PTX ".global .u32 a;\ncall vprintf; call malloc;\n";
+    struct stored_image code = make_code(), strange = code;
+    const struct image_entry_header for_90 = {.kind = IMAGE_ELF, .sm = 90},
+                                    for_100 = {.kind = IMAGE_ELF, .sm = 100};
+    unsigned char bytes[8192];
+    size_t size = add_text(bytes, put_empty_container(bytes), 75, full);
+    struct image_facts facts;
+
+    (void)state;
+    size = add_text(bytes, size, 120, full);
+    facts = facts_of(bytes, size);
+    assert_true(facts.prints && facts.allocates && facts.has_names);
+    size = add_text(bytes, size, 80, plain);
+    facts = facts_of(bytes, size);
+    assert_false(facts.prints || facts.allocates || facts.has_variables || facts.has_names);
+    strange.sections[6].sh_name = name_at(".nv.other");
+    size = add_part(bytes, size, for_100, &strange, sizeof(strange));
+    assert_false(facts_of(bytes, size).has_variables);
+    size = add_part(bytes, size, for_90, &code, sizeof(code));
+    assert_string_equal(names_in(bytes, size), "a b");
+    size = add_part(bytes, size, for_90, &strange, sizeof(strange));
+    facts = facts_of(bytes, size);
+    assert_true(facts.has_variables && !facts.has_names);
+}
+
+/* Text for sm_80a is not for a device of 90. */
+static void text_for_one_architecture_alone(void **state)
+{
+    const struct image_entry_header only_80 = {
+        .kind = IMAGE_PTX, .sm = 80, .flags = IMAGE_ARCH_SPECIFIC};
+    const char *text = PTX ".global .u32 b;\n";
+    unsigned char bytes[1024];
+    size_t size = add_text(bytes, put_empty_container(bytes), 75, PTX ".global .u32 a;\n");
+
+    (void)state;
+    size = add_part(bytes, size, only_80, text, strlen(text));
+    assert_string_equal(names_in(bytes, size), "a");
+}
+
+/* A part that does not expand may hold anything, if the device gets it. */
+static void a_broken_part_counts_if_the_device_gets_it(void **state)
+{
+    struct image_entry_header broken = {
+        .kind = IMAGE_ELF, .sm = 100, .flags = IMAGE_ZSTD, .compressed_size = 8, .plain_size = 99};
+    unsigned char bytes[1024];
+    size_t size = add_text(bytes, put_empty_container(bytes), 75, PTX ".entry k() {}\n");
+
+    (void)state;
+    size = add_part(bytes, size, broken, "nonsense", 8);
+    assert_false(facts_of(bytes, size).has_variables);
+    broken.sm = 90;
+    size = add_part(bytes, size, broken, "nonsense", 8);
+    struct image_facts facts = facts_of(bytes, size);
+    assert_true(facts.has_variables && facts.prints && facts.allocates && !facts.has_names);
+}
+
+/* The section is there, and nothing is in it. */
+static void sections_of_no_variables(void **state)
+{
+    struct stored_image code = make_code();
+
+    (void)state;
+    code.sections[4].sh_size = code.sections[5].sh_size = 0;
+    code.symbols[1] = code.symbols[2] = (Elf64_Sym){0};
+    struct image_facts facts = facts_of((const unsigned char *)&code, sizeof(code));
+    assert_false(facts.has_variables || facts.has_names);
 }
 
 static bool are_constant(const char *name, uint64_t size, bool constant)
@@ -292,6 +394,10 @@ int main(void)
         cmocka_unit_test(symbols_of_code),
         cmocka_unit_test(code_that_is_not_understood),
         cmocka_unit_test(code_cut_anywhere),
+        cmocka_unit_test(only_what_the_device_gets_counts),
+        cmocka_unit_test(text_for_one_architecture_alone),
+        cmocka_unit_test(a_broken_part_counts_if_the_device_gets_it),
+        cmocka_unit_test(sections_of_no_variables),
         cmocka_unit_test(what_no_kernel_writes_to),
     };
 

@@ -5,7 +5,7 @@
 #include <zstd.h>
 
 #include "image_check.h"
-#include "image_contents.h"
+#include "image_facts.h"
 #include "image_format.h"
 #include "unit.h"
 
@@ -54,16 +54,25 @@ static void add(struct image_request *image, uint64_t flags, const void *payload
     put(image, 8, &entries, 8);
 }
 
+static struct image_facts facts_of(const void *bytes, size_t size)
+{
+    struct image_facts facts;
+
+    image_facts_read(bytes, size, 90, &facts);
+    image_facts_fini(&facts);
+    return facts;
+}
+
 static bool says_it_prints(const struct image_request *image)
 {
     assert_true(image_is_sound(image->bytes, image->size));
-    return image_prints(image->bytes, image->size);
+    return facts_of(image->bytes, image->size).prints;
 }
 
 static void test_text(void **state)
 {
-    assert_true(image_prints(prints, sizeof(prints) - 1));
-    assert_false(image_prints(silent, sizeof(silent) - 1));
+    assert_true(facts_of(prints, sizeof(prints) - 1).prints);
+    assert_false(facts_of(silent, sizeof(silent) - 1).prints);
 }
 
 static void test_plain_entries(void **state)
@@ -136,16 +145,15 @@ static void test_all_calls_in_one_look(void **state)
 {
     static const char allocates[] = ".extern .func (.param .b64 a) malloc (.param .b64 b);";
     struct image_request image = container();
-    bool prints_too, allocates_too;
+    struct image_facts facts = facts_of(silent, sizeof(silent) - 1);
 
-    image_calls(silent, sizeof(silent) - 1, &prints_too, &allocates_too);
-    assert_false(prints_too || allocates_too);
+    assert_false(facts.prints || facts.allocates);
     add(&image, 0, prints, sizeof(prints), 0);
-    image_calls(image.bytes, image.size, &prints_too, &allocates_too);
-    assert_true(prints_too && !allocates_too);
+    facts = facts_of(image.bytes, image.size);
+    assert_true(facts.prints && !facts.allocates);
     add(&image, 0, allocates, sizeof(allocates), 0);
-    image_calls(image.bytes, image.size, &prints_too, &allocates_too);
-    assert_true(prints_too && allocates_too);
+    facts = facts_of(image.bytes, image.size);
+    assert_true(facts.prints && facts.allocates);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 #include "fake_driver.h"
 #include "function.h"
 #include "hash.h"
-#include "image_contents.h"
+#include "image_facts.h"
 #include "image_format.h"
 #include "image_key.h"
 #include "library.h"
@@ -508,7 +508,11 @@ static void it_can_be_switched_off(void **state)
 
 static bool has_variables(const char *text)
 {
-    return image_has_variables(text, strlen(text));
+    struct image_facts facts;
+
+    image_facts_read(text, strlen(text), 90, &facts);
+    image_facts_fini(&facts);
+    return facts.has_variables;
 }
 
 static void variables_are_found(void **state)
