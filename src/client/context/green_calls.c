@@ -187,7 +187,7 @@ CUresult client_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
     CUresult result = client_error();
 
     if (result == CUDA_SUCCESS)
-        result = context_resolve_streams(hCtx, &context);
+        result = hCtx ? context_resolve_streams(hCtx, &context) : CUDA_ERROR_INVALID_CONTEXT;
     return result == CUDA_SUCCESS ? stream_record_context(context, hEvent) : result;
 }
 
@@ -197,6 +197,6 @@ CUresult client_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
     CUresult result = client_error();
 
     if (result == CUDA_SUCCESS)
-        result = context_resolve_streams(hCtx, &context);
+        result = hCtx ? context_resolve_streams(hCtx, &context) : CUDA_ERROR_INVALID_CONTEXT;
     return result == CUDA_SUCCESS ? stream_hold_context(context, hEvent) : result;
 }

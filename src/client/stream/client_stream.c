@@ -178,7 +178,6 @@ static struct stream *per_thread_stream(struct context *context)
     struct thread_stream *slot;
     struct stream *stream;
 
-    context = context_of_streams(context);
     slot = thread_stream_slot(thread_self(), context);
     if (!slot)
         return NULL;
@@ -206,6 +205,15 @@ CUresult stream_unknown(CUstream handle)
                                                 : CUDA_ERROR_INVALID_HANDLE;
 }
 
+/* Green contexts have none. */
+static CUresult resolve_per_thread(struct context *context, struct stream **ret_stream)
+{
+    if (context_of_streams(context)->green)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *ret_stream = per_thread_stream(context);
+    return *ret_stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult stream_resolve(struct context *context, CUstream handle, struct stream **ret_stream)
 {
     struct stream *stream;
@@ -215,7 +223,7 @@ CUresult stream_resolve(struct context *context, CUstream handle, struct stream 
     if (!handle || handle == CU_STREAM_LEGACY)
         stream = legacy_stream(context);
     else if (handle == CU_STREAM_PER_THREAD)
-        stream = per_thread_stream(context);
+        return resolve_per_thread(context, ret_stream);
     else if (!(stream = handles_get(&client->handles, WIRE_STREAM, (uint64_t)handle)))
         return stream_unknown(handle);
     if (!stream)

@@ -58,30 +58,42 @@ CUresult client_cuStreamGetDevice(CUstream hStream, CUdevice *device)
 }
 
 /* Of a stream in a green context the primary one. */
-CUresult client_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+static CUresult find_with_context(CUstream handle, struct stream **ret_stream,
+                                  CUcontext *ret_context)
 {
     struct context *context;
-    struct stream *stream;
     CUresult result = context_enter(&context);
 
-    if (!pCtx)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
-        result = stream_resolve(context, hStream, &stream);
+        result = stream_resolve(context, handle, ret_stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *ret_context = (*ret_stream)->kind == STREAM_LEGACY && !(*ret_stream)->context->green
+                       ? context->handle
+                       : (*ret_stream)->context->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+    struct stream *stream;
+    CUresult result = pCtx ? find_with_context(hStream, &stream, pCtx) : CUDA_ERROR_INVALID_VALUE;
+
     if (result != CUDA_SUCCESS)
         return result;
     if (pGreenCtx)
         *pGreenCtx = stream->context->green;
     if (stream->context->green)
         *pCtx = stream->device->primary->handle;
-    else
-        *pCtx = stream->kind == STREAM_LEGACY ? context->handle : stream->context->handle;
     return CUDA_SUCCESS;
 }
 
+/* It knows no green contexts, so it tells what cuCtxFromGreenCtx makes of one. */
 CUresult client_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
-    return client_cuStreamGetCtx_v2(hStream, pctx, NULL);
+    struct stream *stream;
+
+    return pctx ? find_with_context(hStream, &stream, pctx) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult client_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)

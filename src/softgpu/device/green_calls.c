@@ -317,12 +317,11 @@ CUresult soft_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 {
     struct context *context;
     SOFT_LOCKED;
-    CUresult result = context_find_locked(hCtx, &context);
-    struct green *green = hCtx ? green_of_context_locked(hCtx) : green_current_locked();
+    CUresult result = hCtx ? context_find_locked(hCtx, &context) : CUDA_ERROR_INVALID_CONTEXT;
 
     if (!result)
         result = context->error;
-    return result ? result : record_locked(context, green, hEvent);
+    return result ? result : record_locked(context, green_of_context_locked(hCtx), hEvent);
 }
 
 static CUresult hold_stream_locked(struct stream *stream, CUevent event)
@@ -390,10 +389,9 @@ CUresult soft_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
 {
     struct context *context;
     SOFT_LOCKED;
-    CUresult result = context_find_locked(hCtx, &context);
-    struct green *green = hCtx ? green_of_context_locked(hCtx) : green_current_locked();
+    CUresult result = hCtx ? context_find_locked(hCtx, &context) : CUDA_ERROR_INVALID_CONTEXT;
 
     if (!result)
         result = context->error;
-    return result ? result : wait_locked(context, green, hEvent);
+    return result ? result : wait_locked(context, green_of_context_locked(hCtx), hEvent);
 }

@@ -183,8 +183,8 @@ static void one_is_current(void)
     IS_TRUE(resource.sm.smCount == halves[1].sm.smCount);
     places = places_of(NULL);
     IS_TRUE(places.count <= halves[1].sm.smCount && !overlap(&places, &first_part));
-    places = places_of(CU_STREAM_PER_THREAD);
-    IS_TRUE(places.count <= halves[1].sm.smCount && !overlap(&places, &first_part));
+    EXPECT(CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    EXPECT(CUDA_ERROR_INVALID_HANDLE, cuStreamGetGreenCtx(CU_STREAM_PER_THREAD, &found));
     EXPECT(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_DEFAULT));
     places = places_of(stream);
     IS_TRUE(places.count <= halves[1].sm.smCount && !overlap(&places, &first_part));
@@ -192,6 +192,8 @@ static void one_is_current(void)
     IS_TRUE(found == green[1]);
     EXPECT(CUDA_SUCCESS, cuStreamGetCtx_v2(stream, &owner, &found));
     IS_TRUE(owner == primary && found == green[1]);
+    EXPECT(CUDA_SUCCESS, cuStreamGetCtx(stream, &owner));
+    IS_TRUE(owner == converted[1]);
     memory = make_words(16, 3);
     EXPECT(CUDA_SUCCESS, cuCtxSynchronize());
     EXPECT(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
@@ -224,7 +226,8 @@ static void events_of_contexts(void)
     add_slowly(second, word);
     MUST(cuGreenCtxStreamCreate(&later, green[1], CU_STREAM_NON_BLOCKING, 0));
     EXPECT(CUDA_SUCCESS, cuStreamSynchronize(later));
-    EXPECT(CUDA_SUCCESS, cuEventQuery(event));
+    EXPECT(CUDA_ERROR_INVALID_CONTEXT, cuCtxRecordEvent(NULL, event));
+    EXPECT(CUDA_ERROR_INVALID_CONTEXT, cuCtxWaitEvent(NULL, event));
     EXPECT(CUDA_SUCCESS, cuCtxRecordEvent(converted[1], event));
     EXPECT(CUDA_SUCCESS, cuEventSynchronize(event));
     IS_TRUE(word_at(word) == 2);

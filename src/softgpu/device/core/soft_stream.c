@@ -82,7 +82,7 @@ static CUresult own_stream_locked(struct context *context, struct stream **ret_s
     for (unsigned i = 0; i < OWN_STREAMS; i++) {
         struct stream *stream = soft_get(SOFT_STREAM, (void *)own_streams[i]);
 
-        if (stream && stream->context == context && stream->green == green_current_locked()) {
+        if (stream && stream->context == context) {
             *ret_stream = stream;
             return CUDA_SUCCESS;
         }
@@ -92,7 +92,7 @@ static CUresult own_stream_locked(struct context *context, struct stream **ret_s
     if (place == OWN_STREAMS)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_stream = stream_create_locked(context, CU_STREAM_DEFAULT, SOFT_LEAST_PRIORITY);
-    if (!*ret_stream || !green_adopt_stream_locked(*ret_stream))
+    if (!*ret_stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_once(&own_once, own_key_create);
     pthread_setspecific(own_key, own_streams);
@@ -102,15 +102,14 @@ static CUresult own_stream_locked(struct context *context, struct stream **ret_s
 
 static CUresult default_stream_locked(CUstream which, struct stream **ret_stream)
 {
+    struct green *green = green_current_locked();
     struct context *context;
     CUresult result = context_current_locked(&context);
 
     if (result)
         return result;
     if (which == CU_STREAM_PER_THREAD)
-        return own_stream_locked(context, ret_stream);
-    struct green *green = green_current_locked();
-
+        return green ? CUDA_ERROR_INVALID_HANDLE : own_stream_locked(context, ret_stream);
     *ret_stream = green ? green_default_locked(green) : context->legacy;
     return *ret_stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }

@@ -134,25 +134,30 @@ CUresult soft_cuStreamGetDevice(CUstream hStream, CUdevice *device)
     return result;
 }
 
-CUresult soft_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+CUresult soft_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
     struct stream *stream;
 
-    if (!pctx)
+    if (!pCtx)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = stream_find_locked(hStream, &stream);
 
-    if (!result)
-        *pctx = (CUcontext)stream->context->handle;
-    return result;
+    if (result)
+        return result;
+    *pCtx = (CUcontext)stream->context->handle;
+    if (pGreenCtx)
+        *pGreenCtx = stream->green ? (CUgreenCtx)stream->green->handle : NULL;
+    return CUDA_SUCCESS;
 }
 
-CUresult soft_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+/* It knows no green contexts, so it tells what cuCtxFromGreenCtx makes of one. */
+CUresult soft_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
-    CUresult result = soft_cuStreamGetCtx(hStream, pCtx);
+    CUgreenCtx green;
+    CUresult result = soft_cuStreamGetCtx_v2(hStream, pctx, &green);
 
-    return result || !pGreenCtx ? result : soft_cuStreamGetGreenCtx(hStream, pGreenCtx);
+    return result || !green ? result : soft_cuCtxFromGreenCtx(pctx, green);
 }
 
 CUresult soft_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
