@@ -49,7 +49,8 @@ static void drain(struct session *session)
     bool warned = false;
 
     for (;;) {
-        host_waits_release_all(session);
+        if (host_waits_release_all(session))
+            pause.tv_nsec = DRAIN_PAUSE_NS_MIN;
         if (streams_are_idle(session) || session->server->faulted)
             break;
         nanosleep(&pause, NULL);

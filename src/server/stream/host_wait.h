@@ -18,8 +18,9 @@ bool host_waits_exist(const struct session *session);
 /* Whether a stream waits for a word in [address, address + size): a memory_guard. */
 bool host_waits_in(struct session *session, uint64_t address, uint64_t size);
 
-/* Writes what the streams of the session wait for. Called again until all of them are idle. */
-void host_waits_release_all(struct session *session);
+/* Writes what the streams of the session wait for. Called again until all of them are idle. Returns
+ * whether a wait was over since the last call, so that the next may be soon. */
+bool host_waits_release_all(struct session *session);
 
 /* Frees the records of the waits. */
 void host_waits_forget_all(struct session *session);

@@ -34,7 +34,8 @@ struct session_streams {
 
     uint32_t
         host_wait_seq[GPU_REGION_HOST_WAITS]; /* what streams wait for in each host-wait word */
-    struct list host_waits;                   /* struct host_wait: what they wait for elsewhere */
+    struct list host_waits; /* struct host_wait: what they wait for elsewhere, in order */
+    struct list *next_look; /* at which of them it is looked next: host_wait_record.c */
     unsigned host_wait_count;
     unsigned release_rounds; /* how often the waits of a client that has gone were ended */
     bool has_host_waits;     /* a stream has waited for the client, or for a word */
