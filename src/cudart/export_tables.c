@@ -3,7 +3,7 @@
  * cuGetExportTable: which UUID names which table.
  *
  * A table that is not here is refused, which every known caller takes well: no log table means that
- * libcudart keeps its messages to itself, no compute cache that NVRTC compiles anew each time.
+ * libcudart keeps its messages to itself.
  */
 #include "tables.h"
 
@@ -42,6 +42,9 @@ static const struct export_table tables[] = {
     {{0x17, 0x34, 0xdc, 0x26, 0x80, 0x0d, 0x47, 0x45, 0x87, 0x26, 0xc0, 0xf1, 0xe7, 0xdd, 0x8b,
       0xca},
      cluster_table},
+    {{0xda, 0x91, 0x51, 0xd3, 0x3a, 0xe6, 0xcc, 0x41, 0xa5, 0xc0, 0x4f, 0x26, 0xd5, 0x33, 0xe3,
+      0x28},
+     compute_cache_table},
 };
 
 const struct cudart_ops *cudart_ops;

@@ -29,3 +29,4 @@ extern const table_word integrity_check_table[];
 extern const table_word context_table[];
 extern const table_word function_table[];
 extern const table_word cluster_table[];
+extern const table_word compute_cache_table[];

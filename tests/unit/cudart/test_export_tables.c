@@ -14,6 +14,7 @@
 #define CONTEXT "21318c60971432488ca641ff7324c8f2"
 #define FUNCTION "6e163fbeb958444d835ce182aff1991e"
 #define CLUSTER "1734dc26800d47458726c0f1e7dd8bca"
+#define COMPUTE_CACHE "da9151d33ae6cc41a5c04f26d533e328"
 
 static void check_shape(const char *uuid, size_t words, size_t empty_slot)
 {
@@ -39,6 +40,7 @@ static void test_shapes(void **state)
     check_shape(CONTEXT, 93, 91);
     check_shape(FUNCTION, 99, 93);
     check_shape(CLUSTER, 17, 0);
+    check_shape(COMPUTE_CACHE, 7, 0);
 }
 
 static void test_unknown_table(void **state)
