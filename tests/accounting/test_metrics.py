@@ -18,6 +18,7 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../control"))
 
 import harness  # noqa: E402  (found through the path above)
+from browser import Browser  # noqa: E402
 from harness import wait_until  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
@@ -172,6 +173,30 @@ class MetricsTest(harness.TestCase):
         self.assertIn("NEW CLIENT", self.get("/api/log", token=self.token())[1])
         self.assertEqual(self.get(order, token=self.token(), method="POST"), (200, '{"status":0}'))
 
+    def limits(self):
+        client = json.loads(self.get("/api/state")[1])["servers"][0]["clients"][0]
+        return client["sm_percent"], client["devices"][0]["memory_limit"], client["priority"]
+
+    def test_limits_are_for_operators(self):
+        self.attach()
+        server = json.loads(self.get("/api/state")[1])["servers"][0]
+        whole = self.limits()
+        order = f"/api/limit?server={server['pid']}&id=1&pid={os.getpid()}"
+        self.assertEqual(self.get(order + "&memory=4096", method="POST")[0], 401)
+        self.assertEqual(self.get(order + "&memory=4096", token=self.token())[0], 405)
+        self.assertEqual(self.limits(), whole)
+        for change, then in (("&sm_centipercent=2500", (25, whole[1], 0)),
+                             ("&memory=1048576&priority=1", (25, 1048576, 1)),
+                             ("&sm_centipercent=10000&memory=0&priority=0", (100, 0, 0))):
+            done = self.get(order + change, token=self.token(), method="POST")
+            self.assertEqual(done, (200, '{"status":0}'))
+            self.assertEqual(self.limits(), then, change)
+        for wrong in ("", "&sm_centipercent=0", "&sm_centipercent=10001", "&memory=x", "&priority=2",
+                      "&memory=", "&sm_centipercent=-1"):
+            self.assertEqual(self.get(order + wrong, token=self.token(), method="POST")[0], 400, wrong)
+        gone = order.replace("&id=1&", "&id=99&") + "&memory=1"
+        self.assertEqual(self.get(gone, token=self.token(), method="POST")[0], 404)
+
     # ---- bad input ----
 
     def test_bad_requests(self):
@@ -223,6 +248,29 @@ class MetricsTest(harness.TestCase):
         self.assertIn('data-ready="1"', done.stdout)
         self.assertRegex(done.stdout, rf"{os.getpid()} · night")
         self.assertNotIn(os.path.basename(__file__), done.stdout)
+
+    @needs("chromium")
+    def test_operator_sets_limits(self):
+        """With the token the buttons are there, and what is typed arrives."""
+        self.attach()
+        with Browser(self.root, self.url) as page:
+            page.wait("document.body.dataset.ready === '1'")
+            self.assertEqual(page.value("document.querySelectorAll('#clients button').length"), 0)
+            page.value(f"at('token').value = '{self.token()}'; at('operator').requestSubmit()")
+            page.wait("document.querySelectorAll('#clients button').length === 2")
+            page.value("document.querySelector('#clients button').click()")
+            self.assertTrue(page.value("at('limits').open"))
+            page.value("const form = at('limits').firstElementChild; form.share.value = 30;"
+                       "form.memory.value = 64; form.requestSubmit(form.querySelector('[value=set]'))")
+            page.wait("at('clients').textContent.includes('30%, 64 MiB')")
+        self.assertEqual(self.limits(), (30, 64 << 20, 0))
+
+    @needs("chromium")
+    def test_page_fits_a_phone(self):
+        self.attach()
+        with Browser(self.root, self.url, "--window-size=400,800") as page:
+            page.wait("document.body.dataset.ready === '1'")
+            self.assertTrue(page.value("document.documentElement.scrollWidth <= innerWidth"))
 
     def test_page_asks_no_other_host(self):
         _, text = self.get("/")

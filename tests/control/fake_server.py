@@ -142,6 +142,8 @@ def on_set_limits(body, request):
     pid, number, share = struct.unpack_from("<iII", body)
     found = [c for c, (p, n, *_) in clients.items() if p == pid and number in (0, n)]
     log(event="limits", pid=pid, id=number, share=share)
+    for connection in found:
+        clients[connection] = (*clients[connection][:3], body[8:8 + wire.LIMITS.size])
     send(wire.RESULT, struct.pack("<iI", 0 if found else 201, 0), request)
 
 

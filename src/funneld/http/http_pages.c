@@ -12,19 +12,16 @@
 
 #include "fd.h"
 #include "http_history.h"
+#include "http_orders.h"
 #include "http_page.h"
-#include "http_parse.h"
 #include "http_server.h"
 #include "http_token.h"
 #include "journal.h"
 #include "metrics_text.h"
-#include "pending_request.h"
-#include "server_process.h"
 #include "state_json.h"
 
 #define TYPE_JSON "application/json"
 #define LOG_BYTES (64 << 10)
-#define TERMINATE_SECONDS 15
 
 static struct http_server *server;
 
@@ -114,40 +111,6 @@ static void answer_log(struct http_request *request)
     answer_buffer(request, "text/plain; charset=utf-8", body);
 }
 
-static void on_terminated(void *context, int status, const struct server_status_end *totals)
-{
-    struct evbuffer *body = evbuffer_new();
-
-    if (body)
-        evbuffer_add_printf(body, "{\"status\":%d}", status);
-    answer_buffer(context, TYPE_JSON, body);
-}
-
-/* /api/terminate?server=PID&id=ID&pid=PID, as `funnel terminate`. */
-static void answer_terminate(struct http_request *request)
-{
-    const struct response_handler handler = {.end = on_terminated, .context = request};
-    struct server_terminate_client order;
-    uint64_t pid, id, client;
-
-    if (http_query_number(request, "server", &pid) || http_query_number(request, "id", &id) ||
-        http_query_number(request, "pid", &client) || !id || id > UINT32_MAX ||
-        client > INT32_MAX || pid > INT32_MAX) {
-        http_answer(request, 400, "text/plain", NULL);
-        return;
-    }
-    struct server_process *process = server_process_by_pid(request->context, (pid_t)pid);
-    if (!process) {
-        http_answer(request, 404, "text/plain", NULL);
-        return;
-    }
-    journal("Client %d (id %u) is terminated from the status page", (int)client, (unsigned)id);
-    memset(&order, 0, sizeof(order));
-    order.pid = (int32_t)client;
-    order.id = (uint32_t)id;
-    pending_request_send(process, &order, SERVER_TERMINATE_CLIENT, TERMINATE_SECONDS, &handler);
-}
-
 /* ---- routes ---- */
 
 static const struct {
@@ -155,9 +118,13 @@ static const struct {
     bool is_post, needs_operator;
     void (*answer)(struct http_request *request);
 } routes[] = {
-    {"/", false, false, answer_page},           {"/metrics", false, false, answer_metrics},
-    {"/api/state", false, false, answer_state}, {"/api/history", false, false, answer_history},
-    {"/api/log", false, true, answer_log},      {"/api/terminate", true, true, answer_terminate},
+    {"/", false, false, answer_page},
+    {"/metrics", false, false, answer_metrics},
+    {"/api/state", false, false, answer_state},
+    {"/api/history", false, false, answer_history},
+    {"/api/log", false, true, answer_log},
+    {"/api/terminate", true, true, http_order_terminate},
+    {"/api/limit", true, true, http_order_limit},
 };
 
 static void handle(struct http_request *request)

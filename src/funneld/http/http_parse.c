@@ -71,22 +71,33 @@ int http_parse(char *text, size_t size, struct http_request *ret_request)
     return status;
 }
 
-int http_query_number(const struct http_request *request, const char *name, uint64_t *ret_value)
+/* What follows NAME= in the query, or NULL. */
+static const char *find_value(const struct http_request *request, const char *name)
 {
     size_t length = strlen(name);
 
     for (const char *part = request->query; part && *part; part = strchr(part, '&')) {
-        char number[24];
-
         part += *part == '&';
-        if (strncmp(part, name, length) || part[length] != '=')
-            continue;
-        size_t digits = strcspn(part + length + 1, "&");
-        if (digits >= sizeof(number))
-            return -EINVAL;
-        memcpy(number, part + length + 1, digits);
-        number[digits] = '\0';
-        return text_to_u64(number, ret_value) ? -EINVAL : 0;
+        if (!strncmp(part, name, length) && part[length] == '=')
+            return part + length + 1;
     }
-    return -EINVAL;
+    return NULL;
+}
+
+bool http_query_has(const struct http_request *request, const char *name)
+{
+    return find_value(request, name) != NULL;
+}
+
+int http_query_number(const struct http_request *request, const char *name, uint64_t *ret_value)
+{
+    const char *value = find_value(request, name);
+    size_t digits = value ? strcspn(value, "&") : 0;
+    char number[24];
+
+    if (!value || digits >= sizeof(number))
+        return -EINVAL;
+    memcpy(number, value, digits);
+    number[digits] = '\0';
+    return text_to_u64(number, ret_value) ? -EINVAL : 0;
 }
