@@ -77,9 +77,16 @@ class Browser:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
+    def holds(self, condition):
+        """While the page loads, what the condition names may not be there yet."""
+        try:
+            return self.value(condition)
+        except RuntimeError:
+            return False
+
     def wait(self, condition):
         deadline = time.monotonic() + TIMEOUT
-        while not self.value(condition):
+        while not self.holds(condition):
             if time.monotonic() > deadline:
                 raise TimeoutError(condition)
             time.sleep(0.05)
