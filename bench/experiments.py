@@ -6,6 +6,7 @@ stopped: by Ctrl-C, by kill -9, by a command to the service, by a fault of its o
 NVIDIA's MPS and through Funnel, as far as the machine has them.
 """
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -54,10 +55,8 @@ def rates(mode, program, options):
 
 
 def has_torch(device):
-    if device != "cuda":
-        return False
-    return subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL,
-                          timeout=120).returncode == 0
+    """To import it takes seconds, so that is left to the programs that need it."""
+    return device == "cuda" and importlib.util.find_spec("torch") is not None
 
 
 # ---- stopping a program ----
