@@ -45,15 +45,25 @@ static bool is_empty_object(const struct image_name *name)
            (strstr(name->name, "4cuda3std") || strstr(name->name, "6thrust"));
 }
 
+static bool is_fixed(const struct image_name *name)
+{
+    return is_of_compiler(name->name) || is_empty_object(name);
+}
+
 bool image_names_are_constant(const struct image_names *names)
 {
-    for (uint32_t i = 0; i < names->count; i++) {
-        const struct image_name *name = &names->names[i];
-
-        if (!name->constant && !is_of_compiler(name->name) && !is_empty_object(name))
+    for (uint32_t i = 0; i < names->count; i++)
+        if (!names->names[i].constant && !is_fixed(&names->names[i]))
             return false;
-    }
     return true;
+}
+
+const char *image_names_first_variable(const struct image_names *names)
+{
+    for (uint32_t i = 0; i < names->count; i++)
+        if (!is_fixed(&names->names[i]))
+            return names->names[i].name;
+    return NULL;
 }
 
 void image_names_fini(struct image_names *names)

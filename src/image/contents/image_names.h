@@ -36,6 +36,10 @@ void image_names_merge(struct image_names *names);
  * CUDA C++ have made them, for texts, tables and objects without contents. */
 bool image_names_are_constant(const struct image_names *names);
 
+/* The first that a program may write to, from a kernel or from the host; NULL when all of them were
+ * made by compilers and the libraries of CUDA C++, as above. */
+const char *image_names_first_variable(const struct image_names *names);
+
 void image_names_fini(struct image_names *names);
 
 /* ---- for the readers of parts ---- */

@@ -33,6 +33,11 @@ bool cached_is_shared(const struct cached *cached)
     return cached->sharing != FOR_ONE;
 }
 
+bool cached_has_variables(const struct cached *cached)
+{
+    return cached->sharing != FOR_ALL;
+}
+
 uint64_t cached_variable_bytes(const struct cached *cached)
 {
     return cached->variable_bytes;
@@ -201,8 +206,9 @@ static CUresult load_in_turn(struct cached *cached, struct session *session,
 {
     CUresult result = load(cached, session, ret_log);
 
-    log_debug("Module of %llu bytes is loaded for one client at a time",
-              (unsigned long long)cached->size);
+    log_debug("Module of %llu bytes is loaded for one client at a time: variable %s",
+              (unsigned long long)cached->size,
+              image_names_first_variable(&cached->variables.names));
     return result;
 }
 
@@ -309,6 +315,13 @@ static struct cached *create_for_one(const struct image_request *request, struct
     return cached;
 }
 
+/* What compilers add beside the code, texts and tables, is the same for all clients. */
+static bool is_for_all(const struct image_facts *facts)
+{
+    return !facts->has_variables ||
+           (facts->has_names && !facts->prints && !image_names_first_variable(&facts->names));
+}
+
 /* To look into an image that is not there yet takes a while, so this is done without the lock. */
 static CUresult find_or_create(struct module_cache *cache, const struct image_request *request,
                                bool *ret_found, struct cached **ret_cached)
@@ -321,7 +334,7 @@ static CUresult find_or_create(struct module_cache *cache, const struct image_re
     CUresult result = *ret_found ? CUDA_SUCCESS : look_into(cache, request, &facts);
     if (result != CUDA_SUCCESS || *ret_found)
         return result;
-    *ret_cached = for_others && !facts.has_variables
+    *ret_cached = for_others && is_for_all(&facts)
                       ? find_or_announce(cache, request, &facts, ret_found)
                       : create_for_one(request, &facts, for_others);
     image_facts_fini(&facts);

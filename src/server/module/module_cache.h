@@ -112,6 +112,10 @@ struct kernel_table *cached_kernels(struct cached *cached);
 /* Whether other clients may use it, now or later. */
 bool cached_is_shared(const struct cached *cached);
 
+/* Whether it may have variables of the program's: those of the compiler are no client's to write.
+ */
+bool cached_has_variables(const struct cached *cached);
+
 /* Bytes of its variables on the device, as far as its image tells. */
 uint64_t cached_variable_bytes(const struct cached *cached);
 

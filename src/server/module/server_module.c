@@ -324,7 +324,9 @@ CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuL
 {
     struct global global = {0};
     struct calm calm;
-    CUresult result = session_enter(session, library->device);
+    CUresult result = cached_has_variables(library->cached)
+                          ? session_enter(session, library->device)
+                          : CUDA_ERROR_NOT_FOUND;
 
     if (result == CUDA_SUCCESS)
         result = cached_query_begin(library->cached, session, "cuLibraryGetGlobal", &calm);

@@ -366,12 +366,29 @@ static bool are_constant(const char *name, uint64_t size, bool constant)
     return answer;
 }
 
+static const char *first_variable(const char *name, uint64_t size, bool constant)
+{
+    static char found[32];
+    struct image_names names = {0};
+
+    assert_true(image_names_add(&names, "$str$3", 6, 10, false));
+    assert_true(image_names_add(&names, name, strlen(name), size, constant));
+    const char *first = image_names_first_variable(&names);
+    snprintf(found, sizeof(found), "%s", first ? first : "");
+    image_names_fini(&names);
+    return first ? found : NULL;
+}
+
 static void what_no_kernel_writes_to(void **state)
 {
     struct image_names none = {0};
 
     (void)state;
     assert_true(image_names_are_constant(&none));
+    assert_null(image_names_first_variable(&none));
+    assert_null(first_variable("__unnamed_2", 4, false));
+    assert_string_equal(first_variable("table", 16, true), "table"); /* the host writes it */
+    assert_string_equal(first_variable("flag", 1, false), "flag");
     assert_true(are_constant("__unnamed_2", 4, false));
     assert_true(are_constant("__cudart_i2opi_f", 24, false));
     assert_true(are_constant("_ZN8INTERNAL4cuda3std3__45__cpo3endE", 1, false));

@@ -227,6 +227,27 @@ static void variables_have_one_client_at_a_time(void **state)
     module_cache_put(cache_of(*state), first);
 }
 
+/* Nobody writes to them, so that they are neither recorded nor put back. */
+static void what_compilers_add_is_for_all(void **state)
+{
+    const char *text = PTX ".global .align 1 .b8 $str[3] = {104, 105};\n"
+                           ".global .align 1 .b8 _ZN8INTERNAL4cuda3std3__45__cpo3endE[1];\n" ENTRY;
+    struct cached *first = get(*state, text), *second = get(*state, text);
+
+    have_a_counter();
+    assert_ptr_equal(first, second);
+    assert_false(cached_has_variables(first));
+    assert_false(cached_has_state(first));
+    query(*state, first);
+    module_cache_put(cache_of(*state), first);
+    module_cache_put(cache_of(*state), second);
+    assert_int_equal(writes, 0);
+    assert_string_equal(fake_trace(), "load l1; ");
+    first = get(*state, variable);
+    assert_true(cached_has_variables(first));
+    module_cache_put(cache_of(*state), first);
+}
+
 static void the_next_client_finds_what_the_first_found(void **state)
 {
     struct cached *cached = get(*state, variable);
@@ -639,6 +660,7 @@ int main(void)
         CASE(clients_that_start_together_load_once),
         CASE(the_driver_gets_the_parts_of_a_bundle),
         CASE(variables_have_one_client_at_a_time),
+        CASE(what_compilers_add_is_for_all),
         CASE(the_next_client_finds_what_the_first_found),
         CASE(some_copies_stay_when_no_client_is_left),
         CASE(libraries_whose_variables_are_not_found_are_not_shared),
