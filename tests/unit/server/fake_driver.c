@@ -546,6 +546,7 @@ static void destroy_streams(struct fixture *fixture)
 
     list_for_each_safe (struct stream, stream, streams, link) {
         list_remove(&stream->link);
+        stream_close(stream);
         stream_destroy(stream);
     }
 }

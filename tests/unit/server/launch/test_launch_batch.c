@@ -234,6 +234,7 @@ static void graphs_go_with_the_stream(void **state)
     want(scene, 4);
     run(scene, 4, 0);
     list_remove(&scene->stream[0]->link);
+    stream_close(scene->stream[0]);
     stream_destroy(scene->stream[0]);
     assert_string_equal(fake_trace(), "destroy x1; destroy graph; destroy s1; ");
 }
