@@ -6,11 +6,15 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "log.h"
 #include "quiesce.h"
 #include "server.h"
 #include "session.h"
 
 #define REST_PAUSE_NS (20 * NS_PER_US)
+
+/* How soon after such a call its client makes the next, where it does. */
+#define NEXT_CALL_NS (5 * NS_PER_MS)
 
 static bool holds(const struct calm *calm, uint32_t id)
 {
@@ -27,7 +31,6 @@ static void hold_until(struct session *session, uint64_t until)
         session->held_until = until;
 }
 
-/* Partner: streams_are_held(). */
 void calm_hold(struct calm *calm, struct session *session, uint64_t until)
 {
     bool held = holds(calm, session->id);
@@ -73,6 +76,11 @@ void calm_await_rest(struct server *server, const struct calm *calm, uint64_t ti
     while (!are_at_rest(server, calm) && clock_ns() < deadline);
 }
 
+static void let_go(struct session *session)
+{
+    atomic_fetch_sub_explicit(&session->holders, 1, memory_order_relaxed);
+}
+
 void calm_release(struct server *server, struct calm *calm)
 {
     if (!calm->count)
@@ -80,9 +88,42 @@ void calm_release(struct server *server, struct calm *calm)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
     list_for_each (struct session, other, &server->sessions, link) {
         if (holds(calm, other->id))
-            atomic_fetch_sub_explicit(&other->holders, 1, memory_order_relaxed);
+            let_go(other);
     }
     calm->count = 0;
+}
+
+static void let_go_in_a_while(struct session *session)
+{
+    if (atomic_exchange(&session->held_a_while, true))
+        let_go(session);
+    if (atomic_load(&session->holders) == 1)
+        session->held_until = clock_ns() + NEXT_CALL_NS;
+}
+
+/* A client that has loaded code asks for its kernels next, which is such a call, too. It would wait
+ * for as long as for the first, if those who were held had launched meanwhile. */
+static void release_after_next_call(struct server *server, struct calm *calm)
+{
+    if (!calm->count)
+        return;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+    list_for_each (struct session, other, &server->sessions, link) {
+        if (holds(calm, other->id))
+            let_go_in_a_while(other);
+    }
+    calm->count = 0;
+}
+
+bool calm_is_held(struct session *session)
+{
+    if (!atomic_load_explicit(&session->holders, memory_order_acquire))
+        return false;
+    if (clock_ns() < session->held_until)
+        return true;
+    if (atomic_exchange(&session->held_a_while, false))
+        let_go(session);
+    return false;
 }
 
 /* Waiting ends with the session, but then the moment need not be calm. */
@@ -90,9 +131,12 @@ static CUresult begin(struct session *session, const struct device *device, cons
                       struct calm *calm)
 {
     struct server *server = session->server;
+    uint64_t began = clock_ns();
 
     if (server->await_calm)
         server->await_calm(session, device, calm);
+    log_debug("Client " CLIENT_FORMAT " waited %llu ms for a calm moment for %s",
+              CLIENT_ARGS(session), (unsigned long long)((clock_ns() - began) / NS_PER_MS), what);
     CUresult result = server->await_calm && session->stop && !calm->patient
                           ? CUDA_ERROR_NOT_READY
                           : quiesce_begin(device->quiesce, what);
@@ -137,5 +181,5 @@ void calm_end(struct session *session, const struct device *device, struct calm 
 {
     quiesce_end(device->quiesce);
     if (session)
-        calm_release(session->server, calm);
+        release_after_next_call(session->server, calm);
 }

@@ -56,5 +56,8 @@ void calm_hold(struct calm *calm, struct session *session, uint64_t until);
  * waits. Takes the server's lock. */
 void calm_await_rest(struct server *server, const struct calm *calm, uint64_t timeout_ns);
 
+/* On the thread of a session: whether others hold it back. */
+bool calm_is_held(struct session *session);
+
 /* Lets all of them go on. Takes the server's lock. */
 void calm_release(struct server *server, struct calm *calm);

@@ -56,6 +56,7 @@ struct session {
     atomic_bool at_rest;             /* the thread waits for a command: worker.c */
     atomic_uint holders;             /* other sessions that hold this one back: calm.h */
     atomic_uint_fast64_t held_until; /* clock_ns(): by then it goes on all the same */
+    atomic_bool held_a_while;        /* one of the holders has gone, and left held_until behind */
     struct activity activity;        /* of the thread */
     struct session_limits limits;
     struct quota_use quotas;

@@ -112,8 +112,23 @@ static void note_until_now(struct session *session, const struct stream_probe *w
     }
 }
 
-/* Between the calm moment and the call such a client would launch its next long kernel. */
-static void hold_recent(struct session *session, struct calm *calm)
+static bool is_recent(uint64_t then, uint64_t now)
+{
+    return then && (now < then || now - then < RECENT_NS);
+}
+
+/* Between the calm moment and the call such a client would launch its next long kernel, and one
+ * that waits for its turn launches for certain. */
+static bool has_more_to_come(const struct session *session, uint64_t now)
+{
+    const struct session_streams *streams = session->streams;
+
+    return is_recent(streams->long_work_seen, now) ||
+           is_recent(atomic_load_explicit(&streams->long_piece_at, memory_order_relaxed), now) ||
+           atomic_load_explicit(&streams->awaits_turn, memory_order_relaxed);
+}
+
+static void hold_those_with_more(struct session *session, struct calm *calm)
 {
     struct server *server = session->server;
     uint64_t now = clock_ns();
@@ -122,7 +137,7 @@ static void hold_recent(struct session *session, struct calm *calm)
     list_for_each (struct session, other, &server->sessions, link) {
         if (other == session || other->phase == SESSION_ATTACHING)
             continue;
-        if (other->streams->long_work_seen && now - other->streams->long_work_seen < RECENT_NS)
+        if (has_more_to_come(other, now))
             calm_hold(calm, other, CALM_UNTIL_RELEASED);
     }
 }
@@ -214,7 +229,7 @@ static bool await_short_work(struct stream_probe *probe, struct session *session
 {
     struct stream_probe late;
 
-    hold_recent(session, calm);
+    hold_those_with_more(session, calm);
     if (probe_held(probe, session, device, calm, PROMPT_NS))
         return true;
     late = *probe;

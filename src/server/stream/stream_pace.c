@@ -4,19 +4,22 @@
 
 #include <time.h>
 
+#include "calm.h"
 #include "clock.h"
+#include "long_work.h"
 #include "sm_share.h"
 #include "spare_events.h"
 #include "stream_state.h"
 
-/* Before anything is known of a stream's work. */
-#define LIMIT_FIRST 12
+/* Before anything is known of a stream's work, which may be kernels of a second each. */
+#define LIMIT_FIRST 4
 #define LIMIT_MIN 2
 #define LIMIT_MAX PACE_PIECES_MAX
 
 /* What a stream gets whose pieces took little time, all in all, but of which none was watched. */
 #define LIMIT_SUPPOSED 64
 #define STEP_FIRST 8
+#define STEP_UNKNOWN 2
 #define MARKS_WANTED 4 /* in flight: while one is awaited, the stream has work up to the others */
 
 /* The work in flight may wait for what the client gives another stream, or for the client itself.
@@ -99,10 +102,14 @@ static void suppose(struct stream_pace *pace, uint64_t took, int32_t pieces)
         set_limit(pace, LIMIT_SUPPOSED);
 }
 
-/* Partner: streams_progressed_at(). */
+/* Partners: streams_progressed_at(), has_more_to_come() in long_work.c. */
 static void note_progress(const struct stream *stream, uint64_t now)
 {
-    atomic_store_explicit(&stream->session->streams->progressed_at, now, memory_order_relaxed);
+    struct session_streams *streams = stream->session->streams;
+
+    atomic_store_explicit(&streams->progressed_at, now, memory_order_relaxed);
+    if (stream->pace.piece_ns >= LONG_WORK_NS)
+        atomic_store_explicit(&streams->long_piece_at, now, memory_order_relaxed);
 }
 
 /* The thread may have slept for long before it looked, so that it knows only when the stream had
@@ -192,6 +199,18 @@ static uint64_t pause_between_looks(const struct stream_pace *pace)
     return pause < PAUSE_NS_MIN ? PAUSE_NS_MIN : pause > PAUSE_NS_MAX ? PAUSE_NS_MAX : pause;
 }
 
+/* The first mark has been awaited for this long. Other work on the GPU may be the cause; then the
+ * next marks tell better. */
+static void learn_from_waiting(struct stream_pace *pace, uint64_t waited)
+{
+    uint64_t least = pace->count ? waited / (uint64_t)pace->marks[pace->first].pieces : 0;
+
+    if (waited < LONG_WORK_NS || least <= pace->piece_ns)
+        return;
+    pace->piece_ns = least;
+    set_limit(pace, PACE_AHEAD_NS / least);
+}
+
 static void await_marks(struct stream *stream)
 {
     uint64_t now = clock_ns(), since = now;
@@ -202,18 +221,19 @@ static void await_marks(struct stream *stream)
         now = clock_ns();
         if (take_passed(stream, before, now)) {
             since = now;
-        } else if (now - since >= PATIENCE_NS) {
+            continue;
+        }
+        learn_from_waiting(&stream->pace, now - since);
+        if (now - since >= PATIENCE_NS) {
             lose_patience(&stream->pace);
             since = now;
         }
     }
 }
 
-/* Partner: calm_hold(). */
-bool streams_are_held(const struct session *session)
+bool streams_are_held(struct session *session)
 {
-    return atomic_load_explicit(&session->holders, memory_order_acquire) && !session->stop &&
-           clock_ns() < session->held_until;
+    return !session->stop && calm_is_held(session);
 }
 
 /* The others see how far its work has come. */
@@ -240,10 +260,17 @@ void streams_stay_held(struct session *session)
     set_at_rest(session, false);
 }
 
+static void set_awaits_turn(struct session *session, bool awaits)
+{
+    atomic_store_explicit(&session->streams->awaits_turn, awaits, memory_order_relaxed);
+}
+
 static void wait_for_turn(struct stream *stream)
 {
     set_at_rest(stream->session, true);
+    set_awaits_turn(stream->session, true);
     await_marks(stream);
+    set_awaits_turn(stream->session, false);
     set_at_rest(stream->session, false);
     streams_stay_held(stream->session);
 }
@@ -254,7 +281,8 @@ static void wait_for_turn(struct stream *stream)
 static int32_t next_step(const struct stream_pace *pace, bool was_idle)
 {
     int32_t step = pace->limit / MARKS_WANTED;
-    int32_t least = !was_idle ? 1 : pace->limit < STEP_FIRST ? pace->limit : STEP_FIRST;
+    int32_t first = pace->piece_ns || pace->limit > LIMIT_FIRST ? STEP_FIRST : STEP_UNKNOWN;
+    int32_t least = !was_idle ? 1 : pace->limit < first ? pace->limit : first;
 
     return step > least ? step : least;
 }

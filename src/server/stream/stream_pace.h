@@ -57,7 +57,7 @@ void stream_pace_end(struct stream *stream);
 void stream_pace_step(struct stream *stream);
 
 /* Whether others hold the session back (calm.h), and waiting, at rest, until they do not. */
-bool streams_are_held(const struct session *session);
+bool streams_are_held(struct session *session);
 void streams_stay_held(struct session *session);
 
 /* From any thread: when a stream of the session last came to a mark, by clock_ns(); 0 = never. */

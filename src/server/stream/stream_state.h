@@ -40,7 +40,9 @@ struct session_streams {
     unsigned release_rounds; /* how often the waits of a client that has gone were ended */
     bool has_host_waits;     /* a stream has waited for the client, or for a word */
 
+    atomic_bool awaits_turn;            /* the thread has more work than may be in flight */
     atomic_uint_fast64_t progressed_at; /* clock_ns() when a stream came to a mark: stream_pace.h */
+    atomic_uint_fast64_t long_piece_at; /* when a stream with long pieces of work came to one */
     uint64_t long_work_seen; /* when, by clock_ns(): long_work.c, under the server's lock */
 
     /* The watchdog's: long_work_watch.c. */

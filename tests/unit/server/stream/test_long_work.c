@@ -108,10 +108,40 @@ static void what_was_launched_before_the_hold_is_awaited(void **state)
     assert_true(is_held_at_last(state, 2));
 }
 
+static void make_such_a_call(struct session *caller, struct session *client)
+{
+    const struct device *device = &caller->server->devices.device[0];
+    struct calm calm;
+
+    assert_int_equal(calm_begin_at_once(device, "loading", &calm), CUDA_SUCCESS);
+    calm_hold(&calm, client, CALM_UNTIL_RELEASED);
+    calm_end(caller, device, &calm);
+}
+
+/* Once for all calls that come so soon, and for a bounded time. */
+static void a_client_is_held_until_the_next_call(void **state)
+{
+    struct fixture *fixture = *state;
+    struct session *client = fixture->session, *caller = caller_of(fixture);
+
+    list_append(&fixture->server.sessions, &client->link);
+    for (unsigned i = 0; i < 3; i++) {
+        make_such_a_call(caller, client);
+        assert_int_equal(client->holders, 1);
+        assert_true(client->held_until < UINT64_MAX);
+    }
+    client->held_until = 1;
+    assert_false(calm_is_held(client));
+    assert_int_equal(client->holders, 0);
+    list_remove(&client->link);
+    session_destroy(caller);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
+        CASE(a_client_is_held_until_the_next_call),
         CASE(work_that_ends_at_once_holds_nobody),
         CASE(a_client_without_work_is_not_held),
         CASE(behind_work_of_some_milliseconds_its_client_is_held),

@@ -73,6 +73,18 @@ static void pieces_that_take_long_come_two_at_a_time(void **state)
     stream_pace_end(stream);
 }
 
+/* The first mark is looked at a thousand times, 20 us apart or more. */
+static void waiting_tells_that_pieces_take_long(void **state)
+{
+    struct stream *stream = make_stream(state, 1, 0, 4);
+
+    gpu.looks_wanted = 1100;
+    give(stream, 5);
+    assert_true(stream->pace.piece_ns >= 20 * NS_PER_MS / 4);
+    assert_true(stream->pace.limit <= 4);
+    stream_pace_end(stream);
+}
+
 static void one_of_several_streams_gets_all(void **state)
 {
     struct stream *stream = make_stream(state, 1, VERY_LONG, 2);
@@ -126,6 +138,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         CASE(pieces_that_take_long_come_two_at_a_time),
+        CASE(waiting_tells_that_pieces_take_long),
         CASE(one_of_several_streams_gets_all),
         CASE(unless_another_client_waits_for_calm),
         CASE(nor_one_that_waits_for_its_client),
