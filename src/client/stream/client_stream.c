@@ -206,7 +206,8 @@ CUresult stream_unknown(CUstream handle)
 }
 
 /* Green contexts have none. */
-static CUresult resolve_per_thread(struct context *context, struct stream **ret_stream)
+static __attribute__((noinline)) CUresult resolve_per_thread(struct context *context,
+                                                             struct stream **ret_stream)
 {
     if (context_of_streams(context)->green)
         return CUDA_ERROR_INVALID_HANDLE;
