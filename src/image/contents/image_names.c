@@ -42,12 +42,19 @@ static bool is_of_compiler(const char *name)
 static bool is_empty_object(const struct image_name *name)
 {
     return name->size <= 1 && starts_with(name->name, "_ZN") &&
-           (strstr(name->name, "4cuda3std") || strstr(name->name, "6thrust"));
+           (strstr(name->name, "4cuda3std") || strstr(name->name, "4cuda2mr") ||
+            strstr(name->name, "6thrust"));
+}
+
+/* A constant inside a function, which the host cannot name: the compiler has its value. */
+static bool is_local_constant(const struct image_name *name)
+{
+    return name->constant && starts_with(name->name, "_ZZ");
 }
 
 static bool is_fixed(const struct image_name *name)
 {
-    return is_of_compiler(name->name) || is_empty_object(name);
+    return is_of_compiler(name->name) || is_empty_object(name) || is_local_constant(name);
 }
 
 bool image_names_are_constant(const struct image_names *names)

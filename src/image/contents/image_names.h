@@ -37,7 +37,7 @@ void image_names_merge(struct image_names *names);
 bool image_names_are_constant(const struct image_names *names);
 
 /* The first that a program may write to, from a kernel or from the host; NULL when all of them were
- * made by compilers and the libraries of CUDA C++, as above. */
+ * made by compilers and the libraries of CUDA C++, as above, or are constants inside functions. */
 const char *image_names_first_variable(const struct image_names *names);
 
 void image_names_fini(struct image_names *names);

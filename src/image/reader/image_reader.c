@@ -108,22 +108,34 @@ static void assume(struct image_reader *reader, int error, struct image_facts *r
     image_facts_assume(ret_facts);
 }
 
-int image_reader_ask(struct image_reader *reader, const struct image_source *image, unsigned sm,
-                     struct image_facts *ret_facts)
+static int ask(const struct image_reader *reader, const struct image_source *source, unsigned sm)
 {
-    _cleanup_fd_ int own = -1, answer = -1;
+    _cleanup_fd_ int own = -1;
     int error = 0;
 
+    if (source->fd < 0)
+        error = shm_create_read_only("funnel-image", source->bytes, source->size, &own);
+    return error ? error : send_image(reader, own >= 0 ? own : source->fd, source->size, sm);
+}
+
+void image_reader_begin(const struct image_reader *reader, const struct image_source *source,
+                        unsigned sm, struct image_question *ret_question)
+{
+    *ret_question = (struct image_question){
+        .source = source, .sm = sm, .answer = reader ? ask(reader, source, sm) : -1};
+}
+
+int image_reader_end(struct image_reader *reader, struct image_question *question,
+                     struct image_facts *ret_facts)
+{
+    const struct image_source *source = question->source;
+    _cleanup_fd_ int answer = reader && question->answer >= 0 ? question->answer : -1;
+
     if (!reader) {
-        image_facts_read(image->bytes, image->size, sm, ret_facts);
+        image_facts_read(source->bytes, source->size, question->sm, ret_facts);
         return 0;
     }
-    if (image->fd < 0)
-        error = shm_create_read_only("funnel-image", image->bytes, image->size, &own);
-    if (error)
-        return error;
-    answer = send_image(reader, own >= 0 ? own : image->fd, image->size, sm);
-    error = answer < 0 ? answer : receive_facts(reader, answer, ret_facts);
+    int error = answer < 0 ? question->answer : receive_facts(reader, answer, ret_facts);
     if (!error || error == -EBADMSG || error == -ENOMEM)
         return error;
     assume(reader, error, ret_facts);

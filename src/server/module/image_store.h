@@ -9,6 +9,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +38,7 @@ struct stored_image {
     int fd;            /* -1 = a copy in memory */
     uid_t owner;
     unsigned users;
+    atomic_bool has_variables; /* a load has found that no two clients may share its library */
 };
 
 /* Before any other thread uses it. */

@@ -102,8 +102,8 @@ void module_cache_fini(struct module_cache *cache)
     retired_fini(&cache->retired);
 }
 
-static struct cached *cached_create(const struct image_request *request,
-                                    const struct image_facts *facts)
+/* What it may do is known when the image has been looked into. */
+static struct cached *cached_create(const struct image_request *request)
 {
     struct cached *cached = calloc(1, sizeof(*cached) + request->options_size);
 
@@ -113,8 +113,6 @@ static struct cached *cached_create(const struct image_request *request,
         free(cached);
         return NULL;
     }
-    cached->library->may_print = facts->prints;
-    cached->library->may_allocate = facts->allocates;
     list_init(&cached->link);
     kernel_table_init(&cached->kernels);
     cached->device = request->device;
@@ -171,13 +169,6 @@ static struct cached *use_locked(struct module_cache *cache, const struct image_
     return cached;
 }
 
-static struct cached *find(struct module_cache *cache, const struct image_request *request)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
-
-    return use_locked(cache, request);
-}
-
 static CUresult load(struct cached *cached, struct session *session, struct image_log *ret_log)
 {
     CUresult result = library_load(cached->library, session, cached->device, cached->image->bytes,
@@ -190,59 +181,12 @@ static CUresult load(struct cached *cached, struct session *session, struct imag
     return result;
 }
 
-/* No other client will look for the library, so the image is not needed any more. */
-static CUresult load_own(struct cached *cached, struct session *session, struct image_log *ret_log)
-{
-    CUresult result = load(cached, session, ret_log);
+/* ---- loading what is not there ---- */
 
-    log_debug("Module of %llu bytes is loaded for one client", (unsigned long long)cached->size);
-    stored_image_unref(steal_pointer(cached->image));
-    return result;
-}
-
-/* Its variables are recorded when it is first used, because not every library is used. */
-static CUresult load_in_turn(struct cached *cached, struct session *session,
-                             struct image_log *ret_log)
-{
-    CUresult result = load(cached, session, ret_log);
-
-    log_debug("Module of %llu bytes is loaded for one client at a time: variable %s",
-              (unsigned long long)cached->size,
-              image_names_first_variable(&cached->variables.names));
-    return result;
-}
-
-static CUresult load_shared(struct module_cache *cache, struct cached *cached,
-                            struct session *session, struct image_log *ret_log)
-{
-    CUresult result = load(cached, session, ret_log);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
-
-    cached->loading = false;
-    if (result != CUDA_SUCCESS)
-        list_remove(&cached->link);
-    pthread_cond_broadcast(&cache->loaded);
-    log_debug("Module of %llu bytes is loaded for all", (unsigned long long)cached->size);
-    return result;
-}
-
-static CUresult load_new(struct module_cache *cache, struct cached *cached, struct session *session,
-                         struct image_log *ret_log)
-{
-    switch (cached->sharing) {
-    case FOR_ALL:
-        return load_shared(cache, cached, session, ret_log);
-    case IN_TURN:
-        return load_in_turn(cached, session, ret_log);
-    default:
-        return load_own(cached, session, ret_log);
-    }
-}
-
-/* The entry that is there, or else a new one, which other clients find when it is shared. */
+/* The entry that is there, or else a new one. Others that want the same wait for it, unless it is
+ * known that they cannot share it: then each loads its own, side by side. */
 static struct cached *find_or_announce(struct module_cache *cache,
-                                       const struct image_request *request,
-                                       const struct image_facts *facts, bool *ret_found)
+                                       const struct image_request *request, bool *ret_found)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
     struct cached *cached = use_locked(cache, request);
@@ -250,8 +194,8 @@ static struct cached *find_or_announce(struct module_cache *cache,
     *ret_found = cached != NULL;
     if (cached)
         return cached;
-    cached = cached_create(request, facts);
-    if (cached) {
+    cached = cached_create(request);
+    if (cached && !atomic_load(&request->image->has_variables)) {
         cached->sharing = FOR_ALL;
         cached->loading = true;
         list_append(&cache->entries, &cached->link);
@@ -267,22 +211,34 @@ static void report(struct session *session, const char *what)
         log_line("Code that was used before is not loaded: %s", what);
 }
 
-/* In another process: image_reader.h. */
-static CUresult look_into(struct module_cache *cache, const struct image_request *request,
-                          struct image_facts *ret_facts)
+static CUresult looked_into(int error, struct session *session)
 {
-    const struct stored_image *image = request->image;
-    const struct image_source source = {image->fd, image->bytes, image->size};
-    int error = image_reader_ask(cache->reader, &source, device_compute_capability(request->device),
-                                 ret_facts);
-
     if (!error)
         return CUDA_SUCCESS;
-    report(request->session,
-           error == -EBADMSG ? "the process that looked into the image crashed, or needed too much "
-                               "time; the image is refused"
-                             : "too little memory to look into the image");
+    report(session, error == -EBADMSG
+                        ? "the process that looked into the image crashed, or needed too much "
+                          "time; the image is refused"
+                        : "too little memory to look into the image");
     return error == -EBADMSG ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The image is looked into by another process (image_reader.h) while the driver loads it: both
+ * expand it, which takes most of the time. */
+static CUresult load_and_look(const struct module_cache *cache, struct cached *cached,
+                              struct session *session, struct image_log *ret_log,
+                              struct image_facts *ret_facts)
+{
+    const struct stored_image *image = cached->image;
+    const struct image_source source = {image->fd, image->bytes, image->size};
+    struct image_question question;
+
+    image_reader_begin(cache->reader, &source, device_compute_capability(cached->device),
+                       &question);
+    CUresult result = load(cached, session, ret_log);
+    CUresult looked = looked_into(image_reader_end(cache->reader, &question, ret_facts), session);
+    if (looked != CUDA_SUCCESS)
+        image_facts_assume(ret_facts);
+    return result != CUDA_SUCCESS ? result : looked;
 }
 
 static uint64_t bytes_of_all(const struct image_names *names)
@@ -295,26 +251,6 @@ static uint64_t bytes_of_all(const struct image_names *names)
     return bytes;
 }
 
-/* For a library with variables: it may be kept for other clients if all of these are known.
- * Libraries that print are not, because the driver's buffer may hold output of their client. */
-static struct cached *create_for_one(const struct image_request *request, struct image_facts *facts,
-                                     bool for_others)
-{
-    bool known = for_others && facts->has_names;
-    struct cached *cached = cached_create(request, facts);
-
-    if (!cached)
-        return NULL;
-    cached->sharing = known && !facts->prints ? IN_TURN : FOR_ONE;
-    cached->has_state = !known || !image_names_are_constant(&facts->names);
-    cached->variable_bytes = facts->has_names ? bytes_of_all(&facts->names) : 0;
-    if (cached->sharing == IN_TURN) {
-        cached->variables.names = facts->names;
-        facts->names = (struct image_names){0};
-    }
-    return cached;
-}
-
 /* What compilers add beside the code, texts and tables, is the same for all clients. */
 static bool is_for_all(const struct image_facts *facts)
 {
@@ -322,39 +258,82 @@ static bool is_for_all(const struct image_facts *facts)
            (facts->has_names && !facts->prints && !image_names_first_variable(&facts->names));
 }
 
-/* To look into an image that is not there yet takes a while, so this is done without the lock. */
-static CUresult find_or_create(struct module_cache *cache, const struct image_request *request,
-                               bool *ret_found, struct cached **ret_cached)
+/* For a library with variables: it may be kept for other clients if all of these are known.
+ * Libraries that print are not, because the driver's buffer may hold output of their client. One
+ * that is no other client's does not need its image any more. */
+static void make_own(struct cached *cached, struct image_facts *facts, bool for_others)
 {
-    bool for_others = cache->enabled && request->image->number;
-    struct image_facts facts;
+    bool known = for_others && facts->has_names;
 
-    *ret_cached = for_others ? find(cache, request) : NULL;
-    *ret_found = *ret_cached != NULL;
-    CUresult result = *ret_found ? CUDA_SUCCESS : look_into(cache, request, &facts);
-    if (result != CUDA_SUCCESS || *ret_found)
-        return result;
-    *ret_cached = for_others && is_for_all(&facts)
-                      ? find_or_announce(cache, request, &facts, ret_found)
-                      : create_for_one(request, &facts, for_others);
+    cached->sharing = known && !facts->prints ? IN_TURN : FOR_ONE;
+    cached->has_state = !known || !image_names_are_constant(&facts->names);
+    cached->variable_bytes = facts->has_names ? bytes_of_all(&facts->names) : 0;
+    if (cached->sharing == IN_TURN) {
+        cached->variables.names = facts->names;
+        facts->names = (struct image_names){0};
+    } else {
+        stored_image_unref(steal_pointer(cached->image));
+    }
+}
+
+/* The library is loaded and looked into. One that has failed, or cannot be shared, goes from the
+ * cache, and those who wait for it load their own. */
+static void settle(struct module_cache *cache, struct cached *cached, struct image_facts *facts,
+                   bool for_others, CUresult result)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
+    bool for_all = result == CUDA_SUCCESS && cached->loading && is_for_all(facts);
+
+    cached->library->may_print = facts->prints;
+    cached->library->may_allocate = facts->allocates;
+    if (cached->loading && !for_all)
+        list_remove(&cached->link);
+    if (result == CUDA_SUCCESS && !for_all) {
+        atomic_store(&cached->image->has_variables, true);
+        make_own(cached, facts, for_others);
+    }
+    cached->loading = false;
+    pthread_cond_broadcast(&cache->loaded);
+}
+
+static void tell(const struct cached *cached)
+{
+    static const char *const whom[] = {
+        [FOR_ONE] = "one client", [IN_TURN] = "one client at a time", [FOR_ALL] = "all"};
+    const char *variable = image_names_first_variable(&cached->variables.names);
+
+    log_debug("Module of %llu bytes is loaded for %s%s%s", (unsigned long long)cached->size,
+              whom[cached->sharing], variable ? ": variable " : "", variable ? variable : "");
+}
+
+static CUresult load_new(struct module_cache *cache, struct cached *cached, bool for_others,
+                         struct session *session, struct image_log *ret_log)
+{
+    struct image_facts facts;
+    CUresult result = load_and_look(cache, cached, session, ret_log, &facts);
+
+    settle(cache, cached, &facts, for_others, result);
     image_facts_fini(&facts);
-    return *ret_cached ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS)
+        tell(cached);
+    return result;
 }
 
 CUresult module_cache_get(struct module_cache *cache, const struct image_request *request,
                           struct cached **ret_cached, struct image_log *ret_log)
 {
-    struct cached *cached;
-    bool found;
-    CUresult result = find_or_create(cache, request, &found, &cached);
+    bool for_others = cache->enabled && request->image->number, found = false;
+    struct cached *cached =
+        for_others ? find_or_announce(cache, request, &found) : cached_create(request);
+    CUresult result = CUDA_SUCCESS;
 
     ret_log->size = 0;
-    if (result != CUDA_SUCCESS)
-        return result;
+    if (!cached)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     if (found)
         log_debug("Module of %llu bytes is there already", (unsigned long long)cached->size);
     else
-        result = load_new(cache, cached, request->session, ret_log);
+        result = load_new(cache, cached, for_others, request->session, ret_log);
     if (result != CUDA_SUCCESS)
         cached_destroy(cache, cached);
     else

@@ -389,6 +389,8 @@ static void what_no_kernel_writes_to(void **state)
     assert_null(first_variable("__unnamed_2", 4, false));
     assert_string_equal(first_variable("table", 16, true), "table"); /* the host writes it */
     assert_string_equal(first_variable("flag", 1, false), "flag");
+    assert_null(first_variable("_ZZN4mine1kEvE5table", 16, true));
+    assert_string_equal(first_variable("_ZZN4mine1kEvE5count", 4, false), "_ZZN4mine1kEvE5count");
     assert_true(are_constant("__unnamed_2", 4, false));
     assert_true(are_constant("__cudart_i2opi_f", 24, false));
     assert_true(are_constant("_ZN8INTERNAL4cuda3std3__45__cpo3endE", 1, false));

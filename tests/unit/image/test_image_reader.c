@@ -31,8 +31,10 @@ static const char text[] = ".version 8.0\n.visible .global .align 4 .u32 counter
 static int ask(struct image_reader *reader, const char *image, struct image_facts *ret_facts)
 {
     const struct image_source source = {.fd = -1, .bytes = image, .size = strlen(image)};
+    struct image_question question;
 
-    return image_reader_ask(reader, &source, SM, ret_facts);
+    image_reader_begin(reader, &source, SM, &question);
+    return image_reader_end(reader, &question, ret_facts);
 }
 
 /* ---- what an image makes a process do ---- */

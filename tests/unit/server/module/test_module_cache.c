@@ -98,6 +98,7 @@ static void the_same_image_is_loaded_once(void **state)
 static CUresult (*quick_load)(CUlibrary *, const void *, CUjit_option *, void **, unsigned,
                               CUlibraryOption *, void **, unsigned);
 static atomic_bool loading, asked;
+static const char *wanted;
 
 static CUresult slow_load(CUlibrary *ret_library, const void *image, CUjit_option *options,
                           void **values, unsigned count, CUlibraryOption *library_options,
@@ -116,24 +117,41 @@ static void *get_beside(void *fixture)
     while (!atomic_load(&loading))
         usleep(100);
     atomic_store(&asked, true);
-    return get(fixture, plain);
+    return get(fixture, wanted);
 }
 
-static void clients_that_start_together_load_once(void **state)
+/* Whether both got the same. */
+static bool get_together(struct fixture *fixture, const char *text)
 {
     struct cached *first;
     pthread_t thread;
     void *second;
 
+    wanted = text;
+    atomic_store(&loading, false);
+    atomic_store(&asked, false);
     quick_load = driver.cuLibraryLoadData;
     driver.cuLibraryLoadData = slow_load;
-    assert_int_equal(pthread_create(&thread, NULL, get_beside, *state), 0);
-    first = get(*state, plain);
+    assert_int_equal(pthread_create(&thread, NULL, get_beside, fixture), 0);
+    first = get(fixture, text);
     pthread_join(thread, &second);
-    assert_ptr_equal(first, second);
+    driver.cuLibraryLoadData = quick_load;
+    module_cache_put(cache_of(fixture), first);
+    module_cache_put(cache_of(fixture), second);
+    return first == second;
+}
+
+static void clients_that_start_together_load_once(void **state)
+{
+    assert_true(get_together(*state, plain));
     assert_string_equal(fake_trace(), "load l1; ");
-    module_cache_put(cache_of(*state), first);
-    module_cache_put(cache_of(*state), second);
+}
+
+/* The second waits for the first, which finds out that they cannot share. */
+static void clients_that_start_together_load_their_own_variables(void **state)
+{
+    assert_false(get_together(*state, variable));
+    assert_string_equal(fake_trace(), "load l1; load l2; ");
 }
 
 /* ---- bundles ---- */
@@ -658,6 +676,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(the_same_image_is_loaded_once),
         CASE(clients_that_start_together_load_once),
+        CASE(clients_that_start_together_load_their_own_variables),
         CASE(the_driver_gets_the_parts_of_a_bundle),
         CASE(variables_have_one_client_at_a_time),
         CASE(what_compilers_add_is_for_all),
