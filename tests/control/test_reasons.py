@@ -4,6 +4,7 @@ that is asked for, and funnel why. With the real server on the software GPU."""
 import os
 import re
 import subprocess
+import sys
 
 import harness
 
@@ -67,6 +68,55 @@ class Reasons(harness.TestCase):
         with open(self.own_log) as log:
             self.assertIn("CUDA_ERROR_OUT_OF_MEMORY", log.read())
         self.assertIn(self.own_log, self.funnel("why").stdout)
+
+    def test_what_the_program_itself_reads(self):
+        """cuLogs*(), by a program of a few lines."""
+        self.start("--device", "soft")
+        code = r"""
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+heard = []
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)
+def hear(user, level, text, length):
+    heard.append((level, text[:length].decode()))
+handle, place, size = ctypes.c_void_p(), ctypes.c_uint(), ctypes.c_size_t(4096)
+text = ctypes.create_string_buffer(4096)
+assert cuda.cuInit(0) == 0
+assert cuda.cuLogsRegisterCallback(hear, None, ctypes.byref(handle)) == 0
+assert cuda.cuDeviceGetName(text, 10, 77) == 101
+assert heard == [(0, "Returning 101 (CUDA_ERROR_INVALID_DEVICE) from cuDeviceGetName")], heard
+assert cuda.cuLogsUnregisterCallback(handle) == 0
+assert cuda.cuLogsUnregisterCallback(handle) == 1
+assert cuda.cuLogsCurrent(ctypes.byref(place), 0) == 0
+assert cuda.cuDeviceGetName(text, 10, 99) == 101
+assert cuda.cuLogsDumpToMemory(ctypes.byref(place), text, ctypes.byref(size), 0) == 0
+line = text.value.decode()
+assert line.endswith("[CUDA][E] Returning 101 (CUDA_ERROR_INVALID_DEVICE) from cuDeviceGetName\n"), line
+assert size.value == len(line) and len(heard) == 1
+size.value = 4096
+assert cuda.cuLogsDumpToMemory(ctypes.byref(place), text, ctypes.byref(size), 0) == 0
+assert (size.value, text.value) == (0, b"")
+size.value = 10
+assert cuda.cuLogsDumpToMemory(None, text, ctypes.byref(size), 0) == 1
+assert cuda.cuLogsDumpToFile(None, b"DUMP", 0) == 0
+assert cuda.cuLogsDumpToFile(None, b"/nowhere/at/all", 0) == 1
+value, size.value = ctypes.c_bool(True), 1
+assert cuda.cuCoredumpGetAttributeGlobal(1, ctypes.byref(value), ctypes.byref(size)) == 0
+assert not value.value
+assert cuda.cuCoredumpSetAttributeGlobal(1, ctypes.byref(value), ctypes.byref(size)) == 0
+value.value = True
+assert cuda.cuCoredumpSetAttribute(1, ctypes.byref(value), ctypes.byref(size)) == 801
+assert cuda.cuCoredumpGetAttribute(99, ctypes.byref(value), ctypes.byref(size)) == 1
+size.value = 3
+assert cuda.cuCoredumpGetAttribute(5, text, ctypes.byref(size)) == 1
+assert cuda.cuCoredumpGetAttribute(5, None, ctypes.byref(size)) == 0 and size.value == 1024
+""".replace("DUMP", os.path.join(self.root, "dump"))
+        done = subprocess.run([os.path.join(self.root, "bin/funnel"), "run", "-q", "--",
+                               sys.executable, "-c", code], env=self.environment,
+                              capture_output=True, text=True, timeout=harness.TIMEOUT)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(os.path.join(self.root, "dump")) as dump:
+            self.assertEqual(len(dump.readlines()), 4)
 
     def test_no_daemon(self):
         environment = {**self.environment, "FUNNEL_REQUIRE": "1", "FUNNEL_VERBOSE": "1",

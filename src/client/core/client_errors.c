@@ -9,6 +9,7 @@
 #include "client_entry.h"
 #include "client_log.h"
 #include "cuda_error.h"
+#include "error_lines.h"
 #include "wire_calls.h"
 
 #define NOTED_MAX 64
@@ -103,6 +104,7 @@ void client_error_returned(const char *name, CUresult result)
     const char *error = cuda_error_name(result);
     char reason[REASON_MAX];
 
+    error_lines_add(name, result);
     if (is_expected(name, result) || !is_first(name, result))
         return;
     ask_reason(result, reason);
